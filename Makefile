@@ -1,0 +1,47 @@
+# Every target sets up what it needs from nothing: a virtual environment with an editable install and the extras it asks for.
+
+PYTHON ?= python3
+ARGS ?=
+V := .venv
+VB := .venv-bench
+
+export MPLBACKEND ?= Agg
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test bench oracle lint clean
+.NOTPARALLEL:
+
+demo: $(V)/.has-examples
+	$(V)/bin/python examples/seeds.py
+	$(V)/bin/python examples/digits.py
+	$(V)/bin/python examples/curve_fit.py
+
+test: $(V)/.has-test
+	$(V)/bin/python -m pytest -q -n 2 tests $(ARGS)
+
+bench: $(VB)/.has-bench
+	$(VB)/bin/python benchmarks/eager.py $(ARGS)
+
+# the tests that compare with PyTorch itself
+oracle: $(VB)/.has-oracle $(VB)/.has-test
+	$(VB)/bin/python -m pytest -q -n 2 -m oracle tests $(ARGS)
+
+lint: $(V)/.has-lint
+	$(V)/bin/ruff check .
+	$(V)/bin/mypy
+	$(V)/bin/lint-imports
+
+clean:
+	rm -rf $(V) $(VB) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(V)/bin/python $(VB)/bin/python:
+	$(PYTHON) -m venv $(@D:/bin=)
+
+$(V)/.has-%: pyproject.toml | $(V)/bin/python
+	$(V)/bin/python -m pip install --quiet --editable '.[$*]'
+	@touch $@
+
+$(VB)/.has-%: pyproject.toml | $(VB)/bin/python
+	$(VB)/bin/python -m pip install --quiet --editable '.[$*]'
+	@touch $@

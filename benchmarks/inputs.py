@@ -1,0 +1,45 @@
+"""The arrays that every peer starts from: float32, and the same for all."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[np.float32]]
+
+
+def chain(size: int) -> Array:
+    """Values in 0.5..1.5, so that no power of them leaves the normal range."""
+    return np.random.default_rng(0).uniform(0.5, 1.5, size).astype(np.float32)
+
+
+def multiply(size: int) -> tuple[Array, Array]:
+    return chain(size), chain(size)
+
+
+def _weights(rng: np.random.Generator, rows: int, columns: int) -> Array:
+    return (rng.standard_normal((rows, columns)) / np.sqrt(rows)).astype(np.float32)
+
+
+def mlp(batch: int, inputs: int, hidden: int, outputs: int) -> tuple[Array, Array, list[Array], list[Array]]:
+    """Input, target, three weight matrices and three biases."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((batch, inputs)).astype(np.float32)
+    target = rng.standard_normal((batch, outputs)).astype(np.float32)
+    widths = [inputs, hidden, hidden, outputs]
+    weights = [_weights(rng, rows, columns) for rows, columns in pairwise(widths)]
+    biases = [(rng.standard_normal(width) / 10).astype(np.float32) for width in widths[1:]]
+    return x, target, weights, biases
+
+
+def attention(batch: int, length: int, width: int) -> tuple[Array, Array, Array, Array]:
+    """A batch of sequences, and the projections to queries, keys and values."""
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((batch, length, width)).astype(np.float32)
+    return x, _weights(rng, width, width), _weights(rng, width, width), _weights(rng, width, width)
+
+
+def double(size: int) -> Array:
+    return chain(size)

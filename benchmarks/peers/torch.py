@@ -1,0 +1,8 @@
+"""PyTorch on the CPU. The thread count comes from the environment, as for everybody else."""
+
+import torch
+
+from works import works
+
+VERSION = f"torch {torch.__version__}"
+WORKS = works(torch)

@@ -1,0 +1,42 @@
+"""The speed table: what is timed, and the ratio of our time to each peer's that we want to reach or beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+SMALL_PEERS = {"autograd": 0.3, "mygrad": 0.3}
+
+
+@dataclass(frozen=True)
+class Work:
+    """One row: `kind` and `sizes` name it to a worker, `inner` is how many operations one run of it holds."""
+
+    title: str
+    kind: str
+    sizes: tuple[int, ...]
+    goals: dict[str, float] = field(default_factory=dict)
+    inner: int = 1
+
+
+WORKS = [
+    Work("`x * z` forward, 1 element", "multiply", (1, 100), {"torch": 0.6, **SMALL_PEERS}, inner=100),
+    Work("20 × tanh(y*x), 1", "chain", (1,), {"torch": 0.6, **SMALL_PEERS}),
+    Work("20 × tanh(y*x), 1k", "chain", (1_000,), {"torch": 0.5, **SMALL_PEERS}),
+    Work("20 × tanh(y*x), 10k", "chain", (10_000,), {"torch": 0.45, **SMALL_PEERS}),
+    Work("20 × tanh(y*x), 100k", "chain", (100_000,), {"torch": 0.7, **SMALL_PEERS}),
+    Work("20 × tanh(y*x), 1M", "chain", (1_000_000,), {"torch": 0.75, **SMALL_PEERS}),
+    Work("MLP 8,4,16,1", "mlp", (8, 4, 16, 1), {"torch": 0.6, **SMALL_PEERS}),
+    Work("MLP 32,64,64,8", "mlp", (32, 64, 64, 8), {"torch": 0.6, **SMALL_PEERS}),
+    Work("MLP 128,256,256,10", "mlp", (128, 256, 256, 10), {"torch": 1.0, "numpy": 1.15}),
+    Work("MLP 512,1024,1024,10", "mlp", (512, 1024, 1024, 10), {"torch": 1.05, "numpy": 1.15}),
+    Work("attention 4,16,16", "attention", (4, 16, 16), {"torch": 0.6}),
+    Work("attention 8,128,64", "attention", (8, 128, 64), {"torch": 1.1}),
+    Work("double backward of sum(sin(x)*x), 100", "double", (100,), {"torch": 0.7}),
+]
+
+IMPORT_TITLE = "import, over NumPy's"
+IMPORT_GOAL_MS = 50.0
+
+MEMORY_NODES = 1_000_000
+MEMORY_TITLES = {"multiply": "peak memory, 1M × (y * c)", "add": "peak memory, 1M × (y + 1)"}
+MEMORY_GOAL = 1.0

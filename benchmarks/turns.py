@@ -1,0 +1,128 @@
+"""The parent's side of the processes: each peer is asked in its turn, and sleeps while the others work."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from table import Work
+
+SETTLE = 0.05  # seconds between turns: idle BLAS and OpenMP threads spin for some 30 ms before they sleep
+
+
+class Failed(Exception):
+    """A worker could not do what it was asked."""
+
+
+class Peer:
+    """A worker process and the line to it."""
+
+    def __init__(self, name: str, environment: dict[str, str]) -> None:
+        self.name = name
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("worker.py")), name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            env=environment,
+        )
+        hello = self._hear()
+        self.missing: str = hello.get("missing", hello.get("error", ""))
+        self.version: str = hello.get("version", name)
+        self.kinds: list[str] = hello.get("kinds", [])
+
+    def _hear(self) -> dict[str, Any]:
+        line = self.process.stdout.readline()  # type: ignore[union-attr]
+        return json.loads(line) if line else {"error": "its process ended"}
+
+    def _ask(self, work: Work, runs: int) -> dict[str, Any]:
+        request = {"kind": work.kind, "sizes": work.sizes, "inner": work.inner, "runs": runs}
+        try:
+            print(json.dumps(request), file=self.process.stdin)
+        except BrokenPipeError:
+            raise Failed("its process ended") from None
+        result = self._hear()
+        if "error" in result:
+            raise Failed(result["error"])
+        return result
+
+    def answer(self, work: Work) -> list[float]:
+        """One number for every gradient."""
+        numbers: list[float] = self._ask(work, 0)["answer"]
+        return numbers
+
+    def time(self, work: Work, runs: int, best: bool = False) -> float:
+        """Microseconds per operation."""
+        microseconds: float = self._ask(work, runs)["min" if best else "median"]
+        return microseconds
+
+    def runs_for(self, work: Work, seconds: float) -> int:
+        """How many runs fill a turn."""
+        runs = 1
+        for share in (0.1, 1.0):
+            run_seconds = self.time(work, runs) * work.inner / 1e6
+            runs = max(3, math.ceil(seconds * share / run_seconds))
+        return runs
+
+    def close(self) -> None:
+        self.process.stdin.close()  # type: ignore[union-attr]
+        self.process.wait()
+
+
+@dataclass
+class Row:
+    """What was measured of one work: every peer's microseconds, turn by turn, or why there are none."""
+
+    work: Work
+    times: dict[str, list[float]] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def ratios(self, us: str, peer: str) -> list[float]:
+        mine, theirs = self.times.get(us, []), self.times.get(peer, [])
+        return [m / t for m, t in zip(mine, theirs, strict=False)]
+
+
+def _same(mine: Sequence[float], theirs: Sequence[float]) -> bool:
+    return len(mine) == len(theirs) and all(
+        math.isclose(m, t, rel_tol=1e-3, abs_tol=1e-7) for m, t in zip(mine, theirs, strict=True)
+    )
+
+
+def measure(work: Work, peers: list[Peer], pairs: int, seconds: float, best: bool) -> Row:
+    """Time a work in `pairs` rounds of turns, after a look at whether all peers compute the same."""
+    row = Row(work)
+    runs: dict[Peer, int] = {}
+    answers: dict[str, list[float]] = {}
+    for peer in peers:
+        if work.kind not in peer.kinds:
+            continue
+        try:
+            answers[peer.name] = peer.answer(work)
+            runs[peer] = peer.runs_for(work, seconds)
+        except Failed as failure:
+            row.notes[peer.name] = f"{peer.name} failed: {failure}"
+    ours = answers.get(peers[0].name)
+    for name, theirs in answers.items():
+        if ours is not None and not _same(ours, theirs):
+            row.notes[name] = f"answers differ: {ours} and {theirs}"
+
+    order = list(runs)
+    for _ in range(pairs):
+        for peer in tuple(order):
+            time.sleep(SETTLE)
+            try:
+                row.times.setdefault(peer.name, []).append(peer.time(work, runs[peer], best))
+            except Failed as failure:
+                row.notes[peer.name] = f"{peer.name} failed: {failure}"
+                row.times.pop(peer.name, None)
+                order.remove(peer)
+        order.reverse()
+    return row

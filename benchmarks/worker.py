@@ -1,0 +1,80 @@
+"""One peer in a process of its own: reads a request a line, times the work, answers a line.
+
+python benchmarks/worker.py PEER
+
+A request is {"kind", "sizes", "inner", "runs"}; the answer has the least and the median time per operation in
+microseconds over blocks of runs, or "error". `runs` of 0 asks for the "answer" instead: one number per gradient.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import statistics
+import sys
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+BLOCKS = 15
+
+
+def measure(run: Callable[[], Any], runs: int, inner: int) -> dict[str, float]:
+    """Time blocks of runs. The first block warms caches and threads after the other process's turn, and is dropped."""
+    blocks = min(runs, BLOCKS)
+    block = range(runs // blocks)
+    times = []
+    for _ in range(blocks + 1):
+        start = perf_counter()
+        for _ in block:
+            run()
+        times.append((perf_counter() - start) / (len(block) * inner) * 1e6)
+    del times[0]
+    return {"min": min(times), "median": statistics.median(times)}
+
+
+def answer(run: Callable[[], Any]) -> dict[str, list[float]]:
+    run()  # a second run must give the same: gradients were reset, not added up
+    return {"answer": [float(np.abs(np.asarray(g, np.float64)).mean()) for g in run()]}
+
+
+def describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def main(peer: str) -> None:
+    # whatever a library prints goes to stderr: stdout is the line to the parent
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+
+    def reply(message: dict[str, Any]) -> None:
+        print(json.dumps(message), file=replies)
+
+    try:
+        module = importlib.import_module(f"peers.{peer}")
+    except Exception as error:  # not installed, or being worked on
+        reply({"missing": describe(error)})
+        return
+    reply({"version": module.VERSION, "kinds": sorted(module.WORKS)})
+
+    current: tuple[str, list[int]] | None = None
+    run: Callable[[], Any] | None = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            work = (request["kind"], request["sizes"])
+            if run is None or work != current:
+                run = None  # free the last work's memory before the next one's is taken
+                current, run = work, module.WORKS[request["kind"]](*request["sizes"])
+            runs = request["runs"]
+            reply(measure(run, runs, request["inner"]) if runs else answer(run))
+        except Exception as error:
+            run = None
+            reply({"error": describe(error)})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

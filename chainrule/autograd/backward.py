@@ -1,0 +1,337 @@
+"""``backward`` and ``grad``: from tensors and gradients to a sweep of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core import engine
+from chainrule.core.dispatch import rank
+from chainrule.core.node import Leaf, Node, Output
+from chainrule.core.tensor import Tensor, attach, wrap
+from chainrule.interpreters.batched import Batched
+from chainrule.ops.creation import zeros_like
+
+ndarray = np.ndarray
+
+
+class GradientEdge:
+    """An edge of the graph: a node and which of its outputs. Stands in for a tensor in ``grad`` and ``backward``."""
+
+    __slots__ = ("node", "output_nr", "ownership_token")
+
+    def __init__(self, node: Any, output_nr: int = 0) -> None:
+        self.node = node
+        self.output_nr = output_nr
+        self.ownership_token = None
+
+    def __iter__(self) -> Any:
+        return iter((self.node, self.output_nr))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GradientEdge) and (self.node, self.output_nr) == (other.node, other.output_nr)
+
+    def __hash__(self) -> int:
+        return hash((self.node, self.output_nr))
+
+
+def _sequence(function: str, argument: str, value: Any) -> tuple[Any, ...]:
+    if isinstance(value, (Tensor, GradientEdge)):
+        return (value,)
+    if not isinstance(value, (tuple, list)):
+        raise errors.not_a_tensor(function, argument, value)
+    for item in value:
+        if not isinstance(item, (Tensor, GradientEdge)):
+            raise errors.not_a_tensor(function, argument, item)
+    return tuple(value)
+
+
+def _first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool, batched: bool = False) -> Any:
+    """The cotangent a sweep starts with, checked: raw data, or a tensor with ``create_graph``."""
+    data = output._data
+    if gradient is None:
+        size = 1
+        for n in data.shape:
+            size *= n
+        if size != 1:
+            raise errors.implicit_scalar(output)
+        if data.dtype.kind == "c":
+            raise errors.implicit_not_real(data.dtype)
+        return wrap(np.ones(data.shape, data.dtype)) if create_graph else np.ones(data.shape, data.dtype)
+    if not isinstance(gradient, Tensor):
+        if not isinstance(gradient, (ndarray, np.generic)):
+            raise errors.gradient_type("backward", gradient)
+        gradient = wrap(np.asarray(gradient))
+    if gradient._data.shape != data.shape:
+        raise errors.gradient_shape(index, gradient, output)
+    if gradient._data.dtype != data.dtype:
+        if gradient._data.dtype.kind == "c" and data.dtype.kind != "c":
+            raise errors.gradient_dtype(index, gradient, output)
+        if create_graph:
+            return gradient.to(data.dtype)
+        return gradient._data.astype(data.dtype)
+    if create_graph:
+        return gradient
+    return gradient._data if rank(gradient) == rank(output) or type(gradient._data) is ndarray else gradient
+
+
+def _starts(function: str, outputs: Any, gradients: Any, create_graph: bool) -> tuple[list[Any], list[Any], tuple[Any, ...]]:
+    given = _sequence(function, "tensors" if function == "backward" else "outputs", outputs)
+    if gradients is None:
+        grads: tuple[Any, ...] = (None,) * len(given)
+    elif isinstance(gradients, (Tensor, ndarray, np.generic)):
+        grads = (gradients,)
+    elif isinstance(gradients, Sequence):
+        grads = tuple(gradients)
+    else:
+        raise errors.gradient_type(function, gradients)
+    if len(grads) != len(given):
+        raise errors.gradient_count(len(given), len(grads))
+    edges = []
+    starts = []
+    for i, (output, gradient) in enumerate(zip(given, grads)):
+        if isinstance(output, GradientEdge):
+            if gradient is None:
+                raise RuntimeError("a gradient must be given where an output is a GradientEdge")
+            edges.append(_edge_of(output))
+            starts.append(gradient if create_graph else gradient._data)
+            continue
+        if output._edge is None:
+            raise errors.no_grad_fn(i, output)
+        edges.append(output._edge)
+        starts.append(_first_cotangent(i, output, gradient, create_graph))
+    return edges, starts, given
+
+
+def _edge_of(edge: GradientEdge) -> Any:
+    node = edge.node
+    if type(node) is Node and len(node.prim.outputs) > 1:
+        return Output(node, edge.output_nr, node.seq + 1)
+    return node
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Compute the gradients of leaves and add them to their ``.grad``.
+
+    Args:
+        tensors: the outputs to start from.
+        grad_tensors: for each ∂L/∂output, of the output's shape; may be None for scalar outputs.
+        retain_graph: keep what the graph saved, for another backward (default: the value of ``create_graph``).
+        create_graph: record the backward pass, so that gradients can be differentiated again.
+        inputs: the tensors to collect gradients for; all leaves without it.
+
+    Raises:
+        RuntimeError: an output is not a scalar and has no gradient; a gradient has the wrong shape; an output does not
+            require grad; the graph's saved values were freed or overwritten. ``.grad`` is unchanged in all cases.
+    """
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`.")
+        grad_tensors = grad_variables
+    if inputs is not None and not isinstance(inputs, (Tensor, GradientEdge)) and len(inputs) == 0:
+        raise errors.empty_inputs("backward")
+    edges, starts, _ = _starts("backward", tensors, grad_tensors, create_graph)
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    if inputs is None:
+        engine.sweep(edges, starts, retain_graph=keep, create_graph=create_graph)
+        return
+    wanted = _sequence("backward", "inputs", inputs)
+    targets = [_target(i, t) for i, t in enumerate(wanted)]
+    found = engine.sweep(edges, starts, targets, retain_graph=keep, create_graph=create_graph)
+    for tensor, edge, g in zip(wanted, targets, found):
+        if g is not None and isinstance(tensor, Tensor) and type(edge) is not Leaf:
+            new = g if isinstance(g, Tensor) else wrap(g)
+            tensor._grad = new if tensor._grad is None else tensor._grad + new
+
+
+def _target(index: int, tensor: Any) -> Any:
+    if isinstance(tensor, GradientEdge):
+        return _edge_of(tensor)
+    if tensor._edge is None:
+        raise errors.input_requires_no_grad(index, tensor)
+    return tensor._edge
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """Gradients of ``outputs`` with respect to ``inputs``, returned rather than added to ``.grad``.
+
+    ``grad_outputs`` holds for each output ∂L/∂output, one number per element of it (so it has the output's shape); the result
+    for input x is Σ ∂L/∂output · ∂output/∂x. ``ones_like(output)`` means L = output.sum().
+
+    Args:
+        outputs: the tensors to differentiate.
+        inputs: with respect to these (leaves or not).
+        grad_outputs: may be None for scalar outputs.
+        retain_graph: keep what the graph saved, for another backward (default: the value of ``create_graph``).
+        create_graph: record the backward pass, so that the results can be differentiated again.
+        allow_unused: return None for an input that the outputs do not depend on, instead of raising.
+        is_grads_batched: every grad_output has an extra leading axis; one gradient is computed for each entry, at once.
+        materialize_grads: zeros instead of None for unused inputs.
+
+    Returns:
+        A tuple with one tensor for each input.
+
+    >>> import chainrule as cr
+    >>> x = cr.tensor([1., 2., 3., 4.], requires_grad=True)
+    >>> y = cr.outer(x, x)
+    >>> cr.autograd.grad(y, x, grad_outputs=cr.ones_like(y))
+    (tensor([20., 20., 20., 20.]),)
+    """
+    wanted = _sequence("grad", "inputs", inputs)
+    if not wanted:
+        raise errors.empty_inputs("grad")
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    if is_grads_batched:
+        edges, starts, given = _batched_starts(outputs, grad_outputs, create_graph)
+    else:
+        edges, starts, given = _starts("grad", outputs, grad_outputs, create_graph)
+    targets = [_target(i, t) for i, t in enumerate(wanted)]
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    found = engine.sweep(edges, starts, targets, retain_graph=keep, create_graph=create_graph, accumulate=False)
+    results: list[Tensor | None] = []
+    for i, (g, tensor) in enumerate(zip(found, wanted)):
+        if g is None:
+            if not (allow_unused or materialize_grads):
+                raise errors.unused_input(i, tensor)
+            results.append(zeros_like(tensor) if materialize_grads else None)
+        elif is_grads_batched:
+            results.append(_unbatched(g, given))
+        else:
+            results.append(g if isinstance(g, Tensor) else wrap(_fresh(g, results, starts)))
+    return tuple(results)
+
+
+def _fresh(g: Any, results: list[Any], starts: list[Any]) -> Any:
+    """A gradient that shares no memory with another one or with what the caller passed."""
+    if type(g) is ndarray and (g.base is not None or any(g is s for s in starts) or any(
+        r is not None and r._data is g for r in results
+    )):
+        return g.copy()
+    return g
+
+
+_BATCH_LEVEL = 10**6  # above every transformation a user can have entered
+
+
+def _batched_starts(outputs: Any, gradients: Any, create_graph: bool) -> Any:
+    given = _sequence("grad", "outputs", outputs)
+    grads = (gradients,) if isinstance(gradients, Tensor) else tuple(gradients)
+    if len(grads) != len(given):
+        raise errors.gradient_count(len(given), len(grads))
+    edges, starts = [], []
+    for i, (output, g) in enumerate(zip(given, grads)):
+        if output._edge is None:
+            raise errors.no_grad_fn(i, output)
+        if tuple(g.shape[1:]) != tuple(output.shape):
+            raise RuntimeError(
+                f"If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
+                f"sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
+                f"detected: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {output.shape}."
+            )
+        edges.append(output._edge)
+        inside = Batched(g if create_graph else g._data, _BATCH_LEVEL)
+        starts.append(wrap(inside) if create_graph else inside)
+    return edges, starts, grads
+
+
+def _unbatched(g: Any, gradients: Any) -> Tensor:
+    data = g._data if isinstance(g, Tensor) else g
+    if type(data) is not Batched:
+        size = gradients[0].shape[0]
+        return (g if isinstance(g, Tensor) else wrap(data)).expand(size, *data.shape)
+    payload = data.payload
+    return payload if isinstance(payload, Tensor) else wrap(payload)
+
+
+def _tensor_backward(
+    self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+) -> None:
+    """Compute the gradients of the leaves this tensor was computed from, and add them to their ``.grad``.
+
+    Args:
+        gradient: ∂L/∂self, of this tensor's shape; may be left out for a scalar. What arrives at a leaf x is
+            Σ gradient · ∂self/∂x.
+        retain_graph: keep what the graph saved, for another backward (default: the value of ``create_graph``).
+        create_graph: record the backward pass, so that gradients can be differentiated again.
+        inputs: the tensors to collect gradients for; all leaves without it.
+
+    >>> import chainrule as cr
+    >>> a = cr.tensor([1., 2., 3.], requires_grad=True)
+    >>> (a * a).backward(cr.ones(3))
+    >>> a.grad
+    tensor([2., 4., 6.])
+    """
+    if inputs is None and not create_graph and type(self._data) is ndarray and self._edge is not None:
+        start = _first_cotangent(0, self, gradient, False)
+        engine.sweep([self._edge], [start], retain_graph=bool(retain_graph), create_graph=False)
+        return
+    backward(self, None if gradient is None else [gradient], retain_graph, create_graph, inputs=inputs)
+
+
+_tensor_backward.__name__ = "backward"
+attach(backward=_tensor_backward)
+
+
+def _call_node(self: Node, *cotangents: Any) -> Any:
+    """The node's rule applied to a cotangent of its output: one cotangent per operand that needs one."""
+    from chainrule.core.modes import recording
+    from chainrule.core.node import FREED
+
+    if self.saved is FREED:
+        raise errors.second_backward(self)
+    tensors = all(isinstance(c, Tensor) for c in cotangents)
+    recorded = tensors and recording() and any(c._edge is not None for c in cotangents)
+    saved = engine.saved_tensors(self) if recorded else self.saved
+    given = [c if recorded else (c._data if isinstance(c, Tensor) else c) for c in cotangents]
+    g = tuple(given) if len(self.prim.outputs) > 1 else given[0]
+    results = tuple(
+        None if r is None else r if isinstance(r, Tensor) else wrap(r) for r in self.pullback(self, g, saved, self.edges)
+    )
+    return results[0] if len(results) == 1 else results
+
+
+def _node_attribute(self: Node, name: str) -> Any:
+    """``_saved_self``, ``_saved_other``, ``_saved_result`` and the parameters, by PyTorch's names."""
+    from chainrule.core.node import FREED
+
+    if not name.startswith("_saved_"):
+        raise AttributeError(f"'{self.name()}' object has no attribute {name!r}")
+    prim = self.prim
+    wanted = name.removeprefix("_saved_")
+    for i, kept in enumerate(prim.saves):
+        if wanted in (kept, prim.aliases.get(kept)):
+            if self.saved is FREED:
+                raise errors.second_backward(self)
+            value = engine.saved_tensors(self)[i]
+            return wrap(value) if isinstance(value, ndarray) else value
+    for key, value in self.params.items():
+        if wanted == key or (wanted in ("dim", "keepdim") and key == {"dim": "axis", "keepdim": "keepdims"}[wanted]):
+            return value
+    raise AttributeError(
+        f"{self.name()} has not saved {wanted!r}; it has {', '.join('_saved_' + prim.aliases.get(s, s) for s in prim.saves) or 'nothing'}"
+    )
+
+
+Node.__call__ = _call_node  # type: ignore[attr-defined]
+Node.__getattr__ = _node_attribute  # type: ignore[attr-defined]

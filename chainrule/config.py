@@ -1,0 +1,8 @@
+"""Settings read once, from the environment, before anything else is imported."""
+
+from __future__ import annotations
+
+import os
+
+#: Keep freed array memory in the process instead of giving it back to the kernel (glibc only). See docs/performance.md.
+KEEP_MEMORY: bool = os.environ.get("CHAINRULE_KEEP_MEMORY", "1") not in ("0", "no", "false", "off")

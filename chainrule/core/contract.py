@@ -1,0 +1,98 @@
+"""Products of two arrays summed over shared subscripts, as moves of axes around one ``np.matmul``.
+
+Each letter of a subscript such as ``"ik,kj->ij"`` is summed (in both operands, not in the result), left or right.
+Extra leading axes broadcast, so a subscript describes the last axes only and batching needs nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+ndarray = np.ndarray
+
+
+def cotangent_subscripts(subscripts: str) -> tuple[str, str]:
+    """The subscripts of the two VJPs: ``"ik,kj->ij"`` gives ``"ij,kj->ik"`` and ``"ik,ij->kj"``."""
+    operands, out = subscripts.split("->")
+    x, y = operands.split(",")
+    return f"{out},{y}->{x}", f"{x},{out}->{y}"
+
+
+@lru_cache(maxsize=None)
+def _plan(subscripts: str) -> tuple[str, str, str, str, str]:
+    operands, out = subscripts.split("->")
+    x, y = operands.split(",")
+    summed = "".join(c for c in x if c in y and c not in out)
+    left = "".join(c for c in x if c not in y)
+    right = "".join(c for c in y if c not in x)
+    if len(summed) > 1 or len(left) > 1 or len(right) > 1 or any(c in x and c in y and c in out for c in x):
+        raise ValueError(f"contraction {subscripts!r}: at most one subscript may be summed, left and right")
+    return x, y, out, left, right
+
+
+@lru_cache(maxsize=None)
+def contraction_value(subscripts: str) -> Callable[[Any, Any], Any]:
+    """A function of two array-likes that computes the contraction."""
+    x, y, out, left, right = _plan(subscripts)
+    x_first = x[:1] == left  # left letter stands before the summed one
+    y_last = y[-1:] == right
+    if not left and not right and len(x) == 1:
+
+        def dot(a: Any, b: Any) -> Any:
+            if type(a) is ndarray and type(b) is ndarray and a.ndim == b.ndim == 1:
+                return a.dot(b)
+            return np.matmul(a[..., None, :], b[..., :, None])[..., 0, 0]
+
+        return dot
+    if len(x) == 1 and len(y) == 1 and len(out) == 2:
+        flip = out == right + left
+
+        def outer(a: Any, b: Any) -> Any:
+            return a[..., None, :] * b[..., :, None] if flip else a[..., :, None] * b[..., None, :]
+
+        return outer
+    if len(out) == 0 or len(x) == 0 or len(y) == 0:
+
+        def scaled(a: Any, b: Any) -> Any:
+            if len(x) == 0:
+                return a[(..., *(None,) * len(y))] * b
+            return a * b[(..., *(None,) * len(x))]
+
+        return scaled
+
+    swapped = len(out) == 2 and out == right + left
+
+    def contract(a: Any, b: Any) -> Any:
+        if not x_first and len(x) == 2:
+            a = a.mT
+        if not y_last and len(y) == 2:
+            b = b.mT
+        if len(x) == 1:
+            a = a[..., None, :]
+        if len(y) == 1:
+            b = b[..., :, None]
+        if type(a) is ndarray and type(b) is ndarray and a.ndim == b.ndim == 2:
+            result = a.dot(b)
+        else:
+            result = np.matmul(a, b)
+        if len(x) == 1:
+            result = result[..., 0, :]
+        if len(y) == 1:
+            result = result[..., 0]
+        return result.mT if swapped else result
+
+    return contract
+
+
+def formula_of(subscripts: str, first: str, second: str) -> str:
+    """The contraction as NumPy text, for explanations."""
+    x, y, out, left, right = _plan(subscripts)
+    if len(x) == len(y) == len(out) == 2 and out == left + right:
+        return f"{first if x[0] == left else first + '.mT'} @ {second if y[-1] == right else second + '.mT'}"
+    operands, result = subscripts.split("->")
+    a, b = operands.split(",")
+    return f"np.einsum('...{a},...{b}->...{result}', {first}, {second})"

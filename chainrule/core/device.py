@@ -1,0 +1,95 @@
+"""``device``: where a tensor lives; here always the CPU, since NumPy does the computing."""
+
+from typing import Any
+
+
+class device:
+    """The CPU, in PyTorch's spelling, so that code written with devices in mind runs.
+
+    Args:
+        type: ``"cpu"``, ``"cpu:0"`` or another device.
+        index: a number for the device, or none; it has no meaning on the CPU.
+
+    Raises:
+        RuntimeError: for any device that is not the CPU.
+        TypeError: if ``type`` is neither a string nor a device.
+
+    Example:
+        >>> device("cpu")
+        device(type='cpu')
+        >>> str(device("cpu", 0))
+        'cpu:0'
+        >>> device("cuda")
+        Traceback (most recent call last):
+            ...
+        RuntimeError: device 'cuda' is not available: this build computes on the CPU with NumPy; \
+use device 'cpu', or leave the device out
+    """
+
+    __slots__ = ("index", "type")
+
+    type: str
+    index: int | None
+
+    def __init__(self, type: "str | device", index: int | None = None) -> None:
+        if isinstance(type, device):
+            index = type.index if index is None else index
+            type = type.type
+        if isinstance(type, int) and not isinstance(type, bool):
+            raise _unavailable(str(type))
+        if not isinstance(type, str):
+            raise TypeError(
+                "device() received an invalid combination of arguments: expected a string "
+                f"such as 'cpu', or a device, got {type.__class__.__name__} {type!r}"
+            )
+        name, colon, number = type.partition(":")
+        if name != "cpu":
+            raise _unavailable(type)
+        if colon:
+            if index is not None:
+                raise RuntimeError(
+                    "type (string) must not include an index because index was passed "
+                    f"explicitly: {type}; write device('{name}', {index})"
+                )
+            if not (number.isascii() and number.isdecimal()):
+                raise RuntimeError(f"Invalid device string: '{type}'; write 'cpu' or 'cpu:0'")
+            index = int(number)
+        if index is not None and index < 0:
+            raise RuntimeError("Device index must not be negative; leave it out for the CPU")
+        object.__setattr__(self, "type", name)
+        object.__setattr__(self, "index", index)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a device is immutable: cannot set '{name}'; create a new device")
+
+    def __repr__(self) -> str:
+        number = "" if self.index is None else f", index={self.index}"
+        return f"device(type='{self.type}'{number})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, device):
+            return NotImplemented
+        return self.type == other.type and self.index == other.index
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, (self.type,) if self.index is None else (self.type, self.index)
+
+    def __enter__(self) -> "device":
+        """Make this the default device within a block; it already is."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+def _unavailable(name: str) -> RuntimeError:
+    return RuntimeError(
+        f"device '{name}' is not available: this build computes on the CPU with NumPy; "
+        "use device 'cpu', or leave the device out"
+    )

@@ -1,0 +1,170 @@
+"""Who handles an operation, and what it leaves on the tape.
+
+``bind`` hands an operation to the highest-ranked operand: an interpreter's value outranks plain arrays, a tensor
+outranks what it holds. Lower operands are constants to it, which is what keeps nested derivatives apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.modes import LOCAL, STATE, recording
+from chainrule.core.node import Node, Output, next_seq
+from chainrule.core.primitive import TABLE, Primitive
+from chainrule.core.protocol import ArrayLike
+from chainrule.core.shapes import shape_of
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.view import viewed
+
+ndarray = np.ndarray
+generic = np.generic
+new = object.__new__
+
+#: interpreter type -> its ``handle(prim, operands, params, level)``
+INTERPRETERS: dict[type, Callable[..., Any]] = {}
+
+
+def rank(x: Any) -> int:
+    """0 for plain arrays and numbers, 1 for tensors of arrays, 2·level for an interpreter's value, +1 for its tensor."""
+    kind = type(x)
+    if kind is ndarray:
+        return 0
+    if kind is Tensor or isinstance(x, Tensor):
+        data = x._data
+        return 1 if type(data) is ndarray else 2 * data.level + 1  # type: ignore[no-any-return]
+    if isinstance(x, ArrayLike):
+        return 2 * x.level
+    return 0
+
+
+def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
+    """Apply a primitive to operands of any kind."""
+    top = 0
+    for x in operands:
+        r = rank(x)
+        if r > top:
+            top, highest = r, x
+    if top == 0:
+        return prim.value(*operands, **params)
+    if top & 1:
+        return record(prim, operands, params, top)
+    return INTERPRETERS[type(highest)](prim, operands, params, top // 2)
+
+
+Primitive.bind = staticmethod(bind)
+
+
+def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> Any:
+    """Compute on the data of the tensors of rank ``top`` and, where one requires grad, put a node on the tape."""
+    datas = []
+    edges = []
+    needs = False
+    for x in operands:
+        if isinstance(x, Tensor) and (top == 1 or rank(x) == top):
+            datas.append(x._data)
+            edge = x._edge
+            edges.append(edge)
+            if edge is not None:
+                needs = True
+        else:
+            datas.append(x)
+            edges.append(None)
+    out = prim.value(*datas, **params) if top == 1 else bind(prim, datas, params)
+    several = len(prim.outputs) > 1
+    if not needs or not prim.differentiable or (STATE.special and not LOCAL.grad):
+        return _unrecorded(prim, operands, out, needs, params)
+    if not several:
+        if isinstance(out, generic):
+            out = np.asarray(out)
+        if out.dtype.kind not in "fc":
+            return _unrecorded(prim, operands, out, needs, params)
+    node = Node()
+    node.prim = prim
+    node.pullback = prim.pullback
+    node.params = params
+    node.edges = tuple(edges)
+    node.fits = _fits(prim, datas, out if not several else out[0])
+    node.hooks = None
+    node.saved = _saved(prim, datas, edges, out) if prim.saves else ()
+    node.seq = next_seq()
+    if not several:
+        tensor = new(Tensor)
+        tensor._data = out
+        tensor._edge = node
+        if prim.view:
+            viewed(tensor, operands[0], prim, params)
+        return tensor
+    seq = next_seq()
+    node.params = {**params, "_outputs": tuple((shape_of(o), o.dtype) for o in out)}
+    return tuple(
+        wrap(o, Output(node, i, seq)) if o.dtype.kind in "fc" else wrap(o) for i, o in enumerate(out)
+    )
+
+
+def _unrecorded(prim: Primitive, operands: Any, out: Any, needs: bool, params: dict[str, Any]) -> Any:
+    """Tensors without an edge, which remember where the path to a tensor that requires grad was cut."""
+    cut = None
+    if needs:
+        kind = "no_grad" if not recording() else prim.name
+        cut = errors.Cut(kind, errors.user_line(), tuple(x for x in operands if isinstance(x, Tensor) and x._edge))
+    else:
+        for x in operands:
+            if isinstance(x, Tensor) and x._edge is None and x._cut is not None:
+                cut = x._cut
+                break
+    if isinstance(out, tuple):
+        results = tuple(wrap(o) for o in out)
+        for tensor in results:
+            tensor._cut = cut
+        return results
+    tensor = wrap(out)
+    tensor._cut = cut
+    if prim.view:
+        viewed(tensor, operands[0], prim, params)
+    return tensor
+
+
+def _fits(prim: Primitive, datas: Any, out: Any) -> tuple[Any, ...] | None:
+    """Shape and dtype of each operand, where undoing broadcasting or promotion (or the row itself) will ask for it."""
+    dtype = out.dtype
+    if prim.needs_fits:
+        return tuple((shape_of(x), _dtype(x, dtype)) for x in datas)
+    if prim.kind == "elementwise":
+        shape = out.shape
+        for x in datas:
+            if shape_of(x) != shape or _dtype(x, dtype) != dtype:
+                break
+        else:
+            if dtype.kind != "c":
+                return None
+    elif dtype.kind != "c" and all(_dtype(x, dtype) == dtype for x in datas):
+        return None
+    return tuple((shape_of(x), _dtype(x, dtype)) for x in datas)
+
+
+def _dtype(x: Any, otherwise: Any) -> Any:
+    return getattr(x, "dtype", otherwise)
+
+
+def _saved(prim: Primitive, datas: Any, edges: Any, out: Any) -> tuple[Any, ...]:
+    """What the rules of the operands that require grad name; None for the rest."""
+    saved = []
+    for name, users in zip(prim.saves, prim.save_users, strict=True):
+        if users is not None and not prim.variadic and all(edges[i] is None for i in users):
+            saved.append(None)
+        elif name in prim.operands:
+            saved.append(datas if prim.variadic else datas[prim.operands.index(name)])
+        elif name == "out":
+            saved.append(out)
+        else:
+            saved.append(out[prim.outputs.index(name)])
+    return tuple(saved)
+
+
+def cast(x: Any, dtype: np.dtype[Any]) -> Any:
+    """The array-like in another dtype: itself, if it has it."""
+    return x if x.dtype == dtype else bind(TABLE["cast"], (x,), {"dtype": dtype})

@@ -1,0 +1,233 @@
+"""The functions users call, made from elementwise rows.
+
+The first lines of ``unary`` and ``binary`` are the case that matters for speed: tensors of ordinary arrays of one
+floating dtype, something requires grad. Whatever else there is (numbers on the left, arrays, promotion, transformations,
+modes) goes behind one call, ``general``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core import dtypes
+from chainrule.core.dispatch import bind, cast
+from chainrule.core.inplace import write_out
+from chainrule.core.modes import STATE
+from chainrule.core.node import Node, next_seq
+from chainrule.core.primitive import Primitive
+from chainrule.core.protocol import ArrayLike
+from chainrule.core.tensor import Tensor, wrap
+
+ndarray = np.ndarray
+generic = np.generic
+new = object.__new__
+float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+
+def operand(function: str, position: int, x: Any) -> Any:
+    """Check an operand: tensors and numbers pass, arrays become tensors, anything else is a TypeError."""
+    if isinstance(x, (Tensor, int, float, complex, ArrayLike)):
+        return x
+    if isinstance(x, (ndarray, generic)):
+        if x.dtype.kind not in "fciub":
+            raise errors.wrong_operand(function, position, x)
+        return wrap(x)
+    raise errors.wrong_operand(function, position, x)
+
+
+def promoted(prim: Primitive, operands: list[Any]) -> list[Any]:
+    """Cast operands to the dtype PyTorch would compute in. Python numbers stay numbers (they are weak)."""
+    first = operands[0]
+    if len(operands) == 1:
+        target = first.dtype
+    elif len(operands) == 2:
+        x, y = operands
+        x_array, y_array = hasattr(x, "dtype"), hasattr(y, "dtype")
+        if x_array and y_array:
+            dx, dy = x.dtype, y.dtype
+            target = dx if dx is dy else dtypes.result_dtype(dx, not x.ndim, dy, not y.ndim)
+        else:
+            target = dtypes.scalar_dtype(x.dtype, y) if x_array else dtypes.scalar_dtype(y.dtype, x)
+    else:
+        target = dtypes.result_type(*[x._data if isinstance(x, Tensor) and type(x._data) is ndarray else x for x in operands])
+    if prim.promotion == "float" and target.kind in "iub":
+        target = dtypes.get_default_dtype()
+    return [cast(x, target) if hasattr(x, "dtype") and x.dtype != target else x for x in operands]
+
+
+def general(prim: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Everything but the hot case: checks, promotion, then ``bind``. The result is always a tensor."""
+    checked = [operand(prim.name, i, x) for i, x in enumerate(operands)]
+    if not any(isinstance(x, (Tensor, ArrayLike)) for x in checked):
+        raise errors.wrong_operand(prim.name, 0, operands[0])
+    if prim.promotion != "none":
+        checked = promoted(prim, checked)
+    return bind(prim, checked, params)
+
+
+def written(result: Any, out: Any) -> Any:
+    """Put a result into the ``out=`` tensor that the caller gave."""
+    return result if out is None else write_out(out, result)
+
+
+def unary(prim: Primitive) -> Callable[..., Any]:
+    """The user's function for an elementwise primitive of one operand."""
+    value = prim.value
+    pullback = prim.pullback
+    saves_in = prim.operands[0] in prim.saves
+    saves_out = "out" in prim.saves
+    both = saves_in and saves_out
+    swapped = both and prim.saves[0] == "out"
+
+    def call(input: Any, *, out: Any = None) -> Any:
+        if type(input) is Tensor and out is None:
+            edge = input._edge
+            if edge is not None and not STATE.special:
+                data = input._data
+                if type(data) is ndarray and ((dtype := data.dtype) is float32 or dtype is float64):
+                    result = value(data)
+                    if type(result) is not ndarray:
+                        result = np.asarray(result)
+                    node = Node()
+                    node.prim = prim
+                    node.pullback = pullback
+                    node.params = NO_PARAMS
+                    node.edges = (edge,)
+                    node.fits = None
+                    node.hooks = None
+                    if saves_out:
+                        node.saved = (result,) if not both else (result, data) if swapped else (data, result)
+                    else:
+                        node.saved = (data,) if saves_in else ()
+                    node.seq = next_seq()
+                    tensor = new(Tensor)
+                    tensor._data = result
+                    tensor._edge = node
+                    return tensor
+        return written(general(prim, (input,), {}), out)
+
+    return _named(call, prim)
+
+
+def binary(prim: Primitive) -> Callable[..., Any]:
+    """The user's function for an elementwise primitive of two operands."""
+    value = prim.value
+    pullback = prim.pullback
+    x_name, y_name = prim.operands
+    plain = not prim.saves
+    saves = tuple(0 if s == x_name else 1 if s == y_name else 2 for s in prim.saves)
+    users = tuple((0, 1) if u is None else u for u in prim.save_users)
+    crossed = saves == (1, 0) and users == ((0,), (1,))  # as in mul: each operand's rule reads the other
+
+    def call(input: Any, other: Any, *, out: Any = None) -> Any:
+        if type(input) is Tensor and out is None and not STATE.special:
+            x = input._data
+            ex = input._edge
+            kind = type(other)
+            if kind is Tensor:
+                y = other._data
+                ey = other._edge
+                if (
+                    (ex is not None or ey is not None)
+                    and type(x) is ndarray
+                    and type(y) is ndarray
+                    and ((dtype := x.dtype) is float32 or dtype is float64)
+                    and y.dtype is dtype
+                ):
+                    shape = x.shape
+                    if shape == y.shape:
+                        fits = None
+                        result = value(x, y)
+                    elif shape and y.shape:
+                        fits = ((shape, dtype), (y.shape, dtype))
+                        try:
+                            result = value(x, y)
+                        except ValueError:
+                            raise errors.not_broadcastable(prim.name, x, y) from None
+                    else:  # a 0-d operand may be weaker than the other
+                        return general(prim, (input, other), {})
+                    if type(result) is not ndarray:
+                        result = np.asarray(result)
+                    node = Node()
+                    node.prim = prim
+                    node.pullback = pullback
+                    node.params = NO_PARAMS
+                    node.edges = (ex, ey)
+                    node.fits = fits
+                    node.hooks = None
+                    if plain:
+                        node.saved = ()
+                    elif crossed:
+                        node.saved = (None if ex is None else y, None if ey is None else x)
+                    else:
+                        node.saved = tuple([
+                            (x, y, result)[i] if (ex is not None and 0 in u) or (ey is not None and 1 in u) else None
+                            for i, u in zip(saves, users)  # noqa: B905
+                        ])
+                    node.seq = next_seq()
+                    tensor = new(Tensor)
+                    tensor._data = result
+                    tensor._edge = node
+                    return tensor
+            elif (
+                (kind is float or kind is int)
+                and ex is not None
+                and type(x) is ndarray
+                and ((dtype := x.dtype) is float32 or dtype is float64)
+            ):
+                result = value(x, other)
+                if type(result) is not ndarray:
+                    result = np.asarray(result, dtype)
+                node = Node()
+                node.prim = prim
+                node.pullback = pullback
+                node.params = NO_PARAMS
+                node.edges = (ex, None)
+                node.fits = None
+                node.hooks = None
+                if plain:
+                    node.saved = ()
+                elif crossed:
+                    node.saved = (other, None)
+                else:
+                    node.saved = tuple([(x, other, result)[i] if 0 in u else None for i, u in zip(saves, users)])  # noqa: B905
+                node.seq = next_seq()
+                tensor = new(Tensor)
+                tensor._data = result
+                tensor._edge = node
+                return tensor
+        return written(general(prim, (input, other), {}), out)
+
+    return _named(call, prim)
+
+
+NO_PARAMS: dict[str, Any] = {}
+
+
+def nary(prim: Primitive) -> Callable[..., Any]:
+    """The user's function for an elementwise primitive of three operands or with parameters."""
+
+    def call(*operands: Any, out: Any = None, **params: Any) -> Any:
+        return written(general(prim, operands, params), out)
+
+    return _named(call, prim)
+
+
+def _named(call: Callable[..., Any], prim: Primitive) -> Callable[..., Any]:
+    call.__name__ = call.__qualname__ = prim.name
+    call.__doc__ = prim.doc
+    call.__module__ = "chainrule"
+    prim.fast = call
+    return call
+
+
+def face(prim: Primitive) -> Callable[..., Any]:
+    """The user's function for an elementwise row, by its number of operands."""
+    if prim.parameters or len(prim.operands) > 2:
+        return nary(prim)
+    return unary(prim) if len(prim.operands) == 1 else binary(prim)

@@ -1,0 +1,193 @@
+"""Which operations are recorded: thread-local modes, behind one flag that the hot path can afford to read.
+
+Almost always every thread records. ``STATE.special`` counts the threads (and contexts) in which that is not so;
+while it is zero the hot path needs no thread-local look-up.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _State:
+    __slots__ = ("special",)
+
+    def __init__(self) -> None:
+        self.special = 0
+
+
+class _Local(threading.local):
+    grad = True
+    inference = False
+
+
+STATE = _State()
+LOCAL = _Local()
+_LOCK = threading.Lock()
+
+
+def recording() -> bool:
+    """Whether operations of this thread go on the tape."""
+    return not STATE.special or LOCAL.grad
+
+
+def is_grad_enabled() -> bool:
+    """Whether gradient mode is on in this thread.
+
+    >>> import chainrule as cr
+    >>> with cr.no_grad():
+    ...     cr.is_grad_enabled()
+    False
+    """
+    return LOCAL.grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside :class:`inference_mode`."""
+    return LOCAL.inference
+
+
+def _set_grad(enabled: bool) -> None:
+    if LOCAL.grad is not enabled:
+        with _LOCK:
+            STATE.special += -1 if enabled else 1
+        LOCAL.grad = enabled
+
+
+class _Mode:
+    """A context manager that is also a decorator, for functions and for generator functions."""
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, *exc: object) -> None:
+        raise NotImplementedError
+
+    def clone(self) -> _Mode:
+        return type(self)()
+
+    def __call__(self, function: F) -> F:
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def stepped(*args: Any, **kwargs: Any) -> Any:
+                # The mode holds while the generator's own code runs, not while its consumer's does.
+                steps = function(*args, **kwargs)
+                send, value = steps.send, None
+                try:
+                    while True:
+                        with self.clone():
+                            try:
+                                item = send(value)
+                            except StopIteration as stop:
+                                return stop.value
+                        try:
+                            value = yield item
+                            send = steps.send
+                        except GeneratorExit:
+                            raise
+                        except BaseException as error:
+                            value, send = error, steps.throw
+                finally:
+                    with self.clone():
+                        steps.close()
+
+            return stepped  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return function(*args, **kwargs)
+
+        return wrapped  # type: ignore[return-value]
+
+
+class no_grad(_Mode):
+    """Operations inside are not recorded; their results do not require grad.
+
+    Works as a context manager and as a decorator, with or without parentheses.
+
+    >>> import chainrule as cr
+    >>> x = cr.tensor([1.0], requires_grad=True)
+    >>> with cr.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    enabled = False
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        self = super().__new__(cls)
+        if function is None:
+            return self
+        if not callable(function):
+            raise TypeError(f"{cls.__name__}() takes no argument, or the function to decorate; got {function!r}")
+        return self(function)
+
+    def __enter__(self) -> None:
+        self.previous = LOCAL.grad
+        _set_grad(self.enabled)
+
+    def __exit__(self, *exc: object) -> None:
+        _set_grad(self.previous)
+
+
+class enable_grad(no_grad):
+    """Operations inside are recorded, also within :class:`no_grad`."""
+
+    enabled = True
+
+
+class set_grad_enabled(_Mode):
+    """Switch gradient mode to ``mode``: at once when called, and back at the end when used with ``with``."""
+
+    def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}")
+        self.mode = mode
+        self.previous = LOCAL.grad
+        _set_grad(mode)
+
+    def clone(self) -> _Mode:
+        return set_grad_enabled(self.mode)
+
+    def __call__(self, function: F) -> F:
+        _set_grad(self.previous)
+        return super().__call__(function)
+
+    def __enter__(self) -> None:
+        _set_grad(self.mode)
+
+    def __exit__(self, *exc: object) -> None:
+        _set_grad(self.previous)
+
+
+class inference_mode(_Mode):
+    """As :class:`no_grad`, for code whose results never meet autograd. ``inference_mode(False)`` records."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        self = super().__new__(cls)
+        if callable(mode):
+            self.mode = True
+            return self(mode)
+        self.mode = bool(mode)
+        return self
+
+    def clone(self) -> _Mode:
+        return inference_mode(self.mode)
+
+    def __enter__(self) -> None:
+        self.previous = LOCAL.grad, LOCAL.inference
+        _set_grad(not self.mode)
+        LOCAL.inference = self.mode
+
+    def __exit__(self, *exc: object) -> None:
+        _set_grad(self.previous[0])
+        LOCAL.inference = self.previous[1]

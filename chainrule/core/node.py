@@ -1,0 +1,191 @@
+"""The tape: what an operation leaves behind for the backward pass.
+
+A :class:`Node` is a record, not a closure: the primitive, its parameters, the raw arrays its rule named, and the
+edges to whatever made its operands. It *is* ``grad_fn``. A :class:`Leaf` ends a path: the place where the gradient
+of a user's tensor is collected. An :class:`Output` is one result of a node that has several.
+
+Sequence numbers grow with time, so visiting nodes in decreasing order is a topological sort of the graph. In-place
+writes take numbers from the same counter (see ``versions``).
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from chainrule.core.primitive import Primitive
+    from chainrule.core.tensor import Tensor
+
+next_seq: Callable[[], int] = itertools.count(1).__next__
+
+
+class _Freed(tuple[Any, ...]):
+    """What ``Node.saved`` becomes once a backward pass has used the saved values up."""
+
+    __slots__ = ()
+
+
+FREED = _Freed()
+
+
+class Hooks:
+    """The hooks of a node or leaf. Absent until the first one is registered."""
+
+    __slots__ = ("post", "post_accumulate", "pre", "retain", "tensor")
+
+    def __init__(self) -> None:
+        self.tensor: dict[int, Any] = {}
+        self.pre: dict[int, Any] = {}
+        self.post: dict[int, Any] = {}
+        self.post_accumulate: dict[int, Any] = {}
+        self.retain: weakref.ref[Tensor] | None = None
+
+
+class RemovableHandle:
+    """Returned by every ``register_*hook``: ``handle.remove()`` takes the hook away again."""
+
+    __slots__ = ("hooks", "key")
+
+    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+        if not callable(hook):
+            raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
+        self.hooks = hooks
+        self.key = next_seq()
+        hooks[self.key] = hook
+
+    def remove(self) -> None:
+        self.hooks.pop(self.key, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+def hooks_of(edge: Any) -> Hooks:
+    if edge.hooks is None:
+        edge.hooks = Hooks()
+    hooks: Hooks = edge.hooks
+    return hooks
+
+
+class Node:
+    """One recorded operation; what ``tensor.grad_fn`` returns.
+
+    ``edges`` has one entry per operand: the Node, Output or Leaf that made it, or None for a constant. ``saved``
+    holds raw arrays in the order of ``prim.saves``. ``fits`` holds each operand's (shape, dtype) where the rule needs them
+    (for an elementwise primitive: only where something was broadcast or cast, or is complex).
+    """
+
+    __slots__ = ("__weakref__", "edges", "fits", "hooks", "meta", "params", "prim", "pullback", "saved", "seq")
+
+    prim: Primitive
+    pullback: Callable[..., tuple[Any, ...]]
+    params: dict[str, Any]
+    saved: tuple[Any, ...]
+    edges: tuple[Any, ...]
+    seq: int
+    fits: tuple[Any, ...] | None
+    hooks: Hooks | None
+
+    def name(self) -> str:
+        """The name of the operation, as in ``'ExpBackward0'``."""
+        return self.prim.node_name(self.params)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The graph, one step towards the leaves: a pair (function, which of its outputs) per operand."""
+        return tuple(_next_function(edge) for edge in self.edges)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's own notes about this node."""
+        try:
+            return self.meta  # type: ignore[has-type, no-any-return]
+        except AttributeError:
+            self.meta: dict[Any, Any] = {}
+            return self.meta
+
+    def _sequence_nr(self) -> int:
+        return self.seq
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(grad_inputs, grad_outputs)`` after this node's rule ran; what it returns replaces grad_inputs."""
+        return RemovableHandle(hooks_of(self).post, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(grad_outputs)`` before this node's rule runs; what it returns replaces grad_outputs."""
+        return RemovableHandle(hooks_of(self).pre, hook)
+
+
+class Output:
+    """One output of a node that has several. Its cotangent is put in its slot of the node's cotangents."""
+
+    __slots__ = ("edges", "hooks", "index", "node", "seq")
+
+    def __init__(self, node: Node, index: int, seq: int) -> None:
+        self.node = node
+        self.index = index
+        self.edges = (node,)
+        self.seq = seq
+        self.hooks: Hooks | None = None
+
+
+class Leaf:
+    """Where the gradient of a leaf tensor is collected (``AccumulateGrad``).
+
+    The tensor owns its Leaf and the Leaf refers to the tensor weakly, so there is no reference cycle.
+    """
+
+    __slots__ = ("__weakref__", "data", "hooks", "meta", "tensor")
+
+    edges: tuple[Any, ...] = ()
+    seq = -1
+    make_tensor: Callable[[Any, Leaf], Tensor]
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = weakref.ref(tensor)
+        self.data = tensor._data
+        self.hooks: Hooks | None = None
+
+    @property
+    def variable(self) -> Tensor:
+        """The leaf tensor."""
+        tensor = self.tensor()
+        if tensor is None:  # the user let go of it: the graph still has its data
+            tensor = Leaf.make_tensor(self.data, self)
+            self.tensor = weakref.ref(tensor)
+        return tensor
+
+    def name(self) -> str:
+        return "AccumulateGrad"
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
+
+    next_functions: tuple[Any, ...] = ()
+    metadata = Node.metadata
+    register_hook = Node.register_hook
+    register_prehook = Node.register_prehook
+
+
+def _next_function(edge: Any) -> tuple[Any, int]:
+    if edge is None:
+        return (None, 0)
+    if type(edge) is Output:
+        return (edge.node, edge.index)
+    return (edge, 0)
+
+
+def grad_fn_of(edge: Any) -> Node | None:
+    """The node behind an edge: None for constants and leaves."""
+    if type(edge) is Output:
+        return edge.node
+    return edge if type(edge) is Node else None

@@ -1,0 +1,266 @@
+"""What a row of the table becomes: a Primitive, the one object that knows everything about an operation.
+
+A rule is ordinary NumPy code, and its parameter names say what it reads:
+
+======================  =============================================================
+``g``                   the cotangent of the output (a tuple where there are several)
+``t``                   the tangent of the operand the rule is for
+an operand's name       that operand's value: it is saved for the backward pass
+``out``, output names   the result: it is saved for the backward pass
+``x_shape``, ``x_dtype``  shape or dtype of operand ``x``: nothing is saved
+a parameter's name      that parameter (``axis``, ``keepdims`` ...)
+======================  =============================================================
+
+They are read once, here, at import: that is how a node saves what its rule names and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+
+Rule = Callable[..., Any]
+
+
+class unsupported:
+    """Stands in a cell of the table for a rule that does not exist, with the reason."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+
+class TableError(TypeError):
+    """A row of the table is incomplete or names something that is not there."""
+
+
+def argument_names(function: Rule) -> tuple[str, ...]:
+    """The names of a rule's parameters, positional and keyword."""
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def camel(name: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_") if part)
+
+
+class Primitive:
+    """One row of the table. Calling it applies it to any mixture of arrays, tensors and other array-likes.
+
+    Attributes:
+        name: PyTorch's name where there is one.
+        kind: "elementwise", "linear", "contraction", "opaque" or "discrete".
+        value: the operation on raw arrays.
+        operands: names of the array operands; a last name that starts with ``*`` stands for any number.
+        outputs: names of the outputs; ``("out",)`` for most.
+        parameters: names of the static parameters.
+        saves: what a node keeps, in order.
+        vjps: for each differentiable operand the rule from cotangent to cotangent.
+        pullback: ``(node, g, saved, edges) -> cotangents``, what the engine calls.
+        jvp: ``(operands, tangents, out, params) -> tangent``, what Dual calls.
+        batch: ``(prim, payloads, batched, size, params) -> payload``, what Batched calls.
+        formula: for each differentiable operand its VJP, written in NumPy.
+        samples: operands and parameters to check the row with.
+    """
+
+    __slots__ = (
+        "aliases",
+        "batch",
+        "differentiable",
+        "doc",
+        "fast",
+        "formula",
+        "jvp",
+        "kind",
+        "moves",
+        "name",
+        "naming",
+        "needs_fits",
+        "operands",
+        "outputs",
+        "parameters",
+        "partials",
+        "promotion",
+        "pullback",
+        "samples",
+        "save_users",
+        "saves",
+        "structure",
+        "ufunc",
+        "value",
+        "variadic",
+        "view",
+        "vjps",
+    )
+
+    bind: Callable[..., Any]  # set by dispatch, which knows the interpreters
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        kind: str,
+        *,
+        value: Callable[..., Any] | None = None,
+        outputs: Sequence[str] = ("out",),
+        aliases: Mapping[str, str] | None = None,
+        formula: Mapping[str, str] | None = None,
+        samples: Any = None,
+        promotion: str = "common",
+        view: bool = False,
+        moves: bool = False,
+        structure: str = "dense",
+        naming: Callable[[dict[str, Any]], str] | None = None,
+    ) -> None:
+        code = function.__code__
+        positional = code.co_varnames[: code.co_argcount]
+        self.variadic = bool(code.co_flags & 0x04)  # *args
+        if self.variadic:
+            positional = (*positional, "*" + code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
+        self.name = function.__name__.rstrip("_")
+        self.doc = function.__doc__ or ""
+        self.kind = kind
+        self.ufunc = value if isinstance(value, np.ufunc) else None
+        self.value = value or function
+        self.operands = positional
+        self.parameters = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        self.outputs = tuple(outputs)
+        self.formula = dict(formula or {})
+        self.samples = samples
+        self.promotion = promotion
+        self.view = view
+        self.moves = moves
+        self.structure = structure
+        self.naming = naming
+        self.vjps: dict[str, Rule | unsupported] = {}
+        self.partials: dict[str, Any] = {}
+        self.saves: tuple[str, ...] = ()
+        self.save_users: tuple[tuple[int, ...] | None, ...] = ()
+        self.needs_fits = False
+        self.differentiable = True
+        self.fast: Callable[..., Any] | None = None
+        self.jvp: Callable[..., Any] | None = None
+        self.batch: Callable[..., Any] | None = None
+        self.pullback: Callable[..., Any] | None = None
+        names = {"x": "self", "y": "other", "out": "result"}
+        names.update(aliases or {})
+        self.aliases = names
+
+    def __call__(self, *operands: Any, **params: Any) -> Any:
+        return Primitive.bind(self, operands, params)
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name} ({self.kind})>"
+
+    def __reduce__(self) -> Any:
+        return (_find, (self.name,))
+
+    def node_name(self, params: dict[str, Any]) -> str:
+        return (self.naming(params) if self.naming else camel(self.name)) + (
+            "" if self.naming and self.naming(params)[-1:].isdigit() else "Backward0"
+        )
+
+    def index_of(self, operand: str) -> int:
+        return self.operands.index(operand)
+
+    def set_vjps(self, rules: Mapping[str, Rule | unsupported]) -> None:
+        """Fill the VJP column and derive the save list from the rules' parameter names."""
+        known = {*self.operands, *self.outputs, "out", "g"}
+        saves: list[str] = []
+        users: dict[str, list[int]] = {}
+        for operand, rule in rules.items():
+            if operand not in self.operands:
+                raise TableError(f"row {self.name}: a rule for {operand!r}, which is not an operand of it")
+            if isinstance(rule, unsupported) or not callable(rule):
+                continue
+            for name in argument_names(rule):
+                if name in ("g", *self.parameters):
+                    continue
+                if name.endswith(("_shape", "_dtype")) and name[:-6] in {o.lstrip("*") for o in self.operands}:
+                    self.needs_fits = True
+                    continue
+                if name not in known:
+                    raise TableError(f"row {self.name}: the rule for {operand!r} reads {name!r}, which does not exist")
+                if name not in saves:
+                    saves.append(name)
+                users.setdefault(name, []).append(self.operands.index(operand))
+        self.vjps = dict(rules)
+        self.saves = tuple(saves)
+        everyone = {i for i, name in enumerate(self.operands) if name in rules}
+        self.save_users = tuple(None if set(users[name]) == everyone else tuple(users[name]) for name in saves)
+
+    def reader(self, rule: Rule) -> Callable[[Any, Any, tuple[Any, ...]], Any]:
+        """Turn a rule into ``(node, g, saved) -> cotangent``, fetching what its parameter names say."""
+        names = argument_names(rule)
+        if names == ("g",):
+            return lambda node, g, saved: rule(g)
+        if names[0] == "g" and all(name in self.saves for name in names[1:]):
+            at = [self.saves.index(name) for name in names[1:]]
+            if len(at) == 1:
+                (i,) = at
+                return lambda node, g, saved: rule(g, saved[i])
+            if len(at) == 2:
+                i, j = at
+                return lambda node, g, saved: rule(g, saved[i], saved[j])
+        positional = names[: rule.__code__.co_argcount]
+        fetchers = [self._fetcher(name) for name in positional]
+        if len(positional) == len(names):
+            return lambda node, g, saved: rule(*[fetch(node, g, saved) for fetch in fetchers])
+        keywords = names[len(positional) :]
+        if positional == ("g",) and len(keywords) == 1:
+            (key,) = keywords
+            return lambda node, g, saved: rule(g, **{key: node.params[key]})
+        return lambda node, g, saved: rule(
+            *[fetch(node, g, saved) for fetch in fetchers], **{key: node.params[key] for key in keywords}
+        )
+
+    def _fetcher(self, name: str) -> Callable[[Any, Any, tuple[Any, ...]], Any]:
+        if name == "g":
+            return lambda node, g, saved: g
+        if name in self.saves:
+            i = self.saves.index(name)
+            return lambda node, g, saved: saved[i]
+        if name in self.parameters:
+            return lambda node, g, saved: node.params[name]
+        operand, what = name[:-6], name[-5:]
+        if "*" + operand in self.operands:
+            part = 0 if what == "shape" else 1
+            return lambda node, g, saved: tuple(fit[part] for fit in node.fits)
+        i, part = self.operands.index(operand), 0 if what == "shape" else 1
+        return lambda node, g, saved: node.fits[i][part]
+
+
+#: Every row, by name: filled by the decorators of ``kinds``, read by tests, explain and the documentation.
+TABLE: dict[str, Primitive] = {}
+
+
+def _find(name: str) -> Primitive:
+    return TABLE[name]
+
+
+def enter(prim: Primitive) -> Primitive:
+    """Put a finished row in the table, after checking that every cell is filled."""
+    if prim.name in TABLE:
+        raise TableError(f"row {prim.name} is in the table already")
+    if prim.kind != "discrete":
+        for column in ("pullback", "jvp", "batch"):
+            if getattr(prim, column) is None:
+                raise TableError(f"row {prim.name}: no {column}; write one, or unsupported('why')")
+        missing = [operand for operand in prim.vjps if operand not in prim.formula]
+        if missing:
+            raise TableError(f"row {prim.name}: no formula for {', '.join(missing)}")
+    if not prim.doc:
+        raise TableError(f"row {prim.name}: no docstring")
+    TABLE[prim.name] = prim
+    return prim
+
+
+def refuse(prim: Primitive, column: str, cell: unsupported) -> Callable[..., Any]:
+    """What stands in a column whose cell is ``unsupported``: a function that raises with the reason."""
+
+    def raise_unsupported(*args: Any, **kwargs: Any) -> Any:
+        raise errors.unsupported_rule(prim.name, column, cell.why)
+
+    return raise_unsupported

@@ -1,0 +1,108 @@
+"""NumPy's calls, for anything that is not a plain array.
+
+``np.exp(t)`` and ``np.sum(t, axis=0)`` arrive here through ``__array_ufunc__`` and ``__array_function__`` and leave
+as operations of ours. Two dictionaries say which; the table and the operations fill them at import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+
+#: ufunc -> what computes it on array-likes, with NumPy's semantics.
+UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
+#: (ufunc, method) -> what computes it: ``np.add.reduce`` and its kin.
+UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {}
+#: NumPy function -> what computes it on array-likes, with NumPy's signature.
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+
+
+def implements(*numpy_functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate a function with NumPy's signature as the implementation of those NumPy functions."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for numpy_function in numpy_functions:
+            FUNCTIONS[numpy_function] = function
+        return function
+
+    return register
+
+
+def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+    function = UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
+    if function is None:
+        raise errors.no_rule_for_numpy(ufunc.__name__ + ("" if method == "__call__" else "." + method), inputs)
+    dtype = kwargs.pop("dtype", None) if method == "__call__" else None
+    where = kwargs.pop("where", True) if method == "__call__" else True
+    if method == "__call__":
+        kwargs = {key: value for key, value in kwargs.items() if key not in ("casting", "order", "subok")}
+        if kwargs:
+            raise errors.numpy_keyword(ufunc.__name__, next(iter(kwargs)))
+    result = function(*inputs, **kwargs)
+    if where is not True:
+        if out is None:
+            raise errors.numpy_keyword(ufunc.__name__, "where' without 'out")
+        result = np.where(where, result, out[0] if isinstance(out, tuple) else out)
+    if dtype is not None:
+        result = np.astype(result, np.dtype(dtype))
+    if out is None:
+        return result
+    target = out[0] if isinstance(out, tuple) else out
+    if not hasattr(target, "copy_"):
+        raise errors.out_is_plain_array(ufunc.__name__, target)
+    return target.copy_(result)
+
+
+def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    ours = FUNCTIONS.get(function)
+    if ours is None:
+        raise errors.no_rule_for_numpy(function.__name__, (*args, *kwargs.values()))
+    return ours(*args, **kwargs)
+
+
+class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
+    """Base of the interpreters' values: everything a rule may ask of an array, in terms of NumPy's functions."""
+
+    __slots__ = ()
+    __array_priority__ = 100.0
+    __array_ufunc__ = array_ufunc
+    __array_function__ = array_function
+
+    level: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for n in self.shape:
+            size *= n
+        return size
+
+    @property
+    def mT(self) -> Any:
+        return np.swapaxes(self, -1, -2)  # type: ignore[call-overload]
+
+    @property
+    def T(self) -> Any:
+        return np.transpose(self)  # type: ignore[call-overload]
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        return self if self.dtype == dtype else np.astype(self, dtype)  # type: ignore[call-overload]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        return FUNCTIONS["getitem"](self, index)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise errors.escaped_to_numpy(type(self).__name__)

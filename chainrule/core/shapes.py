@@ -1,0 +1,20 @@
+"""Shapes and axes of anything, cheaply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """The shape of an array-like; ``()`` for a number."""
+    shape: tuple[int, ...] = getattr(x, "shape", ())
+    return shape
+
+
+def from_end(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
+    """Axes counted from the end (so that extra leading axes change nothing): ``None`` is all of them."""
+    if axis is None:
+        return tuple(range(-ndim, 0))
+    if not isinstance(axis, tuple):
+        axis = (axis,)
+    return tuple(a if a < 0 else a - ndim for a in axis)

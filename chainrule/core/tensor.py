@@ -1,0 +1,525 @@
+"""The tensor: data, and the edge to what made it.
+
+``_data`` is an ndarray or, inside a transformation, another array-like. ``_edge`` is the Node, Output or Leaf that
+gradients flow to; a tensor requires grad exactly if it has one. ``_cut`` says, for a tensor without an edge, where
+the path was cut. Slots that most tensors never use are left unset and read through ``__getattr__`` as None.
+
+Methods that are operations are attached by the floors above (``attach``), so this file knows none of them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core import printing
+from chainrule.core.device import device
+from chainrule.core.dtypes import as_dtype, get_default_dtype
+from chainrule.core.modes import LOCAL
+from chainrule.core.node import Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
+from chainrule.core.protocol import array_function, array_ufunc
+from chainrule.core.size import Size
+from chainrule.core.versions import version_of
+
+ndarray = np.ndarray
+_CPU = device("cpu")
+_UNSET = frozenset({"_grad", "_cut", "_view", "_views", "_edge", "_marks"})
+
+
+class Tensor:
+    """An array that autograd can follow. Made by ``tensor``, ``from_numpy`` and the other creation functions."""
+
+    __slots__ = ("__weakref__", "_cut", "_data", "_edge", "_grad", "_marks", "_view", "_views")
+    __array_priority__ = 1000.0
+    __array_ufunc__ = array_ufunc
+    __array_function__ = array_function
+
+    _data: Any
+    _edge: Any
+    _grad: Tensor | None
+    _cut: Any
+    _view: Any
+    _views: Any
+    _marks: Any
+
+    def __init__(self, data: Any = (), *sizes: int) -> None:
+        if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
+            array = np.empty((data, *sizes), get_default_dtype())
+        elif isinstance(data, Tensor):
+            array = data._data
+        elif isinstance(data, ndarray):
+            array = data.astype(get_default_dtype())
+        else:
+            array = np.array(data, dtype=get_default_dtype())
+        self._data = array
+        self._edge = None
+        self._cut = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _UNSET:
+            return None
+        raise errors.no_attribute(self, name)
+
+    # -- what it is ---------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """The shape, as a ``torch.Size`` (a tuple)."""
+        return Size(self._data.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the length along dimension ``dim``."""
+        if dim is None:
+            return Size(self._data.shape)
+        return self._data.shape[errors.check_dim("size", dim, self._data.ndim)]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = self._data.dtype
+        return dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self._data.shape)
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return len(self._data.shape)
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        n = 1
+        for length in self._data.shape:
+            n *= length
+        return n
+
+    nelement = numel
+
+    @property
+    def device(self) -> device:
+        return _CPU
+
+    @property
+    def is_cuda(self) -> bool:
+        return False
+
+    @property
+    def is_sparse(self) -> bool:
+        return False
+
+    @property
+    def itemsize(self) -> int:
+        return int(self._data.dtype.itemsize)
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel() * self.itemsize
+
+    def is_floating_point(self) -> bool:
+        return bool(self._data.dtype.kind == "f")
+
+    def is_complex(self) -> bool:
+        return bool(self._data.dtype.kind == "c")
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps between elements along each dimension, in elements."""
+        strides = tuple(s // self._data.itemsize for s in self._array().strides)
+        return strides if dim is None else strides[dim]
+
+    def is_contiguous(self) -> bool:
+        return bool(self._array().flags.c_contiguous)
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return int(self._array().__array_interface__["data"][0])
+
+    # -- autograd -----------------------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this tensor."""
+        return self._edge is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"requires_grad must be a bool, not {type(value).__name__}")
+        if value:
+            if self._edge is None:
+                if self._data.dtype.kind not in "fc":
+                    raise errors.integer_requires_grad(self)
+                self._cut = None
+                self._edge = Leaf(self)
+        elif self._edge is not None:
+            if type(self._edge) is not Leaf:
+                raise errors.non_leaf_flag()
+            self._edge = None
+            self._cut = errors.Cut("requires_grad", errors.user_line())
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Ask for the gradient of this leaf (or stop asking), in place."""
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the user made it (or it does not require grad), rather than a recorded operation."""
+        return self._edge is None or type(self._edge) is Leaf
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node of the operation that made this tensor; None for a leaf."""
+        return grad_fn_of(self._edge)
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of ``grad_fn`` this is."""
+        return getattr(self._edge, "index", 0)
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient of a leaf, or of a tensor that called ``retain_grad()``."""
+        grad = self._grad
+        if grad is None and type(self._edge) not in (Leaf, type(None)) and not self.retains_grad:
+            errors.warn_non_leaf_grad(self)
+        return grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(value).__name__}")
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if value._data.shape != self._data.shape:
+                raise errors.assigned_grad_shape(self, value)
+            if value._data.dtype != self._data.dtype:
+                raise errors.assigned_grad_dtype(self, value)
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether this non-leaf keeps its gradient (see ``retain_grad``)."""
+        edge = self._edge
+        if type(edge) is Leaf or edge is None or edge.hooks is None:
+            return False
+        kept = edge.hooks.retain
+        return kept is not None and kept() is self
+
+    def retain_grad(self) -> None:
+        """Keep this non-leaf's gradient in ``.grad`` when a backward pass comes by."""
+        import weakref
+
+        if self._edge is None:
+            raise errors.no_grad_needed(self, "can't retain_grad on Tensor that has requires_grad=False")
+        if type(self._edge) is not Leaf:
+            hooks_of(self._edge).retain = weakref.ref(self)
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, if anything, replaces it.
+
+        Raises:
+            RuntimeError: the tensor does not require grad.
+        """
+        if self._edge is None:
+            raise errors.no_grad_needed(self, "cannot register a hook on a tensor that doesn't require gradient")
+        return RemovableHandle(hooks_of(self._edge).tensor, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(tensor)`` after this leaf's ``.grad`` was updated."""
+        if type(self._edge) is not Leaf:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        return RemovableHandle(hooks_of(self._edge).post_accumulate, hook)
+
+    @property
+    def _version(self) -> int:
+        return version_of(self._data)
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory, outside autograd."""
+        return wrap(self._data)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if type(self._edge) is Leaf:
+            if value._data.dtype.kind not in "fc":
+                raise errors.integer_requires_grad(value)
+            self._edge.data = value._data
+        self._data = value._data
+
+    def detach(self) -> Tensor:
+        """The same memory, cut off from the graph."""
+        out = wrap(self._data)
+        if self._edge is not None:
+            out._cut = errors.Cut("detach", errors.user_line())
+        else:
+            out._cut = self._cut
+        return out
+
+    def detach_(self) -> Tensor:
+        """Cut this tensor off from the graph, in place."""
+        if self._view is not None:
+            raise RuntimeError(
+                "Can't detach views in-place: they share memory with their base. Use detach() instead of detach_()."
+            )
+        if self._edge is not None:
+            self._cut = errors.Cut("detach_", errors.user_line())
+        self._edge = None
+        return self
+
+    # -- out of autograd ----------------------------------------------------------------------------------------
+
+    def _array(self) -> np.ndarray[Any, Any]:
+        """The ndarray behind this tensor, whatever transformations are around it; errors where there is none."""
+        if type(self._data) is ndarray:
+            return self._data
+        raise errors.inside_transformation(self)
+
+    def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
+        """The tensor's memory as a NumPy array (no copy).
+
+        Raises:
+            RuntimeError: the tensor requires grad; ``t.detach().numpy()`` says that the path may be cut here.
+        """
+        if self._edge is not None and not force:
+            raise errors.numpy_requires_grad(self)
+        return self._array()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        if self.numel() != 1:
+            raise RuntimeError(
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar: its shape is "
+                f"{tuple(self._data.shape)}; use tolist(), or index one element"
+            )
+        return self._array().item()
+
+    def tolist(self) -> Any:
+        """The elements as nested Python lists (a number for a 0-d tensor)."""
+        return self._array().tolist()
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            if self.numel() == 0:
+                raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+            raise RuntimeError(
+                "Boolean value of Tensor with more than one value is ambiguous: use .any() or .all(), "
+                "or torch.where to choose element by element"
+            )
+        if type(self._data) is not ndarray:
+            raise errors.data_dependent(self, "bool()")
+        return bool(self._data.item())
+
+    def _number(self, convert: Callable[[Any], Any], what: str) -> Any:
+        if self.numel() != 1:
+            raise TypeError(
+                f"only 1-element tensors can be converted to Python scalars; {what}() got shape "
+                f"{tuple(self._data.shape)}"
+            )
+        if type(self._data) is not ndarray:
+            raise errors.data_dependent(self, f"{what}()")
+        return convert(self._data.item())
+
+    def __int__(self) -> int:
+        return int(self._number(int, "int"))
+
+    def __float__(self) -> float:
+        return float(self._number(float, "float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._number(complex, "complex"))
+
+    def __index__(self) -> int:
+        if self._data.dtype.kind not in "iub" or self.numel() != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self._number(int, "index"))
+
+    def __len__(self) -> int:
+        if not self._data.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return int(self._data.shape[0])
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._data.shape:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter([self[i] for i in range(self._data.shape[0])])
+
+    def __reversed__(self) -> Tensor:
+        return self.flip(0) if self._data.shape else self  # type: ignore[no-any-return]
+
+    def __contains__(self, element: Any) -> bool:
+        return bool((self == element).any())
+
+    __hash__ = object.__hash__
+
+    # -- printing, copying, pickling ----------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        suffixes = []
+        if type(self._data) is not ndarray:
+            return f"tensor({self._data!r})"
+        if type(self._edge) is Leaf:
+            suffixes.append("requires_grad=True")
+        elif self._edge is not None:
+            suffixes.append(f"grad_fn=<{grad_fn_of(self._edge).name()}>")  # type: ignore[union-attr]
+        prefix = "tensor(" if type(self) is Tensor else f"{type(self).__name__}("
+        return printing.tensor_repr(
+            self._data, suffixes=suffixes, default_dtype=get_default_dtype(), prefix=prefix
+        )
+
+    def __format__(self, spec: str) -> str:
+        if self._data.shape or type(self._data) is not ndarray:
+            return object.__format__(self, spec) if spec else repr(self)
+        return printing.format_tensor(self._data, spec)
+
+    def __copy__(self) -> Tensor:
+        return self.detach().requires_grad_(self.requires_grad)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not self.is_leaf:
+            raise errors.deepcopy_non_leaf(self)
+        if id(self) in memo:
+            return memo[id(self)]  # type: ignore[no-any-return]
+        out = _new(type(self))
+        _fill(out, self._array().copy(), self.requires_grad)
+        if self._grad is not None:
+            out._grad = copy.deepcopy(self._grad, memo)
+        memo[id(self)] = out
+        return out
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not self.is_leaf:
+            raise errors.pickle_non_leaf(self)
+        return (_unpickle, (type(self), self._array(), self.requires_grad, self._grad))
+
+
+_new = object.__new__
+
+
+def _fill(tensor: Tensor, array: Any, requires_grad: bool) -> None:
+    tensor._data = array
+    tensor._edge = None
+    tensor._cut = None
+    if requires_grad:
+        tensor._edge = Leaf(tensor)
+
+
+def _unpickle(kind: type[Tensor], array: Any, requires_grad: bool, grad: Tensor | None) -> Tensor:
+    tensor = _new(kind)
+    _fill(tensor, array, requires_grad)
+    tensor._grad = grad
+    return tensor
+
+
+def wrap(data: Any, edge: Any = None) -> Tensor:
+    """A Tensor around an array (a NumPy scalar becomes a 0-d array) or another array-like."""
+    tensor = _new(Tensor)
+    tensor._data = np.asarray(data) if isinstance(data, np.generic) else data
+    tensor._edge = edge
+    tensor._cut = None
+    return tensor
+
+
+Leaf.make_tensor = staticmethod(wrap)  # type: ignore[assignment]
+
+
+def attach(**methods: Any) -> None:
+    """Give Tensor the methods that floors above define."""
+    for name, function in methods.items():
+        setattr(Tensor, name, function)
+
+
+def make_tensor(data: Any, dtype: Any, requires_grad: bool, copy_data: bool) -> Tensor:
+    """The work behind ``tensor`` and ``as_tensor``: NumPy data keeps its dtype, Python floats get the default one."""
+    if isinstance(data, Tensor):
+        array = data._array()
+        target = array.dtype if dtype is None else as_dtype(dtype)
+        array = array.astype(target, copy=copy_data)
+    else:
+        array = to_array(data, dtype, copy_data)
+    out = wrap(array)
+    if requires_grad:
+        out.requires_grad = True
+    elif isinstance(data, Tensor) and data._edge is not None:
+        out._cut = errors.Cut("tensor()", errors.user_line())
+    if LOCAL.inference:
+        out._marks = "inference"
+    return out
+
+
+def to_array(data: Any, dtype: Any = None, copy_data: bool = True) -> np.ndarray[Any, Any]:
+    """Numbers, nested sequences and arrays as an ndarray of a dtype that tensors can have."""
+    target = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, (ndarray, np.generic)):
+        array = np.array(data, copy=True if copy_data else None)
+    else:
+        if isinstance(data, (list, tuple)):
+            found = errors.find_tensor(data, Tensor)
+            if found is not None:
+                if found._edge is not None:
+                    raise errors.tensor_of_tensors(found)
+                data = _unwrapped(data)
+        try:
+            array = np.array(data)
+        except ValueError as error:
+            raise errors.ragged(data) from error
+        if target is None:
+            target = _python_dtype(array, data)
+    if array.dtype.kind not in "fciub":
+        raise errors.not_numbers(data, array.dtype)
+    if array.dtype == np.longdouble or array.dtype == np.clongdouble:
+        array = array.astype(np.float64 if array.dtype.kind == "f" else np.complex128)
+    if target is not None:
+        array = array.astype(target, copy=False)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return array
+
+
+def _unwrapped(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        return data._array()
+    return [_unwrapped(item) for item in data] if isinstance(data, (list, tuple)) else data
+
+
+def _python_dtype(array: np.ndarray[Any, Any], data: Any) -> np.dtype[Any] | None:
+    """The dtype of data that came as Python numbers: the default float, the complex of that width, int64 or bool."""
+    kind = array.dtype.kind
+    if kind == "f" and not _has_numpy(data):
+        return get_default_dtype()
+    if kind == "c" and not _has_numpy(data):
+        return np.dtype(np.complex64 if get_default_dtype().itemsize <= 4 else np.complex128)
+    if kind in "iu" and not _has_numpy(data):
+        return np.dtype(np.int64)
+    return None
+
+
+def _has_numpy(data: Any) -> bool:
+    while isinstance(data, (list, tuple)):
+        if not data:
+            return False
+        data = data[0]
+    return isinstance(data, (ndarray, np.generic))

@@ -1,0 +1,238 @@
+"""Making tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.device import device as Device
+from chainrule.core.dtypes import as_dtype, get_default_dtype
+from chainrule.core.tensor import Tensor, make_tensor, wrap
+from chainrule.ops.shaping import _ints
+
+
+def _checked(device: Any, layout: Any = None) -> None:
+    if device is not None:
+        Device(device) if not isinstance(device, Device) else device
+
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """A tensor with a copy of the data.
+
+    Args:
+        data: a number, nested lists of numbers, or an array. Python floats become the default dtype (float32), NumPy data
+            keeps its own.
+        dtype: another dtype.
+        requires_grad: whether to collect its gradient.
+
+    Raises:
+        RuntimeError: ``data`` contains tensors that require grad (copying would cut the graph: use ``stack``), or
+            gradients are asked of integers.
+
+    >>> import chainrule as cr
+    >>> cr.tensor([1., 2.], requires_grad=True)
+    tensor([1., 2.], requires_grad=True)
+    """
+    _checked(device)
+    return make_tensor(data, dtype, requires_grad, True)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor that shares the data's memory where it can; a tensor is returned as it is (with its graph)."""
+    _checked(device)
+    if isinstance(data, Tensor):
+        return data if dtype is None or data.dtype == as_dtype(dtype) else data.to(as_dtype(dtype))
+    return make_tensor(data, dtype, False, False)
+
+
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: bool = False) -> Tensor:
+    """As :func:`as_tensor`, with NumPy's name."""
+    out = as_tensor(obj, dtype, device) if not copy else tensor(obj, dtype=dtype)
+    return out.requires_grad_() if requires_grad else out
+
+
+def from_numpy(array: Any) -> Tensor:
+    """A tensor that shares the memory of a NumPy array.
+
+    Raises:
+        TypeError: the argument is not an array.
+    """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    return make_tensor(array, None, False, False)
+
+
+def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A 0-d tensor of the default dtype."""
+    return tensor(value, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
+
+
+def _made(array: Any, requires_grad: bool) -> Tensor:
+    out = wrap(array)
+    if requires_grad:
+        out.requires_grad = True
+    return out
+
+
+def _float_or(dtype: Any) -> Any:
+    return get_default_dtype() if dtype is None else as_dtype(dtype)
+
+
+def _sizes(name: str, size: Any) -> tuple[int, ...]:
+    shape = _ints(name, size)
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    return shape
+
+
+def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None) -> Tensor:
+    """Zeros of a shape."""
+    _checked(device)
+    return _made(np.zeros(_sizes("zeros", size), _float_or(dtype)), requires_grad)
+
+
+def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None) -> Tensor:
+    """Ones of a shape."""
+    _checked(device)
+    return _made(np.ones(_sizes("ones", size), _float_or(dtype)), requires_grad)
+
+
+def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None) -> Tensor:
+    """Memory of a shape, with whatever is in it."""
+    _checked(device)
+    return _made(np.empty(_sizes("empty", size), _float_or(dtype)), requires_grad)
+
+
+def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """One value in a shape; its Python type gives the dtype (a float the default one)."""
+    _checked(device)
+    value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
+    if dtype is None:
+        dtype = tensor(value).dtype
+    return _made(np.full(_sizes("full", (size,)), value, as_dtype(dtype)), requires_grad)
+
+
+def _like(function: Any) -> Any:
+    def like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:
+        kind = input.dtype if dtype is None else as_dtype(dtype)
+        return _made(function(tuple(input.shape), kind), requires_grad)
+
+    return like
+
+
+zeros_like, ones_like, empty_like = _like(np.zeros), _like(np.ones), _like(np.empty)
+for _function, _name, _what in ((zeros_like, "zeros_like", "Zeros"), (ones_like, "ones_like", "Ones"), (empty_like, "empty_like", "Memory")):
+    _function.__name__ = _function.__qualname__ = _name
+    _function.__doc__ = f"{_what} of another tensor's shape and dtype."
+
+
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """One value in another tensor's shape and dtype."""
+    value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
+    return _made(np.full(tuple(input.shape), value, input.dtype if dtype is None else as_dtype(dtype)), requires_grad)
+
+
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """The identity matrix (n rows, m columns)."""
+    return _made(np.eye(*_sizes("eye", (n, n if m is None else m)), dtype=_float_or(dtype)), requires_grad)
+
+
+def _number(x: Any) -> Any:
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Numbers from ``start`` (0) up to and without ``end``. Integers give int64, floats the default dtype."""
+    start, end, step = _number(start), _number(end), _number(step)
+    if end is None:
+        start, end = 0, start
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype is None:
+        kind = np.dtype(np.int64) if all(isinstance(v, (int, np.integer)) for v in (start, end, step)) else get_default_dtype()
+    else:
+        kind = as_dtype(dtype)
+    n = max(int(np.ceil((end - start) / step)), 0)
+    return _made((start + step * np.arange(n)).astype(kind) if n else np.empty(0, kind), requires_grad)
+
+
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """``steps`` numbers from ``start`` to ``end``, both included, evenly apart."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    return _made(np.linspace(_number(start), _number(end), steps).astype(_float_or(dtype)), requires_grad)
+
+
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """``steps`` numbers from base**start to base**end, evenly apart in the exponent."""
+    return _made(np.logspace(_number(start), _number(end), steps, base=base).astype(_float_or(dtype)), requires_grad)
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Row and column indices of the lower triangle."""
+    return wrap(np.stack(np.tril_indices(row, offset, col)).astype(np.int64))
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Row and column indices of the upper triangle."""
+    return wrap(np.stack(np.triu_indices(row, offset, col)).astype(np.int64))
+
+
+def Variable(data: Any, requires_grad: bool = False, volatile: Any = None) -> Tensor:
+    """PyTorch's old name for a tensor that may require grad: the same memory, as a leaf."""
+    if not isinstance(data, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+    return _made(data._data, requires_grad)
+
+
+def _typed(name: str, dtype: Any) -> Any:
+    def make(*args: Any) -> Tensor:
+        if not args:
+            return wrap(np.empty(0, dtype))
+        if all(isinstance(a, int) for a in args):
+            return wrap(np.zeros(_sizes(name, args), dtype))
+        return make_tensor(args[0], dtype, False, True)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"A tensor of dtype {np.dtype(dtype)} from data, or zeros of the sizes given (PyTorch's old constructor)."
+    return make
+
+
+FloatTensor, DoubleTensor = _typed("FloatTensor", np.float32), _typed("DoubleTensor", np.float64)
+HalfTensor, LongTensor = _typed("HalfTensor", np.float16), _typed("LongTensor", np.int64)
+IntTensor, ShortTensor = _typed("IntTensor", np.int32), _typed("ShortTensor", np.int16)
+CharTensor, ByteTensor = _typed("CharTensor", np.int8), _typed("ByteTensor", np.uint8)
+BoolTensor = _typed("BoolTensor", np.bool_)
+
+
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of this one's dtype from data."""
+    return make_tensor(data, self.dtype if dtype is None else dtype, requires_grad, True)
+
+
+def new_zeros(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros of this tensor's dtype."""
+    return _made(np.zeros(_sizes("new_zeros", size), self.dtype if dtype is None else as_dtype(dtype)), requires_grad)
+
+
+def new_ones(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones of this tensor's dtype."""
+    return _made(np.ones(_sizes("new_ones", size), self.dtype if dtype is None else as_dtype(dtype)), requires_grad)
+
+
+def new_empty(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Memory of this tensor's dtype."""
+    return _made(np.empty(_sizes("new_empty", size), self.dtype if dtype is None else as_dtype(dtype)), requires_grad)
+
+
+def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """One value in a shape, of this tensor's dtype."""
+    return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
+
+
+_ = errors

@@ -1,0 +1,355 @@
+"""The elementwise rows as functions users call, and the few that are written from them."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core import dtypes
+from chainrule.core.dispatch import cast
+from chainrule.core.faces import binary, face, general, nary, operand, unary
+from chainrule.core.primitive import Primitive
+from chainrule.core.protocol import UFUNCS
+from chainrule.core.tensor import Tensor
+from chainrule.table import arithmetic, comparison, exponential, trigonometric
+
+add_, sub_ = binary(arithmetic.add), binary(arithmetic.sub)
+
+
+def _scaled(other: Any, alpha: Any) -> Any:
+    return other if alpha == 1 else mul(other, alpha) if isinstance(other, Tensor) else other * alpha
+
+
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    """input + alpha·other.
+
+    >>> import chainrule as cr
+    >>> cr.add(cr.tensor([1., 2.]), cr.tensor([10., 20.]), alpha=2)
+    tensor([21., 42.])
+    """
+    return add_(input, _scaled(other, alpha), out=out)
+
+
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    """input − alpha·other."""
+    for x in (input, other):
+        if getattr(x, "dtype", None) == np.bool_ or isinstance(x, bool):
+            raise RuntimeError(
+                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+                "use the `~` or `logical_not()` operator instead."
+            )
+    return sub_(input, _scaled(other, alpha), out=out)
+
+
+mul = binary(arithmetic.mul)
+true_divide = binary(arithmetic.div)
+maximum, minimum = binary(comparison.maximum), binary(comparison.minimum)
+fmax, fmin = binary(comparison.fmax), binary(comparison.fmin)
+atan2 = binary(trigonometric.atan2)
+hypot, copysign = binary(arithmetic.hypot), binary(arithmetic.copysign)
+logaddexp, logaddexp2 = binary(exponential.logaddexp), binary(exponential.logaddexp2)
+remainder, fmod = binary(arithmetic.remainder), binary(arithmetic.fmod)
+floor_divide = binary(comparison.floor_divide)
+heaviside, nextafter = binary(comparison.heaviside), binary(comparison.nextafter)
+_pow = binary(arithmetic.pow)
+
+exp, exp2, expm1 = unary(exponential.exp), unary(exponential.exp2), unary(exponential.expm1)
+log, log2, log10, log1p = map(unary, (exponential.log, exponential.log2, exponential.log10, exponential.log1p))
+sigmoid = unary(exponential.sigmoid)
+sin, cos, tan = map(unary, (trigonometric.sin, trigonometric.cos, trigonometric.tan))
+asin, acos, atan = map(unary, (trigonometric.asin, trigonometric.acos, trigonometric.atan))
+sinh, cosh, tanh = map(unary, (trigonometric.sinh, trigonometric.cosh, trigonometric.tanh))
+asinh, acosh, atanh = map(unary, (trigonometric.asinh, trigonometric.acosh, trigonometric.atanh))
+sinc, deg2rad, rad2deg = map(unary, (trigonometric.sinc, trigonometric.deg2rad, trigonometric.rad2deg))
+neg_, abs_ = unary(arithmetic.neg), unary(arithmetic.abs)
+positive, square, sqrt, rsqrt = map(unary, (arithmetic.positive, arithmetic.square, arithmetic.sqrt, arithmetic.rsqrt))
+cbrt, reciprocal = unary(arithmetic.cbrt), unary(arithmetic.reciprocal)
+relu = unary(comparison.relu)
+sign, floor, ceil, trunc = map(unary, (comparison.sign, comparison.floor, comparison.ceil, comparison.trunc))
+_rint = unary(comparison.round)
+angle = unary(arithmetic.angle)
+conj_physical = unary(arithmetic.conj_physical)
+eq, ne, lt, le, gt, ge = map(
+    face, (comparison.eq, comparison.ne, comparison.lt, comparison.le, comparison.gt, comparison.ge)
+)
+logical_and, logical_or, logical_xor = map(face, (comparison.logical_and, comparison.logical_or, comparison.logical_xor))
+logical_not = face(comparison.logical_not)
+isnan, isinf, isfinite, signbit = map(face, (comparison.isnan, comparison.isinf, comparison.isfinite, comparison.signbit))
+gcd, lcm = face(comparison.gcd), face(comparison.lcm)
+_where, _clamp, _lerp = nary(comparison.where), nary(comparison.clamp), nary(arithmetic.lerp)
+_complex = binary(arithmetic.complex_)
+
+
+def neg(input: Any, *, out: Any = None) -> Tensor:
+    """The negative of every element."""
+    if getattr(input, "dtype", None) == np.bool_:
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+            "`~` or `logical_not()` operator instead."
+        )
+    return neg_(input, out=out)
+
+
+def abs(input: Any, *, out: Any = None) -> Tensor:
+    """Absolute value of every element; the gradient at 0 is 0."""
+    return abs_(input, out=out)
+
+
+def _bitwise(row: Any) -> Any:
+    function = face(row)
+
+    def checked(*operands: Any, out: Any = None) -> Tensor:
+        for x in operands:
+            if getattr(x, "dtype", np.dtype(int)).kind not in "iub" or isinstance(x, float):
+                raise RuntimeError(f"\"{row.name}_cpu\" not implemented for {getattr(x, 'dtype', type(x).__name__)}: "
+                                   f"{row.name} needs integers or booleans")
+        return function(*operands, out=out)
+
+    checked.__name__ = checked.__qualname__ = row.name
+    checked.__doc__ = row.doc
+    return checked
+
+
+bitwise_and, bitwise_or, bitwise_xor = map(_bitwise, (comparison.bitwise_and, comparison.bitwise_or, comparison.bitwise_xor))
+bitwise_not = _bitwise(comparison.bitwise_not)
+bitwise_left_shift, bitwise_right_shift = map(_bitwise, (comparison.bitwise_left_shift, comparison.bitwise_right_shift))
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
+    """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
+    if rounding_mode is None:
+        return true_divide(input, other, out=out)
+    if rounding_mode == "floor":
+        return floor_divide(input, other, out=out)
+    if rounding_mode == "trunc":
+        quotient = true_divide(input, other)
+        kinds = {getattr(x, "dtype", np.dtype(type(x))).kind for x in (input, other)}
+        result = trunc(quotient)
+        if kinds <= set("iub"):
+            result = cast(result, np.result_type(*[getattr(x, "dtype", x) for x in (input, other)]))
+        return result if out is None else out.copy_(result)
+    raise RuntimeError(
+        f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+    )
+
+
+def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+    """input to the power exponent."""
+    if isinstance(exponent, int) and not isinstance(exponent, bool) and exponent < 0:
+        if isinstance(input, Tensor) and input.dtype.kind in "iu":
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if isinstance(input, (int, float, builtins.complex)) and not isinstance(exponent, Tensor):
+        raise errors.wrong_operand("pow", 0, input)
+    return _pow(input, exponent, out=out)
+
+
+def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+    """input to the power exponent, in float64 (or complex128)."""
+    def wide(x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return x
+        return cast(x, np.dtype(np.complex128 if x.dtype.kind == "c" else np.float64))
+
+    return _pow(wide(input), wide(exponent), out=out)
+
+
+def round(input: Any, *, decimals: int = 0, out: Any = None) -> Tensor:
+    """The nearest integer, ties to even; or to that many decimals."""
+    if decimals == 0:
+        return _rint(input, out=out)
+    factor = 10.0**decimals
+    return true_divide(_rint(mul(input, factor)), factor, out=out)
+
+
+def frac(input: Any, *, out: Any = None) -> Tensor:
+    """The fractional part: input − trunc(input)."""
+    return sub(input, trunc(input), out=out)
+
+
+def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+    """``input`` where the condition holds, else ``other``; with the condition alone, the indices where it does.
+
+    Raises:
+        RuntimeError: the condition is not boolean.
+
+    >>> import chainrule as cr
+    >>> x = cr.tensor([-1., 4.])
+    >>> cr.where(x > 0, x, 0.)
+    tensor([0., 4.])
+    """
+    if input is None and other is None:
+        return tuple(Tensor.nonzero(condition, as_tuple=True))
+    if getattr(condition, "dtype", None) not in (np.bool_, np.uint8):
+        what = getattr(condition, "dtype", type(condition).__name__)
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {what}: "
+            "compare first, as in where(x > 0, ...)"
+        )
+    x, y = _same_dtype("where", input, other)
+    result = comparison.where(operand("where", 0, condition), x, y)
+    return result if out is None else out.copy_(result)
+
+
+def _same_dtype(name: str, *operands: Any) -> list[Any]:
+    checked = [operand(name, i, x) for i, x in enumerate(operands)]
+    target = dtypes.result_type(*[_plain(x) for x in checked])
+    return [cast(x, target) if hasattr(x, "dtype") else np.asarray(x, target) for x in checked]
+
+
+def _plain(x: Any) -> Any:
+    """An array of the operand's dtype and rank, for promotion only."""
+    if hasattr(x, "dtype"):
+        return np.empty((0,) * x.ndim if x.ndim else (), x.dtype)
+    return x
+
+
+def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+    """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes.
+
+    Raises:
+        RuntimeError: neither bound was given.
+    """
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if hasattr(min, "dtype") or hasattr(max, "dtype"):
+        result = input
+        if min is not None:
+            result = maximum(result, min) if hasattr(min, "dtype") else clamp(result, min=min)
+        if max is not None:
+            result = minimum(result, max) if hasattr(max, "dtype") else clamp(result, max=max)
+        return result if out is None else out.copy_(result)
+    if isinstance(input, Tensor) and input.dtype.kind in "iu" and any(isinstance(b, float) for b in (min, max)):
+        input = cast(input, dtypes.get_default_dtype())
+    return _clamp(input, min=min, max=max, out=out)
+
+
+def clamp_min(input: Any, min: Any, *, out: Any = None) -> Tensor:
+    """The elements, at least ``min``."""
+    return clamp(input, min=min, out=out)
+
+
+def clamp_max(input: Any, max: Any, *, out: Any = None) -> Tensor:
+    """The elements, at most ``max``."""
+    return clamp(input, max=max, out=out)
+
+
+def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Tensor:
+    """input + weight·(end − input)."""
+    return _lerp(input, end, weight, out=out)
+
+
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Tensor:
+    """input + value·tensor1·tensor2."""
+    return general_out(arithmetic.addcmul, (input, tensor1, tensor2), {"value": value}, out)
+
+
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Tensor:
+    """input + value·tensor1/tensor2."""
+    return general_out(arithmetic.addcdiv, (input, tensor1, tensor2), {"value": value}, out)
+
+
+def general_out(row: Any, operands: Any, params: dict[str, Any], out: Any) -> Tensor:
+    result = general(row, operands, params)
+    return result if out is None else out.copy_(result)
+
+
+def nan_to_num(input: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None, *, out: Any = None) -> Tensor:
+    """nan replaced by ``nan``, infinities by ``posinf`` and ``neginf`` (the largest finite numbers by default)."""
+    return general_out(
+        comparison.nan_to_num, (input,), {"nan": 0.0 if nan is None else nan, "posinf": posinf, "neginf": neginf}, out
+    )
+
+
+def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Tensor:
+    """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
+    x = input if eps is None else clamp(input, eps, 1 - eps)
+    return log(true_divide(x, sub(1, x)), out=out)
+
+
+def xlogy(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """input·log(other), and 0 where input is 0."""
+    zero = logical_and(eq(input, 0), logical_not(isnan(other))) if isinstance(other, Tensor) else eq(input, 0)
+    safe = where(zero, 1.0, other) if isinstance(other, Tensor) else other
+    result = where(zero, mul(input, 0.0), mul(input, log(safe) if isinstance(safe, Tensor) else float(np.log(safe))))
+    return result if out is None else out.copy_(result)
+
+
+def real(input: Tensor) -> Tensor:
+    """The real part (the tensor itself, for real dtypes)."""
+    return arithmetic.real(input) if input.dtype.kind == "c" else input
+
+
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part.
+
+    Raises:
+        RuntimeError: the tensor is real.
+    """
+    if input.dtype.kind != "c":
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return arithmetic.imag(input)
+
+
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate (the tensor itself, for real dtypes)."""
+    return conj_physical(input) if input.dtype.kind == "c" else input
+
+
+def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
+    """The complex tensor real + i·imag."""
+    if real.dtype.kind != "f" or imag.dtype.kind != "f" or real.dtype != imag.dtype:
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors of one dtype but got {real.dtype} and {imag.dtype}"
+        )
+    return _complex(real, imag, out=out)
+
+
+def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
+    """The complex tensor with that absolute value and angle."""
+    return complex(mul(abs, cos(angle)), mul(abs, sin(angle)), out=out)
+
+
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether |input − other| ≤ atol + rtol·|other|, element by element."""
+    close = logical_or(eq(input, other), logical_and(
+        le(abs(sub(input, other)), add(mul(abs(other), rtol), atol)), isfinite(other)
+    ))
+    return logical_or(close, logical_and(isnan(input), isnan(other))) if equal_nan else close
+
+
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are close (see :func:`isclose`)."""
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and elements."""
+    return input.shape == other.shape and bool(eq(input, other).all())
+
+
+# PyTorch's other names
+absolute, negative, multiply, divide, subtract = abs, neg, mul, div, sub
+arcsin, arccos, arctan, arctan2 = asin, acos, atan, atan2
+arcsinh, arccosh, arctanh = asinh, acosh, atanh
+clip, fix, greater, greater_equal, less, less_equal, not_equal = clamp, trunc, gt, ge, lt, le, ne
+sgn = sign
+
+
+def _ufunc_table() -> None:
+    """Tell NumPy's protocol which row computes each ufunc."""
+    for module in (arithmetic, exponential, trigonometric, comparison):
+        for row in vars(module).values():
+            if isinstance(row, Primitive) and row.ufunc is not None:
+                UFUNCS[row.ufunc] = row
+    UFUNCS[np.fabs] = arithmetic.abs
+    UFUNCS[np.matmul] = None  # type: ignore[assignment]  # set with the products
+    UFUNCS[np.float_power] = float_power
+    UFUNCS[np.degrees], UFUNCS[np.radians] = trigonometric.rad2deg, trigonometric.deg2rad
+    UFUNCS[np.divmod] = lambda x, y: (comparison.floor_divide(x, y), arithmetic.remainder(x, y))
+    UFUNCS[np.modf] = lambda x: (x - comparison.trunc(x), comparison.trunc(x))
+
+
+_ufunc_table()

@@ -1,0 +1,362 @@
+"""The operations as methods and operators of Tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core import inplace, view
+from chainrule.core.dispatch import bind, cast
+from chainrule.core.dtypes import DTYPES, as_dtype
+from chainrule.core.modes import recording
+from chainrule.core.tensor import Tensor, attach, wrap
+from chainrule.core.versions import wrote
+from chainrule.ops import creation, indexing, products, reductions, shaping
+from chainrule.ops import elementwise as ew
+from chainrule.table import shape as rows
+
+ndarray = np.ndarray
+
+
+# -- operators -------------------------------------------------------------------------------------------------------
+
+
+def _operator(function: Any) -> Any:
+    """A binary operator: Python tries the other operand's side when this one is not an array or number."""
+
+    def method(self: Any, other: Any) -> Any:
+        if not isinstance(other, (Tensor, int, float, complex, ndarray, np.generic)) and not hasattr(other, "level"):
+            return NotImplemented
+        return function(self, other)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+def _reflected(function: Any) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        if not isinstance(other, (Tensor, int, float, complex, ndarray, np.generic)):
+            return NotImplemented
+        return function(other, self)
+
+    return method
+
+
+def _direct(function: Any, fallback: Any) -> Any:
+    """An operator whose hot case goes to the function at once."""
+
+    def method(self: Any, other: Any) -> Any:
+        kind = type(other)
+        if kind is Tensor or kind is float or kind is int:
+            return function(self, other)
+        return fallback(self, other)
+
+    return method
+
+
+attach(
+    __add__=_direct(ew.add_, _operator(ew.add)), __radd__=_reflected(ew.add),
+    __mul__=_direct(ew.mul, _operator(ew.mul)), __rmul__=_reflected(ew.mul),
+    __truediv__=_direct(ew.true_divide, _operator(ew.true_divide)), __rtruediv__=_reflected(ew.true_divide),
+    __sub__=_operator(ew.sub), __rsub__=_reflected(ew.sub),
+    __floordiv__=_operator(ew.floor_divide), __rfloordiv__=_reflected(ew.floor_divide),
+    __mod__=_operator(ew.remainder), __rmod__=_reflected(ew.remainder),
+    __pow__=_operator(ew.pow), __rpow__=_reflected(ew._pow),
+    __matmul__=_operator(products.matmul), __rmatmul__=_reflected(products.matmul),
+    __eq__=_operator(ew.eq), __ne__=_operator(ew.ne), __lt__=_operator(ew.lt), __le__=_operator(ew.le),
+    __gt__=_operator(ew.gt), __ge__=_operator(ew.ge),
+    __and__=_operator(ew.bitwise_and), __rand__=_reflected(ew.bitwise_and),
+    __or__=_operator(ew.bitwise_or), __ror__=_reflected(ew.bitwise_or),
+    __xor__=_operator(ew.bitwise_xor), __rxor__=_reflected(ew.bitwise_xor),
+    __lshift__=_operator(ew.bitwise_left_shift), __rshift__=_operator(ew.bitwise_right_shift),
+    __rlshift__=_reflected(ew.bitwise_left_shift), __rrshift__=_reflected(ew.bitwise_right_shift),
+    __neg__=ew.neg, __pos__=lambda self: self, __abs__=ew.abs, __invert__=ew.bitwise_not,
+    __getitem__=indexing.getitem, __setitem__=indexing.setitem, __hash__=object.__hash__,
+)
+
+# -- functions that are methods under the same name ------------------------------------------------------------------
+
+_ELEMENTWISE = """
+add sub mul div true_divide pow float_power maximum minimum fmax fmin atan2 hypot copysign logaddexp logaddexp2 remainder fmod
+floor_divide heaviside nextafter exp exp2 expm1 log log2 log10 log1p sigmoid sin cos tan asin acos atan sinh cosh tanh asinh
+acosh atanh sinc deg2rad rad2deg neg abs positive square sqrt rsqrt reciprocal relu sign floor ceil trunc round frac angle
+conj_physical conj eq ne lt le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor
+bitwise_not bitwise_left_shift bitwise_right_shift isnan isinf isfinite signbit gcd lcm clamp clamp_min clamp_max clip lerp
+addcmul addcdiv nan_to_num logit xlogy isclose allclose equal absolute negative multiply divide subtract arcsin arccos arctan
+arctan2 arcsinh arccosh arctanh fix greater greater_equal less less_equal not_equal sgn
+""".split()
+_REDUCTIONS = """
+sum nansum mean nanmean prod amax amin aminmax max min argmax argmin argsort sort topk kthvalue median mode var std logsumexp
+softmax log_softmax norm dist cumsum cumprod logcumsumexp cummax cummin any all count_nonzero quantile
+""".split()
+_SHAPING = """
+reshape view view_as reshape_as flatten ravel unflatten permute transpose t movedim moveaxis squeeze unsqueeze expand expand_as
+broadcast_to repeat tile repeat_interleave flip fliplr flipud rot90 roll narrow select unbind split split_with_sizes chunk
+tensor_split index_select tril triu diagonal diag diag_embed diagflat diff clone contiguous unfold swapaxes swapdims adjoint
+""".split()
+_INDEXING = """
+gather take_along_dim take scatter scatter_add index_add index_copy index_fill index_put masked_fill masked_select
+masked_scatter nonzero argwhere unique bincount
+""".split()
+_PRODUCTS = "matmul mm bmm mv dot vdot inner outer ger addmm addmv addr baddbmm addbmm kron trace".split()
+_CREATION = "new_tensor new_zeros new_ones new_empty new_full".split()
+
+for _module, _names in (
+    (ew, _ELEMENTWISE), (reductions, _REDUCTIONS), (shaping, _SHAPING), (indexing, _INDEXING), (products, _PRODUCTS),
+    (creation, _CREATION),
+):
+    attach(**{name: getattr(_module, name) for name in _names})
+
+
+def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """This tensor's elements where the condition holds, else ``other``'s."""
+    return ew.where(condition, self, other)
+
+
+attach(where=where, T=property(shaping.T), mT=property(shaping.mT), H=property(shaping.adjoint), mH=property(shaping.adjoint),
+       real=property(ew.real), imag=property(ew.imag))
+
+# -- in place --------------------------------------------------------------------------------------------------------
+
+_IN_PLACE = """
+pow maximum minimum atan2 hypot copysign remainder fmod floor_divide exp exp2 expm1 log log2 log10 log1p sigmoid sin cos
+tan asin acos atan sinh cosh tanh asinh acosh atanh sinc deg2rad rad2deg neg abs square sqrt rsqrt reciprocal relu sign floor
+ceil trunc round frac clamp clamp_min clamp_max clip lerp addcmul addcdiv nan_to_num logit xlogy eq ne lt le gt ge
+logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not true_divide multiply divide
+subtract absolute negative fix float_power heaviside cumsum cumprod tril triu scatter scatter_add index_add index_copy
+index_fill index_put masked_fill masked_scatter addmm addmv addr baddbmm addbmm
+""".split()
+for _name in _IN_PLACE:
+    _function = next(getattr(m, _name) for m in (ew, reductions, shaping, indexing, products) if hasattr(m, _name))
+    attach(**{_name + "_": inplace.in_place(_name + "_", _function)})
+
+
+def _ufunc_in_place(op: str, ufunc: Any, function: Any) -> Any:
+    """``x.op(y)``: outside autograd one ufunc call that writes where x is."""
+    recorded = inplace.in_place(op, function)
+
+    def method(self: Tensor, other: Any, **options: Any) -> Tensor:
+        x = self._data
+        y = other._data if type(other) is Tensor else other
+        if type(x) is ndarray and not options and (not recording() or (
+            self._edge is None and self._view is None and not (type(other) is Tensor and other._edge is not None)
+        )) and x.dtype.kind in "fc" and (
+            type(y) is float or type(y) is int or (type(y) is ndarray and y.dtype == x.dtype and (y.ndim or not x.ndim))
+        ):
+            inplace.check_writable(self, op)
+            try:
+                ufunc(x, y, out=x)
+            except ValueError:
+                shape = errors._shape(y)
+                raise errors.in_place_shape(op, x.shape, np.broadcast_shapes(x.shape, shape) if _fits(x, y) else shape) from None
+            wrote(x, op, errors.user_line())
+            return self
+        return recorded(self, other, **options)
+
+    method.__name__ = op
+    method.__doc__ = f"In-place form of :func:`{op[:-1]}`."
+    return method
+
+
+def _fits(x: Any, y: Any) -> bool:
+    try:
+        np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        return False
+    return True
+
+
+attach(
+    add_=_ufunc_in_place("add_", np.add, ew.add), sub_=_ufunc_in_place("sub_", np.subtract, ew.sub),
+    mul_=_ufunc_in_place("mul_", np.multiply, ew.mul), div_=_ufunc_in_place("div_", np.divide, ew.div),
+)
+
+
+def _assign(name: str) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        if not isinstance(other, (Tensor, int, float, complex, ndarray, np.generic)) and not hasattr(other, "level"):
+            return NotImplemented
+        return getattr(self, name)(other)
+
+    return method
+
+
+attach(
+    __iadd__=_assign("add_"), __isub__=_assign("sub_"), __imul__=_assign("mul_"), __itruediv__=_assign("div_"),
+    __ipow__=_assign("pow_"), __ifloordiv__=_assign("floor_divide_"), __imod__=_assign("remainder_"),
+    __iand__=_assign("bitwise_and_"), __ior__=_assign("bitwise_or_"), __ixor__=_assign("bitwise_xor_"),
+)
+
+
+def _filled(self: Tensor, value: Any) -> Tensor:
+    """The tensor's shape filled with a number or 0-d tensor; no gradient flows to what was there."""
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
+        number: Any = cast(value, self.dtype)
+    else:
+        number = wrap(np.asarray(value).astype(self.dtype))
+    return bind(rows.expand, (number,), {"shape": tuple(self.shape)}) + ew.mul(self, 0) * 0 if False else _replaced(self, number)
+
+
+def _replaced(self: Tensor, value: Tensor) -> Tensor:
+    from chainrule.table.indexing import index_put
+
+    return index_put(self, value, index=(Ellipsis,), accumulate=False)
+
+
+def _copied(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    if not isinstance(src, Tensor):
+        src = wrap(np.asarray(src))
+    return _replaced(self, cast(shaping.expand(src, *self.shape), self.dtype))
+
+
+def _plain(self: Tensor, src: Any) -> bool:
+    return type(self._data) is ndarray and not recording() and type(getattr(src, "_data", None)) in (ndarray, type(None))
+
+
+_fill_recorded, _copy_recorded = inplace.in_place("fill_", _filled), inplace.in_place("copy_", _copied)
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Fill with a number, in place."""
+    if type(self._data) is ndarray and not isinstance(value, Tensor) and self._edge is None and self._view is None:
+        inplace.check_writable(self, "fill_")
+        self._data[...] = value
+        wrote(self._data, "fill_", errors.user_line())
+        return self
+    return _fill_recorded(self, value)
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Fill with zeros, in place."""
+    return fill_(self, 0)
+
+
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Copy another tensor's elements (broadcast, and cast) into this one; gradients flow to the source."""
+    if _plain(self, src):
+        inplace.check_writable(self, "copy_")
+        source = src._data if isinstance(src, Tensor) else np.asarray(src)
+        try:
+            np.copyto(self._data, source, casting="unsafe")
+        except ValueError:
+            raise errors.in_place_shape("copy_", self.shape, source.shape) from None
+        wrote(self._data, "copy_", errors.user_line())
+        return self
+    return _copy_recorded(self, src)
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Fill the main diagonal of a matrix, in place."""
+    self.diagonal().fill_(fill_value)
+    return self
+
+
+def unsqueeze_(self: Tensor, dim: int) -> Tensor:
+    """A new axis of length 1, in place."""
+    return _reshaped(self, shaping.unsqueeze(self, dim))
+
+
+def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
+    """Axes of length 1 removed, in place."""
+    return _reshaped(self, shaping.squeeze(self, dim))
+
+
+def t_(self: Tensor) -> Tensor:
+    """The transpose of a matrix, in place."""
+    return _reshaped(self, shaping.t(self))
+
+
+def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two axes exchanged, in place."""
+    return _reshaped(self, shaping.transpose(self, dim0, dim1))
+
+
+def _reshaped(self: Tensor, other: Tensor) -> Tensor:
+    inplace.check_writable(self, "in-place reshape")
+    self._data = other._data
+    self._edge = other._edge
+    return self
+
+
+attach(fill_=fill_, zero_=zero_, copy_=copy_, fill_diagonal_=fill_diagonal_, unsqueeze_=unsqueeze_, squeeze_=squeeze_,
+       t_=t_, transpose_=transpose_)
+
+# -- casts -----------------------------------------------------------------------------------------------------------
+
+
+def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor in another dtype (itself, if it has it): ``to(dtype)``, ``to('cpu')``, ``to(other)``; recorded."""
+    for argument in args:
+        if isinstance(argument, Tensor):
+            dtype = argument.dtype
+        elif isinstance(argument, (np.dtype, type)) or (isinstance(argument, str) and not argument.startswith(("cpu", "cuda", "mps", "meta"))):
+            dtype = argument
+        elif isinstance(argument, bool):
+            pass
+        else:
+            device = argument
+    creation._checked(device)
+    target = self.dtype if dtype is None else as_dtype(dtype)
+    if target == self.dtype:
+        return shaping.clone(self) if copy else self
+    return cast(self, target)
+
+
+def _to_dtype(name: str, dtype: Any) -> Any:
+    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+        return cast(self, np.dtype(dtype))
+
+    method.__name__ = name
+    method.__doc__ = f"The tensor as {np.dtype(dtype)}; recorded."
+    return method
+
+
+attach(
+    to=to, float=_to_dtype("float", np.float32), double=_to_dtype("double", np.float64), half=_to_dtype("half", np.float16),
+    long=_to_dtype("long", np.int64), int=_to_dtype("int", np.int32), short=_to_dtype("short", np.int16),
+    char=_to_dtype("char", np.int8), byte=_to_dtype("byte", np.uint8), bool=_to_dtype("bool", np.bool_),
+    cfloat=_to_dtype("cfloat", np.complex64), cdouble=_to_dtype("cdouble", np.complex128),
+    type_as=lambda self, other: to(self, other), astype=lambda self, dtype, copy=True: to(self, dtype),
+)
+
+
+def type_(self: Tensor, dtype: Any = None) -> Any:
+    """The name of the tensor's type, or the tensor in another dtype."""
+    if dtype is None:
+        return "torch." + errors._tensor_type(self.dtype)
+    return to(self, dtype)
+
+
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor itself: everything is on the CPU."""
+    return self
+
+
+def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Not there: raises."""
+    creation._checked("cuda")
+    return self
+
+
+def _base(self: Tensor) -> Tensor | None:
+    return view.base_of(self)
+
+
+def is_view(self: Tensor) -> bool:
+    """Whether the tensor shares memory with a base that autograd knows of."""
+    return self._view is not None
+
+
+def element(self: Tensor) -> Any:
+    return self.item()
+
+
+attach(type=type_, cpu=cpu, cuda=cuda, _base=property(_base), _is_view=is_view, resolve_conj=lambda self: self,
+       resolve_neg=lambda self: self, is_conj=lambda self: False, is_neg=lambda self: False)
+_ = DTYPES

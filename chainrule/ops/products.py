@@ -1,0 +1,463 @@
+"""Products: matmul and its kin, einsum, tensordot. Written from mm, bmm, mv, dot, and moves of axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.dispatch import bind
+from chainrule.core.faces import new, operand
+from chainrule.core.modes import STATE
+from chainrule.core.node import Node, next_seq
+from chainrule.core.protocol import UFUNCS, ArrayLike
+from chainrule.core.tensor import Tensor
+from chainrule.core.shapes import shape_of
+from chainrule.ops import elementwise as ew
+from chainrule.table import contraction, reduction
+from chainrule.table import shape as moves
+
+ndarray = np.ndarray
+_mm, _NO_PARAMS = contraction.mm, {}  # type: ignore[var-annotated]
+float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+def _checked(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    x, y = operand(name, 0, x), operand(name, 1, y)
+    for position, z in enumerate((x, y)):
+        if not hasattr(z, "dtype"):
+            raise errors.wrong_operand(name, position, z)
+    if not isinstance(x, (Tensor, ArrayLike)) and not isinstance(y, (Tensor, ArrayLike)):
+        raise errors.wrong_operand(name, 0, x)
+    if x.dtype != y.dtype:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {_c_name(x.dtype)} != {_c_name(y.dtype)}. {name} does not "
+            f"promote: convert one with .to({y.dtype}) or .to({x.dtype}) (np.matmul promotes)."
+        )
+    return x, y
+
+
+def _c_name(dtype: Any) -> str:
+    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(str(dtype), str(dtype))
+
+
+def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """The matrix product ``input @ other``: of vectors, matrices, and stacks of matrices (leading axes broadcast).
+
+    Raises:
+        RuntimeError: the inner sizes differ, or the dtypes do.
+
+    >>> import chainrule as cr
+    >>> cr.matmul(cr.ones(2, 3), cr.ones(3, 4)).shape
+    torch.Size([2, 4])
+    """
+    if type(input) is Tensor and type(other) is Tensor and out is None and not STATE.special:
+        x, y = input._data, other._data
+        if (
+            type(x) is ndarray and type(y) is ndarray and x.ndim == 2 and y.ndim == 2
+            and ((dtype := x.dtype) is float32 or dtype is float64) and y.dtype is dtype
+        ):
+            ex, ey = input._edge, other._edge
+            if ex is not None or ey is not None:
+                try:
+                    result = x.dot(y)
+                except ValueError:
+                    raise errors.matmul_shapes("matmul", input, other) from None
+                node = Node()
+                node.prim = _mm
+                node.pullback = _mm.pullback  # type: ignore[assignment]
+                node.params = _NO_PARAMS
+                node.edges = (ex, ey)
+                node.fits = None
+                node.hooks = None
+                node.saved = (None if ex is None else y, None if ey is None else x)
+                node.seq = next_seq()
+                tensor = new(Tensor)
+                tensor._data = result
+                tensor._edge = node
+                return tensor
+    x, y = _checked("matmul", input, other)
+    result = product("matmul", x, y)
+    return result if out is None else out.copy_(result)
+
+
+def product(name: str, x: Any, y: Any) -> Any:
+    """``np.matmul`` of any array-likes, as rows that fit their ranks."""
+    a, b = shape_of(x), shape_of(y)
+    if not a or not b:
+        raise RuntimeError(
+            f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D: use * for a number"
+        )
+    if a[-1] != (b[-2] if len(b) > 1 else b[0]):
+        raise errors.matmul_shapes(name, x, y)
+    if len(a) == 1 and len(b) == 1:
+        return bind(contraction.dot, (x, y), {})
+    if len(a) == 1:
+        if len(b) == 2:
+            return bind(contraction.vm, (x, y), {})
+        return product(name, x[None, :], y)[..., 0, :]
+    if len(b) == 1:
+        if len(a) == 2:
+            return bind(contraction.mv, (x, y), {})
+        return product(name, x, y[:, None])[..., 0]
+    if len(a) == 2 and len(b) == 2:
+        return bind(contraction.mm, (x, y), {})
+    if len(b) == 2:  # one matrix for the whole stack: one large product
+        flat = bind(contraction.mm, (_reshape(x, (-1, a[-1])), y), {})
+        return _reshape(flat, (*a[:-1], b[-1]))
+    try:
+        batch = np.broadcast_shapes(a[:-2], b[:-2])
+    except ValueError:
+        raise errors.matmul_shapes(name, x, y) from None
+    x, y = _expand(x, (*batch, *a[-2:])), _expand(y, (*batch, *b[-2:]))
+    if len(batch) == 1:
+        return bind(contraction.bmm, (x, y), {})
+    x, y = _reshape(x, (-1, *a[-2:])), _reshape(y, (-1, *b[-2:]))
+    return _reshape(bind(contraction.bmm, (x, y), {}), (*batch, a[-2], b[-1]))
+
+
+def _reshape(x: Any, shape: tuple[int, ...]) -> Any:
+    have = shape_of(x)
+    if -1 in shape:
+        known, total = 1, 1
+        for n in shape:
+            known *= n if n != -1 else 1
+        for n in have:
+            total *= n
+        shape = tuple((total // known if known else 0) if n == -1 else n for n in shape)
+    return x if have == shape else moves.view(x, shape=shape)
+
+
+def _expand(x: Any, shape: tuple[int, ...]) -> Any:
+    return x if shape_of(x) == shape else moves.expand(x, shape=shape)
+
+
+def numpy_matmul(x: Any, y: Any) -> Any:
+    """``np.matmul`` on array-likes: as matmul, with NumPy's dtype promotion."""
+    return product("matmul", x, y)
+
+
+UFUNCS[np.matmul] = numpy_matmul
+
+
+def _ranked(name: str, ranks: tuple[int, int], what: str) -> Any:
+    def function(input: Any, other: Any, *, out: Any = None) -> Tensor:
+        x, y = _checked(name, input, other)
+        for position, (z, rank) in enumerate(zip((x, y), ranks, strict=True)):
+            if z.ndim != rank:
+                names = ("self", "mat2" if name != "mv" else "vec")
+                raise RuntimeError(f"{names[position]} must be a {what.split('|')[position]}: {name} got shapes "
+                                   f"{tuple(x.shape)} and {tuple(y.shape)}; matmul takes any rank")
+        if name == "bmm" and x.shape[0] != y.shape[0]:
+            raise RuntimeError(
+                f"Expected size for first two dimensions of batch2 tensor to be: [{x.shape[0]}, {x.shape[2]}] but got: "
+                f"[{y.shape[0]}, {y.shape[1]}]."
+            )
+        result = product(name, x, y)
+        return result if out is None else out.copy_(result)
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+mm = _ranked("mm", (2, 2), "matrix|matrix")
+mm.__doc__ = "The product of two matrices."
+bmm = _ranked("bmm", (3, 3), "3D tensor|3D tensor")
+bmm.__doc__ = "The products of two stacks of matrices."
+mv = _ranked("mv", (2, 1), "matrix|vector")
+mv.__doc__ = "The product of a matrix and a vector."
+dot = _ranked("dot", (1, 1), "1D tensor|1D tensor")
+dot.__doc__ = "The inner product of two vectors."
+
+
+def vdot(input: Any, other: Any) -> Tensor:
+    """The inner product of two vectors, the first conjugated."""
+    return dot(ew.conj(input), other)
+
+
+def inner(input: Any, other: Any) -> Tensor:
+    """Products summed over the last axis of both."""
+    if not input.ndim or not other.ndim:
+        return ew.mul(input, other)
+    return tensordot(input, other, ([-1], [-1]))
+
+
+def outer(input: Any, vec2: Any, *, out: Any = None) -> Tensor:
+    """All products of an element of one vector and one of another, of shape (n, m).
+
+    >>> import chainrule as cr
+    >>> cr.outer(cr.tensor([1., 2.]), cr.tensor([1., 10.]))
+    tensor([[ 1., 10.],
+            [ 2., 20.]])
+    """
+    x, y = operand("outer", 0, input), operand("outer", 1, vec2)
+    if getattr(x, "ndim", 0) != 1 or getattr(y, "ndim", 0) != 1:
+        raise RuntimeError(
+            f"outer: Expected 1-D argument self and vec2, but got shapes {shape_of(x)} and {shape_of(y)}: flatten() them"
+        )
+    return ew.mul(moves.unsqueeze(x, axis=(-1,)), y, out=out)
+
+
+ger = outer
+
+
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta·input + alpha·(mat1 @ mat2)."""
+    return _plus(input, mm(mat1, mat2), beta, alpha)
+
+
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta·input + alpha·(mat @ vec)."""
+    return _plus(input, mv(mat, vec), beta, alpha)
+
+
+def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta·input + alpha·outer(vec1, vec2)."""
+    return _plus(input, outer(vec1, vec2), beta, alpha)
+
+
+def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta·input + alpha·(batch1 @ batch2)."""
+    return _plus(input, bmm(batch1, batch2), beta, alpha)
+
+
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
+    return _plus(input, bmm(batch1, batch2).sum(0), beta, alpha)
+
+
+def _plus(x: Any, y: Any, beta: Any, alpha: Any) -> Tensor:
+    y = y if alpha == 1 else ew.mul(y, alpha)
+    if beta == 0:
+        return y
+    return ew.add(x if beta == 1 else ew.mul(x, beta), y)
+
+
+def chain_matmul(*matrices: Any) -> Tensor:
+    """The product of several matrices, in the cheapest order."""
+    return multi_dot(list(matrices))
+
+
+def multi_dot(tensors: Any) -> Tensor:
+    """The product of several matrices, in the order that takes the fewest multiplications."""
+    ts = list(tensors)
+    if len(ts) < 2:
+        raise RuntimeError("multi_dot(): expected at least 2 tensors")
+    first, last = ts[0], ts[-1]
+    if first.ndim == 1:
+        ts[0] = first.unsqueeze(0)
+    if last.ndim == 1:
+        ts[-1] = last.unsqueeze(1)
+    n = len(ts)
+    sizes = [t.shape[0] for t in ts] + [ts[-1].shape[1]]
+    cost = [[0] * n for _ in range(n)]
+    split = [[0] * n for _ in range(n)]
+    for length in range(2, n + 1):
+        for i in range(n - length + 1):
+            j = i + length - 1
+            cost[i][j], split[i][j] = min(
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
+
+    def multiply(i: int, j: int) -> Any:
+        return ts[i] if i == j else matmul(multiply(i, split[i][j]), multiply(split[i][j] + 1, j))
+
+    result = multiply(0, n - 1)
+    if first.ndim == 1:
+        result = result.squeeze(0)
+    return result.squeeze(-1) if last.ndim == 1 else result
+
+
+def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
+    """Products summed over pairs of axes: the last ``dims`` of a with the first of b, or two lists of axes."""
+    x, y = operand("tensordot", 0, a), operand("tensordot", 1, b)
+    if isinstance(dims, int):
+        if dims < 0 or dims > min(x.ndim, y.ndim):
+            raise RuntimeError(f"tensordot expects dims >= 0 and at most the operands' ranks, but got dims={dims}")
+        left, right = list(range(x.ndim - dims, x.ndim)), list(range(dims))
+    else:
+        left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+        left = [errors.check_dim("tensordot", d, x.ndim) for d in left]
+        right = [errors.check_dim("tensordot", d, y.ndim) for d in right]
+    sx, sy = shape_of(x), shape_of(y)
+    if len(left) != len(right) or any(sx[i] != sy[j] for i, j in zip(left, right, strict=True)):
+        raise RuntimeError(
+            f"contracted dimensions need to match, but the axes {left} of {tuple(sx)} have sizes {[sx[i] for i in left]} and "
+            f"the axes {right} of {tuple(sy)} have {[sy[j] for j in right]}"
+        )
+    keep_x = [i for i in range(x.ndim) if i not in left]
+    keep_y = [j for j in range(y.ndim) if j not in right]
+    inner_size = int(np.prod([sx[i] for i in left], dtype=int))
+    flat_x = _reshape(_permute(x, keep_x + left), (int(np.prod([sx[i] for i in keep_x], dtype=int)), inner_size))
+    flat_y = _reshape(_permute(y, right + keep_y), (inner_size, int(np.prod([sy[j] for j in keep_y], dtype=int))))
+    return _reshape(matmul(flat_x, flat_y), tuple(sx[i] for i in keep_x) + tuple(sy[j] for j in keep_y))
+
+
+def _permute(x: Any, axes: list[int]) -> Any:
+    return x if axes == sorted(axes) else moves.permute(x, axes=tuple(axes))
+
+
+def kron(input: Any, other: Any) -> Tensor:
+    """The Kronecker product."""
+    n = max(input.ndim, other.ndim)
+    a = input.reshape((1,) * (n - input.ndim) + tuple(input.shape))
+    b = other.reshape((1,) * (n - other.ndim) + tuple(other.shape))
+    shape_a = [s for length in a.shape for s in (length, 1)]
+    shape_b = [s for length in b.shape for s in (1, length)]
+    whole = ew.mul(a.reshape(shape_a), b.reshape(shape_b))
+    return whole.reshape([p * q for p, q in zip(a.shape, b.shape, strict=True)])
+
+
+def trace(input: Any) -> Tensor:
+    """The sum of the diagonal of a matrix."""
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got input with dim {input.ndim}")
+    return moves.diagonal(input, offset=0, axis1=-2, axis2=-1).sum()
+
+
+# -- einsum ----------------------------------------------------------------------------------------------------------
+
+
+def einsum(equation: Any, *operands: Any) -> Tensor:
+    """Einstein summation. In the graph it shows as what it is made of: permutes, reshapes and bmm.
+
+    Args:
+        equation: such as ``"bij,bjk->bik"``; ``...`` stands for broadcast axes; a letter twice in one operand takes its
+            diagonal. Without ``->`` the letters that occur once come out, in alphabetical order.
+        operands: tensors.
+
+    >>> import chainrule as cr
+    >>> cr.einsum("ij,jk->ik", cr.ones(2, 3), cr.ones(3, 2))
+    tensor([[3., 3.],
+            [3., 3.]])
+    """
+    if not isinstance(equation, str):
+        raise TypeError(f"einsum(): the equation must be a string such as 'ij,jk->ik', not {type(equation).__name__}")
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    terms, out = _parse(equation, operands)
+    pairs = [_diagonals(operand("einsum", i, x), term) for i, (x, term) in enumerate(zip(operands, terms, strict=True))]
+    while len(pairs) > 1:
+        (x, a), (y, b) = pairs[0], pairs[1]
+        later = set("".join(term for _, term in pairs[2:])) | set(out)
+        pairs[:2] = [_pair(x, a, y, b, later)]
+    x, term = pairs[0]
+    summed = tuple(i for i, c in enumerate(term) if c not in out)
+    if summed:
+        x = bind(reduction.sum, (x,), {"axis": tuple(i - len(term) for i in summed), "keepdims": False})
+        term = "".join(c for c in term if c in out)
+    return _permute(x, [term.index(c) for c in out])
+
+
+_ELLIPSIS_LETTERS = "αβγδεζηθικλμνξοπρστυφχψω"
+
+
+def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
+    text = equation.replace(" ", "")
+    left, arrow, out = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(operands):
+        raise RuntimeError(
+            f"einsum(): the equation {equation!r} has {len(terms)} operands, but {len(operands)} were given"
+        )
+    for c in text.replace("->", "").replace(",", "").replace("...", ""):
+        if not c.isalpha():
+            raise RuntimeError(f"einsum(): invalid subscript given: {c!r} in {equation!r}; subscripts are letters")
+    sizes: dict[str, int] = {}
+    widest = 0
+    expanded = []
+    for position, (term, x) in enumerate(zip(terms, operands, strict=True)):
+        shape = shape_of(x)
+        named = len(term.replace("...", ""))
+        if "..." in term:
+            extra = len(shape) - named
+            widest = max(widest, extra)
+        else:
+            extra = 0
+        if extra < 0 or named + extra != len(shape):
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({named}) does not match the number of dimensions "
+                f"({len(shape)}) for operand {position} of shape {tuple(shape)}"
+            )
+        expanded.append((term, extra))
+    filled = []
+    for (term, extra), x in zip(expanded, operands, strict=True):
+        full = term.replace("...", _ELLIPSIS_LETTERS[widest - extra : widest])
+        for c, n in zip(full, shape_of(x), strict=True):
+            if sizes.setdefault(c, n) != n:
+                if 1 not in (n, sizes[c]):
+                    raise RuntimeError(
+                        f"einsum(): subscript {c} has size {n} for an operand, which does not broadcast with previously "
+                        f"seen size {sizes[c]} in {equation!r}"
+                    )
+                sizes[c] = max(n, sizes[c])
+        filled.append(full)
+    if arrow:
+        result = out.replace("...", _ELLIPSIS_LETTERS[:widest])
+        for c in result:
+            if c not in sizes:
+                raise RuntimeError(f"einsum(): output subscript {c} does not appear in the equation for any input operand")
+            if result.count(c) > 1:
+                raise RuntimeError(f"einsum(): output subscript {c} appears more than once in the output")
+    else:
+        letters = "".join(filled)
+        single = sorted(c for c in set(letters) if letters.count(c) == 1 and c not in _ELLIPSIS_LETTERS)
+        result = _ELLIPSIS_LETTERS[:widest] + "".join(single)
+    return filled, result
+
+
+def _diagonals(x: Any, term: str) -> tuple[Any, str]:
+    for c in dict.fromkeys(term):
+        while term.count(c) > 1:
+            i = term.index(c)
+            j = term.index(c, i + 1)
+            n = len(term)
+            x = moves.diagonal(x, offset=0, axis1=i - n, axis2=j - n)
+            term = term[:i] + term[i + 1 : j] + term[j + 1 :] + c
+    return x, term
+
+
+def _pair(x: Any, a: str, y: Any, b: str, later: set[str]) -> tuple[Any, str]:
+    """Two operands to one: sum what only one has, then permute and reshape both to stacks of matrices, and bmm."""
+    x, a = _sum_out(x, a, {c for c in a if c not in b and c not in later})
+    y, b = _sum_out(y, b, {c for c in b if c not in a and c not in later})
+    sx, sy = dict(zip(a, shape_of(x), strict=True)), dict(zip(b, shape_of(y), strict=True))
+    for c in set(a) & set(b):  # a size of 1 stretches to the other's
+        if sx[c] != sy[c]:
+            if sx[c] == 1:
+                sx[c] = sy[c]
+                x = _expand(x, tuple(sx[k] for k in a))
+            else:
+                sy[c] = sx[c]
+                y = _expand(y, tuple(sy[k] for k in b))
+    both = [c for c in a if c in b]
+    batch = [c for c in both if c in later]
+    inner_ = [c for c in both if c not in later]
+    left, right = [c for c in a if c not in b], [c for c in b if c not in a]
+    size = {**sy, **sx}
+
+    def total(letters: list[str]) -> int:
+        n = 1
+        for c in letters:
+            n *= size[c]
+        return n
+
+    x = _permute(x, [a.index(c) for c in batch + left + inner_])
+    y = _permute(y, [b.index(c) for c in batch + inner_ + right])
+    shape = tuple(size[c] for c in batch + left + right)
+    if not inner_:
+        x = _reshape(x, tuple(size[c] for c in batch + left) + (1,) * len(right))
+        y = _reshape(y, tuple(size[c] for c in batch) + (1,) * len(left) + tuple(size[c] for c in right))
+        return ew.mul(x, y), "".join(batch + left + right)
+    x = _reshape(x, (total(batch), total(left), total(inner_)))
+    y = _reshape(y, (total(batch), total(inner_), total(right)))
+    out = bind(contraction.bmm, (x, y), {})
+    return _reshape(out, shape), "".join(batch + left + right)
+
+
+def _sum_out(x: Any, term: str, letters: set[str]) -> tuple[Any, str]:
+    if not letters:
+        return x, term
+    axes = tuple(i - len(term) for i, c in enumerate(term) if c in letters)
+    return bind(reduction.sum, (x,), {"axis": axes, "keepdims": False}), "".join(c for c in term if c not in letters)

@@ -1,0 +1,177 @@
+"""Random tensors, from one generator that ``manual_seed`` resets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.dtypes import as_dtype, get_default_dtype
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.ops.creation import _made, _sizes
+
+
+class Generator:
+    """A source of random numbers with its own state."""
+
+    def __init__(self, device: Any = "cpu") -> None:
+        self.manual_seed(0)
+
+    def manual_seed(self, seed: int) -> Generator:
+        self._seed = int(seed)
+        self._rng = np.random.Generator(np.random.PCG64(self._seed % 2**64))
+        return self
+
+    def initial_seed(self) -> int:
+        return self._seed
+
+    def seed(self) -> int:
+        self.manual_seed(int(np.random.SeedSequence().entropy) % 2**63)  # type: ignore[call-overload]
+        return self._seed
+
+    def get_state(self) -> Any:
+        return self._rng.bit_generator.state
+
+    def set_state(self, state: Any) -> Generator:
+        self._rng.bit_generator.state = state
+        return self
+
+
+default_generator = Generator()
+default_generator.seed()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the random numbers anew, from a seed.
+
+    >>> import chainrule as cr
+    >>> _ = cr.manual_seed(0)
+    >>> a = cr.rand(2)
+    >>> _ = cr.manual_seed(0)
+    >>> bool((a == cr.rand(2)).all())
+    True
+    """
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Start the random numbers anew, from the system's entropy; returns the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the default generator."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Any:
+    """The state of the default generator."""
+    return default_generator.get_state()
+
+
+def set_rng_state(state: Any) -> None:
+    """Go back to a state of the default generator."""
+    default_generator.set_state(state)
+
+
+def _rng(generator: Generator | None) -> np.random.Generator:
+    return (generator or default_generator)._rng
+
+
+def _real(dtype: Any) -> Any:
+    return get_default_dtype() if dtype is None else as_dtype(dtype)
+
+
+def rand(*size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Uniform numbers in [0, 1)."""
+    return _made(_uniform(_sizes("rand", size), _real(dtype), generator), requires_grad)
+
+
+def _uniform(shape: tuple[int, ...], dtype: Any, generator: Generator | None) -> Any:
+    kind = np.float32 if dtype == np.float32 else np.float64
+    return np.asarray(_rng(generator).random(shape, kind)).astype(dtype, copy=False)
+
+
+def randn(*size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Standard normal numbers (complex ones have variance 1 in all)."""
+    kind = _real(dtype)
+    shape = _sizes("randn", size)
+    if kind.kind == "c":
+        parts = _rng(generator).standard_normal((2, *shape)) * np.sqrt(0.5)
+        return _made((parts[0] + 1j * parts[1]).astype(kind), requires_grad)
+    return _made(_normal(shape, kind, generator), requires_grad)
+
+
+def _normal(shape: tuple[int, ...], dtype: Any, generator: Generator | None) -> Any:
+    kind = np.float32 if dtype == np.float32 else np.float64
+    return np.asarray(_rng(generator).standard_normal(shape, kind)).astype(dtype, copy=False)
+
+
+def randint(low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Integers from ``low`` (0) up to and without ``high``."""
+    if size is None:
+        low, high, size = 0, low, high
+    kind = np.dtype(np.int64) if dtype is None else as_dtype(dtype)
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    return _made(np.asarray(_rng(generator).integers(low, high, _sizes("randint", (size,)))).astype(kind), requires_grad)
+
+
+def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """The integers below n in random order."""
+    kind = np.dtype(np.int64) if dtype is None else as_dtype(dtype)
+    return _made(_rng(generator).permutation(n).astype(kind), requires_grad)
+
+
+def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Uniform numbers of another tensor's shape and dtype."""
+    return rand(*input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Standard normal numbers of another tensor's shape and dtype."""
+    return randn(*input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, dtype: Any = None) -> Tensor:
+    """Normal numbers of that mean and standard deviation (numbers with a size, or tensors)."""
+    if size is not None:
+        return wrap(_normal(_sizes("normal", (size,)), _real(dtype), generator) * std + mean)
+    like = mean if isinstance(mean, Tensor) else std
+    noise = wrap(_normal(tuple(like.shape), like.dtype, generator))
+    return noise * std + mean
+
+
+def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that each element gives, else 0."""
+    p = input.detach()._array()
+    return wrap((_rng(generator).random(p.shape) < p).astype(p.dtype))
+
+
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
+    """Indices drawn with probabilities in proportion to each row's weights."""
+    weights = np.atleast_2d(input.detach()._array()).astype(float)
+    if (weights < 0).any() or not (weights.sum(-1) > 0).all():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0, or sums to 0")
+    if not replacement and (np.count_nonzero(weights, axis=-1) < num_samples).any():
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    rng = _rng(generator)
+    rows = [rng.choice(len(w), num_samples, replace=replacement, p=w / w.sum()) for w in weights]
+    picks = np.stack(rows).astype(np.int64)
+    return wrap(picks[0] if input.ndim == 1 else picks)
+
+
+def _filler(name: str, draw: Any) -> Any:
+    def fill(self: Tensor, *args: Any, generator: Generator | None = None) -> Tensor:
+        return self.copy_(wrap(np.asarray(draw(_rng(generator), tuple(self.shape), *args)).astype(self.dtype)))
+
+    fill.__name__ = name
+    fill.__doc__ = f"Fill the tensor in place with random numbers ({name[:-1]})."
+    return fill
+
+
+uniform_ = _filler("uniform_", lambda rng, shape, a=0.0, b=1.0: rng.uniform(a, b, shape))
+normal_ = _filler("normal_", lambda rng, shape, mean=0.0, std=1.0: rng.normal(mean, std, shape))
+exponential_ = _filler("exponential_", lambda rng, shape, lambd=1.0: rng.exponential(1 / lambd, shape))
+bernoulli_ = _filler("bernoulli_", lambda rng, shape, p=0.5: rng.random(shape) < p)
+random_ = _filler("random_", lambda rng, shape, low=0, high=2**24: rng.integers(low, high, shape))

@@ -1,0 +1,262 @@
+"""Arithmetic: sums, products, quotients, powers, and the parts of complex numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.kinds import elementwise
+
+
+@elementwise(ufunc=np.add, d={"x": 1, "y": 1}, formula={"x": "g", "y": "g"})
+def add(x, y):
+    """Sum, element by element."""
+
+
+@elementwise(ufunc=np.subtract, d={"x": 1, "y": -1}, formula={"x": "g", "y": "-g"})
+def sub(x, y):
+    """Difference, element by element."""
+
+
+@elementwise(
+    ufunc=np.multiply, d={"x": lambda y: y, "y": lambda x: x}, formula={"x": "g * y", "y": "g * x"}
+)
+def mul(x, y):
+    """Product, element by element."""
+
+
+@elementwise(
+    ufunc=np.divide,
+    d={"x": lambda y: 1 / y, "y": lambda out, y: -out / y},
+    vjp={"x": lambda g, y: g / np.conjugate(y) if _complex(y) else g / y},
+    formula={"x": "g / y", "y": "-g * out / y"},
+    promotion="float",
+    domain=((-2, 2), (0.4, 2)),
+)
+def div(x, y):
+    """Quotient, element by element. Integers are divided as floats of the default dtype."""
+
+
+def _complex(x: Any) -> bool:
+    return isinstance(x, complex) or getattr(getattr(x, "dtype", None), "kind", "") == "c"
+
+
+def _power_dx(x: Any, y: Any) -> Any:
+    if isinstance(y, (int, float)):
+        if y == 2:
+            return 2 * x
+        return y * x ** (y - 1) if y != 0 else 0 * x
+    return np.where(y == 0, 0, y * x ** np.where(y == 0, 1, y - 1))
+
+
+def _power_dy(x: Any, y: Any, out: Any) -> Any:
+    """out·log x, and 0 where x is 0 and the exponent is not negative."""
+    zero = x == 0
+    return np.where(zero, np.where(y >= 0, 0, out * np.log(x)) if not _complex(y) else 0,
+                    out * np.log(np.where(zero, 1, x)))
+
+
+@elementwise(
+    ufunc=np.power,
+    d={"x": _power_dx, "y": _power_dy},
+    formula={
+        "x": "g * np.where(y == 0, 0, y * x ** np.where(y == 0, 1, y - 1))",
+        "y": "g * np.where((x == 0) & (y >= 0), 0, out * np.log(x))",
+    },
+    domain=((0.3, 2), (-2, 2)),
+    aliases={"y": "exponent"},
+    naming=lambda params: "PowBackward0",
+)
+def pow(x, y):
+    """x to the power y. The derivative with respect to x is 0 where y is 0; with respect to y where x is 0."""
+
+
+@elementwise(
+    ufunc=np.remainder,
+    d={"x": 1, "y": lambda x, y: -np.floor(x / y)},
+    formula={"x": "g", "y": "-g * np.floor(x / y)"},
+    domain=((-2, 2), (0.6, 0.9)),
+)
+def remainder(x, y):
+    """Remainder of floor division: its sign is the divisor's."""
+
+
+@elementwise(
+    ufunc=np.fmod,
+    d={"x": 1, "y": lambda x, y: -np.trunc(x / y)},
+    formula={"x": "g", "y": "-g * np.trunc(x / y)"},
+    domain=((-2, 2), (0.6, 0.9)),
+)
+def fmod(x, y):
+    """Remainder of truncated division: its sign is the dividend's."""
+
+
+@elementwise(ufunc=np.negative, d={"x": -1}, formula={"x": "-g"})
+def neg(x):
+    """The negative of every element."""
+
+
+@elementwise(ufunc=np.positive, d={"x": 1}, formula={"x": "g"})
+def positive(x):
+    """The elements themselves, as a new array."""
+
+
+@elementwise(
+    ufunc=np.absolute,
+    d={"x": lambda x: np.sign(x)},
+    vjp={"x": lambda g, x: g * np.sign(x)},
+    jvp={"x": lambda t, x: np.real(np.conjugate(np.sign(x)) * t)},
+    formula={"x": "g * np.sign(x)"},
+)
+def abs(x):
+    """Absolute value; the derivative at 0 is 0."""
+
+
+@elementwise(ufunc=np.square, d={"x": lambda x: 2 * x}, formula={"x": "g * 2 * x"}, naming=lambda p: "PowBackward0")
+def square(x):
+    """The square of every element."""
+
+
+@elementwise(
+    ufunc=np.sqrt, d={"x": lambda out: 0.5 / out}, formula={"x": "g * 0.5 / out"}, promotion="float", domain=(0.2, 3)
+)
+def sqrt(x):
+    """Square root; the derivative at 0 is infinite."""
+
+
+@elementwise(d={"x": lambda out: -0.5 * out**3}, formula={"x": "-0.5 * g * out ** 3"}, promotion="float",
+             domain=(0.3, 3))
+def rsqrt(x):
+    """One over the square root."""
+    return 1 / np.sqrt(x)
+
+
+@elementwise(ufunc=np.cbrt, d={"x": lambda out: 1 / (3 * out * out)}, formula={"x": "g / (3 * out ** 2)"},
+             promotion="float", domain=(0.3, 3))
+def cbrt(x):
+    """Cube root."""
+
+
+@elementwise(
+    ufunc=np.reciprocal, d={"x": lambda out: -out * out}, formula={"x": "-g * out ** 2"}, promotion="float",
+    domain=(0.3, 3),
+)
+def reciprocal(x):
+    """One over every element."""
+
+
+@elementwise(
+    ufunc=np.conjugate,
+    d={"x": 1},
+    vjp={"x": lambda g: np.conjugate(g)},
+    jvp={"x": lambda t: np.conjugate(t)},
+    formula={"x": "np.conjugate(g)"},
+    naming=lambda p: "ConjBackward0",
+)
+def conj_physical(x):
+    """Complex conjugate."""
+
+
+@elementwise(d={"x": 1}, vjp={"x": lambda g: g}, jvp={"x": lambda t: np.real(t)}, formula={"x": "g"})
+def real(x):
+    """Real part."""
+    return np.real(x)
+
+
+@elementwise(
+    d={"x": 1}, vjp={"x": lambda g: g * 1j}, jvp={"x": lambda t: np.imag(t)}, formula={"x": "g * 1j"},
+    samples="complex",
+)
+def imag(x):
+    """Imaginary part."""
+    return np.imag(x)
+
+
+@elementwise(
+    d={"x": 1, "y": 1},
+    vjp={"x": lambda g: np.real(g), "y": lambda g: np.imag(g)},
+    jvp={"x": lambda t: t + 0j, "y": lambda t: t * 1j},
+    formula={"x": "np.real(g)", "y": "np.imag(g)"},
+    aliases={"x": "real", "y": "imag"},
+)
+def complex_(x, y):
+    """The complex numbers x + iy."""
+    return x + 1j * y
+
+
+@elementwise(
+    d={"x": lambda x: 0 * x},
+    vjp={"x": lambda g, x: _angle_vjp(g, x)},
+    jvp={"x": lambda t, x: np.imag(t / x) if _complex(x) else 0 * t},
+    formula={"x": "0 * g if x.dtype.kind == 'f' else g * 1j * x / np.abs(x) ** 2"},
+    promotion="float",
+)
+def angle(x):
+    """The argument of every complex number (0 or π for reals)."""
+    return np.arctan2(np.imag(x), np.real(x)) if _complex(x) else np.where(x < 0, np.pi, 0 * x).astype(x.dtype)
+
+
+def _angle_vjp(g: Any, x: Any) -> Any:
+    if not _complex(x):
+        return 0 * g
+    size = np.absolute(x)
+    return g * 1j * x / (size * size)
+
+
+@elementwise(
+    ufunc=np.hypot,
+    d={"x": lambda x, out: x / out, "y": lambda y, out: y / out},
+    formula={"x": "g * x / out", "y": "g * y / out"},
+    promotion="float",
+    domain=((0.3, 2), (0.3, 2)),
+)
+def hypot(x, y):
+    """√(x² + y²) without overflow."""
+
+
+@elementwise(
+    ufunc=np.copysign,
+    d={"x": lambda x, y: np.where(x == 0, 0, np.copysign(1, x * np.copysign(1, y))), "y": lambda y: 0 * y},
+    formula={"x": "g * np.where(x == 0, 0, np.sign(x) * np.sign(y))", "y": "0 * y * g"},
+    promotion="float",
+)
+def copysign(x, y):
+    """The magnitude of x with the sign of y."""
+
+
+@elementwise(
+    d={"x": lambda weight: 1 - weight, "y": lambda weight: weight, "weight": lambda x, y: y - x},
+    formula={"x": "g * (1 - weight)", "y": "g * weight", "weight": "g * (y - x)"},
+    aliases={"y": "end"},
+)
+def lerp(x, y, weight):
+    """Linear interpolation x + weight·(y − x)."""
+    return x + weight * (y - x)
+
+
+@elementwise(
+    d={"x": 1, "y": lambda z, *, value: z * value, "z": lambda y, *, value: y * value},
+    formula={"x": "g", "y": "g * z * value", "z": "g * y * value"},
+    samples={"value": 1.5},
+    aliases={"y": "tensor1", "z": "tensor2"},
+)
+def addcmul(x, y, z, *, value):
+    """x + value·y·z."""
+    return x + value * (y * z)
+
+
+@elementwise(
+    d={
+        "x": 1,
+        "y": lambda z, *, value: value / z,
+        "z": lambda y, z, *, value: -value * y / (z * z),
+    },
+    formula={"x": "g", "y": "g * value / z", "z": "-g * value * y / z ** 2"},
+    samples={"value": 1.5, "domain": ((-2, 2), (-2, 2), (0.4, 2))},
+    aliases={"y": "tensor1", "z": "tensor2"},
+)
+def addcdiv(x, y, z, *, value):
+    """x + value·y/z."""
+    return x + value * (y / z)
+

@@ -1,0 +1,217 @@
+"""Comparisons and choices: what has a kink, a step, or no gradient at all.
+
+Where a derivative does not exist, PyTorch's choice is taken: at a tie, maximum and minimum send half of the
+cotangent to each operand; clamp sends all of it at its bounds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.kinds import discrete, elementwise
+
+
+_HALF = np.float16(0.5)  # the narrowest float: it widens nothing it multiplies
+
+
+def _beats(ahead: Any, tie: Any) -> Any:
+    """1 where ahead, 0.5 at a tie, else 0."""
+    return ahead + _HALF * tie
+
+
+@elementwise(
+    ufunc=np.maximum,
+    d={"x": lambda x, y: _beats(x > y, x == y), "y": lambda x, y: _beats(y > x, x == y)},
+    formula={"x": "g * ((x > y) + 0.5 * (x == y))", "y": "g * ((y > x) + 0.5 * (x == y))"},
+)
+def maximum(x, y):
+    """The larger of two, element by element; nan where either is."""
+
+
+@elementwise(
+    ufunc=np.minimum,
+    d={"x": lambda x, y: _beats(x < y, x == y), "y": lambda x, y: _beats(y < x, x == y)},
+    formula={"x": "g * ((x < y) + 0.5 * (x == y))", "y": "g * ((y < x) + 0.5 * (x == y))"},
+)
+def minimum(x, y):
+    """The smaller of two, element by element; nan where either is."""
+
+
+@elementwise(
+    ufunc=np.fmax,
+    d={
+        "x": lambda x, y: (x >= y) | np.isnan(y),
+        "y": lambda x, y: ~((x >= y) | np.isnan(y)),
+    },
+    formula={"x": "g * ((x >= y) | np.isnan(y))", "y": "g * ~((x >= y) | np.isnan(y))"},
+)
+def fmax(x, y):
+    """The larger of two; the other where one is nan."""
+
+
+@elementwise(
+    ufunc=np.fmin,
+    d={
+        "x": lambda x, y: (x <= y) | np.isnan(y),
+        "y": lambda x, y: ~((x <= y) | np.isnan(y)),
+    },
+    formula={"x": "g * ((x <= y) | np.isnan(y))", "y": "g * ~((x <= y) | np.isnan(y))"},
+)
+def fmin(x, y):
+    """The smaller of two; the other where one is nan."""
+
+
+@elementwise(
+    vjp={"x": lambda g, condition: np.where(condition, g, 0), "y": lambda g, condition: np.where(condition, 0, g)},
+    formula={"x": "np.where(condition, g, 0)", "y": "np.where(condition, 0, g)"},
+    samples="where",
+)
+def where(condition, x, y):
+    """x where the condition holds, else y."""
+    return np.where(condition, x, y)
+
+
+def _inside(x: Any, low: Any, high: Any) -> Any:
+    inside = True
+    if low is not None:
+        inside = x >= low
+    if high is not None:
+        inside = inside & (x <= high)
+    return inside
+
+
+@elementwise(
+    d={"x": lambda x, *, min, max: _inside(x, min, max)},
+    formula={"x": "g * ((x >= (-np.inf if min is None else min)) & (x <= (np.inf if max is None else max)))"},
+    samples="clamp",
+)
+def clamp(x, *, min, max):
+    """The elements, limited to [min, max]. At a bound the derivative is 1."""
+    if min is not None:
+        x = np.maximum(x, min)
+    return x if max is None else np.minimum(x, max)
+
+
+@elementwise(d={"x": lambda out: out > 0},
+             formula={"x": "g * (out > 0)"})
+def relu(x):
+    """max(x, 0); the derivative at 0 is 0."""
+    return np.maximum(x, 0)
+
+
+@elementwise(
+    vjp={"x": lambda g, x, *, negative_slope: np.where(x > 0, g, negative_slope * g)},
+    formula={"x": "g * np.where(x > 0, 1, negative_slope)"},
+    samples={"negative_slope": 0.1},
+)
+def leaky_relu(x, *, negative_slope):
+    """x where it is positive, else negative_slope·x."""
+    return np.where(x > 0, x, negative_slope * x).astype(x.dtype)
+
+
+@elementwise(
+    d={"x": lambda x, *, threshold: x > threshold},
+    formula={"x": "g * (x > threshold)"},
+    samples={"threshold": 0.1, "value": 20.0},
+)
+def threshold(x, *, threshold, value):
+    """x where it is over the threshold, else a value."""
+    return np.where(x > threshold, x, value).astype(x.dtype)
+
+
+@elementwise(
+    d={"x": lambda x: np.isfinite(x)}, formula={"x": "g * np.isfinite(x)"},
+    samples={"nan": 0.0, "posinf": None, "neginf": None},
+)
+def nan_to_num(x, *, nan, posinf, neginf):
+    """nan and infinities replaced by numbers."""
+    finite = np.where(np.isnan(x), nan, x)
+    info = np.finfo(x.dtype) if x.dtype.kind == "f" else None
+    if info is not None:
+        finite = np.where(x == np.inf, info.max if posinf is None else posinf, finite)
+        finite = np.where(x == -np.inf, info.min if neginf is None else neginf, finite)
+    return finite.astype(x.dtype)
+
+
+# -- steps: flat almost everywhere, so the derivative is 0 -----------------------------------------------------------
+
+
+@elementwise(ufunc=np.sign, d={"x": 0}, formula={"x": "0 * g"})
+def sign(x):
+    """−1, 0 or 1."""
+
+
+@elementwise(ufunc=np.floor, d={"x": 0}, formula={"x": "0 * g"})
+def floor(x):
+    """The largest integer not above."""
+
+
+@elementwise(ufunc=np.ceil, d={"x": 0}, formula={"x": "0 * g"})
+def ceil(x):
+    """The smallest integer not below."""
+
+
+@elementwise(ufunc=np.trunc, d={"x": 0}, formula={"x": "0 * g"})
+def trunc(x):
+    """The integer part."""
+
+
+@elementwise(ufunc=np.rint, d={"x": 0}, formula={"x": "0 * g"})
+def round(x):
+    """The nearest integer, ties to even."""
+
+
+@elementwise(ufunc=np.floor_divide, d={"x": 0, "y": 0}, formula={"x": "0 * g", "y": "0 * g"}, domain=((-2, 2), (0.6, 0.9)))
+def floor_divide(x, y):
+    """The floor of the quotient."""
+
+
+@elementwise(ufunc=np.heaviside, d={"x": 0, "y": 0}, formula={"x": "0 * g", "y": "0 * g"})
+def heaviside(x, y):
+    """0 below zero, y at zero, 1 above."""
+
+
+@elementwise(ufunc=np.nextafter, d={"x": 1, "y": 0}, formula={"x": "g", "y": "0 * g"})
+def nextafter(x, y):
+    """The next representable number after x towards y."""
+
+
+# -- discrete results ------------------------------------------------------------------------------------------------
+
+
+def _compare(ufunc: Any, name: str, doc: str) -> Any:
+    """Rows whose result is boolean or integer, straight from a NumPy ufunc."""
+    operands = "x, y" if ufunc.nin == 2 else "x"
+    scope: dict[str, Any] = {}
+    exec(f"def {name}({operands}): ...", scope)
+    function = scope[name]
+    function.__doc__ = doc
+    from chainrule.core.batching import aligned
+
+    return discrete(value=ufunc, batch=aligned)(function)
+
+
+eq = _compare(np.equal, "eq", "Whether two elements are equal.")
+ne = _compare(np.not_equal, "ne", "Whether two elements differ.")
+lt = _compare(np.less, "lt", "Whether x is less than y.")
+le = _compare(np.less_equal, "le", "Whether x is at most y.")
+gt = _compare(np.greater, "gt", "Whether x is greater than y.")
+ge = _compare(np.greater_equal, "ge", "Whether x is at least y.")
+logical_and = _compare(np.logical_and, "logical_and", "Whether both are nonzero.")
+logical_or = _compare(np.logical_or, "logical_or", "Whether either is nonzero.")
+logical_xor = _compare(np.logical_xor, "logical_xor", "Whether exactly one is nonzero.")
+logical_not = _compare(np.logical_not, "logical_not", "Whether an element is zero.")
+bitwise_and = _compare(np.bitwise_and, "bitwise_and", "Bits set in both.")
+bitwise_or = _compare(np.bitwise_or, "bitwise_or", "Bits set in either.")
+bitwise_xor = _compare(np.bitwise_xor, "bitwise_xor", "Bits set in exactly one.")
+bitwise_not = _compare(np.invert, "bitwise_not", "All bits flipped (logical not for booleans).")
+bitwise_left_shift = _compare(np.left_shift, "bitwise_left_shift", "Bits of x shifted left by y.")
+bitwise_right_shift = _compare(np.right_shift, "bitwise_right_shift", "Bits of x shifted right by y.")
+isnan = _compare(np.isnan, "isnan", "Whether an element is nan.")
+isinf = _compare(np.isinf, "isinf", "Whether an element is infinite.")
+isfinite = _compare(np.isfinite, "isfinite", "Whether an element is a finite number.")
+signbit = _compare(np.signbit, "signbit", "Whether the sign bit is set.")
+gcd = _compare(np.gcd, "gcd", "Greatest common divisor.")
+lcm = _compare(np.lcm, "lcm", "Least common multiple.")

@@ -1,0 +1,100 @@
+"""Exponentials and logarithms, and the functions of them that need care with rounding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.kinds import elementwise
+
+_LN2 = float(np.log(2))
+_LN10 = float(np.log(10))
+
+
+def _exp(x: Any) -> Any:
+    """NumPy's float32 exp may be off by one in the last place; small arrays are computed in float64 and rounded."""
+    if type(x) is np.ndarray and x.dtype == np.float32 and x.size <= _SMALL:
+        return np.exp(x.astype(np.float64)).astype(np.float32)
+    return np.exp(x)
+
+
+_SMALL = 10_000
+
+
+@elementwise(ufunc=np.exp, value=_exp, d={"x": lambda out: out}, formula={"x": "g * out"}, promotion="float")
+def exp(x):
+    """Exponential of every element."""
+
+
+@elementwise(ufunc=np.exp2, d={"x": lambda out: out * _LN2}, formula={"x": "g * out * np.log(2)"}, promotion="float")
+def exp2(x):
+    """2 to the power of every element."""
+
+
+@elementwise(ufunc=np.expm1, d={"x": lambda out: out + 1}, formula={"x": "g * (out + 1)"}, promotion="float")
+def expm1(x):
+    """exp(x) − 1, accurate near 0."""
+
+
+@elementwise(
+    ufunc=np.log, d={"x": lambda x: 1 / x}, vjp={"x": lambda g, x: g / np.conjugate(x) if x.dtype.kind == "c" else g / x},
+    formula={"x": "g / x"}, promotion="float", domain=(0.2, 3),
+)
+def log(x):
+    """Natural logarithm."""
+
+
+@elementwise(ufunc=np.log2, d={"x": lambda x: 1 / (x * _LN2)}, formula={"x": "g / (x * np.log(2))"},
+             promotion="float", domain=(0.2, 3))
+def log2(x):
+    """Logarithm to base 2."""
+
+
+@elementwise(ufunc=np.log10, d={"x": lambda x: 1 / (x * _LN10)}, formula={"x": "g / (x * np.log(10))"},
+             promotion="float", domain=(0.2, 3))
+def log10(x):
+    """Logarithm to base 10."""
+
+
+@elementwise(ufunc=np.log1p, d={"x": lambda x: 1 / (1 + x)}, formula={"x": "g / (1 + x)"}, promotion="float",
+             domain=(-0.7, 3))
+def log1p(x):
+    """log(1 + x), accurate near 0."""
+
+
+@elementwise(
+    ufunc=np.logaddexp,
+    d={"x": lambda x, out: np.exp(x - out), "y": lambda y, out: np.exp(y - out)},
+    formula={"x": "g * np.exp(x - out)", "y": "g * np.exp(y - out)"},
+    promotion="float",
+)
+def logaddexp(x, y):
+    """log(exp(x) + exp(y)) without overflow."""
+
+
+@elementwise(
+    ufunc=np.logaddexp2,
+    d={"x": lambda x, out: np.exp2(x - out), "y": lambda y, out: np.exp2(y - out)},
+    formula={"x": "g * np.exp2(x - out)", "y": "g * np.exp2(y - out)"},
+    promotion="float",
+)
+def logaddexp2(x, y):
+    """log2(2**x + 2**y) without overflow."""
+
+
+@elementwise(d={"x": lambda out: out * (1 - out)}, formula={"x": "g * out * (1 - out)"}, promotion="float")
+def sigmoid(x):
+    """The logistic function 1 / (1 + exp(−x)), without overflow."""
+    return 0.5 * (1 + np.tanh(0.5 * x))
+
+
+@elementwise(
+    vjp={"x": lambda g, x, *, beta, threshold: g * np.where(x * beta > threshold, 1, 0.5 * (1 + np.tanh(0.5 * beta * x)))},
+    formula={"x": "g * np.where(x * beta > threshold, 1, 1 / (1 + np.exp(-beta * x)))"},
+    promotion="float",
+    samples={"beta": 2.0, "threshold": 20.0},
+)
+def softplus(x, *, beta, threshold):
+    """log(1 + exp(beta·x)) / beta; the identity where beta·x is over the threshold."""
+    return np.where(x * beta > threshold, x, np.logaddexp(0, beta * x) / beta).astype(x.dtype)

@@ -1,0 +1,306 @@
+"""Reading and writing by index. Reading is linear, and its transpose adds into zeros."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.batching import spread
+from chainrule.core.kinds import linear
+from chainrule.core.primitive import Primitive
+from chainrule.core.protocol import FUNCTIONS
+from chainrule.core.shapes import shape_of
+
+ndarray = np.ndarray
+
+
+def _last_kind(index: tuple[Any, ...]) -> str:
+    for item in reversed(index):
+        if item is None:
+            return "UnsqueezeBackward0"
+        if isinstance(item, slice):
+            if item != slice(None):
+                return "SliceBackward0"
+        elif item is not Ellipsis:
+            return "SelectBackward0"
+    return "AliasBackward0"
+
+
+def _under_batch(index: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (slice(None), *index)
+
+
+def _basic_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    (x,) = payloads
+    params = {k: (size, *v) if k == "shape" else _under_batch(v) if k == "index" else v for k, v in params.items()}
+    return prim(x, **params)
+
+
+_BASIC = [
+    {"shapes": [(3, 4)], "index": (1,)},
+    {"shapes": [(3, 4)], "index": (slice(None), slice(0, 4, 2))},
+    {"shapes": [(3, 4)], "index": (Ellipsis, None, 2)},
+]
+
+
+@linear(
+    transpose={"x": lambda g, x_shape, *, index: embed(g, shape=x_shape, index=index)},
+    formula={"x": "embed(g, shape=x_shape, index=index)"},
+    batch=_basic_batch,
+    view=True,
+    moves=True,
+    naming=lambda params: _last_kind(params["index"]),
+    samples=_BASIC,
+)
+def getitem(x, *, index):
+    """A basic index: integers, slices, None and Ellipsis. The result is a view."""
+    part = x[index]
+    return x[(*index, Ellipsis)] if isinstance(part, np.generic) else part  # 0-d, but still a view
+
+
+@linear(
+    transpose={"x": lambda g, *, index: g[index]},
+    formula={"x": "g[index]"},
+    batch=_basic_batch,
+    naming=lambda params: "SliceBackward0",
+    samples=[{"shapes": [(4,)], "shape": (3, 4), "index": (1,)}, {"shapes": [(3, 2)], "shape": (3, 4), "index": (slice(None), slice(0, 4, 2))}],
+)
+def embed(x, *, shape, index):
+    """Zeros of a shape, with x at a basic index."""
+    out = np.zeros(shape, x.dtype)
+    out[index] = x
+    return out
+
+
+# -- integer and boolean arrays as indices ---------------------------------------------------------------------------
+
+
+def _unique(index: tuple[Any, ...]) -> bool:
+    return any(isinstance(i, ndarray) and i.dtype == bool for i in index)
+
+
+def _array_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """Under a batch axis the index may move the indexed axes: keep it simple, by moving the batch axis last."""
+    params = dict(params)
+    payloads = [p if b else spread(p, size) for p, b in zip(payloads, batched, strict=True)]
+    index = params["index"]
+    if not any(item is Ellipsis for item in index):
+        params["index"] = (*index, Ellipsis)
+    if "shape" in params:
+        params["shape"] = (*params["shape"], size)
+    moved = [np.moveaxis(p, 0, -1) for p in payloads]
+    return np.moveaxis(prim(*moved, **params), -1, 0)
+
+
+_ADVANCED = [
+    {"shapes": [(3, 4)], "index": (np.array([0, 2, 0]),)},
+    {"shapes": [(3, 4)], "index": (slice(None), np.array([[1, 1], [3, 0]]))},
+    {"shapes": [(3, 4)], "index": (np.array([0, 1]), np.array([2, 2]))},
+    {"shapes": [(3,)], "index": (np.array([True, False, True]),)},
+]
+
+
+@linear(
+    transpose={"x": lambda g, x_shape, *, index: add_at(g, shape=x_shape, index=index)},
+    formula={"x": "add_at(g, shape=x_shape, index=index)"},
+    batch=_array_batch,
+    moves=True,
+    samples=_ADVANCED,
+)
+def index(x, *, index):
+    """An index with integer or boolean arrays, as NumPy reads it. The result is a copy."""
+    return x[index]
+
+
+@linear(
+    transpose={"x": lambda g, *, index: g[index]},
+    formula={"x": "g[index]"},
+    batch=_array_batch,
+    naming=lambda params: "IndexPutBackward0",
+    samples=[{"shapes": [(3, 4)], "shape": (3, 4), "index": (np.array([0, 2, 0]),)}],
+)
+def add_at(x, *, shape, index):
+    """Zeros of a shape, with x added at an index; what meets at one place is summed."""
+    out = np.zeros(shape, x.dtype)
+    if _unique(index):
+        out[index] = x
+    else:
+        np.add.at(out, index, x)
+    return out
+
+
+def _put_base(g: Any, *, index: tuple[Any, ...], accumulate: bool) -> Any:
+    return g if accumulate else index_put(g, np.zeros((), g.dtype), index=index, accumulate=False)
+
+
+def _put_values(g: Any, values_shape: tuple[int, ...], *, index: tuple[Any, ...]) -> Any:
+    from chainrule.core.kinds import unfit
+
+    return unfit(g[index], values_shape, g.dtype)
+
+
+@linear(
+    transpose={"x": _put_base, "values": _put_values},
+    formula={"x": "g if accumulate else index_put(g, 0.0, index=index, accumulate=False)", "values": "unfit(g[index], values_shape, g.dtype)"},
+    batch=_array_batch,
+    samples=[
+        {"shapes": [(3, 4), (4,)], "index": (np.array([0, 2]),), "accumulate": False},
+        {"shapes": [(3, 4), (3, 4)], "index": (np.array([0, 2, 0]),), "accumulate": True},
+        {"shapes": [(3, 4), ()], "index": (1,), "accumulate": False},
+    ],
+)
+def index_put(x, values, *, index, accumulate):
+    """x with values written (or added) at an index."""
+    out = np.array(x, order="K", copy=True)
+    if accumulate:
+        np.add.at(out, index, values)
+    else:
+        out[index] = values
+    return out
+
+
+# -- along one axis --------------------------------------------------------------------------------------------------
+
+
+@linear(
+    transpose={"x": lambda g, index, x_shape, *, axis: scatter_add(np.zeros(x_shape, g.dtype), index, g, axis=axis)},
+    formula={"x": "scatter_add(np.zeros(x_shape), index, g, axis=axis)"},
+    samples="along",
+)
+def gather(x, index, *, axis):
+    """``np.take_along_axis``: one element of x per index, along an axis."""
+    return np.take_along_axis(x, index, axis)
+
+
+def _grid(index: Any, axis: int) -> tuple[Any, ...]:
+    """The index arrays that address every element of ``index``'s shape, with ``index`` along ``axis``."""
+    grid = list(np.indices(index.shape, sparse=True))
+    grid[axis] = index
+    return tuple(grid)
+
+
+@linear(
+    transpose={"x": lambda g: g, "src": lambda g, index, *, axis: gather(g, index, axis=axis)},
+    formula={"x": "g", "src": "np.take_along_axis(g, index, axis)"},
+    samples="scatter",
+)
+def scatter_add(x, index, src, *, axis):
+    """x with every element of src added at its index along an axis."""
+    out = np.array(x, order="K", copy=True)
+    if index.size:
+        np.add.at(out, _grid(index, axis), src)
+    return out
+
+
+@linear(
+    transpose={
+        "x": lambda g, index, *, axis: scatter(g, index, np.zeros(shape_of(index), g.dtype), axis=axis),
+        "src": lambda g, index, *, axis: gather(g, index, axis=axis),
+    },
+    formula={"x": "scatter(g, index, np.zeros(index.shape), axis=axis)", "src": "np.take_along_axis(g, index, axis)"},
+    samples="scatter",
+)
+def scatter(x, index, src, *, axis):
+    """x with every element of src written at its index along an axis."""
+    out = np.array(x, order="K", copy=True)
+    if index.size:
+        out[_grid(index, axis)] = src
+    return out
+
+
+def _take_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    x, index = payloads
+    axis = params["axis"]
+    if not batched[1]:
+        return prim(x, index, axis=axis)
+    # One flat axis of size·n, and every example's indices moved into its own part of it.
+    x = x if batched[0] else spread(x, size)
+    first = np.moveaxis(x, axis, 1)
+    shape = shape_of(first)
+    n = shape[1]
+    rest = shape[2:]
+    flat = np.reshape(first, (size * n, *rest))
+    offsets = np.reshape(np.arange(size) * n, (size, *(1,) * (len(shape_of(index)) - 1)))
+    taken = prim(flat, np.remainder(index, n) + offsets, axis=-len(rest) - 1)
+    extra = len(shape_of(index)) - 1
+    position = len(shape_of(x)) + axis  # where the index axes belong, counted with the batch axis in front
+    return np.moveaxis(taken, tuple(range(1, 1 + extra)), tuple(range(position, position + extra))) if extra else taken
+
+
+@linear(
+    transpose={"x": lambda g, index, x_shape, *, axis: take_add(g, index, axis=axis, length=x_shape[axis])},
+    formula={"x": "take_add(g, index, axis=axis, length=x_shape[axis])"},
+    batch=_take_batch,
+    naming=lambda params: "IndexSelectBackward0",
+    samples="take",
+)
+def take(x, index, *, axis):
+    """``np.take``: the entries of x at indices along an axis, which the index's axes replace."""
+    return np.take(x, index, axis=axis)
+
+
+def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    g, index = payloads
+    axis, length = params["axis"], params["length"]
+    if not batched[1]:
+        return prim(g, index, axis=axis, length=length)
+    g = g if batched[0] else spread(g, size)
+    extra = len(shape_of(index)) - 1
+    start = len(shape_of(g)) + axis + 1 - extra  # first of the index axes in g
+    moved = np.moveaxis(g, tuple(range(start, start + extra)), tuple(range(1, 1 + extra))) if extra else g
+    rest = shape_of(moved)[1 + extra :]
+    offsets = np.reshape(np.arange(size) * length, (size, *(1,) * extra))
+    flat = prim(moved, np.remainder(index, length) + offsets, axis=-len(rest) - 1, length=size * length)
+    return np.moveaxis(np.reshape(flat, (size, length, *rest)), 1, axis)
+
+
+@linear(
+    transpose={"x": lambda g, index, *, axis: take(g, index, axis=axis)},
+    formula={"x": "np.take(g, index, axis)"},
+    batch=_take_add_batch,
+    naming=lambda params: "IndexAddBackward0",
+    samples="take_add",
+)
+def take_add(x, index, *, axis, length):
+    """The transpose of ``take``: zeros of ``length`` along the axis, with the entries of x added at their indices."""
+    shape = x.shape
+    n = index.ndim
+    after = -axis - 1
+    start = len(shape) - after - n
+    out = np.zeros((*shape[:start], length, *shape[len(shape) - after :]), x.dtype)
+    np.add.at(out, (*(slice(None),) * start, index), x)
+    return out
+
+
+def _is_array(item: Any) -> bool:
+    return hasattr(item, "dtype") and hasattr(item, "shape")
+
+
+def read(x: Any, index: Any) -> Any:
+    """``x[index]`` for any array-like and any index NumPy understands."""
+    if type(index) is not tuple:
+        index = (index,)
+    arrays = [i for i in index if _is_array(i) or isinstance(i, list)]
+    if not arrays:
+        return getitem(x, index=index)
+    return index_any(x, index)
+
+
+def index_any(x: Any, items: tuple[Any, ...]) -> Any:
+    if all(type(i) is ndarray or not _is_array(i) for i in items):
+        return index(x, index=items)
+    # An index that lives inside a transformation: one integer array among full slices.
+    position = next(k for k, i in enumerate(items) if _is_array(i))
+    others = [i for k, i in enumerate(items) if k != position]
+    if any(i is not Ellipsis and i != slice(None) for i in others if not _is_array(i)) or any(map(_is_array, others)):
+        raise NotImplementedError(
+            "an index computed inside a transformation can be one integer tensor next to full slices; "
+            "use take_along_dim for more"
+        )
+    before = sum(i is not Ellipsis for i in items[:position])
+    axis = position - len(items) if Ellipsis in [i for i in items[:position] if i is Ellipsis] else before - len(shape_of(x))
+    return take(x, items[position], axis=axis)
+
+
+FUNCTIONS["getitem"] = read

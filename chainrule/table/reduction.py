@@ -1,0 +1,400 @@
+"""Reductions and scans. Axes are counted from the end, so that an extra leading axis changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.kinds import discrete, linear, opaque
+from chainrule.core.shapes import shape_of
+
+ndarray = np.ndarray
+
+
+def kept(g: Any, axis: tuple[int, ...], keepdims: bool, x_shape: tuple[int, ...]) -> Any:
+    """A reduced array with its reduced axes back, of length 1."""
+    if keepdims or not x_shape:
+        return g
+    ndim = len(x_shape)
+    gone = {a % ndim for a in axis}
+    shape = tuple(1 if i in gone else n for i, n in enumerate(x_shape))
+    return g.reshape(shape) if type(g) is ndarray else np.reshape(g, shape)
+
+
+def stretch(g: Any, shape: tuple[int, ...]) -> Any:
+    """``np.broadcast_to``, with a short cut for a single number."""
+    if type(g) is ndarray and g.size == 1 and g.flags.c_contiguous:
+        return ndarray(shape, g.dtype, g, 0, (0,) * len(shape))
+    return g if shape_of(g) == shape else np.broadcast_to(g, shape)
+
+
+def _count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
+    n = 1
+    for a in axis:
+        n *= shape[a]
+    return n
+
+
+_AXES = [
+    {"shapes": [(2, 3)], "axis": (-1,), "keepdims": False},
+    {"shapes": [(2, 3, 2)], "axis": (-3, -1), "keepdims": True},
+    {"shapes": [(4,)], "axis": (-1,), "keepdims": False},
+    {"shapes": [()], "axis": (), "keepdims": False},
+]
+_AXES_OR_EMPTY = [*_AXES, {"shapes": [(0, 3)], "axis": (-2,), "keepdims": False}]
+
+
+@linear(
+    transpose={"x": lambda g, x_shape, *, axis, keepdims: stretch(kept(g, axis, keepdims, x_shape), x_shape)},
+    formula={"x": "np.broadcast_to(g if keepdims else np.expand_dims(g, axis), x_shape)"},
+    naming=lambda params: "SumBackward" + ("1" if params.get("dims") else "0"),
+    samples=_AXES_OR_EMPTY,
+    structure="sum",
+)
+def sum(x, *, axis, keepdims):
+    """Sum over axes."""
+    return np.add.reduce(x, axis=axis, keepdims=keepdims)
+
+
+@linear(
+    transpose={
+        "x": lambda g, x_shape, *, axis, keepdims: stretch(
+            kept(g / _count(x_shape, axis), axis, keepdims, x_shape), x_shape
+        )
+    },
+    formula={"x": "np.broadcast_to(g if keepdims else np.expand_dims(g, axis), x_shape) * g.size / max(np.prod(x_shape), 1)"},
+    naming=lambda params: "MeanBackward" + ("1" if params.get("dims") else "0"),
+    samples=_AXES,
+    structure="sum",
+)
+def mean(x, *, axis, keepdims):
+    """Mean over axes."""
+    return np.true_divide(np.add.reduce(x, axis=axis, keepdims=keepdims), _divisor(x, axis))
+
+
+def _divisor(x: Any, axis: tuple[int, ...]) -> Any:
+    n = _count(shape_of(x), axis)
+    return n if n else np.nan
+
+
+def _prod_vjp(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+    x_shape = shape_of(x)
+    g, out = kept(g, axis, keepdims, x_shape), kept(out, axis, keepdims, x_shape)
+    if type(x) is ndarray and x.all():
+        return g * np.conjugate(out / x) if x.dtype.kind == "c" else g * out / x
+    others = _product_of_others(x, axis)
+    return g * (np.conjugate(others) if x.dtype.kind == "c" else others)
+
+
+def _product_of_others(x: Any, axis: tuple[int, ...]) -> Any:
+    """For every element the product of the others along the axes, right also where some are zero."""
+    if not axis:
+        return np.ones_like(x)
+    ndim = len(shape_of(x))
+    rest = tuple(a for a in range(-ndim, 0) if a not in axis)
+    order = tuple(a % ndim for a in rest + axis)
+    moved = np.transpose(x, order)
+    shape = shape_of(moved)
+    flat = np.reshape(moved, (*shape[: len(rest)], -1))
+    n = shape_of(flat)[-1]
+    edge = np.ones_like(flat[..., :1])
+    before = np.cumprod(np.concatenate([edge, flat[..., : n - 1]], axis=-1), axis=-1)
+    after = np.cumprod(np.concatenate([edge, np.flip(flat, axis=-1)[..., : n - 1]], axis=-1), axis=-1)
+    result = np.reshape(before * np.flip(after, axis=-1), shape)
+    back = tuple(order.index(i) for i in range(ndim))
+    return np.transpose(result, back)
+
+
+@opaque(
+    vjp={"x": _prod_vjp},
+    jvp={
+        "x": lambda t, x, *, axis, keepdims: np.add.reduce(
+            t * _product_of_others(x, axis), axis=axis, keepdims=keepdims
+        )
+    },
+    formula={"x": "(g if keepdims else np.expand_dims(g, axis)) * (out if keepdims else np.expand_dims(out, axis)) / x"},
+    naming=lambda params: "ProdBackward" + ("1" if params.get("dims") else "0"),
+    samples=_AXES,
+)
+def prod(x, *, axis, keepdims):
+    """Product over axes."""
+    return np.multiply.reduce(x, axis=axis, keepdims=keepdims)
+
+
+def _shared(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """The cotangent of an extremum, shared evenly among the elements that attain it."""
+    x_shape = shape_of(x)
+    g, out = kept(g, axis, keepdims, x_shape), kept(out, axis, keepdims, x_shape)
+    mask = x == out
+    return g / np.add.reduce(mask, axis=axis, keepdims=True) .astype(g.dtype) * mask if axis else g * mask
+
+
+def _shared_jvp(t: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+    mask = x == kept(out, axis, keepdims, shape_of(x))
+    n = np.add.reduce(mask, axis=axis, keepdims=keepdims)
+    return np.add.reduce(t * mask, axis=axis, keepdims=keepdims) / n.astype(t.dtype) if axis else t
+
+
+_EXTREMUM = "(g if keepdims else np.expand_dims(g, axis)) * (x == (out if keepdims else np.expand_dims(out, axis)))"
+
+
+@opaque(vjp={"x": _shared}, jvp={"x": _shared_jvp}, formula={"x": _EXTREMUM}, samples=_AXES)
+def amax(x, *, axis, keepdims):
+    """Maximum over axes; elements that tie share the gradient evenly."""
+    return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
+
+
+@opaque(vjp={"x": _shared}, jvp={"x": _shared_jvp}, formula={"x": _EXTREMUM}, samples=_AXES)
+def amin(x, *, axis, keepdims):
+    """Minimum over axes; elements that tie share the gradient evenly."""
+    return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
+
+
+@opaque(
+    vjp={
+        "x": lambda g, x, out, *, axis, keepdims: kept(g, axis, keepdims, shape_of(x))
+        * np.exp(x - kept(out, axis, keepdims, shape_of(x)))
+    },
+    jvp={
+        "x": lambda t, x, out, *, axis, keepdims: np.add.reduce(
+            t * np.exp(x - kept(out, axis, keepdims, shape_of(x))), axis=axis, keepdims=keepdims
+        )
+    },
+    formula={
+        "x": "(g if keepdims else np.expand_dims(g, axis)) * np.exp(x - (out if keepdims else np.expand_dims(out, axis)))"
+    },
+    samples=_AXES,
+    promotion="float",
+)
+def logsumexp(x, *, axis, keepdims):
+    """log Σ exp(x) over axes, without overflow."""
+    top = np.maximum.reduce(x, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0)
+    total = np.log(np.add.reduce(np.exp(x - top), axis=axis, keepdims=True)) + top
+    return total if keepdims or not shape_of(x) else np.squeeze(total, axis)
+
+
+@opaque(
+    vjp={"x": lambda g, out, *, axis: (g - np.add.reduce(g * out, axis=axis, keepdims=True)) * out},
+    jvp={"x": lambda t, out, *, axis: (t - np.add.reduce(t * out, axis=axis, keepdims=True)) * out},
+    formula={"x": "(g - (g * out).sum(axis, keepdims=True)) * out"},
+    samples=[{"shapes": [(2, 3)], "axis": -1}, {"shapes": [(3, 2)], "axis": -2}, {"shapes": [(4,)], "axis": -1}],
+    promotion="float",
+)
+def softmax(x, *, axis):
+    """exp(x) / Σ exp(x) along an axis, without overflow."""
+    e = np.exp(x - np.maximum.reduce(x, axis=axis, keepdims=True))
+    e /= np.add.reduce(e, axis=axis, keepdims=True)
+    return e
+
+
+@opaque(
+    vjp={"x": lambda g, out, *, axis: g - np.exp(out) * np.add.reduce(g, axis=axis, keepdims=True)},
+    jvp={"x": lambda t, out, *, axis: t - np.add.reduce(np.exp(out) * t, axis=axis, keepdims=True)},
+    formula={"x": "g - np.exp(out) * g.sum(axis, keepdims=True)"},
+    samples=[{"shapes": [(2, 3)], "axis": -1}, {"shapes": [(3, 2)], "axis": -2}, {"shapes": [(4,)], "axis": -1}],
+    promotion="float",
+)
+def log_softmax(x, *, axis):
+    """x − log Σ exp(x) along an axis, without overflow."""
+    x = x - np.maximum.reduce(x, axis=axis, keepdims=True)
+    return x - np.log(np.add.reduce(np.exp(x), axis=axis, keepdims=True))
+
+
+def _safe_ratio(x: Any, out: Any) -> Any:
+    zero = out == 0
+    return np.where(zero, 0, x / np.where(zero, 1, out))
+
+
+def _norm_partial(x: Any, out: Any, ord: float) -> Any:
+    if ord == 2:
+        return _safe_ratio(x, out)
+    size = np.absolute(x)
+    if ord in (np.inf, -np.inf):
+        mask = size == out
+        n = np.add.reduce(mask, axis=None, keepdims=True) if False else None
+        return np.sign(x) * mask
+    if ord == 1:
+        return np.sign(x)
+    if ord == 0:
+        return np.zeros_like(x)
+    return np.sign(x) * _safe_ratio(size, out) ** (ord - 1)
+
+
+def _norm_vjp(g: Any, x: Any, out: Any, *, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
+    g, out = kept(g, axis, keepdims, shape_of(x)), kept(out, axis, keepdims, shape_of(x))
+    if ord in (np.inf, -np.inf):
+        mask = np.absolute(x) == out
+        n = np.add.reduce(mask, axis=axis, keepdims=True) if axis else np.ones_like(g)
+        return g / n.astype(g.dtype) * np.sign(x) * mask
+    return g * _norm_partial(x, out, ord)
+
+
+def _norm_jvp(t: Any, x: Any, out: Any, *, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
+    ones = np.ones_like(out)
+    weights = _norm_vjp(ones, x, out, ord=ord, axis=axis, keepdims=keepdims)
+    product = np.real(np.conjugate(weights) * t) if x.dtype.kind == "c" else weights * t
+    return np.add.reduce(product, axis=axis, keepdims=keepdims)
+
+
+@opaque(
+    vjp={"x": _norm_vjp},
+    jvp={"x": _norm_jvp},
+    formula={
+        "x": "(g if keepdims else np.expand_dims(g, axis)) * np.sign(x) * np.abs(x / (out if keepdims else np.expand_dims(out, axis))) ** (ord - 1)"
+    },
+    samples=[
+        {"shapes": [(2, 3)], "ord": 2.0, "axis": (-1,), "keepdims": False},
+        {"shapes": [(2, 3)], "ord": 1.0, "axis": (-2, -1), "keepdims": False},
+        {"shapes": [(2, 3)], "ord": 3.0, "axis": (-2,), "keepdims": True},
+    ],
+    naming=lambda params: "LinalgVectorNormBackward0",
+    promotion="float",
+)
+def vector_norm(x, *, ord, axis, keepdims):
+    """The norm (Σ |x|^ord)^(1/ord) over axes; the gradient where it is 0 is 0."""
+    size = np.absolute(x)
+    if ord == 2:
+        return np.sqrt(np.add.reduce(np.square(size), axis=axis, keepdims=keepdims))
+    if ord == np.inf:
+        return np.maximum.reduce(size, axis=axis, keepdims=keepdims)
+    if ord == -np.inf:
+        return np.minimum.reduce(size, axis=axis, keepdims=keepdims)
+    if ord == 0:
+        return np.add.reduce(size != 0, axis=axis, keepdims=keepdims).astype(size.dtype)
+    if ord == 1:
+        return np.add.reduce(size, axis=axis, keepdims=keepdims)
+    return np.add.reduce(size**ord, axis=axis, keepdims=keepdims) ** (1 / ord)
+
+
+# -- scans -----------------------------------------------------------------------------------------------------------
+
+_ALONG = [{"shapes": [(2, 3)], "axis": -1}, {"shapes": [(3, 2)], "axis": -2}, {"shapes": [(0, 2)], "axis": -2}]
+
+
+@linear(
+    transpose={"x": lambda g, *, axis: np.flip(np.cumsum(np.flip(g, axis=axis), axis=axis), axis=axis)},
+    formula={"x": "np.flip(np.cumsum(np.flip(g, axis), axis), axis)"},
+    samples=_ALONG,
+)
+def cumsum(x, *, axis):
+    """Running sum along an axis."""
+    return np.cumsum(x, axis=axis, dtype=x.dtype) if type(x) is ndarray else np.cumsum(x, axis=axis)
+
+
+def _cumprod_vjp(g: Any, x: Any, out: Any, *, axis: int) -> Any:
+    if type(x) is ndarray and x.all():
+        weighted = g * np.conjugate(out) if x.dtype.kind == "c" else g * out
+        total = np.flip(np.cumsum(np.flip(weighted, axis=axis), axis=axis), axis=axis)
+        return total / (np.conjugate(x) if x.dtype.kind == "c" else x)
+    n = shape_of(x)[axis]
+    x, g = np.swapaxes(x, axis, -1), np.swapaxes(g, axis, -1)
+    parts = []
+    for k in range(n):  # ∂out_i/∂x_k is the product up to i without x_k, for i ≥ k
+        without = np.concatenate([x[..., :k], np.ones_like(x[..., :1]), x[..., k + 1 :]], axis=-1)
+        partial = np.cumprod(without, axis=-1)[..., k:]
+        partial = np.conjugate(partial) if x.dtype.kind == "c" else partial
+        parts.append(np.add.reduce(g[..., k:] * partial, axis=(-1,), keepdims=True))
+    return np.swapaxes(np.concatenate(parts, axis=-1), axis, -1) if parts else g
+
+
+def _cumprod_jvp(t: Any, x: Any, out: Any, *, axis: int) -> Any:
+    n = shape_of(x)[axis]
+    x, t = np.swapaxes(x, axis, -1), np.swapaxes(t, axis, -1)
+    total = np.zeros_like(x) * t
+    for k in range(n):
+        with_tangent = np.concatenate([x[..., :k], t[..., k : k + 1], x[..., k + 1 :]], axis=-1)
+        partial = np.cumprod(with_tangent, axis=-1)
+        total = total + np.concatenate([np.zeros_like(partial[..., :k]), partial[..., k:]], axis=-1)
+    return np.swapaxes(total, axis, -1)
+
+
+@opaque(
+    vjp={"x": _cumprod_vjp},
+    jvp={"x": _cumprod_jvp},
+    formula={"x": "np.flip(np.cumsum(np.flip(g * out, axis), axis), axis) / x"},
+    samples=_ALONG[:2],
+)
+def cumprod(x, *, axis):
+    """Running product along an axis."""
+    return np.cumprod(x, axis=axis, dtype=x.dtype) if type(x) is ndarray else np.cumprod(x, axis=axis)
+
+
+def _logcumsumexp(x: Any, axis: int) -> Any:
+    if type(x) is ndarray:
+        return np.logaddexp.accumulate(x, axis=axis)
+    n = shape_of(x)[axis]
+    x = np.swapaxes(x, axis, -1)
+    parts = [x[..., :1]]
+    for k in range(1, n):
+        parts.append(np.logaddexp(parts[-1], x[..., k : k + 1]))
+    return np.swapaxes(np.concatenate(parts, axis=-1), axis, -1)
+
+
+def _logcumsumexp_vjp(g: Any, x: Any, out: Any, *, axis: int) -> Any:
+    # Σ_{i≥k} g_i exp(x_k - out_i): each term is at most |g_i|, so nothing overflows. (m × m pairs.)
+    n = shape_of(x)[axis]
+    x, g, out = (np.swapaxes(a, axis, -1) for a in (x, g, out))
+    later = np.tri(n, dtype=bool).T  # [k, i]: i ≥ k
+    pairs = np.where(later, np.exp(np.where(later, x[..., :, None] - out[..., None, :], 0)), 0)
+    return np.swapaxes(np.add.reduce(g[..., None, :] * pairs, axis=(-1,), keepdims=False), axis, -1)
+
+
+def _logcumsumexp_jvp(t: Any, x: Any, out: Any, *, axis: int) -> Any:
+    n = shape_of(x)[axis]
+    x, t, out = (np.swapaxes(a, axis, -1) for a in (x, t, out))
+    earlier = np.tri(n, dtype=bool)  # [i, k]: k ≤ i
+    pairs = np.where(earlier, np.exp(np.where(earlier, x[..., None, :] - out[..., :, None], 0)), 0)
+    return np.swapaxes(np.add.reduce(t[..., None, :] * pairs, axis=(-1,), keepdims=False), axis, -1)
+
+
+@opaque(
+    vjp={"x": _logcumsumexp_vjp},
+    jvp={"x": _logcumsumexp_jvp},
+    formula={"x": "np.flip(np.cumsum(np.flip(g * np.exp(-out), axis), axis), axis) * np.exp(x)"},
+    samples=_ALONG[:2],
+    promotion="float",
+)
+def logcumsumexp(x, *, axis):
+    """Running log Σ exp along an axis, without overflow."""
+    return _logcumsumexp(x, axis)
+
+
+# -- discrete results ------------------------------------------------------------------------------------------------
+
+
+@discrete()
+def any(x, *, axis, keepdims):
+    """Whether any element is nonzero."""
+    return np.logical_or.reduce(x, axis=axis, keepdims=keepdims)
+
+
+@discrete()
+def all(x, *, axis, keepdims):
+    """Whether all elements are nonzero."""
+    return np.logical_and.reduce(x, axis=axis, keepdims=keepdims)
+
+
+@discrete()
+def argmax(x, *, axis, keepdims):
+    """Index of the first maximum along an axis."""
+    return np.argmax(x, axis=axis, keepdims=keepdims)
+
+
+@discrete()
+def argmin(x, *, axis, keepdims):
+    """Index of the first minimum along an axis."""
+    return np.argmin(x, axis=axis, keepdims=keepdims)
+
+
+@discrete()
+def argsort(x, *, axis, descending):
+    """Indices that sort along an axis; ties keep their order."""
+    if not descending:
+        return np.argsort(x, axis=axis, kind="stable")
+    if type(x) is not ndarray:
+        n = shape_of(x)[axis]
+        return n - 1 - np.flip(np.argsort(np.flip(x, axis=axis), axis=axis, kind="stable"), axis=axis)
+    n = x.shape[axis]
+    return n - 1 - np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)

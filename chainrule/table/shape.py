@@ -1,0 +1,366 @@
+"""Moves of elements: every one is linear, and its transpose puts the elements back.
+
+Axes are counted from the end. The rows marked ``view`` share memory with their operand where NumPy does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.batching import reshape as to_shape
+from chainrule.core.batching import spread
+from chainrule.core.kinds import linear
+from chainrule.core.primitive import Primitive
+from chainrule.core.shapes import shape_of
+
+ndarray = np.ndarray
+
+
+def _with_axis(*names: str) -> Any:
+    """A batching rule for rows whose parameters of these names are shapes: the batch axis goes in front."""
+
+    def batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+        (x,) = payloads
+        return prim(x, **{k: (size, *v) if k in names else v for k, v in params.items()})
+
+    return batch
+
+
+@linear(
+    transpose={"x": lambda g, x_shape: np.reshape(g, x_shape) if type(g) is not ndarray else g.reshape(x_shape)},
+    formula={"x": "g.reshape(x_shape)"},
+    batch=_with_axis("shape"),
+    view=True,
+    moves=True,
+    naming=lambda params: params.get("name", "ViewBackward0"),
+    samples=[{"shapes": [(2, 3)], "shape": (3, 2)}, {"shapes": [(2, 3)], "shape": (6,)}, {"shapes": [()], "shape": (1, 1)},
+             {"shapes": [(0, 3)], "shape": (3, 0)}],
+)
+def view(x, *, shape):
+    """The same elements in the same order, in another shape."""
+    return x.reshape(shape) if type(x) is ndarray else np.reshape(x, shape)
+
+
+def _permute_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    (x,) = payloads
+    return prim(x, axes=(0, *(a + 1 for a in params["axes"])))
+
+
+@linear(
+    transpose={"x": lambda g, *, axes: np.transpose(g, tuple(axes.index(i) for i in range(len(axes))))},
+    formula={"x": "np.transpose(g, np.argsort(axes))"},
+    batch=_permute_batch,
+    view=True,
+    moves=True,
+    samples=[{"shapes": [(2, 3)], "axes": (1, 0)}, {"shapes": [(2, 3, 2)], "axes": (2, 0, 1)}],
+)
+def permute(x, *, axes):
+    """The axes in another order."""
+    return x.transpose(axes) if type(x) is ndarray else np.transpose(x, axes)
+
+
+@linear(
+    transpose={"x": lambda g, *, axis0, axis1: np.swapaxes(g, axis0, axis1)},
+    formula={"x": "np.swapaxes(g, axis0, axis1)"},
+    view=True,
+    moves=True,
+    naming=lambda params: params.get("name", "TransposeBackward0"),
+    samples=[{"shapes": [(2, 3)], "axis0": -1, "axis1": -2}, {"shapes": [(2, 3, 4)], "axis0": -3, "axis1": -1}],
+)
+def transpose(x, *, axis0, axis1):
+    """Two axes exchanged."""
+    return x.swapaxes(axis0, axis1) if type(x) is ndarray else np.swapaxes(x, axis0, axis1)
+
+
+@linear(
+    transpose={"x": lambda g: np.swapaxes(g, -1, -2)},
+    formula={"x": "g.T"},
+    view=True,
+    moves=True,
+    samples=[{"shapes": [(2, 3)]}],
+)
+def t(x):
+    """The transpose of a matrix."""
+    return x.swapaxes(-1, -2) if type(x) is ndarray else np.swapaxes(x, -1, -2)
+
+
+@linear(
+    transpose={"x": lambda g, x_shape: to_shape(g, x_shape)},
+    formula={"x": "g.reshape(x_shape)"},
+    view=True,
+    moves=True,
+    samples=[{"shapes": [(2, 3)], "axis": (-2,)}, {"shapes": [()], "axis": (-1,)}, {"shapes": [(3,)], "axis": (-3, -1)}],
+)
+def unsqueeze(x, *, axis):
+    """New axes of length 1."""
+    return np.expand_dims(x, axis)
+
+
+@linear(
+    transpose={"x": lambda g, x_shape: to_shape(g, x_shape)},
+    formula={"x": "g.reshape(x_shape)"},
+    view=True,
+    moves=True,
+    samples=[{"shapes": [(2, 1, 3)], "axis": (-2,)}, {"shapes": [(1, 1)], "axis": (-1, -2)}],
+)
+def squeeze(x, *, axis):
+    """Axes of length 1 removed."""
+    return np.squeeze(x, axis)
+
+
+def _unexpand(g: Any, x_shape: tuple[int, ...]) -> Any:
+    have = shape_of(g)
+    ndim = len(x_shape)
+    extra = tuple(range(-len(have), -ndim)) if len(have) > ndim else ()
+    stretched = tuple(a for a in range(-ndim, 0) if x_shape[a] == 1 and have[a] != 1)
+    if extra or stretched:
+        g = np.add.reduce(g, axis=extra + stretched, keepdims=True)
+    return to_shape(g, x_shape) if shape_of(g) != x_shape else g
+
+
+def _expand_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    (x,) = payloads
+    own = shape_of(x)[1:]
+    target = params["shape"]
+    x = to_shape(x, (size, *(1,) * (len(target) - len(own)), *own))
+    return prim(x, shape=(size, *target))
+
+
+@linear(
+    transpose={"x": lambda g, x_shape: _unexpand(g, x_shape)},
+    formula={"x": "np.sum(g.reshape((-1,) + g.shape[g.ndim - len(x_shape):]), 0).sum(tuple(a for a in range(-len(x_shape), 0) if x_shape[a] == 1), keepdims=True).reshape(x_shape)"},
+    batch=_expand_batch,
+    view=True,
+    moves=True,
+    samples=[{"shapes": [(3, 1)], "shape": (2, 3, 4)}, {"shapes": [()], "shape": (2,)}],
+)
+def expand(x, *, shape):
+    """Broadcast to a shape, without copying."""
+    return np.broadcast_to(x, shape)
+
+
+@linear(
+    transpose={"x": lambda g, *, axis: np.flip(g, axis=axis)},
+    formula={"x": "np.flip(g, axis)"},
+    moves=True,
+    samples=[{"shapes": [(2, 3)], "axis": (-1,)}, {"shapes": [(2, 3)], "axis": (-2, -1)}],
+)
+def flip(x, *, axis):
+    """The order along axes reversed."""
+    return np.flip(x, axis).copy() if type(x) is ndarray else np.flip(x, axis)
+
+
+@linear(
+    transpose={"x": lambda g, *, shift, axis: np.roll(g, tuple(-s for s in shift), axis=axis)},
+    formula={"x": "np.roll(g, tuple(-s for s in shift), axis)"},
+    moves=True,
+    samples=[{"shapes": [(2, 3)], "shift": (1,), "axis": (-1,)}, {"shapes": [(3, 3)], "shift": (2, -1), "axis": (-2, -1)}],
+)
+def roll(x, *, shift, axis):
+    """Elements shifted along axes, around the ends."""
+    return np.roll(x, shift, axis)
+
+
+def _unpad(g: Any, widths: tuple[tuple[int, int], ...]) -> Any:
+    """The middle of a padded array (negative widths cut, so undoing them pads)."""
+    cut = tuple((-a, -b) for a, b in widths)
+    return pad(g, widths=cut, value=0.0)
+
+
+@linear(
+    transpose={"x": lambda g, *, widths: _unpad(g, widths)},
+    formula={"x": "g[(..., *[slice(a, n - b) for (a, b), n in zip(widths, g.shape[-len(widths):])])]"},
+    jvp=lambda operands, tangents, out, params: pad(tangents[0], widths=params["widths"], value=0.0),
+    naming=lambda params: "ConstantPadNdBackward0",
+    samples=[{"shapes": [(2, 3)], "widths": ((1, 2),), "value": 0.0}, {"shapes": [(2, 3)], "widths": ((0, 1), (2, 0)), "value": 1.5}],
+)
+def pad(x, *, widths, value):
+    """A constant put around the last ``len(widths)`` axes; negative widths cut instead."""
+    shape = shape_of(x)
+    n = len(shape) - len(widths)
+    cut = tuple(
+        slice(max(-a, 0), length - max(-b, 0)) for (a, b), length in zip(widths, shape[n:], strict=True)
+    )
+    if any(a < 0 or b < 0 for a, b in widths):
+        x = x[(..., *cut)]
+    add = ((0, 0),) * n + tuple((max(a, 0), max(b, 0)) for a, b in widths)
+    return np.pad(x, add, constant_values=value) if any(a or b for a, b in add) else x + 0
+
+
+def _cat_vjp(g: Any, xs_shape: Any, *, axis: int) -> tuple[Any, ...]:
+    parts = []
+    start = 0
+    tail = (slice(None),) * (-axis - 1)
+    for shape in xs_shape:
+        stop = start + shape[axis]
+        parts.append(g[(..., slice(start, stop), *tail)])
+        start = stop
+    return tuple(parts)
+
+
+@linear(
+    transpose={"*xs": _cat_vjp},
+    formula={"*xs": "tuple(np.split(g, np.cumsum([s[axis] for s in xs_shape])[:-1], axis))"},
+    samples=[{"shapes": [(2, 3), (2, 1)], "axis": -1}, {"shapes": [(1, 2), (3, 2), (0, 2)], "axis": -2}],
+)
+def cat(*xs, axis):
+    """Arrays one after another along an axis."""
+    return np.concatenate(xs, axis=axis)
+
+
+def _stack_vjp(g: Any, xs_shape: Any, *, axis: int) -> tuple[Any, ...]:
+    tail = (slice(None),) * (-axis - 1)
+    return tuple(g[(..., i, *tail)] for i in range(len(xs_shape)))
+
+
+@linear(
+    transpose={"*xs": _stack_vjp},
+    formula={"*xs": "tuple(np.moveaxis(g, axis, 0))"},
+    samples=[{"shapes": [(2, 3), (2, 3)], "axis": -1}, {"shapes": [(2,), (2,), (2,)], "axis": -2}, {"shapes": [(), ()], "axis": -1}],
+)
+def stack(*xs, axis):
+    """Arrays of one shape, side by side along a new axis."""
+    return np.stack(xs, axis=axis)
+
+
+@linear(
+    transpose={"x": lambda g, *, k: np.tril(g, k)},
+    formula={"x": "np.tril(g, k)"},
+    samples=[{"shapes": [(3, 3)], "k": 0}, {"shapes": [(2, 3, 4)], "k": -1}],
+)
+def tril(x, *, k):
+    """The lower triangle of matrices; zeros elsewhere."""
+    return np.tril(x, k)
+
+
+@linear(
+    transpose={"x": lambda g, *, k: np.triu(g, k)},
+    formula={"x": "np.triu(g, k)"},
+    samples=[{"shapes": [(3, 3)], "k": 0}, {"shapes": [(2, 3, 4)], "k": 1}],
+)
+def triu(x, *, k):
+    """The upper triangle of matrices; zeros elsewhere."""
+    return np.triu(x, k)
+
+
+@linear(
+    transpose={"x": lambda g, x_shape, *, offset, axis1, axis2: undiagonal(
+        g, offset=offset, axis1=axis1, axis2=axis2, sizes=(x_shape[axis1], x_shape[axis2]))},
+    formula={"x": "np.moveaxis(np.where(np.eye(x_shape[axis1], x_shape[axis2], offset, dtype=bool), np.ones(x_shape[axis2]) * 0 + np.zeros(g.shape[:-1] + (x_shape[axis1], x_shape[axis2])), 0), (-2, -1), (axis1, axis2)) if False else undiagonal(g, offset=offset, axis1=axis1, axis2=axis2, sizes=(x_shape[axis1], x_shape[axis2]))"},
+    view=True,
+    moves=True,
+    samples=[{"shapes": [(3, 3)], "offset": 0, "axis1": -2, "axis2": -1}, {"shapes": [(2, 3, 4)], "offset": 1, "axis1": -3, "axis2": -1}],
+)
+def diagonal(x, *, offset, axis1, axis2):
+    """A diagonal of two axes, as a last axis."""
+    return np.diagonal(x, offset, axis1, axis2)
+
+
+@linear(
+    transpose={"x": lambda g, *, offset, axis1, axis2: np.diagonal(g, offset, axis1, axis2)},
+    formula={"x": "np.diagonal(g, offset, axis1, axis2)"},
+    naming=lambda params: "DiagEmbedBackward0",
+    samples=[{"shapes": [(3,)], "offset": 0, "axis1": -2, "axis2": -1, "sizes": (3, 3)},
+             {"shapes": [(2, 2)], "offset": -1, "axis1": -1, "axis2": -2, "sizes": (3, 2)}],
+)
+def undiagonal(x, *, offset, axis1, axis2, sizes):
+    """Zeros of ``sizes`` along two axes, with the last axis of x on a diagonal of them."""
+    batch = shape_of(x)[:-1]
+    ndim = len(batch) + 2
+    positions = (axis1 % ndim, axis2 % ndim)
+    shape = list(batch)
+    for position, size in sorted(zip(positions, sizes, strict=True)):
+        shape.insert(position, size)
+    out = np.zeros(shape, x.dtype)
+    n = shape_of(x)[-1]
+    i = np.arange(n)
+    moved = np.moveaxis(out, positions, (-2, -1))
+    moved[..., i + max(-offset, 0), i + max(offset, 0)] = x
+    return out
+
+
+# -- copies and casts ------------------------------------------------------------------------------------------------
+
+
+@linear(
+    transpose={"x": lambda g: g},
+    formula={"x": "g"},
+    samples=[{"shapes": [(2, 3)]}, {"shapes": [()]}],
+    structure="diagonal",
+    moves=True,
+)
+def clone(x):
+    """A copy."""
+    return np.array(x, order="K") if type(x) is ndarray else np.positive(x)
+
+
+@linear(
+    transpose={"x": lambda g: g}, formula={"x": "g"}, samples=[{"shapes": [(2, 3)]}], view=True, moves=True,
+    structure="diagonal",
+)
+def alias(x):
+    """The tensor itself, as a view."""
+    return x[...] if type(x) is ndarray else np.reshape(x, shape_of(x))
+
+
+def _cast_vjp(g: Any, x_dtype: Any) -> Any:
+    if g.dtype.kind == "c" and x_dtype.kind != "c":
+        g = np.real(g)
+    return g if g.dtype == x_dtype else g.astype(x_dtype)
+
+
+@linear(
+    transpose={"x": _cast_vjp},
+    formula={"x": "g.astype(x_dtype)"},
+    naming=lambda params: "ToCopyBackward0",
+    samples=[{"shapes": [(2, 3)], "dtype": np.dtype(np.float64)}],
+    structure="diagonal",
+)
+def cast(x, *, dtype):
+    """The elements, in another dtype."""
+    if x.dtype.kind == "c" and dtype.kind != "c":
+        x = np.real(x)
+    return x.astype(dtype)
+
+
+def _slices_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    base, part = (p if b else spread(p, size) for p, b in zip(payloads, batched, strict=True))
+    shift = _ViewOfBatch(params["view"], params["view_params"], size)
+    return prim(base, part, view=shift, view_params={})
+
+
+class _ViewOfBatch:
+    """A view row with its parameters, applied under an extra leading axis."""
+
+    __slots__ = ("params", "prim", "size")
+
+    def __init__(self, prim: Any, params: dict[str, Any], size: int) -> None:
+        self.prim, self.params, self.size = prim, params, size
+
+    def __call__(self, x: Any) -> Any:
+        return self.prim.batch(self.prim, (x,), (True,), self.size, self.params)
+
+
+@linear(
+    transpose={
+        "base": lambda g, part_shape, *, view, view_params: copy_slices(
+            g, np.zeros(part_shape, g.dtype), view=view, view_params=view_params
+        ),
+        "part": lambda g, *, view, view_params: view(g, **view_params),
+    },
+    formula={
+        "base": "copy_slices(g, np.zeros(part_shape), view=view, view_params=view_params)",
+        "part": "view(g, **view_params)",
+    },
+    naming=lambda params: "CopySlices0",
+    batch=_slices_batch,
+    samples="copy_slices",
+)
+def copy_slices(base, part, *, view, view_params):
+    """The base, with the region that a view shows replaced by ``part``."""
+    out = np.array(base, order="K", copy=True)
+    view(out, **view_params)[...] = part
+    return out
+

@@ -1,0 +1,119 @@
+"""Trigonometric and hyperbolic functions and their inverses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.kinds import elementwise
+
+
+@elementwise(ufunc=np.sin, d={"x": lambda x: np.cos(x)}, formula={"x": "g * np.cos(x)"}, promotion="float")
+def sin(x):
+    """Sine, of radians."""
+
+
+@elementwise(ufunc=np.cos, d={"x": lambda x: -np.sin(x)}, formula={"x": "-g * np.sin(x)"}, promotion="float")
+def cos(x):
+    """Cosine, of radians."""
+
+
+@elementwise(ufunc=np.tan, d={"x": lambda out: 1 + out * out}, formula={"x": "g * (1 + out ** 2)"}, promotion="float",
+             domain=(-1, 1))
+def tan(x):
+    """Tangent, of radians."""
+
+
+@elementwise(ufunc=np.arcsin, d={"x": lambda x: 1 / np.sqrt(1 - x * x)}, formula={"x": "g / np.sqrt(1 - x ** 2)"},
+             promotion="float", domain=(-0.8, 0.8))
+def asin(x):
+    """Inverse sine, in radians."""
+
+
+@elementwise(ufunc=np.arccos, d={"x": lambda x: -1 / np.sqrt(1 - x * x)}, formula={"x": "-g / np.sqrt(1 - x ** 2)"},
+             promotion="float", domain=(-0.8, 0.8))
+def acos(x):
+    """Inverse cosine, in radians."""
+
+
+@elementwise(ufunc=np.arctan, d={"x": lambda x: 1 / (1 + x * x)}, formula={"x": "g / (1 + x ** 2)"}, promotion="float")
+def atan(x):
+    """Inverse tangent, in radians."""
+
+
+def _over_squares(u: Any, x: Any, y: Any) -> Any:
+    """u / (x² + y²), and 0 at the origin."""
+    r = x * x + y * y
+    zero = r == 0
+    return np.where(zero, 0, u / np.where(zero, 1, r))
+
+
+@elementwise(
+    ufunc=np.arctan2,
+    d={"x": lambda x, y: _over_squares(y, x, y), "y": lambda x, y: -_over_squares(x, x, y)},
+    formula={"x": "g * y / (x ** 2 + y ** 2)", "y": "-g * x / (x ** 2 + y ** 2)"},
+    promotion="float",
+)
+def atan2(x, y):
+    """The angle of the point (y, x), in radians; the gradient at the origin is 0."""
+
+
+@elementwise(ufunc=np.sinh, d={"x": lambda x: np.cosh(x)}, formula={"x": "g * np.cosh(x)"}, promotion="float")
+def sinh(x):
+    """Hyperbolic sine."""
+
+
+@elementwise(ufunc=np.cosh, d={"x": lambda x: np.sinh(x)}, formula={"x": "g * np.sinh(x)"}, promotion="float")
+def cosh(x):
+    """Hyperbolic cosine."""
+
+
+@elementwise(ufunc=np.tanh, d={"x": lambda out: 1 - out * out}, formula={"x": "g * (1 - out ** 2)"}, promotion="float")
+def tanh(x):
+    """Hyperbolic tangent."""
+
+
+@elementwise(ufunc=np.arcsinh, d={"x": lambda x: 1 / np.sqrt(x * x + 1)}, formula={"x": "g / np.sqrt(x ** 2 + 1)"},
+             promotion="float")
+def asinh(x):
+    """Inverse hyperbolic sine."""
+
+
+@elementwise(
+    ufunc=np.arccosh, d={"x": lambda x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1))},
+    formula={"x": "g / (np.sqrt(x - 1) * np.sqrt(x + 1))"}, promotion="float", domain=(1.2, 3),
+)
+def acosh(x):
+    """Inverse hyperbolic cosine."""
+
+
+@elementwise(ufunc=np.arctanh, d={"x": lambda x: 1 / (1 - x * x)}, formula={"x": "g / (1 - x ** 2)"},
+             promotion="float", domain=(-0.8, 0.8))
+def atanh(x):
+    """Inverse hyperbolic tangent."""
+
+
+def _sinc_derivative(x: Any) -> Any:
+    zero = x == 0
+    px = np.pi * np.where(zero, 1, x)
+    return np.where(zero, 0, np.pi * (np.cos(px) * px - np.sin(px)) / (px * px))
+
+
+@elementwise(d={"x": _sinc_derivative}, formula={"x": "g * np.pi * (np.cos(np.pi*x) * np.pi*x - np.sin(np.pi*x)) / (np.pi*x) ** 2"},
+             promotion="float", domain=(0.2, 2))
+def sinc(x):
+    """sin(πx) / (πx), and 1 at 0."""
+    zero = x == 0
+    px = np.pi * np.where(zero, 1, x)
+    return np.where(zero, 1, np.sin(px) / px).astype(x.dtype)
+
+
+@elementwise(ufunc=np.deg2rad, d={"x": float(np.pi / 180)}, formula={"x": "g * np.pi / 180"}, promotion="float")
+def deg2rad(x):
+    """Degrees to radians."""
+
+
+@elementwise(ufunc=np.rad2deg, d={"x": float(180 / np.pi)}, formula={"x": "g * 180 / np.pi"}, promotion="float")
+def rad2deg(x):
+    """Radians to degrees."""
