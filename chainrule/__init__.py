@@ -34,7 +34,7 @@ from chainrule.core.modes import (
 from chainrule.core.printing import get_printoptions, printoptions, set_printoptions
 from chainrule.core.size import Size
 from chainrule.core.tensor import Tensor
-from chainrule.ops import creation, elementwise, indexing, methods, numpy_face, products, reductions, shaping
+from chainrule.ops import creation, elementwise, gathering, indexing, joining, matrices, methods, numpy_face, numpy_moves, numpy_reductions, ordering, products, reductions, shaping
 from chainrule import autograd, func, random
 from chainrule.func import vmap
 
@@ -44,7 +44,7 @@ __version__ = "0.1.0"
 def _public() -> dict[str, Any]:
     """The operations, from the modules that define them."""
     names: dict[str, Any] = dict(_DTYPES)
-    for module in (elementwise, reductions, shaping, indexing, products, creation, random):
+    for module in (elementwise, reductions, ordering, shaping, joining, matrices, gathering, products, creation, random):
         for name, thing in vars(module).items():
             if callable(thing) and not name.startswith("_") and str(getattr(thing, "__module__", "")).startswith("chainrule"):
                 names.setdefault(name, thing)

@@ -7,10 +7,13 @@ wrong in terms of the user's own variables, operations, shapes and lines; then w
 from __future__ import annotations
 
 import difflib
+import itertools
 import os
 import sys
 import warnings
 from typing import Any
+
+from numpy.linalg import LinAlgError as _NumpyLinAlgError
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -49,6 +52,8 @@ class Cut:
             return f"requires_grad was set to False{at}"
         if self.kind == "tensor()":
             return f"tensor(...) made a copy outside the graph{at}: use clone() to keep the gradient"
+        if self.kind == "cast":
+            return f"the path{of} was cut by the conversion to an integer dtype{at}: integers have no gradient"
         reason = "a comparison has no derivative" if self.kind in _COMPARISONS else (
             "its integer or boolean output has no derivative"
         )
@@ -364,12 +369,23 @@ def ragged(data: Any) -> ValueError:
     )
 
 
-def not_numbers(data: Any, dtype: Any) -> TypeError:
-    what = f"an array of dtype {dtype}" if hasattr(data, "dtype") else f"{type(data).__name__} data"
-    return TypeError(
-        f"can't convert {what} to a tensor. The only supported types are: float64, float32, float16, complex64, "
-        "complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
+def not_numbers(data: Any, dtype: Any) -> Exception:
+    kinds = (
+        "The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, "
+        "uint32, uint16, uint8, and bool."
     )
+    if hasattr(data, "dtype"):
+        return TypeError(f"can't convert {type(data).__module__}.{type(data).__name__} of type {dtype} to a tensor. {kinds}")
+    if isinstance(data, (str, bytes)):
+        return TypeError(f"new(): invalid data type '{type(data).__name__}'. {kinds}")
+    item = data
+    while isinstance(item, (list, tuple)) and item:
+        item = next((i for i in item if not isinstance(i, (int, float, complex)) or abs(i) >= 2**63), item[0])
+    if isinstance(item, str):
+        return ValueError(f"too many dimensions 'str': the list holds {item!r}. {kinds}")
+    if isinstance(item, int):
+        return ValueError(f"Overflow when unpacking long long: {item} does not fit into 64 bits; write it as a float")
+    return RuntimeError(f"Could not infer dtype of {type(item).__name__}. {kinds}")
 
 
 # -- operations ------------------------------------------------------------------------------------------------------
@@ -386,16 +402,17 @@ def wrong_operand(function: str, position: int, value: Any) -> TypeError:
     )
 
 
-def not_broadcastable(function: str, x: Any, y: Any) -> RuntimeError:
-    a, b = _shape(x), _shape(y)
-    for i in range(1, min(len(a), len(b)) + 1):
-        if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
-            return RuntimeError(
-                f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton dimension "
-                f"{max(len(a), len(b)) - i}.\n{function} got shapes {a} and {b}; from the right, sizes must be equal or 1. "
-                "Insert an axis with x[:, None], or transpose one operand."
-            )
-    return RuntimeError(f"{function}: shapes {a} and {b} do not broadcast")
+def not_broadcastable(function: str, *operands: Any) -> RuntimeError:
+    shapes = [_shape(x) for x in operands]
+    for a, b in itertools.combinations(shapes, 2):
+        for i in range(1, min(len(a), len(b)) + 1):
+            if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
+                return RuntimeError(
+                    f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton dimension "
+                    f"{max(len(a), len(b)) - i}.\n{function} got shapes {a} and {b}; from the right, sizes must be equal or "
+                    "1. Insert an axis with x[:, None], or transpose one operand."
+                )
+    return RuntimeError(f"{function}: shapes {' and '.join(map(str, shapes))} do not broadcast")
 
 
 def matmul_shapes(function: str, x: Any, y: Any) -> RuntimeError:
@@ -423,6 +440,36 @@ def matmul_shapes(function: str, x: Any, y: Any) -> RuntimeError:
     return RuntimeError(f"{text}.\n{function}: {a} @ {b}, {inner}.{fix}")
 
 
+_TYPE_NAMES = {"bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
+               "float16": "Half", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
+               "complex128": "ComplexDouble"}
+_KINDS = {"b": "booleans", "i": "integers", "u": "unsigned integers", "f": "real floats", "c": "complex numbers"}
+
+_ON_BOOLS = {
+    "sub": "Subtraction, the `-` operator, with two bool tensors is not supported, use the `^` or `logical_xor()` "
+    "operator instead.",
+    "neg": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+    "`~` or `logical_not()` operator instead.",
+}
+
+
+def no_kernel(function: str, dtype: Any, accepts: str) -> NotImplementedError:
+    if dtype == "bool" and function in _ON_BOOLS:
+        return NotImplementedError(_ON_BOOLS[function])
+    name = _TYPE_NAMES.get(str(dtype), str(dtype))
+    takes = [_KINDS[kind] for kind in accepts]
+    return NotImplementedError(
+        f'"{function}_cpu" not implemented for \'{name}\': {function} does not take {_KINDS[dtype.kind]}, only '
+        f"{', '.join(takes)}. Convert first, with .to(dtype)."
+    )
+
+
+def zero_division(function: str) -> RuntimeError:
+    return RuntimeError(
+        f"ZeroDivisionError: {function} of integers by zero has no answer. Divide floats (x.float()) to get inf or nan."
+    )
+
+
 def dim_range(function: str, dim: Any, ndim: int) -> IndexError:
     low, high = (-ndim, ndim - 1) if ndim else (-1, 0)
     return IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim}): {function}")
@@ -431,6 +478,8 @@ def dim_range(function: str, dim: Any, ndim: int) -> IndexError:
 def check_dim(function: str, dim: Any, ndim: int) -> int:
     """A dimension as an index from the front; PyTorch's errors for what is not one."""
     try:
+        if type(dim) is bool:
+            raise TypeError
         index: int = dim.__index__()
     except (AttributeError, TypeError):
         raise TypeError(f"{function}(): argument 'dim' must be int, not {type(dim).__name__}") from None
@@ -570,3 +619,62 @@ def hook_shape(want: Any, got: Any) -> RuntimeError:
 
 def hook_count(kind: str, got: int, want: int) -> RuntimeError:
     return RuntimeError(f"{kind} returned an incorrect number of values: expected {want}, got {got}")
+
+
+# -- linear algebra --------------------------------------------------------------------------------------------------
+
+
+class LinAlgError(RuntimeError, _NumpyLinAlgError):
+    """A matrix that has no such decomposition or inverse; NumPy's error of that name and PyTorch's at once."""
+
+
+_DTYPE_WORDS = {"float16": "Half", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
+                "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
+
+
+def dtype_word(dtype: Any) -> str:
+    """What PyTorch calls a dtype in its messages: Long, Float, Double ..."""
+    return _DTYPE_WORDS.get(str(dtype), str(dtype))
+
+
+def matrix_rank_low(function: str, x: Any, name: str = "A") -> LinAlgError:
+    return LinAlgError(
+        f"{function}: The input tensor {name} must have at least 2 dimensions. It has shape {_shape(x)}: the last two axes are a "
+        "matrix's rows and columns, the others a batch."
+    )
+
+
+def matrix_not_square(function: str, x: Any) -> LinAlgError:
+    rows, columns = _shape(x)[-2:]
+    return LinAlgError(f"{function}: A must be batches of square matrices, but they are {rows} by {columns} matrices")
+
+
+def matrix_dtype(function: str, x: Any) -> RuntimeError:
+    if str(x.dtype) == "float16":
+        return RuntimeError(f"{function}: Low precision dtypes not supported. Got Half: convert with .float() first")
+    return RuntimeError(
+        f"{function}: Expected a floating point or complex tensor as input. Got {dtype_word(x.dtype)}: convert with .float() or "
+        ".double() first"
+    )
+
+
+def matrix_shapes(function: str, a: Any, b: Any, left: bool = True) -> LinAlgError:
+    (m, n), (p, q) = _shape(a)[-2:], _shape(b)[-2:]
+    return LinAlgError(
+        f"{function}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} ({m}x{n} and {p}x{q})"
+    )
+
+
+def matrix_dtypes(function: str, a: Any, b: Any) -> RuntimeError:
+    return RuntimeError(
+        f"{function}: Expected A and B to have the same dtype, but found A of type {dtype_word(a.dtype)} and B of type "
+        f"{dtype_word(b.dtype)} instead: convert one with .to({a.dtype}) or .to({b.dtype})"
+    )
+
+
+def ill_defined_phase(function: str, vectors: str) -> RuntimeError:
+    return RuntimeError(
+        f"{function}_backward: The {vectors} in the complex case are specified up to multiplication by e^{{i phi}}. The specified "
+        "loss function depends on this quantity, so it is ill-defined. Use a loss that a phase does not change, such as one "
+        "of absolute values."
+    )

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from chainrule import errors
 from chainrule.core.dtypes import as_dtype, get_default_dtype
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, attach, wrap
+from chainrule.ops.arguments import tensor_of
 from chainrule.ops.creation import _made, _sizes
 
 
@@ -78,13 +80,16 @@ def _rng(generator: Generator | None) -> np.random.Generator:
     return (generator or default_generator)._rng
 
 
-def _real(dtype: Any) -> Any:
-    return get_default_dtype() if dtype is None else as_dtype(dtype)
+def _real(name: str, dtype: Any, accepts: str = "f") -> Any:
+    kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+    if kind.kind not in accepts:
+        raise errors.no_kernel(name, kind, accepts)
+    return kind
 
 
 def rand(*size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform numbers in [0, 1)."""
-    return _made(_uniform(_sizes("rand", size), _real(dtype), generator), requires_grad)
+    return _made(_uniform(_sizes("rand", size), _real("rand", dtype), generator), requires_grad)
 
 
 def _uniform(shape: tuple[int, ...], dtype: Any, generator: Generator | None) -> Any:
@@ -94,7 +99,7 @@ def _uniform(shape: tuple[int, ...], dtype: Any, generator: Generator | None) ->
 
 def randn(*size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Standard normal numbers (complex ones have variance 1 in all)."""
-    kind = _real(dtype)
+    kind = _real("randn", dtype, "fc")
     shape = _sizes("randn", size)
     if kind.kind == "c":
         parts = _rng(generator).standard_normal((2, *shape)) * np.sqrt(0.5)
@@ -120,23 +125,27 @@ def randint(low: int, high: Any = None, size: Any = None, *, generator: Generato
 def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The integers below n in random order."""
     kind = np.dtype(np.int64) if dtype is None else as_dtype(dtype)
+    (n,) = _sizes("randperm", (n,))
     return _made(_rng(generator).permutation(n).astype(kind), requires_grad)
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform numbers of another tensor's shape and dtype."""
-    return rand(*input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    return rand(tuple(input.shape), dtype=dtype or input.dtype, requires_grad=requires_grad)
 
 
 def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Standard normal numbers of another tensor's shape and dtype."""
-    return randn(*input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    return randn(tuple(input.shape), dtype=dtype or input.dtype, requires_grad=requires_grad)
 
 
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, dtype: Any = None) -> Tensor:
     """Normal numbers of that mean and standard deviation (numbers with a size, or tensors)."""
+    if isinstance(std, (int, float)) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     if size is not None:
-        return wrap(_normal(_sizes("normal", (size,)), _real(dtype), generator) * std + mean)
+        kind = _real("normal", dtype)
+        return wrap((_normal(_sizes("normal", (size,)), kind, generator) * std + mean).astype(kind))
     like = mean if isinstance(mean, Tensor) else std
     noise = wrap(_normal(tuple(like.shape), like.dtype, generator))
     return noise * std + mean
@@ -144,7 +153,9 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator 
 
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that each element gives, else 0."""
-    p = input.detach()._array()
+    p = tensor_of("bernoulli", input, "f").detach()._array()
+    if not ((p >= 0) & (p <= 1)).all():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: the elements are probabilities")
     return wrap((_rng(generator).random(p.shape) < p).astype(p.dtype))
 
 
@@ -175,3 +186,4 @@ normal_ = _filler("normal_", lambda rng, shape, mean=0.0, std=1.0: rng.normal(me
 exponential_ = _filler("exponential_", lambda rng, shape, lambd=1.0: rng.exponential(1 / lambd, shape))
 bernoulli_ = _filler("bernoulli_", lambda rng, shape, p=0.5: rng.random(shape) < p)
 random_ = _filler("random_", lambda rng, shape, low=0, high=2**24: rng.integers(low, high, shape))
+attach(uniform_=uniform_, normal_=normal_, exponential_=exponential_, bernoulli_=bernoulli_, random_=random_)

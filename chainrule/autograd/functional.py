@@ -11,6 +11,7 @@ from chainrule.autograd.backward import grad
 from chainrule.core.modes import enable_grad
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.creation import zeros_like
+from chainrule.ops.joining import stack
 
 
 def _inputs(name: str, inputs: Any, create_graph: bool) -> tuple[tuple[Tensor, ...], bool]:
@@ -95,8 +96,6 @@ def _rows(y: Tensor, xs: tuple[Tensor, ...], create_graph: bool, strict: bool, v
             if all(g is None for g in grads):
                 parts.append(None)
                 continue
-            from chainrule.ops.shaping import stack
-
             parts.append(stack([zeros_like(x) if g is None else g for g in grads]).reshape(*y.shape, *x.shape))
     if strict and any(p is None for p in parts):
         raise RuntimeError(

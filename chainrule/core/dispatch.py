@@ -43,6 +43,10 @@ def rank(x: Any) -> int:
 
 def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
     """Apply a primitive to operands of any kind."""
+    if len(operands) == 1:
+        (x,) = operands
+        if type(x) is Tensor and type(x._data) is ndarray and len(prim.outputs) == 1:
+            return _record_one(prim, x, params)
     top = 0
     for x in operands:
         r = rank(x)
@@ -103,6 +107,36 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
     return tuple(
         wrap(o, Output(node, i, seq)) if o.dtype.kind in "fc" else wrap(o) for i, o in enumerate(out)
     )
+
+
+def _record_one(prim: Primitive, x: Tensor, params: dict[str, Any]) -> Tensor:
+    """``record`` for the commonest case: one tensor of an ordinary array."""
+    data = x._data
+    edge = x._edge
+    out = prim.value(data, **params)
+    if type(out) is not ndarray:
+        out = np.asarray(out)
+    dtype = data.dtype
+    if edge is None or not prim.differentiable or (STATE.special and not LOCAL.grad) or out.dtype.kind not in "fc":
+        return _unrecorded(prim, (x,), out, edge is not None, params)  # type: ignore[no-any-return]
+    node = Node()
+    node.prim = prim
+    node.pullback = prim.pullback  # type: ignore[assignment]
+    node.params = params
+    node.edges = (edge,)
+    if prim.needs_fits or out.dtype is not dtype or dtype.kind == "c":
+        node.fits = ((data.shape, dtype),)
+    else:
+        node.fits = None
+    node.hooks = None
+    node.saved = tuple([out if name == "out" else data for name in prim.saves]) if prim.saves else ()
+    node.seq = next_seq()
+    tensor = new(Tensor)
+    tensor._data = out
+    tensor._edge = node
+    if prim.view:
+        viewed(tensor, x, prim, params)
+    return tensor
 
 
 def _unrecorded(prim: Primitive, operands: Any, out: Any, needs: bool, params: dict[str, Any]) -> Any:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core import regions
 from chainrule.core.modes import LOCAL, _set_grad
 from chainrule.core.node import FREED, Leaf, Node, Output
 from chainrule.core.tensor import Tensor, wrap
@@ -27,6 +28,7 @@ from chainrule.core.versions import CLOCK, writes_of
 ndarray = np.ndarray
 _by_seq = attrgetter("seq")
 _ACCUMULATE = threading.RLock()
+_LARGE = 1000  # elements from which adding in place beats allocating a sum
 
 
 def reachable(roots: Iterable[Any]) -> list[Any]:
@@ -106,44 +108,69 @@ def _visit(
     captured: dict[Any, Any] = {}
     leaves: list[tuple[Leaf, Any]] = []
     retained: list[tuple[Tensor, Any]] = []
+    latest_write = CLOCK.latest
+    arrived = pending.pop
     while order:
         node = order.pop()
-        g = pending.pop(node, None)
-        if g is None or (useful is not None and node not in useful):
+        g = arrived(node, None)
+        if g is None:
             continue
         kind = type(node)
         hooks = node.hooks
         if hooks is not None and kind is not Leaf:
             g = _before(node, g, hooks, retained, create_graph)
         if kind is Node:
+            if (
+                type(g) is ndarray and g.size >= regions.LARGE and useful is None and not create_graph and hooks is None
+                and node.prim.kind == "elementwise" and g.flags.c_contiguous
+            ):
+                members = regions.find(node, g, order, pending, latest_write)
+                if len(members) > 1:
+                    del order[1 - len(members) :]
+                    for edge, grad in regions.sweep(members, g, pending).items():
+                        _add(pending, owned, edge, grad)
+                        owned.add(edge)
+                    if not retain_graph:
+                        for member in members:
+                            if member.saved:
+                                member.saved = FREED
+                    continue
             edges = node.edges
-            if wanted is not None:
-                if node in wanted:
+            if useful is not None:
+                if node in wanted:  # type: ignore[operator]
                     captured[node] = g
-                edges = tuple([edge if edge in useful else None for edge in edges])  # type: ignore[operator]
+                edges = tuple([edge if edge in useful else None for edge in edges])
                 if not any(edges):
                     continue
             saved = node.saved
-            if saved is FREED:
+            if saved:
+                if latest_write > node.seq:
+                    check_saved(node)
+                if create_graph:
+                    saved = saved_tensors(node)
+                elif not retain_graph:
+                    node.saved = FREED
+            elif saved is FREED:
                 raise errors.second_backward(node)
-            if CLOCK.latest > node.seq and saved:
-                check_saved(node)
-            if create_graph:
-                saved = saved_tensors(node)
             if type(g) is list:
                 g = _all_outputs(node, g)
             grads = node.pullback(node, g, saved, edges)
             if hooks is not None and hooks.post:
                 grads = _after(grads, g, hooks, create_graph)
-            if not retain_graph and node.saved:
-                node.saved = FREED
+            if len(edges) == 1:
+                edge = edges[0]
+                if edge is not None:
+                    if edge in pending:
+                        _add(pending, owned, edge, grads[0])
+                    else:
+                        pending[edge] = grads[0]
+                continue
             for edge, grad in zip(edges, grads):  # noqa: B905
                 if edge is not None and grad is not None:
-                    before = pending.get(edge)
-                    if before is None:
-                        pending[edge] = grad
-                    else:
+                    if edge in pending:
                         _add(pending, owned, edge, grad)
+                    else:
+                        pending[edge] = grad
         elif kind is Leaf:
             if hooks is not None:
                 g = _leaf_hooks(node, g, hooks, create_graph)
@@ -161,9 +188,9 @@ def _visit(
     if accumulate:
         if wanted is not None:
             leaves = [(leaf, g) for leaf, g in leaves if leaf in wanted]
-        _write(leaves, retained, captured if targets is not None else {}, cotangents, create_graph)
+        _write(leaves, retained, captured, cotangents, create_graph)
     elif retained:
-        _write([], retained, {}, cotangents, create_graph)
+        _write([], retained, captured, cotangents, create_graph)
     return [] if targets is None else [captured.get(target) for target in targets]
 
 
@@ -171,15 +198,15 @@ def _add(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None:
     before = pending.get(edge)
     if before is None:
         pending[edge] = g
-    elif edge in owned and type(g) is ndarray:
-        np.add(before, g, before)
+    elif type(before) is ndarray and before.size > _LARGE:
+        if edge in owned and type(g) is ndarray:
+            np.add(before, g, before)
+        else:
+            pending[edge] = before + g
+            owned.add(edge)
     else:
         total = before + g
-        if type(total) is ndarray:
-            owned.add(edge)
-        elif isinstance(total, np.generic):
-            total = np.asarray(total)
-        pending[edge] = total
+        pending[edge] = np.asarray(total) if isinstance(total, np.generic) else total
 
 
 def _all_outputs(node: Node, parts: list[Any]) -> tuple[Any, ...]:

@@ -30,7 +30,7 @@ def check_writable(tensor: Tensor, op: str) -> None:
     """Raise if writing into this tensor would break autograd or the memory of its neighbours."""
     if recording():
         if type(tensor._edge) is Leaf:
-            raise errors.leaf_in_place(tensor, op)
+            raise errors.leaf_view_in_place(op) if op == "__setitem__" else errors.leaf_in_place(tensor, op)
         view = tensor._view
         while view is not None:
             if type(view.base._edge) is Leaf:

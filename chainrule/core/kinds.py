@@ -83,7 +83,17 @@ def _times(partial: Any) -> Rule:
     return lambda g: g * partial
 
 
-def _elementwise_cells(prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Rule]) -> list[Any]:
+def _is_identity(partial: Any) -> bool:
+    """Whether a partial is one of the saved values as it is, as in ``lambda out: out``: then it need not be called."""
+    return partial.__code__.co_code == _IDENTITY
+
+
+_IDENTITY = (lambda value: value).__code__.co_code
+
+
+def _elementwise_cells(
+    prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Rule], jvp: Mapping[str, Any]
+) -> list[Any]:
     """Per operand: ``(node, g, saved) -> cotangent``, once for real and once for complex values."""
     real: list[Any] = []
     both: list[Any] = []
@@ -91,7 +101,11 @@ def _elementwise_cells(prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, 
         if operand in vjp:
             cell = prim.reader(vjp[operand])
             real.append(cell)
-            both.append(cell)
+            if callable(d.get(operand)) and operand not in jvp:  # the rule is a quicker form for real numbers only
+                read = _partial_reader(prim, d[operand])
+                both.append(lambda node, g, saved, read=read: g * _conjugate(read(node, saved)))
+            else:
+                both.append(cell)
         elif operand in d and isinstance(d[operand], unsupported):
             cell = refuse(prim, f"derivative with respect to {operand}", d[operand])
             real.append(cell)
@@ -104,7 +118,10 @@ def _elementwise_cells(prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, 
             names = argument_names(d[operand])
             if len(names) == 1 and names[0] in prim.saves:
                 at = prim.saves.index(names[0])
-                real.append(lambda node, g, saved, partial=d[operand], at=at: g * partial(saved[at]))
+                if _is_identity(d[operand]):
+                    real.append(lambda node, g, saved, at=at: g * saved[at])
+                else:
+                    real.append(lambda node, g, saved, partial=d[operand], at=at: g * partial(saved[at]))
             else:
                 read = _partial_reader(prim, d[operand])
                 real.append(lambda node, g, saved, read=read: g * read(node, saved))
@@ -138,6 +155,16 @@ def _elementwise_pullback(prim: Primitive, cells: list[Any]) -> Callable[..., tu
 
     if len(real) == 1:
         (cell,) = real
+        (name,) = prim.operands
+        rule = prim.vjps[name]
+        if callable(rule) and len(prim.saves) == 1 and argument_names(rule) == ("g", *prim.saves):
+
+            def direct(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+                if node.fits is not None:
+                    return general(node, g, saved, edges)
+                return (rule(g, saved[0]),)
+
+            return direct
 
         def unary(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
             if node.fits is not None:
@@ -145,6 +172,16 @@ def _elementwise_pullback(prim: Primitive, cells: list[Any]) -> Callable[..., tu
             return (cell(node, g, saved),)
 
         return unary
+    if len(real) == 2 and _crossed(prim):
+
+        def crossed(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+            if node.fits is not None:
+                return general(node, g, saved, edges)
+            x, y = edges
+            for_x, for_y = saved
+            return (None if x is None else g * for_x, None if y is None else g * for_y)
+
+        return crossed
     if len(real) == 2 and None not in real:
         first, second = real
 
@@ -168,6 +205,13 @@ def _elementwise_pullback(prim: Primitive, cells: list[Any]) -> Callable[..., tu
         )
 
     return nary
+
+
+def _crossed(prim: Primitive) -> bool:
+    """Whether each operand's partial is the other operand, as in a product."""
+    x, y = prim.operands
+    partials = [prim.partials.get(name) for name in (x, y)]
+    return prim.saves == (y, x) and all(callable(p) and _is_identity(p) for p in partials)
 
 
 def _environment(prim: Primitive, operands: Any, out: Any, params: dict[str, Any]) -> dict[str, Any]:
@@ -242,22 +286,23 @@ def elementwise(
         formula: for each differentiable operand its VJP in NumPy, as text; checked against the rule by tests.
         ufunc: the NumPy function that this row answers for; it computes the value, too, unless ``value`` does. Without
             either the decorated function does.
-        vjp, jvp: rules that replace the derived ones (for operations that are not holomorphic, say).
+        vjp, jvp: rules that replace the derived ones. A VJP next to a partial is a quicker form of it for real numbers;
+            next to a JVP it holds for complex numbers, too (for operations that are not holomorphic).
         domain: ``(low, high)`` for each operand, from which sample inputs are drawn.
+        samples: the parameters to check the row with, as a list of dicts; for a row without parameters nothing.
     """
     d, vjp, jvp = dict(d or {}), dict(vjp or {}), dict(jvp or {})
 
     def declare(function: Callable[..., Any]) -> Primitive:
         prim = Primitive(
-            function, "elementwise", value=value or ufunc, formula=formula, structure="diagonal",
-            samples=options.pop("samples", domain), **options,
+            function, "elementwise", value=value or ufunc, formula=formula, structure="diagonal", domain=domain, **options,
         )
         if isinstance(ufunc, np.ufunc):
             prim.ufunc = ufunc
         rules = {name: vjp.get(name, d.get(name)) for name in prim.operands if name in d or name in vjp}
         prim.partials = dict(d)
         prim.set_vjps({k: (r if callable(r) or isinstance(r, unsupported) else _times(r)) for k, r in rules.items()})
-        prim.pullback = _elementwise_pullback(prim, _elementwise_cells(prim, d, vjp))
+        prim.pullback = _elementwise_pullback(prim, _elementwise_cells(prim, d, vjp, jvp))
         prim.jvp = _elementwise_jvp(prim, d, vjp, jvp)
         prim.batch = aligned
         return enter(prim)
@@ -487,7 +532,11 @@ def _opaque_jvp(prim: Primitive, rules: Mapping[str, Any]) -> Callable[..., Any]
             return None
         if len(prim.outputs) == 1:
             return _total(terms, out)
-        return tuple(_total(list(parts), o) if None not in parts else None for parts, o in zip(zip(*terms, strict=True), out, strict=True))
+        sums = []
+        for parts, o in zip(zip(*terms, strict=True), out, strict=True):
+            known = [p for p in parts if p is not None]
+            sums.append(_total(known, o) if known else None)
+        return tuple(sums)
 
     return rule
 

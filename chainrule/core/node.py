@@ -94,7 +94,7 @@ class Node:
 
     def name(self) -> str:
         """The name of the operation, as in ``'ExpBackward0'``."""
-        return self.prim.node_name(self.params)
+        return self.prim.node_name(self.params, self)
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"

@@ -63,14 +63,19 @@ class Primitive:
         jvp: ``(operands, tangents, out, params) -> tangent``, what Dual calls.
         batch: ``(prim, payloads, batched, size, params) -> payload``, what Batched calls.
         formula: for each differentiable operand its VJP, written in NumPy.
-        samples: operands and parameters to check the row with.
+        samples: operands and parameters to check the row with (the format is in ``testing.samples``).
+        domain: where the elements of sample operands lie: ``(low, high)``, "bool", "int" or "complex"; or one of these
+            for each operand.
+        accepts: the kinds of dtypes (as in ``dtype.kind``) that the operation makes sense for.
     """
 
     __slots__ = (
+        "accepts",
         "aliases",
         "batch",
         "differentiable",
         "doc",
+        "domain",
         "fast",
         "formula",
         "jvp",
@@ -108,11 +113,13 @@ class Primitive:
         aliases: Mapping[str, str] | None = None,
         formula: Mapping[str, str] | None = None,
         samples: Any = None,
+        domain: Any = None,
         promotion: str = "common",
         view: bool = False,
         moves: bool = False,
         structure: str = "dense",
-        naming: Callable[[dict[str, Any]], str] | None = None,
+        naming: Callable[..., str] | None = None,
+        accepts: str = "biufc",
     ) -> None:
         code = function.__code__
         positional = code.co_varnames[: code.co_argcount]
@@ -129,11 +136,13 @@ class Primitive:
         self.outputs = tuple(outputs)
         self.formula = dict(formula or {})
         self.samples = samples
+        self.domain = domain
         self.promotion = promotion
         self.view = view
         self.moves = moves
         self.structure = structure
         self.naming = naming
+        self.accepts = accepts
         self.vjps: dict[str, Rule | unsupported] = {}
         self.partials: dict[str, Any] = {}
         self.saves: tuple[str, ...] = ()
@@ -157,10 +166,12 @@ class Primitive:
     def __reduce__(self) -> Any:
         return (_find, (self.name,))
 
-    def node_name(self, params: dict[str, Any]) -> str:
-        return (self.naming(params) if self.naming else camel(self.name)) + (
-            "" if self.naming and self.naming(params)[-1:].isdigit() else "Backward0"
-        )
+    def node_name(self, params: dict[str, Any], node: Any = None) -> str:
+        """``ExpBackward0``; a row's ``naming`` reads the parameters, or the parameters and the node."""
+        if self.naming is None:
+            return camel(self.name) + "Backward0"
+        name = self.naming(params) if self.naming.__code__.co_argcount == 1 else self.naming(params, node)
+        return name if name[-1:].isdigit() else name + "Backward0"
 
     def index_of(self, operand: str) -> int:
         return self.operands.index(operand)

@@ -33,6 +33,13 @@ def implements(*numpy_functions: Any) -> Callable[[Callable[..., Any]], Callable
 
 
 def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+    if method == "__call__" and out is None and not kwargs:
+        row = UFUNCS.get(ufunc)
+        if row is not None:
+            fast = getattr(row, "fast", None)
+            if fast is not None and _one_float_dtype(inputs):
+                return fast(*inputs)  # NumPy's and PyTorch's promotion agree here
+            return row(*inputs)
     function = UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
     if function is None:
         raise errors.no_rule_for_numpy(ufunc.__name__ + ("" if method == "__call__" else "." + method), inputs)
@@ -51,17 +58,38 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
         result = np.astype(result, np.dtype(dtype))
     if out is None:
         return result
-    target = out[0] if isinstance(out, tuple) else out
-    if not hasattr(target, "copy_"):
-        raise errors.out_is_plain_array(ufunc.__name__, target)
-    return target.copy_(result)
+    return _put(ufunc.__name__, out, result)
+
+
+def _one_float_dtype(inputs: tuple[Any, ...]) -> bool:
+    """Whether the inputs are tensors of one floating dtype (with axes, where there are two)."""
+    first = inputs[0]
+    if not hasattr(first, "_edge"):
+        return False
+    dtype = first._data.dtype
+    if dtype.kind != "f":
+        return False
+    if len(inputs) == 1:
+        return True
+    second = inputs[1]
+    return hasattr(second, "_edge") and second._data.dtype is dtype and bool(first._data.shape) and bool(second._data.shape)
 
 
 def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     ours = FUNCTIONS.get(function)
     if ours is None:
         raise errors.no_rule_for_numpy(function.__name__, (*args, *kwargs.values()))
-    return ours(*args, **kwargs)
+    out = kwargs.pop("out", None)
+    result = ours(*args, **kwargs)
+    return result if out is None else _put(function.__name__, out, result)
+
+
+def _put(name: str, out: Any, result: Any) -> Any:
+    """NumPy's ``out=``: it must be a tensor, which the result is written into, recorded."""
+    target = out[0] if isinstance(out, tuple) else out
+    if not hasattr(target, "copy_"):
+        raise errors.out_is_plain_array(name, target)
+    return target.copy_(result)
 
 
 class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):

@@ -335,8 +335,8 @@ class Tensor:
 
     def _number(self, convert: Callable[[Any], Any], what: str) -> Any:
         if self.numel() != 1:
-            raise TypeError(
-                f"only 1-element tensors can be converted to Python scalars; {what}() got shape "
+            raise ValueError(
+                f"only one element tensors can be converted to Python scalars; {what}() got shape "
                 f"{tuple(self._data.shape)}"
             )
         if type(self._data) is not ndarray:
@@ -371,6 +371,8 @@ class Tensor:
         return self.flip(0) if self._data.shape else self  # type: ignore[no-any-return]
 
     def __contains__(self, element: Any) -> bool:
+        if not isinstance(element, (Tensor, int, float, complex, np.generic)):
+            raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
         return bool((self == element).any())
 
     __hash__ = object.__hash__

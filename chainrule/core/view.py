@@ -31,7 +31,7 @@ def viewed(tensor: Tensor, base: Any, prim: Primitive, params: dict[str, Any]) -
     if not isinstance(base, Tensor):
         return
     data, source = tensor._data, base._data
-    if type(data) is ndarray:
+    if type(data) is ndarray and data is not source:
         root = data.base
         if root is None or (root is not source and root is not source.base):
             return

@@ -27,21 +27,25 @@ ndarray = np.ndarray
 
 
 class _Levels(threading.local):
-    depth = 0
+    def __init__(self) -> None:
+        self.lifts: list[Callable[[Any, int], Any]] = []  # one for each level entered
 
 
 _LEVELS = _Levels()
 
 
 class _level:
-    """A new transformation level, for the duration of a ``with`` block."""
+    """A new transformation level, for the duration of a ``with`` block; ``lift`` makes a value of it from a lower one."""
+
+    def __init__(self, lift: Callable[[Any, int], Any]) -> None:
+        self.lift = lift
 
     def __enter__(self) -> int:
-        _LEVELS.depth += 1
-        return _LEVELS.depth
+        _LEVELS.lifts.append(self.lift)
+        return len(_LEVELS.lifts)
 
     def __exit__(self, *exc: object) -> None:
-        _LEVELS.depth -= 1
+        _LEVELS.lifts.pop()
 
 
 def _is_array(x: Any) -> bool:
@@ -72,10 +76,20 @@ def _bare(x: Any) -> Any:
 
 
 def _start(x: Any) -> Tensor:
-    """A fresh place on the tape for an argument: connected to the argument, if that is on the tape itself."""
+    """A fresh place on the tape for an argument: connected to the argument, if that is on the tape itself.
+
+    Inside vmap or jvp it is a place of their level, also where the argument is from outside: results mix it with values
+    of that level, and a tape of a lower level ends there.
+    """
+    level = len(_LEVELS.lifts)
+    data = x._data if isinstance(x, Tensor) else np.asarray(x) if not isinstance(x, ArrayLike) else x
+    if level and data.dtype.kind in "fc" and getattr(data, "level", 0) < level:
+        fresh = wrap(_LEVELS.lifts[-1](_bare(x), level))
+        fresh._edge = Leaf(fresh)
+        return fresh
     if isinstance(x, Tensor) and x._edge is not None and recording():
         return alias(x)
-    fresh = wrap(x._data if isinstance(x, Tensor) else np.asarray(x))
+    fresh = wrap(data)
     if fresh._data.dtype.kind not in "fc":
         raise RuntimeError(
             f"grad: the argument to differentiate has dtype {fresh.dtype}; only floating point and complex values have "
@@ -295,7 +309,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool 
     if len(primals) != len(tangents):
         raise RuntimeError(f"jvp(f, primals, tangents): Expected primals and tangents to have the same length: {len(primals)}, {len(tangents)}")
     tensors = any(isinstance(leaf, Tensor) for leaf in tree_leaves([primals, tangents]))
-    with _level() as level:
+    with _level(lambda x, level: Dual(x, None, level)) as level:
 
         def dual(x: Any, t: Any) -> Tensor:
             p, d = _bare(x), _bare(t)
@@ -352,7 +366,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
         (size,) = sizes
         tensors = any(isinstance(x, Tensor) for x in tree_leaves(list(args)))
         flags = itertools.chain(tree_leaves_with_none(dims))
-        with _level() as level:
+        with _level(lambda x, level: Batched(np.broadcast_to(x, (size, *np.shape(x))), level)) as level:
 
             def enter(x: Any) -> Any:
                 d = next(flags)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
 from chainrule.core.device import device as Device
-from chainrule.core.dtypes import as_dtype, get_default_dtype
+from chainrule.core.dtypes import as_dtype, get_default_complex_dtype, get_default_dtype
 from chainrule.core.tensor import Tensor, make_tensor, wrap
+from chainrule.ops.arguments import tensor_of
 from chainrule.ops.shaping import _ints
 
 
@@ -88,22 +88,28 @@ def _sizes(name: str, size: Any) -> tuple[int, ...]:
     return shape
 
 
-def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None) -> Tensor:
+def zeros(
+    *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None
+) -> Tensor:
     """Zeros of a shape."""
     _checked(device)
-    return _made(np.zeros(_sizes("zeros", size), _float_or(dtype)), requires_grad)
+    return _made(np.zeros(_sizes("zeros", sizes if size is None else (size,)), _float_or(dtype)), requires_grad)
 
 
-def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None) -> Tensor:
+def ones(
+    *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None
+) -> Tensor:
     """Ones of a shape."""
     _checked(device)
-    return _made(np.ones(_sizes("ones", size), _float_or(dtype)), requires_grad)
+    return _made(np.ones(_sizes("ones", sizes if size is None else (size,)), _float_or(dtype)), requires_grad)
 
 
-def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None) -> Tensor:
+def empty(
+    *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None
+) -> Tensor:
     """Memory of a shape, with whatever is in it."""
     _checked(device)
-    return _made(np.empty(_sizes("empty", size), _float_or(dtype)), requires_grad)
+    return _made(np.empty(_sizes("empty", sizes if size is None else (size,)), _float_or(dtype)), requires_grad)
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -115,23 +121,27 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     return _made(np.full(_sizes("full", (size,)), value, as_dtype(dtype)), requires_grad)
 
 
-def _like(function: Any) -> Any:
-    def like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Tensor:
-        kind = input.dtype if dtype is None else as_dtype(dtype)
-        return _made(function(tuple(input.shape), kind), requires_grad)
+def _like(name: str, what: str, function: Any) -> Any:
+    def like(
+        input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+    ) -> Tensor:
+        x = tensor_of(name, input)
+        return _made(function(tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype)), requires_grad)
 
+    like.__name__ = like.__qualname__ = name
+    like.__doc__ = f"{what} of another tensor's shape and dtype."
     return like
 
 
-zeros_like, ones_like, empty_like = _like(np.zeros), _like(np.ones), _like(np.empty)
-for _function, _name, _what in ((zeros_like, "zeros_like", "Zeros"), (ones_like, "ones_like", "Ones"), (empty_like, "empty_like", "Memory")):
-    _function.__name__ = _function.__qualname__ = _name
-    _function.__doc__ = f"{_what} of another tensor's shape and dtype."
+zeros_like = _like("zeros_like", "Zeros", np.zeros)
+ones_like = _like("ones_like", "Ones", np.ones)
+empty_like = _like("empty_like", "Memory", np.empty)
 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """One value in another tensor's shape and dtype."""
     value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
+    input = tensor_of("full_like", input)
     return _made(np.full(tuple(input.shape), value, input.dtype if dtype is None else as_dtype(dtype)), requires_grad)
 
 
@@ -144,33 +154,50 @@ def _number(x: Any) -> Any:
     return x.item() if isinstance(x, Tensor) else x
 
 
-def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def arange(
+    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Numbers from ``start`` (0) up to and without ``end``. Integers give int64, floats the default dtype."""
     start, end, step = _number(start), _number(end), _number(step)
     if end is None:
         start, end = 0, start
+    for bound in (start, end, step):
+        if not isinstance(bound, (int, float, np.number)):
+            raise TypeError(f"arange(): bounds and step must be numbers, not {type(bound).__name__}")
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if dtype is None:
-        kind = np.dtype(np.int64) if all(isinstance(v, (int, np.integer)) for v in (start, end, step)) else get_default_dtype()
-    else:
-        kind = as_dtype(dtype)
-    n = max(int(np.ceil((end - start) / step)), 0)
-    return _made((start + step * np.arange(n)).astype(kind) if n else np.empty(0, kind), requires_grad)
+        raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: from {start} to {end} by {step}")
+    whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
+    kind = as_dtype(dtype) if dtype is not None else np.dtype(np.int64) if whole else get_default_dtype()
+    n = int(np.ceil((end - start) / step))
+    return _made((start + step * np.arange(n)).astype(kind), requires_grad)
 
 
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def linspace(
+    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, evenly apart."""
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    return _made(np.linspace(_number(start), _number(end), steps).astype(_float_or(dtype)), requires_grad)
+    return _spaced(np.linspace, start, end, steps, dtype, requires_grad)
 
 
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def logspace(
+    start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """``steps`` numbers from base**start to base**end, evenly apart in the exponent."""
-    return _made(np.logspace(_number(start), _number(end), steps, base=base).astype(_float_or(dtype)), requires_grad)
+    return _spaced(np.logspace, start, end, steps, dtype, requires_grad, base=base)
+
+
+def _spaced(function: Any, start: Any, end: Any, steps: int, dtype: Any, requires_grad: bool, **options: Any) -> Tensor:
+    if not isinstance(steps, (int, np.integer)):
+        raise TypeError(f"{function.__name__}(): argument 'steps' must be int, not {type(steps).__name__}")
+    if steps < 0:
+        raise RuntimeError(f"number of steps must be non-negative, but got {steps}")
+    array = function(_number(start), _number(end), steps, **options)
+    if dtype is None and array.dtype.kind == "c":
+        return _made(array.astype(get_default_complex_dtype()), requires_grad)
+    return _made(array.astype(_float_or(dtype)), requires_grad)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -198,6 +225,7 @@ def _typed(name: str, dtype: Any) -> Any:
             return wrap(np.zeros(_sizes(name, args), dtype))
         return make_tensor(args[0], dtype, False, True)
 
+    make.dtype = np.dtype(dtype)  # type: ignore[attr-defined]  # for tensor.type(FloatTensor)
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"A tensor of dtype {np.dtype(dtype)} from data, or zeros of the sizes given (PyTorch's old constructor)."
     return make
@@ -233,6 +261,3 @@ def new_empty(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, r
 def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """One value in a shape, of this tensor's dtype."""
     return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)
-
-
-_ = errors

@@ -10,10 +10,11 @@ import numpy as np
 from chainrule import errors
 from chainrule.core import dtypes
 from chainrule.core.dispatch import cast
-from chainrule.core.faces import binary, face, general, nary, operand, unary
+from chainrule.core.faces import binary, general, nary, operand, unary, written
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import UFUNCS
 from chainrule.core.tensor import Tensor
+from chainrule.ops.arguments import tensor_of
 from chainrule.table import arithmetic, comparison, exponential, trigonometric
 
 add_, sub_ = binary(arithmetic.add), binary(arithmetic.sub)
@@ -35,12 +36,6 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
 
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """input − alpha·other."""
-    for x in (input, other):
-        if getattr(x, "dtype", None) == np.bool_ or isinstance(x, bool):
-            raise RuntimeError(
-                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
-                "use the `~` or `logical_not()` operator instead."
-            )
     return sub_(input, _scaled(other, alpha), out=out)
 
 
@@ -51,9 +46,8 @@ fmax, fmin = binary(comparison.fmax), binary(comparison.fmin)
 atan2 = binary(trigonometric.atan2)
 hypot, copysign = binary(arithmetic.hypot), binary(arithmetic.copysign)
 logaddexp, logaddexp2 = binary(exponential.logaddexp), binary(exponential.logaddexp2)
-remainder, fmod = binary(arithmetic.remainder), binary(arithmetic.fmod)
-floor_divide = binary(comparison.floor_divide)
-heaviside, nextafter = binary(comparison.heaviside), binary(comparison.nextafter)
+xlogy, rsub_ = binary(exponential.xlogy), binary(arithmetic.rsub)
+nextafter = binary(comparison.nextafter)
 _pow = binary(arithmetic.pow)
 
 exp, exp2, expm1 = unary(exponential.exp), unary(exponential.exp2), unary(exponential.expm1)
@@ -64,58 +58,69 @@ asin, acos, atan = map(unary, (trigonometric.asin, trigonometric.acos, trigonome
 sinh, cosh, tanh = map(unary, (trigonometric.sinh, trigonometric.cosh, trigonometric.tanh))
 asinh, acosh, atanh = map(unary, (trigonometric.asinh, trigonometric.acosh, trigonometric.atanh))
 sinc, deg2rad, rad2deg = map(unary, (trigonometric.sinc, trigonometric.deg2rad, trigonometric.rad2deg))
-neg_, abs_ = unary(arithmetic.neg), unary(arithmetic.abs)
-positive, square, sqrt, rsqrt = map(unary, (arithmetic.positive, arithmetic.square, arithmetic.sqrt, arithmetic.rsqrt))
+neg, _abs = unary(arithmetic.neg), unary(arithmetic.abs)
+square, sqrt, rsqrt = map(unary, (arithmetic.square, arithmetic.sqrt, arithmetic.rsqrt))
 cbrt, reciprocal = unary(arithmetic.cbrt), unary(arithmetic.reciprocal)
 relu = unary(comparison.relu)
 sign, floor, ceil, trunc = map(unary, (comparison.sign, comparison.floor, comparison.ceil, comparison.trunc))
 _rint = unary(comparison.round)
 angle = unary(arithmetic.angle)
-conj_physical = unary(arithmetic.conj_physical)
-eq, ne, lt, le, gt, ge = map(
-    face, (comparison.eq, comparison.ne, comparison.lt, comparison.le, comparison.gt, comparison.ge)
-)
-logical_and, logical_or, logical_xor = map(face, (comparison.logical_and, comparison.logical_or, comparison.logical_xor))
-logical_not = face(comparison.logical_not)
-isnan, isinf, isfinite, signbit = map(face, (comparison.isnan, comparison.isinf, comparison.isfinite, comparison.signbit))
-gcd, lcm = face(comparison.gcd), face(comparison.lcm)
+
+
+def _divides(row: Primitive) -> Any:
+    """The user's function for a division that keeps integers, where a divisor of 0 has no answer."""
+    function = binary(row)
+
+    def call(input: Any, other: Any, *, out: Any = None) -> Tensor:
+        if _whole(input) and _whole(other) and np.any(np.equal(getattr(other, "_data", other), 0)):
+            raise errors.zero_division(row.name)
+        return function(input, other, out=out)
+
+    call.__name__ = call.__qualname__ = row.name
+    call.__doc__ = row.doc
+    return call
+
+
+def _whole(x: Any) -> bool:
+    return x.dtype.kind in "biu" if hasattr(x, "dtype") else isinstance(x, int)
+
+
+remainder, fmod = _divides(arithmetic.remainder), _divides(arithmetic.fmod)
+floor_divide = _divides(comparison.floor_divide)
+
+
+def discrete(row: Primitive) -> Any:
+    """The user's function for a row without a gradient, of one operand or two."""
+
+    def one(input: Any, *, out: Any = None) -> Tensor:
+        return written(general(row, (input,), {}), out)
+
+    def two(input: Any, other: Any, *, out: Any = None) -> Tensor:
+        return written(general(row, (input, other), {}), out)
+
+    call = one if len(row.operands) == 1 else two
+    call.__name__ = call.__qualname__ = row.name
+    call.__doc__ = row.doc
+    return call
+
+
+eq, ne, lt, le = map(discrete, (comparison.eq, comparison.ne, comparison.lt, comparison.le))
+gt, ge, gcd, lcm = map(discrete, (comparison.gt, comparison.ge, comparison.gcd, comparison.lcm))
+logical_and, logical_or = discrete(comparison.logical_and), discrete(comparison.logical_or)
+logical_xor, logical_not = discrete(comparison.logical_xor), discrete(comparison.logical_not)
+bitwise_and, bitwise_or = discrete(comparison.bitwise_and), discrete(comparison.bitwise_or)
+bitwise_xor, bitwise_not = discrete(comparison.bitwise_xor), discrete(comparison.bitwise_not)
+bitwise_left_shift = discrete(comparison.bitwise_left_shift)
+bitwise_right_shift = discrete(comparison.bitwise_right_shift)
+isnan, isinf = discrete(comparison.isnan), discrete(comparison.isinf)
+isfinite, signbit = discrete(comparison.isfinite), discrete(comparison.signbit)
 _where, _clamp, _lerp = nary(comparison.where), nary(comparison.clamp), nary(arithmetic.lerp)
 _complex = binary(arithmetic.complex_)
 
 
-def neg(input: Any, *, out: Any = None) -> Tensor:
-    """The negative of every element."""
-    if getattr(input, "dtype", None) == np.bool_:
-        raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
-            "`~` or `logical_not()` operator instead."
-        )
-    return neg_(input, out=out)
-
-
 def abs(input: Any, *, out: Any = None) -> Tensor:
     """Absolute value of every element; the gradient at 0 is 0."""
-    return abs_(input, out=out)
-
-
-def _bitwise(row: Any) -> Any:
-    function = face(row)
-
-    def checked(*operands: Any, out: Any = None) -> Tensor:
-        for x in operands:
-            if getattr(x, "dtype", np.dtype(int)).kind not in "iub" or isinstance(x, float):
-                raise RuntimeError(f"\"{row.name}_cpu\" not implemented for {getattr(x, 'dtype', type(x).__name__)}: "
-                                   f"{row.name} needs integers or booleans")
-        return function(*operands, out=out)
-
-    checked.__name__ = checked.__qualname__ = row.name
-    checked.__doc__ = row.doc
-    return checked
-
-
-bitwise_and, bitwise_or, bitwise_xor = map(_bitwise, (comparison.bitwise_and, comparison.bitwise_or, comparison.bitwise_xor))
-bitwise_not = _bitwise(comparison.bitwise_not)
-bitwise_left_shift, bitwise_right_shift = map(_bitwise, (comparison.bitwise_left_shift, comparison.bitwise_right_shift))
+    return _abs(input, out=out)
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
@@ -130,7 +135,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
         result = trunc(quotient)
         if kinds <= set("iub"):
             result = cast(result, np.result_type(*[getattr(x, "dtype", x) for x in (input, other)]))
-        return result if out is None else out.copy_(result)
+        return written(result, out)
     raise RuntimeError(
         f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
     )
@@ -146,6 +151,17 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     return _pow(input, exponent, out=out)
 
 
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """other − alpha·input."""
+    return rsub_(_scaled(input, alpha), other)
+
+
+def heaviside(input: Any, values: Any, *, out: Any = None) -> Tensor:
+    """0 where input is negative, ``values`` where it is 0, else 1."""
+    x, y = _same_dtype("heaviside", input, values)
+    return written(cast(comparison.heaviside(x, y), x.dtype), out)
+
+
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """input to the power exponent, in float64 (or complex128)."""
     def wide(x: Any) -> Any:
@@ -158,6 +174,8 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
 
 def round(input: Any, *, decimals: int = 0, out: Any = None) -> Tensor:
     """The nearest integer, ties to even; or to that many decimals."""
+    if getattr(getattr(input, "dtype", None), "kind", "") in "iu":
+        return written(arithmetic.positive(input), out)
     if decimals == 0:
         return _rint(input, out=out)
     factor = 10.0**decimals
@@ -189,8 +207,11 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
             "compare first, as in where(x > 0, ...)"
         )
     x, y = _same_dtype("where", input, other)
-    result = comparison.where(operand("where", 0, condition), x, y)
-    return result if out is None else out.copy_(result)
+    try:
+        result = comparison.where(operand("where", 0, condition), x, y)
+    except ValueError:
+        raise errors.not_broadcastable("where", condition, x, y) from None
+    return written(result, out)
 
 
 def _same_dtype(name: str, *operands: Any) -> list[Any]:
@@ -220,7 +241,7 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> T
             result = maximum(result, min) if hasattr(min, "dtype") else clamp(result, min=min)
         if max is not None:
             result = minimum(result, max) if hasattr(max, "dtype") else clamp(result, max=max)
-        return result if out is None else out.copy_(result)
+        return written(result, out)
     if isinstance(input, Tensor) and input.dtype.kind in "iu" and any(isinstance(b, float) for b in (min, max)):
         input = cast(input, dtypes.get_default_dtype())
     return _clamp(input, min=min, max=max, out=out)
@@ -243,43 +264,49 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Tensor:
 
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Tensor:
     """input + value·tensor1·tensor2."""
-    return general_out(arithmetic.addcmul, (input, tensor1, tensor2), {"value": value}, out)
+    return written(general(arithmetic.addcmul, (input, tensor1, tensor2), {"value": value}), out)
 
 
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Tensor:
     """input + value·tensor1/tensor2."""
-    return general_out(arithmetic.addcdiv, (input, tensor1, tensor2), {"value": value}, out)
-
-
-def general_out(row: Any, operands: Any, params: dict[str, Any], out: Any) -> Tensor:
-    result = general(row, operands, params)
-    return result if out is None else out.copy_(result)
+    return written(general(arithmetic.addcdiv, (input, tensor1, tensor2), {"value": value}), out)
 
 
 def nan_to_num(input: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None, *, out: Any = None) -> Tensor:
     """nan replaced by ``nan``, infinities by ``posinf`` and ``neginf`` (the largest finite numbers by default)."""
-    return general_out(
-        comparison.nan_to_num, (input,), {"nan": 0.0 if nan is None else nan, "posinf": posinf, "neginf": neginf}, out
-    )
+    params = {"nan": 0.0 if nan is None else nan, "posinf": posinf, "neginf": neginf}
+    return written(general(comparison.nan_to_num, (input,), params), out)
 
 
 def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Tensor:
     """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
-    x = input if eps is None else clamp(input, eps, 1 - eps)
+    x = tensor_of("logit", input)
+    x = cast(x, dtypes.get_default_dtype()) if x.dtype.kind in "iub" else x
+    x = x if eps is None else clamp(x, eps, 1 - eps)
     return log(true_divide(x, sub(1, x)), out=out)
 
 
-def xlogy(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """input·log(other), and 0 where input is 0."""
-    zero = logical_and(eq(input, 0), logical_not(isnan(other))) if isinstance(other, Tensor) else eq(input, 0)
-    safe = where(zero, 1.0, other) if isinstance(other, Tensor) else other
-    result = where(zero, mul(input, 0.0), mul(input, log(safe) if isinstance(safe, Tensor) else float(np.log(safe))))
-    return result if out is None else out.copy_(result)
+def positive(input: Any) -> Tensor:
+    """The tensor itself (``+x``)."""
+    if getattr(input, "dtype", None) == np.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported: convert it with .to(dtype) first.")
+    return tensor_of("positive", input)
+
+
+def sgn(input: Any, *, out: Any = None) -> Tensor:
+    """The sign; of a complex number its direction z/|z| (0 at 0)."""
+    x = tensor_of("sgn", input)
+    if x.dtype.kind != "c":
+        return sign(x, out=out)
+    size = abs(x)
+    zero = eq(size, 0)
+    return written(where(zero, 0.0, true_divide(x, where(zero, 1.0, size))), out)
 
 
 def real(input: Tensor) -> Tensor:
     """The real part (the tensor itself, for real dtypes)."""
-    return arithmetic.real(input) if input.dtype.kind == "c" else input
+    x = tensor_of("real", input)
+    return arithmetic.real(x) if x.dtype.kind == "c" else x
 
 
 def imag(input: Tensor) -> Tensor:
@@ -288,14 +315,21 @@ def imag(input: Tensor) -> Tensor:
     Raises:
         RuntimeError: the tensor is real.
     """
-    if input.dtype.kind != "c":
-        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return arithmetic.imag(input)
+    x = tensor_of("imag", input)
+    if x.dtype.kind != "c":
+        raise RuntimeError(f"imag is not implemented for tensors with non-complex dtypes, such as {x.dtype}.")
+    return arithmetic.imag(x)
+
+
+def conj_physical(input: Any, *, out: Any = None) -> Tensor:
+    """The complex conjugate (the tensor itself, for real dtypes)."""
+    x = tensor_of("conj_physical", input)
+    return written(general(arithmetic.conj_physical, (x,), {}) if x.dtype.kind == "c" else x, out)
 
 
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate (the tensor itself, for real dtypes)."""
-    return conj_physical(input) if input.dtype.kind == "c" else input
+    return conj_physical(tensor_of("conj", input))
 
 
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
@@ -335,7 +369,6 @@ absolute, negative, multiply, divide, subtract = abs, neg, mul, div, sub
 arcsin, arccos, arctan, arctan2 = asin, acos, atan, atan2
 arcsinh, arccosh, arctanh = asinh, acosh, atanh
 clip, fix, greater, greater_equal, less, less_equal, not_equal = clamp, trunc, gt, ge, lt, le, ne
-sgn = sign
 
 
 def _ufunc_table() -> None:
@@ -345,7 +378,6 @@ def _ufunc_table() -> None:
             if isinstance(row, Primitive) and row.ufunc is not None:
                 UFUNCS[row.ufunc] = row
     UFUNCS[np.fabs] = arithmetic.abs
-    UFUNCS[np.matmul] = None  # type: ignore[assignment]  # set with the products
     UFUNCS[np.float_power] = float_power
     UFUNCS[np.degrees], UFUNCS[np.radians] = trigonometric.rad2deg, trigonometric.deg2rad
     UFUNCS[np.divmod] = lambda x, y: (comparison.floor_divide(x, y), arithmetic.remainder(x, y))

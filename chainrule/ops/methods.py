@@ -8,14 +8,16 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import inplace, view
-from chainrule.core.dispatch import bind, cast
-from chainrule.core.dtypes import DTYPES, as_dtype
+from chainrule.core.dispatch import cast
+from chainrule.core.dtypes import as_dtype
+from chainrule.core.faces import binary
 from chainrule.core.modes import recording
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.core.versions import wrote
-from chainrule.ops import creation, indexing, products, reductions, shaping
+from chainrule.ops import creation, gathering, indexing, joining, matrices, ordering, products, reductions, shaping
 from chainrule.ops import elementwise as ew
-from chainrule.table import shape as rows
+from chainrule.table import arithmetic
+from chainrule.table import indexing as table
 
 ndarray = np.ndarray
 
@@ -44,23 +46,11 @@ def _reflected(function: Any) -> Any:
     return method
 
 
-def _direct(function: Any, fallback: Any) -> Any:
-    """An operator whose hot case goes to the function at once."""
-
-    def method(self: Any, other: Any) -> Any:
-        kind = type(other)
-        if kind is Tensor or kind is float or kind is int:
-            return function(self, other)
-        return fallback(self, other)
-
-    return method
-
-
 attach(
-    __add__=_direct(ew.add_, _operator(ew.add)), __radd__=_reflected(ew.add),
-    __mul__=_direct(ew.mul, _operator(ew.mul)), __rmul__=_reflected(ew.mul),
-    __truediv__=_direct(ew.true_divide, _operator(ew.true_divide)), __rtruediv__=_reflected(ew.true_divide),
-    __sub__=_operator(ew.sub), __rsub__=_reflected(ew.sub),
+    __add__=binary(arithmetic.add, operator=True), __radd__=_reflected(ew.add),
+    __mul__=binary(arithmetic.mul, operator=True), __rmul__=_reflected(ew.mul),
+    __truediv__=binary(arithmetic.div, operator=True), __rtruediv__=_reflected(ew.true_divide),
+    __sub__=binary(arithmetic.sub, operator=True), __rsub__=_operator(ew.rsub_),
     __floordiv__=_operator(ew.floor_divide), __rfloordiv__=_reflected(ew.floor_divide),
     __mod__=_operator(ew.remainder), __rmod__=_reflected(ew.remainder),
     __pow__=_operator(ew.pow), __rpow__=_reflected(ew._pow),
@@ -72,7 +62,7 @@ attach(
     __xor__=_operator(ew.bitwise_xor), __rxor__=_reflected(ew.bitwise_xor),
     __lshift__=_operator(ew.bitwise_left_shift), __rshift__=_operator(ew.bitwise_right_shift),
     __rlshift__=_reflected(ew.bitwise_left_shift), __rrshift__=_reflected(ew.bitwise_right_shift),
-    __neg__=ew.neg, __pos__=lambda self: self, __abs__=ew.abs, __invert__=ew.bitwise_not,
+    __neg__=ew.neg, __pos__=ew.positive, __abs__=ew.abs, 
     __getitem__=indexing.getitem, __setitem__=indexing.setitem, __hash__=object.__hash__,
 )
 
@@ -88,15 +78,22 @@ addcmul addcdiv nan_to_num logit xlogy isclose allclose equal absolute negative 
 arctan2 arcsinh arccosh arctanh fix greater greater_equal less less_equal not_equal sgn
 """.split()
 _REDUCTIONS = """
-sum nansum mean nanmean prod amax amin aminmax max min argmax argmin argsort sort topk kthvalue median mode var std logsumexp
-softmax log_softmax norm dist cumsum cumprod logcumsumexp cummax cummin any all count_nonzero quantile
+sum nansum mean nanmean prod amax amin aminmax max min argmax argmin var std logsumexp softmax log_softmax norm dist any all
+count_nonzero
+""".split()
+_ORDERING = """
+argsort sort msort topk kthvalue median mode quantile cumsum cumprod logcumsumexp cummax cummin
 """.split()
 _SHAPING = """
 reshape view view_as reshape_as flatten ravel unflatten permute transpose t movedim moveaxis squeeze unsqueeze expand expand_as
-broadcast_to repeat tile repeat_interleave flip fliplr flipud rot90 roll narrow select unbind split split_with_sizes chunk
-tensor_split index_select tril triu diagonal diag diag_embed diagflat diff clone contiguous unfold swapaxes swapdims adjoint
+broadcast_to diagonal clone contiguous unfold swapaxes swapdims adjoint
 """.split()
-_INDEXING = """
+_JOINING = """
+repeat tile repeat_interleave flip fliplr flipud rot90 roll narrow select unbind split split_with_sizes chunk tensor_split
+hsplit vsplit index_select
+""".split()
+_MATRICES = "tril triu diag diag_embed diagflat diff".split()
+_GATHERING = """
 gather take_along_dim take scatter scatter_add index_add index_copy index_fill index_put masked_fill masked_select
 masked_scatter nonzero argwhere unique bincount
 """.split()
@@ -104,8 +101,8 @@ _PRODUCTS = "matmul mm bmm mv dot vdot inner outer ger addmm addmv addr baddbmm 
 _CREATION = "new_tensor new_zeros new_ones new_empty new_full".split()
 
 for _module, _names in (
-    (ew, _ELEMENTWISE), (reductions, _REDUCTIONS), (shaping, _SHAPING), (indexing, _INDEXING), (products, _PRODUCTS),
-    (creation, _CREATION),
+    (ew, _ELEMENTWISE), (reductions, _REDUCTIONS), (ordering, _ORDERING), (shaping, _SHAPING), (joining, _JOINING),
+    (matrices, _MATRICES), (gathering, _GATHERING), (products, _PRODUCTS), (creation, _CREATION),
 ):
     attach(**{name: getattr(_module, name) for name in _names})
 
@@ -125,11 +122,12 @@ pow maximum minimum atan2 hypot copysign remainder fmod floor_divide exp exp2 ex
 tan asin acos atan sinh cosh tanh asinh acosh atanh sinc deg2rad rad2deg neg abs square sqrt rsqrt reciprocal relu sign floor
 ceil trunc round frac clamp clamp_min clamp_max clip lerp addcmul addcdiv nan_to_num logit xlogy eq ne lt le gt ge
 logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not true_divide multiply divide
-subtract absolute negative fix float_power heaviside cumsum cumprod tril triu scatter scatter_add index_add index_copy
+subtract absolute negative fix float_power heaviside sgn conj_physical arcsin arccos arctan arctan2 arcsinh arccosh arctanh greater greater_equal less less_equal not_equal
+bitwise_left_shift bitwise_right_shift gcd lcm nextafter cumsum cumprod tril triu scatter scatter_add index_add index_copy
 index_fill index_put masked_fill masked_scatter addmm addmv addr baddbmm addbmm
 """.split()
 for _name in _IN_PLACE:
-    _function = next(getattr(m, _name) for m in (ew, reductions, shaping, indexing, products) if hasattr(m, _name))
+    _function = next(getattr(m, _name) for m in (ew, reductions, ordering, matrices, gathering, products) if hasattr(m, _name))
     attach(**{_name + "_": inplace.in_place(_name + "_", _function)})
 
 
@@ -197,16 +195,12 @@ def _filled(self: Tensor, value: Any) -> Tensor:
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
-        number: Any = cast(value, self.dtype)
-    else:
-        number = wrap(np.asarray(value).astype(self.dtype))
-    return bind(rows.expand, (number,), {"shape": tuple(self.shape)}) + ew.mul(self, 0) * 0 if False else _replaced(self, number)
+        return _replaced(self, cast(value, self.dtype))
+    return _replaced(self, wrap(np.asarray(value).astype(self.dtype)))
 
 
 def _replaced(self: Tensor, value: Tensor) -> Tensor:
-    from chainrule.table.indexing import index_put
-
-    return index_put(self, value, index=(Ellipsis,), accumulate=False)
+    return table.index_put(self, value, index=(Ellipsis,), accumulate=False)
 
 
 def _copied(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
@@ -330,7 +324,21 @@ def type_(self: Tensor, dtype: Any = None) -> Any:
     """The name of the tensor's type, or the tensor in another dtype."""
     if dtype is None:
         return "torch." + errors._tensor_type(self.dtype)
-    return to(self, dtype)
+    return to(self, getattr(dtype, "dtype", dtype))
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not zero."""
+    return bool(input)
+
+
+def _invert(self: Tensor) -> Tensor:
+    if self.dtype.kind not in "biu":
+        raise TypeError(
+            f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not on {self.dtype}: "
+            "compare first, as in ~(x > 0)"
+        )
+    return ew.bitwise_not(self)  # type: ignore[no-any-return]
 
 
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
@@ -357,6 +365,5 @@ def element(self: Tensor) -> Any:
     return self.item()
 
 
-attach(type=type_, cpu=cpu, cuda=cuda, _base=property(_base), _is_view=is_view, resolve_conj=lambda self: self,
+attach(type=type_, __invert__=_invert, is_nonzero=is_nonzero, cpu=cpu, cuda=cuda, _base=property(_base), _is_view=is_view, resolve_conj=lambda self: self,
        resolve_neg=lambda self: self, is_conj=lambda self: False, is_neg=lambda self: False)
-_ = DTYPES

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import bind
-from chainrule.core.faces import new, operand
+from chainrule.core.faces import NO_PARAMS, new, operand, written
 from chainrule.core.modes import STATE
 from chainrule.core.node import Node, next_seq
 from chainrule.core.protocol import UFUNCS, ArrayLike
-from chainrule.core.tensor import Tensor
 from chainrule.core.shapes import shape_of
+from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
+from chainrule.ops.arguments import tensor_of
 from chainrule.table import contraction, reduction
 from chainrule.table import shape as moves
 
 ndarray = np.ndarray
-_mm, _NO_PARAMS = contraction.mm, {}  # type: ignore[var-annotated]
+_mm, _bmm = contraction.mm, contraction.bmm
+#: the row for operands of these ranks, where it is one node that saves both operands
+_HOT = {(2, 2): _mm, (3, 3): _bmm, (3, 2): contraction.stack_mm, (4, 2): contraction.stack_mm}
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -35,6 +39,8 @@ def _checked(name: str, x: Any, y: Any) -> tuple[Any, Any]:
             f"expected m1 and m2 to have the same dtype, but got: {_c_name(x.dtype)} != {_c_name(y.dtype)}. {name} does not "
             f"promote: convert one with .to({y.dtype}) or .to({x.dtype}) (np.matmul promotes)."
         )
+    if x.dtype == np.bool_:
+        raise errors.no_kernel(name, x.dtype, "iufc")
     return x, y
 
 
@@ -55,19 +61,20 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
     if type(input) is Tensor and type(other) is Tensor and out is None and not STATE.special:
         x, y = input._data, other._data
         if (
-            type(x) is ndarray and type(y) is ndarray and x.ndim == 2 and y.ndim == 2
+            type(x) is ndarray and type(y) is ndarray
             and ((dtype := x.dtype) is float32 or dtype is float64) and y.dtype is dtype
+            and (row := _HOT.get((x.ndim, y.ndim))) is not None
         ):
             ex, ey = input._edge, other._edge
-            if ex is not None or ey is not None:
+            if (ex is not None or ey is not None) and (row is not _bmm or x.shape[0] == y.shape[0]):
                 try:
-                    result = x.dot(y)
+                    result = x.dot(y) if row is _mm else row.value(x, y)
                 except ValueError:
                     raise errors.matmul_shapes("matmul", input, other) from None
                 node = Node()
-                node.prim = _mm
-                node.pullback = _mm.pullback  # type: ignore[assignment]
-                node.params = _NO_PARAMS
+                node.prim = row
+                node.pullback = row.pullback  # type: ignore[assignment]
+                node.params = NO_PARAMS
                 node.edges = (ex, ey)
                 node.fits = None
                 node.hooks = None
@@ -79,7 +86,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
                 return tensor
     x, y = _checked("matmul", input, other)
     result = product("matmul", x, y)
-    return result if out is None else out.copy_(result)
+    return written(result, out)
 
 
 def product(name: str, x: Any, y: Any) -> Any:
@@ -103,9 +110,8 @@ def product(name: str, x: Any, y: Any) -> Any:
         return product(name, x, y[:, None])[..., 0]
     if len(a) == 2 and len(b) == 2:
         return bind(contraction.mm, (x, y), {})
-    if len(b) == 2:  # one matrix for the whole stack: one large product
-        flat = bind(contraction.mm, (_reshape(x, (-1, a[-1])), y), {})
-        return _reshape(flat, (*a[:-1], b[-1]))
+    if len(b) == 2:
+        return bind(contraction.stack_mm, (x, y), {})
     try:
         batch = np.broadcast_shapes(a[:-2], b[:-2])
     except ValueError:
@@ -113,20 +119,13 @@ def product(name: str, x: Any, y: Any) -> Any:
     x, y = _expand(x, (*batch, *a[-2:])), _expand(y, (*batch, *b[-2:]))
     if len(batch) == 1:
         return bind(contraction.bmm, (x, y), {})
-    x, y = _reshape(x, (-1, *a[-2:])), _reshape(y, (-1, *b[-2:]))
+    n = math.prod(batch)
+    x, y = _reshape(x, (n, *a[-2:])), _reshape(y, (n, *b[-2:]))
     return _reshape(bind(contraction.bmm, (x, y), {}), (*batch, a[-2], b[-1]))
 
 
 def _reshape(x: Any, shape: tuple[int, ...]) -> Any:
-    have = shape_of(x)
-    if -1 in shape:
-        known, total = 1, 1
-        for n in shape:
-            known *= n if n != -1 else 1
-        for n in have:
-            total *= n
-        shape = tuple((total // known if known else 0) if n == -1 else n for n in shape)
-    return x if have == shape else moves.view(x, shape=shape)
+    return x if shape_of(x) == shape else moves.view(x, shape=shape)
 
 
 def _expand(x: Any, shape: tuple[int, ...]) -> Any:
@@ -155,7 +154,7 @@ def _ranked(name: str, ranks: tuple[int, int], what: str) -> Any:
                 f"[{y.shape[0]}, {y.shape[1]}]."
             )
         result = product(name, x, y)
-        return result if out is None else out.copy_(result)
+        return written(result, out)
 
     function.__name__ = function.__qualname__ = name
     return function
@@ -178,9 +177,10 @@ def vdot(input: Any, other: Any) -> Tensor:
 
 def inner(input: Any, other: Any) -> Tensor:
     """Products summed over the last axis of both."""
-    if not input.ndim or not other.ndim:
-        return ew.mul(input, other)
-    return tensordot(input, other, ([-1], [-1]))
+    x, y = _checked("inner", input, other)
+    if not x.ndim or not y.ndim:
+        return ew.mul(x, y)
+    return tensordot(x, y, ([-1], [-1]))
 
 
 def outer(input: Any, vec2: Any, *, out: Any = None) -> Tensor:
@@ -300,6 +300,7 @@ def _permute(x: Any, axes: list[int]) -> Any:
 
 def kron(input: Any, other: Any) -> Tensor:
     """The Kronecker product."""
+    input, other = tensor_of("kron", input), tensor_of("kron", other)
     n = max(input.ndim, other.ndim)
     a = input.reshape((1,) * (n - input.ndim) + tuple(input.shape))
     b = other.reshape((1,) * (n - other.ndim) + tuple(other.shape))
@@ -311,6 +312,7 @@ def kron(input: Any, other: Any) -> Tensor:
 
 def trace(input: Any) -> Tensor:
     """The sum of the diagonal of a matrix."""
+    input = tensor_of("trace", input)
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got input with dim {input.ndim}")
     return moves.diagonal(input, offset=0, axis1=-2, axis2=-1).sum()
@@ -336,6 +338,9 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         raise TypeError(f"einsum(): the equation must be a string such as 'ij,jk->ik', not {type(equation).__name__}")
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
+    for position, x in enumerate(operands):
+        if not hasattr(x, "shape"):
+            raise TypeError(f"expected Tensor as element {position} in argument 1, but got {type(x).__name__}")
     terms, out = _parse(equation, operands)
     pairs = [_diagonals(operand("einsum", i, x), term) for i, (x, term) in enumerate(zip(operands, terms, strict=True))]
     while len(pairs) > 1:

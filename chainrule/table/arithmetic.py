@@ -14,9 +14,17 @@ def add(x, y):
     """Sum, element by element."""
 
 
-@elementwise(ufunc=np.subtract, d={"x": 1, "y": -1}, formula={"x": "g", "y": "-g"})
+@elementwise(ufunc=np.subtract, d={"x": 1, "y": -1}, formula={"x": "g", "y": "-g"}, accepts="iufc")
 def sub(x, y):
     """Difference, element by element."""
+
+
+@elementwise(
+    d={"x": -1, "y": 1}, formula={"x": "-g", "y": "g"}, accepts="iufc", naming=lambda params: "RsubBackward1",
+)
+def rsub(x, y):
+    """y − x: what ``2 - x`` is."""
+    return y - x
 
 
 @elementwise(
@@ -38,8 +46,26 @@ def div(x, y):
     """Quotient, element by element. Integers are divided as floats of the default dtype."""
 
 
+def unit(x: Any) -> Any:
+    """x / |x|, and 0 at 0: the direction of steepest ascent of |x|."""
+    if not _complex(x):
+        return np.sign(x)
+    size = np.absolute(x)
+    zero = size == 0
+    return np.where(zero, 0, x / np.where(zero, 1, size))
+
+
 def _complex(x: Any) -> bool:
     return isinstance(x, complex) or getattr(getattr(x, "dtype", None), "kind", "") == "c"
+
+
+def _overload(node: Any, digits: str) -> str:
+    """PyTorch numbers a function's overloads: ``digits[i]`` where operand i is a plain number, else 1."""
+    saved = dict(zip(node.prim.saves, node.saved, strict=False))
+    for operand, edge, digit in zip(node.prim.operands, node.edges, digits, strict=True):
+        if edge is None and not hasattr(saved.get(operand), "dtype"):
+            return digit
+    return "1"
 
 
 def _power_dx(x: Any, y: Any) -> Any:
@@ -52,6 +78,8 @@ def _power_dx(x: Any, y: Any) -> Any:
 
 def _power_dy(x: Any, y: Any, out: Any) -> Any:
     """out·log x, and 0 where x is 0 and the exponent is not negative."""
+    if isinstance(x, (int, float, complex)) and x != 0:
+        return out * np.log(x).item()  # a number, which widens nothing
     zero = x == 0
     return np.where(zero, np.where(y >= 0, 0, out * np.log(x)) if not _complex(y) else 0,
                     out * np.log(np.where(zero, 1, x)))
@@ -66,7 +94,8 @@ def _power_dy(x: Any, y: Any, out: Any) -> Any:
     },
     domain=((0.3, 2), (-2, 2)),
     aliases={"y": "exponent"},
-    naming=lambda params: "PowBackward0",
+    naming=lambda params, node: "PowBackward" + _overload(node, "20"),
+    accepts="iufc",
 )
 def pow(x, y):
     """x to the power y. The derivative with respect to x is 0 where y is 0; with respect to y where x is 0."""
@@ -77,6 +106,8 @@ def pow(x, y):
     d={"x": 1, "y": lambda x, y: -np.floor(x / y)},
     formula={"x": "g", "y": "-g * np.floor(x / y)"},
     domain=((-2, 2), (0.6, 0.9)),
+    naming=lambda params, node: "RemainderBackward" + _overload(node, "10"),
+    accepts="iuf",
 )
 def remainder(x, y):
     """Remainder of floor division: its sign is the divisor's."""
@@ -87,33 +118,36 @@ def remainder(x, y):
     d={"x": 1, "y": lambda x, y: -np.trunc(x / y)},
     formula={"x": "g", "y": "-g * np.trunc(x / y)"},
     domain=((-2, 2), (0.6, 0.9)),
+    naming=lambda params, node: "FmodBackward" + _overload(node, "10"),
+    accepts="iuf",
 )
 def fmod(x, y):
     """Remainder of truncated division: its sign is the dividend's."""
 
 
-@elementwise(ufunc=np.negative, d={"x": -1}, formula={"x": "-g"})
+@elementwise(ufunc=np.negative, d={"x": -1}, formula={"x": "-g"}, accepts="iufc")
 def neg(x):
     """The negative of every element."""
 
 
-@elementwise(ufunc=np.positive, d={"x": 1}, formula={"x": "g"})
+@elementwise(ufunc=np.positive, d={"x": 1}, formula={"x": "g"}, accepts="iufc")
 def positive(x):
     """The elements themselves, as a new array."""
 
 
 @elementwise(
     ufunc=np.absolute,
-    d={"x": lambda x: np.sign(x)},
-    vjp={"x": lambda g, x: g * np.sign(x)},
-    jvp={"x": lambda t, x: np.real(np.conjugate(np.sign(x)) * t)},
+    vjp={"x": lambda g, x: g * unit(x)},
+    jvp={"x": lambda t, x: np.real(np.conjugate(unit(x)) * t) if _complex(x) else unit(x) * t},
     formula={"x": "g * np.sign(x)"},
+    accepts="iufc",
 )
 def abs(x):
     """Absolute value; the derivative at 0 is 0."""
 
 
-@elementwise(ufunc=np.square, d={"x": lambda x: 2 * x}, formula={"x": "g * 2 * x"}, naming=lambda p: "PowBackward0")
+@elementwise(ufunc=np.square, d={"x": lambda x: 2 * x}, formula={"x": "g * 2 * x"}, naming=lambda p: "PowBackward0",
+             accepts="iufc")
 def square(x):
     """The square of every element."""
 
@@ -152,7 +186,7 @@ def reciprocal(x):
     vjp={"x": lambda g: np.conjugate(g)},
     jvp={"x": lambda t: np.conjugate(t)},
     formula={"x": "np.conjugate(g)"},
-    naming=lambda p: "ConjBackward0",
+    naming=lambda params: "ConjPhysicalBackward0",
 )
 def conj_physical(x):
     """Complex conjugate."""
@@ -166,7 +200,7 @@ def real(x):
 
 @elementwise(
     d={"x": 1}, vjp={"x": lambda g: g * 1j}, jvp={"x": lambda t: np.imag(t)}, formula={"x": "g * 1j"},
-    samples="complex",
+    domain="complex",
 )
 def imag(x):
     """Imaginary part."""
@@ -179,6 +213,7 @@ def imag(x):
     jvp={"x": lambda t: t + 0j, "y": lambda t: t * 1j},
     formula={"x": "np.real(g)", "y": "np.imag(g)"},
     aliases={"x": "real", "y": "imag"},
+    accepts="f",
 )
 def complex_(x, y):
     """The complex numbers x + iy."""
@@ -194,7 +229,7 @@ def complex_(x, y):
 )
 def angle(x):
     """The argument of every complex number (0 or π for reals)."""
-    return np.arctan2(np.imag(x), np.real(x)) if _complex(x) else np.where(x < 0, np.pi, 0 * x).astype(x.dtype)
+    return np.arctan2(np.imag(x), np.real(x)) if _complex(x) else np.where(x < 0, np.pi, np.where(np.isnan(x), x, 0)).astype(x.dtype)
 
 
 def _angle_vjp(g: Any, x: Any) -> Any:
@@ -210,6 +245,7 @@ def _angle_vjp(g: Any, x: Any) -> Any:
     formula={"x": "g * x / out", "y": "g * y / out"},
     promotion="float",
     domain=((0.3, 2), (0.3, 2)),
+    accepts="f",
 )
 def hypot(x, y):
     """√(x² + y²) without overflow."""
@@ -217,9 +253,10 @@ def hypot(x, y):
 
 @elementwise(
     ufunc=np.copysign,
-    d={"x": lambda x, y: np.where(x == 0, 0, np.copysign(1, x * np.copysign(1, y))), "y": lambda y: 0 * y},
+    d={"x": lambda x, y: np.where(x == 0, 0, np.sign(x) * np.sign(np.copysign(x, y))), "y": lambda y: 0 * y},
     formula={"x": "g * np.where(x == 0, 0, np.sign(x) * np.sign(y))", "y": "0 * y * g"},
     promotion="float",
+    accepts="biuf",
 )
 def copysign(x, y):
     """The magnitude of x with the sign of y."""
@@ -229,6 +266,7 @@ def copysign(x, y):
     d={"x": lambda weight: 1 - weight, "y": lambda weight: weight, "weight": lambda x, y: y - x},
     formula={"x": "g * (1 - weight)", "y": "g * weight", "weight": "g * (y - x)"},
     aliases={"y": "end"},
+    naming=lambda params, node: "LerpBackward" + _overload(node, "110"),
 )
 def lerp(x, y, weight):
     """Linear interpolation x + weight·(y − x)."""
@@ -238,7 +276,7 @@ def lerp(x, y, weight):
 @elementwise(
     d={"x": 1, "y": lambda z, *, value: z * value, "z": lambda y, *, value: y * value},
     formula={"x": "g", "y": "g * z * value", "z": "g * y * value"},
-    samples={"value": 1.5},
+    samples=[{"value": 1.5}],
     aliases={"y": "tensor1", "z": "tensor2"},
 )
 def addcmul(x, y, z, *, value):
@@ -253,7 +291,8 @@ def addcmul(x, y, z, *, value):
         "z": lambda y, z, *, value: -value * y / (z * z),
     },
     formula={"x": "g", "y": "g * value / z", "z": "-g * value * y / z ** 2"},
-    samples={"value": 1.5, "domain": ((-2, 2), (-2, 2), (0.4, 2))},
+    samples=[{"value": 1.5}],
+    domain=((-2, 2), (-2, 2), (0.4, 2)),
     aliases={"y": "tensor1", "z": "tensor2"},
 )
 def addcdiv(x, y, z, *, value):

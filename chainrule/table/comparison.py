@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.batching import aligned
 from chainrule.core.kinds import discrete, elementwise
 
 
@@ -25,6 +26,7 @@ def _beats(ahead: Any, tie: Any) -> Any:
     ufunc=np.maximum,
     d={"x": lambda x, y: _beats(x > y, x == y), "y": lambda x, y: _beats(y > x, x == y)},
     formula={"x": "g * ((x > y) + 0.5 * (x == y))", "y": "g * ((y > x) + 0.5 * (x == y))"},
+    accepts="biuf",
 )
 def maximum(x, y):
     """The larger of two, element by element; nan where either is."""
@@ -34,6 +36,7 @@ def maximum(x, y):
     ufunc=np.minimum,
     d={"x": lambda x, y: _beats(x < y, x == y), "y": lambda x, y: _beats(y < x, x == y)},
     formula={"x": "g * ((x < y) + 0.5 * (x == y))", "y": "g * ((y < x) + 0.5 * (x == y))"},
+    accepts="biuf",
 )
 def minimum(x, y):
     """The smaller of two, element by element; nan where either is."""
@@ -46,6 +49,7 @@ def minimum(x, y):
         "y": lambda x, y: ~((x >= y) | np.isnan(y)),
     },
     formula={"x": "g * ((x >= y) | np.isnan(y))", "y": "g * ~((x >= y) | np.isnan(y))"},
+    accepts="biuf",
 )
 def fmax(x, y):
     """The larger of two; the other where one is nan."""
@@ -58,6 +62,7 @@ def fmax(x, y):
         "y": lambda x, y: ~((x <= y) | np.isnan(y)),
     },
     formula={"x": "g * ((x <= y) | np.isnan(y))", "y": "g * ~((x <= y) | np.isnan(y))"},
+    accepts="biuf",
 )
 def fmin(x, y):
     """The smaller of two; the other where one is nan."""
@@ -66,7 +71,7 @@ def fmin(x, y):
 @elementwise(
     vjp={"x": lambda g, condition: np.where(condition, g, 0), "y": lambda g, condition: np.where(condition, 0, g)},
     formula={"x": "np.where(condition, g, 0)", "y": "np.where(condition, 0, g)"},
-    samples="where",
+    domain=("bool", (-2, 2), (-2, 2)),
 )
 def where(condition, x, y):
     """x where the condition holds, else y."""
@@ -85,7 +90,9 @@ def _inside(x: Any, low: Any, high: Any) -> Any:
 @elementwise(
     d={"x": lambda x, *, min, max: _inside(x, min, max)},
     formula={"x": "g * ((x >= (-np.inf if min is None else min)) & (x <= (np.inf if max is None else max)))"},
-    samples="clamp",
+    samples=[{"min": -0.6, "max": 1.1}, {"min": 0.2, "max": None}, {"min": None, "max": 0.4}],
+    naming=lambda params: "ClampBackward1",
+    accepts="iuf",
 )
 def clamp(x, *, min, max):
     """The elements, limited to [min, max]. At a bound the derivative is 1."""
@@ -95,7 +102,8 @@ def clamp(x, *, min, max):
 
 
 @elementwise(d={"x": lambda out: out > 0},
-             formula={"x": "g * (out > 0)"})
+             formula={"x": "g * (out > 0)"},
+             accepts="iuf")
 def relu(x):
     """max(x, 0); the derivative at 0 is 0."""
     return np.maximum(x, 0)
@@ -104,7 +112,8 @@ def relu(x):
 @elementwise(
     vjp={"x": lambda g, x, *, negative_slope: np.where(x > 0, g, negative_slope * g)},
     formula={"x": "g * np.where(x > 0, 1, negative_slope)"},
-    samples={"negative_slope": 0.1},
+    samples=[{"negative_slope": 0.1}],
+    accepts="f",
 )
 def leaky_relu(x, *, negative_slope):
     """x where it is positive, else negative_slope·x."""
@@ -114,7 +123,8 @@ def leaky_relu(x, *, negative_slope):
 @elementwise(
     d={"x": lambda x, *, threshold: x > threshold},
     formula={"x": "g * (x > threshold)"},
-    samples={"threshold": 0.1, "value": 20.0},
+    samples=[{"threshold": 0.1, "value": 20.0}],
+    accepts="iuf",
 )
 def threshold(x, *, threshold, value):
     """x where it is over the threshold, else a value."""
@@ -123,7 +133,7 @@ def threshold(x, *, threshold, value):
 
 @elementwise(
     d={"x": lambda x: np.isfinite(x)}, formula={"x": "g * np.isfinite(x)"},
-    samples={"nan": 0.0, "posinf": None, "neginf": None},
+    samples=[{"nan": 0.0, "posinf": None, "neginf": None}],
 )
 def nan_to_num(x, *, nan, posinf, neginf):
     """nan and infinities replaced by numbers."""
@@ -138,42 +148,43 @@ def nan_to_num(x, *, nan, posinf, neginf):
 # -- steps: flat almost everywhere, so the derivative is 0 -----------------------------------------------------------
 
 
-@elementwise(ufunc=np.sign, d={"x": 0}, formula={"x": "0 * g"})
+@elementwise(ufunc=np.sign, d={"x": 0}, formula={"x": "0 * g"}, accepts="iuf")
 def sign(x):
     """−1, 0 or 1."""
 
 
-@elementwise(ufunc=np.floor, d={"x": 0}, formula={"x": "0 * g"})
+@elementwise(ufunc=np.floor, d={"x": 0}, formula={"x": "0 * g"}, accepts="iuf")
 def floor(x):
     """The largest integer not above."""
 
 
-@elementwise(ufunc=np.ceil, d={"x": 0}, formula={"x": "0 * g"})
+@elementwise(ufunc=np.ceil, d={"x": 0}, formula={"x": "0 * g"}, accepts="iuf")
 def ceil(x):
     """The smallest integer not below."""
 
 
-@elementwise(ufunc=np.trunc, d={"x": 0}, formula={"x": "0 * g"})
+@elementwise(ufunc=np.trunc, d={"x": 0}, formula={"x": "0 * g"}, accepts="iuf")
 def trunc(x):
     """The integer part."""
 
 
-@elementwise(ufunc=np.rint, d={"x": 0}, formula={"x": "0 * g"})
+@elementwise(ufunc=np.rint, d={"x": 0}, formula={"x": "0 * g"}, accepts="iuf")
 def round(x):
     """The nearest integer, ties to even."""
 
 
-@elementwise(ufunc=np.floor_divide, d={"x": 0, "y": 0}, formula={"x": "0 * g", "y": "0 * g"}, domain=((-2, 2), (0.6, 0.9)))
+@elementwise(ufunc=np.floor_divide, d={"x": 0, "y": 0}, formula={"x": "0 * g", "y": "0 * g"}, domain=((-2, 2), (0.6, 0.9)),
+             accepts="iuf")
 def floor_divide(x, y):
     """The floor of the quotient."""
 
 
-@elementwise(ufunc=np.heaviside, d={"x": 0, "y": 0}, formula={"x": "0 * g", "y": "0 * g"})
+@elementwise(ufunc=np.heaviside, d={"x": 0, "y": 0}, formula={"x": "0 * g", "y": "0 * g"}, accepts="biuf")
 def heaviside(x, y):
     """0 below zero, y at zero, 1 above."""
 
 
-@elementwise(ufunc=np.nextafter, d={"x": 1, "y": 0}, formula={"x": "g", "y": "0 * g"})
+@elementwise(ufunc=np.nextafter, d={"x": 1, "y": 0}, formula={"x": "g", "y": "0 * g"}, accepts="f")
 def nextafter(x, y):
     """The next representable number after x towards y."""
 
@@ -181,37 +192,35 @@ def nextafter(x, y):
 # -- discrete results ------------------------------------------------------------------------------------------------
 
 
-def _compare(ufunc: Any, name: str, doc: str) -> Any:
+def _compare(ufunc: Any, name: str, doc: str, accepts: str = "biufc") -> Any:
     """Rows whose result is boolean or integer, straight from a NumPy ufunc."""
     operands = "x, y" if ufunc.nin == 2 else "x"
     scope: dict[str, Any] = {}
     exec(f"def {name}({operands}): ...", scope)
     function = scope[name]
     function.__doc__ = doc
-    from chainrule.core.batching import aligned
-
-    return discrete(value=ufunc, batch=aligned)(function)
+    return discrete(value=ufunc, batch=aligned, accepts=accepts, domain=(-2, 2) if "f" in accepts else "int")(function)
 
 
 eq = _compare(np.equal, "eq", "Whether two elements are equal.")
 ne = _compare(np.not_equal, "ne", "Whether two elements differ.")
-lt = _compare(np.less, "lt", "Whether x is less than y.")
-le = _compare(np.less_equal, "le", "Whether x is at most y.")
-gt = _compare(np.greater, "gt", "Whether x is greater than y.")
-ge = _compare(np.greater_equal, "ge", "Whether x is at least y.")
+lt = _compare(np.less, "lt", "Whether x is less than y.", accepts="biuf")
+le = _compare(np.less_equal, "le", "Whether x is at most y.", accepts="biuf")
+gt = _compare(np.greater, "gt", "Whether x is greater than y.", accepts="biuf")
+ge = _compare(np.greater_equal, "ge", "Whether x is at least y.", accepts="biuf")
 logical_and = _compare(np.logical_and, "logical_and", "Whether both are nonzero.")
 logical_or = _compare(np.logical_or, "logical_or", "Whether either is nonzero.")
 logical_xor = _compare(np.logical_xor, "logical_xor", "Whether exactly one is nonzero.")
 logical_not = _compare(np.logical_not, "logical_not", "Whether an element is zero.")
-bitwise_and = _compare(np.bitwise_and, "bitwise_and", "Bits set in both.")
-bitwise_or = _compare(np.bitwise_or, "bitwise_or", "Bits set in either.")
-bitwise_xor = _compare(np.bitwise_xor, "bitwise_xor", "Bits set in exactly one.")
-bitwise_not = _compare(np.invert, "bitwise_not", "All bits flipped (logical not for booleans).")
-bitwise_left_shift = _compare(np.left_shift, "bitwise_left_shift", "Bits of x shifted left by y.")
-bitwise_right_shift = _compare(np.right_shift, "bitwise_right_shift", "Bits of x shifted right by y.")
+bitwise_and = _compare(np.bitwise_and, "bitwise_and", "Bits set in both.", accepts="biu")
+bitwise_or = _compare(np.bitwise_or, "bitwise_or", "Bits set in either.", accepts="biu")
+bitwise_xor = _compare(np.bitwise_xor, "bitwise_xor", "Bits set in exactly one.", accepts="biu")
+bitwise_not = _compare(np.invert, "bitwise_not", "All bits flipped (logical not for booleans).", accepts="biu")
+bitwise_left_shift = _compare(np.left_shift, "bitwise_left_shift", "Bits of x shifted left by y.", accepts="iu")
+bitwise_right_shift = _compare(np.right_shift, "bitwise_right_shift", "Bits of x shifted right by y.", accepts="iu")
 isnan = _compare(np.isnan, "isnan", "Whether an element is nan.")
 isinf = _compare(np.isinf, "isinf", "Whether an element is infinite.")
 isfinite = _compare(np.isfinite, "isfinite", "Whether an element is a finite number.")
-signbit = _compare(np.signbit, "signbit", "Whether the sign bit is set.")
-gcd = _compare(np.gcd, "gcd", "Greatest common divisor.")
-lcm = _compare(np.lcm, "lcm", "Least common multiple.")
+signbit = _compare(np.signbit, "signbit", "Whether the sign bit is set.", accepts="biuf")
+gcd = _compare(np.gcd, "gcd", "Greatest common divisor.", accepts="iu")
+lcm = _compare(np.lcm, "lcm", "Least common multiple.", accepts="iu")

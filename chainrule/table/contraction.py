@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from chainrule.core.kinds import contraction
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.batching import reshape
+from chainrule.core.kinds import contraction, opaque
+from chainrule.core.primitive import Primitive
+from chainrule.core.shapes import shape_of
 
 
 @contraction("ik,kj->ij", aliases={"y": "mat2"}, samples=[{"shapes": [(2, 3), (3, 4)]}, {"shapes": [(0, 3), (3, 2)]}])
@@ -32,3 +39,50 @@ def vm(x, y):
 @contraction("i,i->", aliases={"y": "tensor"}, samples=[{"shapes": [(3,), (3,)]}])
 def dot(x, y):
     """Inner product of two vectors."""
+
+
+def _flat(x: Any) -> Any:
+    """A stack of matrices as one tall matrix."""
+    shape = shape_of(x)
+    rows = 1
+    for n in shape[:-1]:
+        rows *= n
+    return reshape(x, (rows, shape[-1]))
+
+
+def _tall(x: Any, y: Any) -> Any:
+    """x @ y for a stack x and one matrix y, as one large product."""
+    shape = (*shape_of(x)[:-1], shape_of(y)[-1])
+    if type(x) is np.ndarray and type(y) is np.ndarray:
+        return x.reshape(-1, x.shape[-1]).dot(y).reshape(shape) if x.size else np.matmul(x, y)
+    return reshape(np.matmul(_flat(x), y), shape)
+
+
+def _tall_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    x, y = payloads
+    if not batched[1]:
+        return prim(x, y)
+    shape = shape_of(y)
+    rank = len(shape_of(x)) - (1 if batched[0] else 0)
+    return np.matmul(x, reshape(y, (size, *(1,) * (rank - 2), *shape[1:])))
+
+
+def _h(x: Any) -> Any:
+    return np.conjugate(x) if x.dtype.kind == "c" else x
+
+
+@opaque(
+    vjp={
+        "x": lambda g, y: _tall(g, _h(y).mT),
+        "y": lambda g, x: np.matmul(_h(_flat(x)).mT, _flat(g)),
+    },
+    jvp={"x": lambda t, y: _tall(t, y), "y": lambda t, x: _tall(x, t)},
+    formula={"x": "g @ y.mT", "y": "x.reshape(-1, x.shape[-1]).T @ g.reshape(-1, g.shape[-1])"},
+    batch=_tall_batch,
+    aliases={"y": "mat2"},
+    naming=lambda params: "UnsafeViewBackward0",
+    samples=[{"shapes": [(2, 3, 4), (4, 2)]}, {"shapes": [(2, 1, 3, 2), (2, 3)]}],
+)
+def stack_mm(x, y):
+    """Matrix products of a stack of matrices and one matrix: one large product."""
+    return _tall(x, y)

@@ -58,7 +58,7 @@ def log10(x):
 
 
 @elementwise(ufunc=np.log1p, d={"x": lambda x: 1 / (1 + x)}, formula={"x": "g / (1 + x)"}, promotion="float",
-             domain=(-0.7, 3))
+             domain=(-0.7, 3), naming=lambda params: "Log1PBackward0")
 def log1p(x):
     """log(1 + x), accurate near 0."""
 
@@ -68,6 +68,7 @@ def log1p(x):
     d={"x": lambda x, out: np.exp(x - out), "y": lambda y, out: np.exp(y - out)},
     formula={"x": "g * np.exp(x - out)", "y": "g * np.exp(y - out)"},
     promotion="float",
+    accepts="biuf",
 )
 def logaddexp(x, y):
     """log(exp(x) + exp(y)) without overflow."""
@@ -78,9 +79,28 @@ def logaddexp(x, y):
     d={"x": lambda x, out: np.exp2(x - out), "y": lambda y, out: np.exp2(y - out)},
     formula={"x": "g * np.exp2(x - out)", "y": "g * np.exp2(y - out)"},
     promotion="float",
+    accepts="biuf",
 )
 def logaddexp2(x, y):
     """log2(2**x + 2**y) without overflow."""
+
+
+def _log_or_zero(x: Any, y: Any) -> Any:
+    gone = (x == 0) & (y <= 0)
+    return np.where(gone, 0, np.log(np.where(gone, 1, y))).astype(np.result_type(x, y))
+
+
+@elementwise(
+    d={"x": _log_or_zero, "y": lambda x, y: x / y},
+    formula={"x": "g * np.log(y)", "y": "g * x / y"},
+    promotion="float",
+    domain=((-2, 2), (0.3, 2)),
+    accepts="biuf",
+)
+def xlogy(x, y):
+    """x·log(y), and 0 where x is 0 (unless y is nan)."""
+    zero = (x == 0) & ~np.isnan(y)
+    return np.where(zero, 0, x * np.log(np.where(zero, 1, y))).astype(np.result_type(x, y), copy=False)
 
 
 @elementwise(d={"x": lambda out: out * (1 - out)}, formula={"x": "g * out * (1 - out)"}, promotion="float")
@@ -93,7 +113,7 @@ def sigmoid(x):
     vjp={"x": lambda g, x, *, beta, threshold: g * np.where(x * beta > threshold, 1, 0.5 * (1 + np.tanh(0.5 * beta * x)))},
     formula={"x": "g * np.where(x * beta > threshold, 1, 1 / (1 + np.exp(-beta * x)))"},
     promotion="float",
-    samples={"beta": 2.0, "threshold": 20.0},
+    samples=[{"beta": 2.0, "threshold": 20.0}, {"beta": 1.0, "threshold": 0.5}],
 )
 def softplus(x, *, beta, threshold):
     """log(1 + exp(beta·x)) / beta; the identity where beta·x is over the threshold."""

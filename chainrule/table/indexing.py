@@ -16,6 +16,9 @@ ndarray = np.ndarray
 
 
 def _last_kind(index: tuple[Any, ...]) -> str:
+    """PyTorch takes an index apart, item by item; this is the name of the last part that does something."""
+    if len(index) == 1 and isinstance(index[0], slice):
+        return "SliceBackward0"
     for item in reversed(index):
         if item is None:
             return "UnsqueezeBackward0"
@@ -41,6 +44,9 @@ _BASIC = [
     {"shapes": [(3, 4)], "index": (1,)},
     {"shapes": [(3, 4)], "index": (slice(None), slice(0, 4, 2))},
     {"shapes": [(3, 4)], "index": (Ellipsis, None, 2)},
+    {"shapes": [(3, 4)], "index": (slice(None, None, -1), slice(1, 1))},
+    {"shapes": [(3, 4)], "index": (-1, 2)},
+    {"shapes": [()], "index": (Ellipsis,)},
 ]
 
 
@@ -81,12 +87,11 @@ def _unique(index: tuple[Any, ...]) -> bool:
 
 
 def _array_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
-    """Under a batch axis the index may move the indexed axes: keep it simple, by moving the batch axis last."""
+    """An index may move the axes it indexes to the front, so the batch axis goes last, where no index reaches it."""
     params = dict(params)
     payloads = [p if b else spread(p, size) for p, b in zip(payloads, batched, strict=True)]
     index = params["index"]
-    if not any(item is Ellipsis for item in index):
-        params["index"] = (*index, Ellipsis)
+    params["index"] = (*index, slice(None) if any(item is Ellipsis for item in index) else Ellipsis)
     if "shape" in params:
         params["shape"] = (*params["shape"], size)
     moved = [np.moveaxis(p, 0, -1) for p in payloads]
@@ -98,6 +103,11 @@ _ADVANCED = [
     {"shapes": [(3, 4)], "index": (slice(None), np.array([[1, 1], [3, 0]]))},
     {"shapes": [(3, 4)], "index": (np.array([0, 1]), np.array([2, 2]))},
     {"shapes": [(3,)], "index": (np.array([True, False, True]),)},
+    {"shapes": [(2, 3)], "index": (np.array([[True, False, True], [False, False, True]]),)},
+    {"shapes": [(3, 4)], "index": (Ellipsis, np.array([-1, 0]))},
+    {"shapes": [(2, 3, 4)], "index": (np.array([0, 1]), slice(None), np.array([2, 2]))},
+    {"shapes": [(2, 3, 4)], "index": (slice(None), None, np.array([2, 2]), 1)},
+    {"shapes": [(3, 4)], "index": (np.array([], int),)},
 ]
 
 
@@ -118,7 +128,12 @@ def index(x, *, index):
     formula={"x": "g[index]"},
     batch=_array_batch,
     naming=lambda params: "IndexPutBackward0",
-    samples=[{"shapes": [(3, 4)], "shape": (3, 4), "index": (np.array([0, 2, 0]),)}],
+    samples=[
+        {"shapes": [(3, 4)], "shape": (3, 4), "index": (np.array([0, 2, 0]),)},
+        {"shapes": [(3,)], "shape": (2, 3), "index": (np.array([[True, False, True], [False, False, True]]),)},
+        {"shapes": [(3, 2, 2)], "shape": (3, 4), "index": (np.array([[0, 2], [0, 0]]), np.array([1, 2, 1])[:, None, None])},
+        {"shapes": [(2, 3)], "shape": (2, 3, 4), "index": (np.array([0, 1]), slice(None), np.array([2, 2]))},
+    ],
 )
 def add_at(x, *, shape, index):
     """Zeros of a shape, with x added at an index; what meets at one place is summed."""
@@ -148,6 +163,9 @@ def _put_values(g: Any, values_shape: tuple[int, ...], *, index: tuple[Any, ...]
         {"shapes": [(3, 4), (4,)], "index": (np.array([0, 2]),), "accumulate": False},
         {"shapes": [(3, 4), (3, 4)], "index": (np.array([0, 2, 0]),), "accumulate": True},
         {"shapes": [(3, 4), ()], "index": (1,), "accumulate": False},
+        {"shapes": [(2, 3), ()], "index": (np.array([[True, False, True], [False, False, True]]),), "accumulate": False},
+        {"shapes": [(2, 3, 4), (2, 1)], "index": (slice(None), np.array([0, 2]), slice(1, 3)), "accumulate": True},
+        {"shapes": [(2, 3, 4), (3,)], "index": (np.array([0, 1]), slice(None), np.array([2, 3])), "accumulate": False},
     ],
 )
 def index_put(x, values, *, index, accumulate):
@@ -166,7 +184,10 @@ def index_put(x, values, *, index, accumulate):
 @linear(
     transpose={"x": lambda g, index, x_shape, *, axis: scatter_add(np.zeros(x_shape, g.dtype), index, g, axis=axis)},
     formula={"x": "scatter_add(np.zeros(x_shape), index, g, axis=axis)"},
-    samples="along",
+    samples=[
+        {"shapes": [(2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, -1]])], "axis": -1},
+        {"shapes": [(3, 2), np.array([[2, 0]])], "axis": -2},
+    ],
 )
 def gather(x, index, *, axis):
     """``np.take_along_axis``: one element of x per index, along an axis."""
@@ -183,7 +204,10 @@ def _grid(index: Any, axis: int) -> tuple[Any, ...]:
 @linear(
     transpose={"x": lambda g: g, "src": lambda g, index, *, axis: gather(g, index, axis=axis)},
     formula={"x": "g", "src": "np.take_along_axis(g, index, axis)"},
-    samples="scatter",
+    samples=[
+        {"shapes": [(2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, 2]]), (2, 4)], "axis": -1},
+        {"shapes": [(3, 2), np.array([[2, 0]]), (1, 2)], "axis": -2},
+    ],
 )
 def scatter_add(x, index, src, *, axis):
     """x with every element of src added at its index along an axis."""
@@ -199,7 +223,10 @@ def scatter_add(x, index, src, *, axis):
         "src": lambda g, index, *, axis: gather(g, index, axis=axis),
     },
     formula={"x": "scatter(g, index, np.zeros(index.shape), axis=axis)", "src": "np.take_along_axis(g, index, axis)"},
-    samples="scatter",
+    samples=[
+        {"shapes": [(2, 3), np.array([[2, 0], [1, 2]]), (2, 2)], "axis": -1},
+        {"shapes": [(3, 2), np.array([[2, 0]]), (1, 2)], "axis": -2},
+    ],
 )
 def scatter(x, index, src, *, axis):
     """x with every element of src written at its index along an axis."""
@@ -233,7 +260,12 @@ def _take_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params:
     formula={"x": "take_add(g, index, axis=axis, length=x_shape[axis])"},
     batch=_take_batch,
     naming=lambda params: "IndexSelectBackward0",
-    samples="take",
+    samples=[
+        {"shapes": [(3, 2), np.array([0, 2, 0, -1])], "axis": -2},
+        {"shapes": [(2, 3), np.array([[1, 1], [2, 0]])], "axis": -1},
+        {"shapes": [(2, 3, 2), np.array([[1, 1], [2, 0]])], "axis": -2},
+        {"shapes": [(2, 3), np.array(1)], "axis": -1},
+    ],
 )
 def take(x, index, *, axis):
     """``np.take``: the entries of x at indices along an axis, which the index's axes replace."""
@@ -260,7 +292,12 @@ def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, par
     formula={"x": "np.take(g, index, axis)"},
     batch=_take_add_batch,
     naming=lambda params: "IndexAddBackward0",
-    samples="take_add",
+    samples=[
+        {"shapes": [(4, 2), np.array([0, 2, 0, -1])], "axis": -2, "length": 3},
+        {"shapes": [(2, 2, 2), np.array([[1, 1], [2, 0]])], "axis": -1, "length": 3},
+        {"shapes": [(2, 2, 2, 2), np.array([[1, 1], [2, 0]])], "axis": -2, "length": 3},
+        {"shapes": [(2,), np.array(1)], "axis": -1, "length": 3},
+    ],
 )
 def take_add(x, index, *, axis, length):
     """The transpose of ``take``: zeros of ``length`` along the axis, with the entries of x added at their indices."""

@@ -8,15 +8,16 @@ import numpy as np
 
 from chainrule.core.kinds import discrete, linear, opaque
 from chainrule.core.shapes import shape_of
+from chainrule.table.arithmetic import unit
 
 ndarray = np.ndarray
 
 
 def kept(g: Any, axis: tuple[int, ...], keepdims: bool, x_shape: tuple[int, ...]) -> Any:
     """A reduced array with its reduced axes back, of length 1."""
-    if keepdims or not x_shape:
-        return g
     ndim = len(x_shape)
+    if keepdims or len(axis) == ndim:  # a single number broadcasts as it is
+        return g
     gone = {a % ndim for a in axis}
     shape = tuple(1 if i in gone else n for i, n in enumerate(x_shape))
     return g.reshape(shape) if type(g) is ndarray else np.reshape(g, shape)
@@ -29,7 +30,12 @@ def stretch(g: Any, shape: tuple[int, ...]) -> Any:
     return g if shape_of(g) == shape else np.broadcast_to(g, shape)
 
 
-def _count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
+def _conjugate(x: Any) -> Any:
+    return np.conjugate(x) if x.dtype.kind == "c" else x
+
+
+def count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
+    """How many elements meet in one, when a shape is reduced over axes."""
     n = 1
     for a in axis:
         n *= shape[a]
@@ -39,9 +45,11 @@ def _count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
 _AXES = [
     {"shapes": [(2, 3)], "axis": (-1,), "keepdims": False},
     {"shapes": [(2, 3, 2)], "axis": (-3, -1), "keepdims": True},
+    {"shapes": [(2, 3)], "axis": (-2, -1), "keepdims": False},
     {"shapes": [(4,)], "axis": (-1,), "keepdims": False},
     {"shapes": [()], "axis": (), "keepdims": False},
 ]
+_ONE_AXIS = [{"shapes": [(2, 3)], "axis": -1, "keepdims": False}, {"shapes": [(3, 2)], "axis": -2, "keepdims": True}]
 _AXES_OR_EMPTY = [*_AXES, {"shapes": [(0, 3)], "axis": (-2,), "keepdims": False}]
 
 
@@ -52,7 +60,7 @@ _AXES_OR_EMPTY = [*_AXES, {"shapes": [(0, 3)], "axis": (-2,), "keepdims": False}
     samples=_AXES_OR_EMPTY,
     structure="sum",
 )
-def sum(x, *, axis, keepdims):
+def sum(x, *, axis, keepdims, dims=False):
     """Sum over axes."""
     return np.add.reduce(x, axis=axis, keepdims=keepdims)
 
@@ -60,7 +68,7 @@ def sum(x, *, axis, keepdims):
 @linear(
     transpose={
         "x": lambda g, x_shape, *, axis, keepdims: stretch(
-            kept(g / _count(x_shape, axis), axis, keepdims, x_shape), x_shape
+            kept(g / count(x_shape, axis), axis, keepdims, x_shape), x_shape
         )
     },
     formula={"x": "np.broadcast_to(g if keepdims else np.expand_dims(g, axis), x_shape) * g.size / max(np.prod(x_shape), 1)"},
@@ -68,13 +76,13 @@ def sum(x, *, axis, keepdims):
     samples=_AXES,
     structure="sum",
 )
-def mean(x, *, axis, keepdims):
+def mean(x, *, axis, keepdims, dims=False):
     """Mean over axes."""
     return np.true_divide(np.add.reduce(x, axis=axis, keepdims=keepdims), _divisor(x, axis))
 
 
 def _divisor(x: Any, axis: tuple[int, ...]) -> Any:
-    n = _count(shape_of(x), axis)
+    n = count(shape_of(x), axis)
     return n if n else np.nan
 
 
@@ -84,7 +92,7 @@ def _prod_vjp(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool
     if type(x) is ndarray and x.all():
         return g * np.conjugate(out / x) if x.dtype.kind == "c" else g * out / x
     others = _product_of_others(x, axis)
-    return g * (np.conjugate(others) if x.dtype.kind == "c" else others)
+    return g * _conjugate(others)
 
 
 def _product_of_others(x: Any, axis: tuple[int, ...]) -> Any:
@@ -117,12 +125,12 @@ def _product_of_others(x: Any, axis: tuple[int, ...]) -> Any:
     naming=lambda params: "ProdBackward" + ("1" if params.get("dims") else "0"),
     samples=_AXES,
 )
-def prod(x, *, axis, keepdims):
+def prod(x, *, axis, keepdims, dims=False):
     """Product over axes."""
     return np.multiply.reduce(x, axis=axis, keepdims=keepdims)
 
 
-def _shared(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+def shared(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     """The cotangent of an extremum, shared evenly among the elements that attain it."""
     x_shape = shape_of(x)
     g, out = kept(g, axis, keepdims, x_shape), kept(out, axis, keepdims, x_shape)
@@ -130,23 +138,27 @@ def _shared(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) 
     return g / np.add.reduce(mask, axis=axis, keepdims=True) .astype(g.dtype) * mask if axis else g * mask
 
 
-def _shared_jvp(t: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+def shared_jvp(t: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     mask = x == kept(out, axis, keepdims, shape_of(x))
     n = np.add.reduce(mask, axis=axis, keepdims=keepdims)
     return np.add.reduce(t * mask, axis=axis, keepdims=keepdims) / n.astype(t.dtype) if axis else t
 
 
+def _extremum_name(params: dict[str, Any], node: Any) -> str:
+    return str(params.get("name") or node.prim.name.capitalize())  # max() says MaxBackward1
+
+
 _EXTREMUM = "(g if keepdims else np.expand_dims(g, axis)) * (x == (out if keepdims else np.expand_dims(out, axis)))"
 
 
-@opaque(vjp={"x": _shared}, jvp={"x": _shared_jvp}, formula={"x": _EXTREMUM}, samples=_AXES)
-def amax(x, *, axis, keepdims):
+@opaque(vjp={"x": shared}, jvp={"x": shared_jvp}, formula={"x": _EXTREMUM}, samples=_AXES, naming=_extremum_name)
+def amax(x, *, axis, keepdims, name=""):
     """Maximum over axes; elements that tie share the gradient evenly."""
     return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
 
 
-@opaque(vjp={"x": _shared}, jvp={"x": _shared_jvp}, formula={"x": _EXTREMUM}, samples=_AXES)
-def amin(x, *, axis, keepdims):
+@opaque(vjp={"x": shared}, jvp={"x": shared_jvp}, formula={"x": _EXTREMUM}, samples=_AXES, naming=_extremum_name)
+def amin(x, *, axis, keepdims, name=""):
     """Minimum over axes; elements that tie share the gradient evenly."""
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
 
@@ -154,7 +166,7 @@ def amin(x, *, axis, keepdims):
 @opaque(
     vjp={
         "x": lambda g, x, out, *, axis, keepdims: kept(g, axis, keepdims, shape_of(x))
-        * np.exp(x - kept(out, axis, keepdims, shape_of(x)))
+        * _conjugate(np.exp(x - kept(out, axis, keepdims, shape_of(x))))
     },
     jvp={
         "x": lambda t, x, out, *, axis, keepdims: np.add.reduce(
@@ -169,7 +181,7 @@ def amin(x, *, axis, keepdims):
 )
 def logsumexp(x, *, axis, keepdims):
     """log Σ exp(x) over axes, without overflow."""
-    top = np.maximum.reduce(x, axis=axis, keepdims=True)
+    top = np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0)
     total = np.log(np.add.reduce(np.exp(x - top), axis=axis, keepdims=True)) + top
     return total if keepdims or not shape_of(x) else np.squeeze(total, axis)
@@ -181,6 +193,7 @@ def logsumexp(x, *, axis, keepdims):
     formula={"x": "(g - (g * out).sum(axis, keepdims=True)) * out"},
     samples=[{"shapes": [(2, 3)], "axis": -1}, {"shapes": [(3, 2)], "axis": -2}, {"shapes": [(4,)], "axis": -1}],
     promotion="float",
+    accepts="f",
 )
 def softmax(x, *, axis):
     """exp(x) / Σ exp(x) along an axis, without overflow."""
@@ -195,6 +208,7 @@ def softmax(x, *, axis):
     formula={"x": "g - np.exp(out) * g.sum(axis, keepdims=True)"},
     samples=[{"shapes": [(2, 3)], "axis": -1}, {"shapes": [(3, 2)], "axis": -2}, {"shapes": [(4,)], "axis": -1}],
     promotion="float",
+    accepts="f",
 )
 def log_softmax(x, *, axis):
     """x − log Σ exp(x) along an axis, without overflow."""
@@ -211,15 +225,14 @@ def _norm_partial(x: Any, out: Any, ord: float) -> Any:
     if ord == 2:
         return _safe_ratio(x, out)
     size = np.absolute(x)
-    if ord in (np.inf, -np.inf):
-        mask = size == out
-        n = np.add.reduce(mask, axis=None, keepdims=True) if False else None
-        return np.sign(x) * mask
     if ord == 1:
-        return np.sign(x)
+        return unit(x)
     if ord == 0:
         return np.zeros_like(x)
-    return np.sign(x) * _safe_ratio(size, out) ** (ord - 1)
+    ratio = _safe_ratio(size, out)
+    if ord < 1:
+        ratio = np.where(ratio == 0, 1, ratio)
+    return unit(x) * ratio ** (ord - 1)
 
 
 def _norm_vjp(g: Any, x: Any, out: Any, *, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
@@ -227,7 +240,7 @@ def _norm_vjp(g: Any, x: Any, out: Any, *, ord: float, axis: tuple[int, ...], ke
     if ord in (np.inf, -np.inf):
         mask = np.absolute(x) == out
         n = np.add.reduce(mask, axis=axis, keepdims=True) if axis else np.ones_like(g)
-        return g / n.astype(g.dtype) * np.sign(x) * mask
+        return g / n.astype(g.dtype) * unit(x) * mask
     return g * _norm_partial(x, out, ord)
 
 
@@ -242,12 +255,18 @@ def _norm_jvp(t: Any, x: Any, out: Any, *, ord: float, axis: tuple[int, ...], ke
     vjp={"x": _norm_vjp},
     jvp={"x": _norm_jvp},
     formula={
-        "x": "(g if keepdims else np.expand_dims(g, axis)) * np.sign(x) * np.abs(x / (out if keepdims else np.expand_dims(out, axis))) ** (ord - 1)"
+        "x": "(ord != 0) * (g if keepdims else np.expand_dims(g, axis)) * np.sign(x) * np.abs(x / (out if keepdims else np.expand_dims(out, axis))) ** (ord - 1)"
     },
     samples=[
         {"shapes": [(2, 3)], "ord": 2.0, "axis": (-1,), "keepdims": False},
         {"shapes": [(2, 3)], "ord": 1.0, "axis": (-2, -1), "keepdims": False},
         {"shapes": [(2, 3)], "ord": 3.0, "axis": (-2,), "keepdims": True},
+        {"shapes": [(2, 3)], "ord": 0.5, "axis": (-1,), "keepdims": False},
+        {"shapes": [(2, 3)], "ord": -2.0, "axis": (-1,), "keepdims": False},
+        {"shapes": [(2, 3)], "ord": np.inf, "axis": (-1,), "keepdims": False},
+        {"shapes": [(2, 3, 2)], "ord": -np.inf, "axis": (-3, -1), "keepdims": True},
+        {"shapes": [(2, 3)], "ord": 0.0, "axis": (-1,), "keepdims": False},
+        {"shapes": [()], "ord": 2.0, "axis": (), "keepdims": False},
     ],
     naming=lambda params: "LinalgVectorNormBackward0",
     promotion="float",
@@ -270,7 +289,8 @@ def vector_norm(x, *, ord, axis, keepdims):
 
 # -- scans -----------------------------------------------------------------------------------------------------------
 
-_ALONG = [{"shapes": [(2, 3)], "axis": -1}, {"shapes": [(3, 2)], "axis": -2}, {"shapes": [(0, 2)], "axis": -2}]
+_ALONG = [{"shapes": [(2, 3)], "axis": -1}, {"shapes": [(3, 2)], "axis": -2}, {"shapes": [(0, 2)], "axis": -2},
+          {"shapes": [(1,)], "axis": -1}]
 
 
 @linear(
@@ -285,18 +305,17 @@ def cumsum(x, *, axis):
 
 def _cumprod_vjp(g: Any, x: Any, out: Any, *, axis: int) -> Any:
     if type(x) is ndarray and x.all():
-        weighted = g * np.conjugate(out) if x.dtype.kind == "c" else g * out
+        weighted = g * _conjugate(out)
         total = np.flip(np.cumsum(np.flip(weighted, axis=axis), axis=axis), axis=axis)
-        return total / (np.conjugate(x) if x.dtype.kind == "c" else x)
+        return total / _conjugate(x)
     n = shape_of(x)[axis]
     x, g = np.swapaxes(x, axis, -1), np.swapaxes(g, axis, -1)
     parts = []
     for k in range(n):  # ∂out_i/∂x_k is the product up to i without x_k, for i ≥ k
         without = np.concatenate([x[..., :k], np.ones_like(x[..., :1]), x[..., k + 1 :]], axis=-1)
-        partial = np.cumprod(without, axis=-1)[..., k:]
-        partial = np.conjugate(partial) if x.dtype.kind == "c" else partial
+        partial = _conjugate(np.cumprod(without, axis=-1)[..., k:])
         parts.append(np.add.reduce(g[..., k:] * partial, axis=(-1,), keepdims=True))
-    return np.swapaxes(np.concatenate(parts, axis=-1), axis, -1) if parts else g
+    return np.swapaxes(np.concatenate(parts, axis=-1) if parts else g, axis, -1)
 
 
 def _cumprod_jvp(t: Any, x: Any, out: Any, *, axis: int) -> Any:
@@ -314,7 +333,7 @@ def _cumprod_jvp(t: Any, x: Any, out: Any, *, axis: int) -> Any:
     vjp={"x": _cumprod_vjp},
     jvp={"x": _cumprod_jvp},
     formula={"x": "np.flip(np.cumsum(np.flip(g * out, axis), axis), axis) / x"},
-    samples=_ALONG[:2],
+    samples=_ALONG,
 )
 def cumprod(x, *, axis):
     """Running product along an axis."""
@@ -353,7 +372,7 @@ def _logcumsumexp_jvp(t: Any, x: Any, out: Any, *, axis: int) -> Any:
     vjp={"x": _logcumsumexp_vjp},
     jvp={"x": _logcumsumexp_jvp},
     formula={"x": "np.flip(np.cumsum(np.flip(g * np.exp(-out), axis), axis), axis) * np.exp(x)"},
-    samples=_ALONG[:2],
+    samples=_ALONG,
     promotion="float",
 )
 def logcumsumexp(x, *, axis):
@@ -364,31 +383,31 @@ def logcumsumexp(x, *, axis):
 # -- discrete results ------------------------------------------------------------------------------------------------
 
 
-@discrete()
+@discrete(samples=_AXES, domain="bool")
 def any(x, *, axis, keepdims):
     """Whether any element is nonzero."""
     return np.logical_or.reduce(x, axis=axis, keepdims=keepdims)
 
 
-@discrete()
+@discrete(samples=_AXES, domain="bool")
 def all(x, *, axis, keepdims):
     """Whether all elements are nonzero."""
     return np.logical_and.reduce(x, axis=axis, keepdims=keepdims)
 
 
-@discrete()
+@discrete(samples=_ONE_AXIS)
 def argmax(x, *, axis, keepdims):
     """Index of the first maximum along an axis."""
     return np.argmax(x, axis=axis, keepdims=keepdims)
 
 
-@discrete()
+@discrete(samples=_ONE_AXIS)
 def argmin(x, *, axis, keepdims):
     """Index of the first minimum along an axis."""
     return np.argmin(x, axis=axis, keepdims=keepdims)
 
 
-@discrete()
+@discrete(samples=[{"shapes": [(2, 3)], "axis": -1, "descending": False}, {"shapes": [(3, 2)], "axis": -2, "descending": True}])
 def argsort(x, *, axis, descending):
     """Indices that sort along an axis; ties keep their order."""
     if not descending:

@@ -14,6 +14,7 @@ from chainrule.core.batching import spread
 from chainrule.core.kinds import linear
 from chainrule.core.primitive import Primitive
 from chainrule.core.shapes import shape_of
+from chainrule.table.reduction import stretch
 
 ndarray = np.ndarray
 
@@ -29,18 +30,29 @@ def _with_axis(*names: str) -> Any:
 
 
 @linear(
-    transpose={"x": lambda g, x_shape: np.reshape(g, x_shape) if type(g) is not ndarray else g.reshape(x_shape)},
+    transpose={"x": lambda g, x_shape: to_shape(g, x_shape)},
     formula={"x": "g.reshape(x_shape)"},
     batch=_with_axis("shape"),
     view=True,
     moves=True,
-    naming=lambda params: params.get("name", "ViewBackward0"),
     samples=[{"shapes": [(2, 3)], "shape": (3, 2)}, {"shapes": [(2, 3)], "shape": (6,)}, {"shapes": [()], "shape": (1, 1)},
              {"shapes": [(0, 3)], "shape": (3, 0)}],
 )
 def view(x, *, shape):
     """The same elements in the same order, in another shape."""
-    return x.reshape(shape) if type(x) is ndarray else np.reshape(x, shape)
+    return to_shape(x, shape)
+
+
+@linear(
+    transpose={"x": lambda g, x_shape: to_shape(g, x_shape)},
+    formula={"x": "g.reshape(x_shape)"},
+    batch=_with_axis("shape"),
+    moves=True,
+    samples=[{"shapes": [(2, 3)], "shape": (3, 2)}],
+)
+def unsafe_view(x, *, shape):
+    """``view`` of an array that nothing else refers to (the copy that a reshape had to make)."""
+    return to_shape(x, shape)
 
 
 def _permute_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
@@ -66,7 +78,6 @@ def permute(x, *, axes):
     formula={"x": "np.swapaxes(g, axis0, axis1)"},
     view=True,
     moves=True,
-    naming=lambda params: params.get("name", "TransposeBackward0"),
     samples=[{"shapes": [(2, 3)], "axis0": -1, "axis1": -2}, {"shapes": [(2, 3, 4)], "axis0": -3, "axis1": -1}],
 )
 def transpose(x, *, axis0, axis1):
@@ -104,8 +115,9 @@ def unsqueeze(x, *, axis):
     view=True,
     moves=True,
     samples=[{"shapes": [(2, 1, 3)], "axis": (-2,)}, {"shapes": [(1, 1)], "axis": (-1, -2)}],
+    naming=lambda params: f"SqueezeBackward{params.get('overload', 0)}",
 )
-def squeeze(x, *, axis):
+def squeeze(x, *, axis, overload=0):
     """Axes of length 1 removed."""
     return np.squeeze(x, axis)
 
@@ -130,22 +142,23 @@ def _expand_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
 
 @linear(
     transpose={"x": lambda g, x_shape: _unexpand(g, x_shape)},
-    formula={"x": "np.sum(g.reshape((-1,) + g.shape[g.ndim - len(x_shape):]), 0).sum(tuple(a for a in range(-len(x_shape), 0) if x_shape[a] == 1), keepdims=True).reshape(x_shape)"},
+    formula={"x": "unfit(g, x_shape, g.dtype)"},
     batch=_expand_batch,
     view=True,
     moves=True,
-    samples=[{"shapes": [(3, 1)], "shape": (2, 3, 4)}, {"shapes": [()], "shape": (2,)}],
+    samples=[{"shapes": [(3, 1)], "shape": (2, 3, 4)}, {"shapes": [()], "shape": (2,)}, {"shapes": [(1, 2)], "shape": (0, 2)},
+             {"shapes": [(1, 1)], "shape": (2, 1, 1)}, {"shapes": [(2, 3)], "shape": (2, 3)}],
 )
 def expand(x, *, shape):
     """Broadcast to a shape, without copying."""
-    return np.broadcast_to(x, shape)
+    return stretch(x, shape)
 
 
 @linear(
     transpose={"x": lambda g, *, axis: np.flip(g, axis=axis)},
     formula={"x": "np.flip(g, axis)"},
     moves=True,
-    samples=[{"shapes": [(2, 3)], "axis": (-1,)}, {"shapes": [(2, 3)], "axis": (-2, -1)}],
+    samples=[{"shapes": [(2, 3)], "axis": (-1,)}, {"shapes": [(2, 3)], "axis": (-2, -1)}, {"shapes": [()], "axis": ()}],
 )
 def flip(x, *, axis):
     """The order along axes reversed."""
@@ -171,10 +184,11 @@ def _unpad(g: Any, widths: tuple[tuple[int, int], ...]) -> Any:
 
 @linear(
     transpose={"x": lambda g, *, widths: _unpad(g, widths)},
-    formula={"x": "g[(..., *[slice(a, n - b) for (a, b), n in zip(widths, g.shape[-len(widths):])])]"},
+    formula={"x": "pad(g, widths=tuple((-a, -b) for a, b in widths), value=0.0)"},
     jvp=lambda operands, tangents, out, params: pad(tangents[0], widths=params["widths"], value=0.0),
     naming=lambda params: "ConstantPadNdBackward0",
-    samples=[{"shapes": [(2, 3)], "widths": ((1, 2),), "value": 0.0}, {"shapes": [(2, 3)], "widths": ((0, 1), (2, 0)), "value": 1.5}],
+    samples=[{"shapes": [(2, 3)], "widths": ((1, 2),), "value": 0.0}, {"shapes": [(2, 3)], "widths": ((0, 1), (2, 0)), "value": 1.5},
+             {"shapes": [(3, 4)], "widths": ((-1, 2), (1, -2)), "value": 0.0}],
 )
 def pad(x, *, widths, value):
     """A constant put around the last ``len(widths)`` axes; negative widths cut instead."""
@@ -238,7 +252,7 @@ def tril(x, *, k):
 @linear(
     transpose={"x": lambda g, *, k: np.triu(g, k)},
     formula={"x": "np.triu(g, k)"},
-    samples=[{"shapes": [(3, 3)], "k": 0}, {"shapes": [(2, 3, 4)], "k": 1}],
+    samples=[{"shapes": [(3, 3)], "k": 0}, {"shapes": [(2, 3, 4)], "k": 1}, {"shapes": [(4, 2)], "k": -2}],
 )
 def triu(x, *, k):
     """The upper triangle of matrices; zeros elsewhere."""
@@ -248,14 +262,18 @@ def triu(x, *, k):
 @linear(
     transpose={"x": lambda g, x_shape, *, offset, axis1, axis2: undiagonal(
         g, offset=offset, axis1=axis1, axis2=axis2, sizes=(x_shape[axis1], x_shape[axis2]))},
-    formula={"x": "np.moveaxis(np.where(np.eye(x_shape[axis1], x_shape[axis2], offset, dtype=bool), np.ones(x_shape[axis2]) * 0 + np.zeros(g.shape[:-1] + (x_shape[axis1], x_shape[axis2])), 0), (-2, -1), (axis1, axis2)) if False else undiagonal(g, offset=offset, axis1=axis1, axis2=axis2, sizes=(x_shape[axis1], x_shape[axis2]))"},
+    formula={"x": "undiagonal(g, offset=offset, axis1=axis1, axis2=axis2, sizes=(x_shape[axis1], x_shape[axis2]))"},
     view=True,
     moves=True,
-    samples=[{"shapes": [(3, 3)], "offset": 0, "axis1": -2, "axis2": -1}, {"shapes": [(2, 3, 4)], "offset": 1, "axis1": -3, "axis2": -1}],
+    samples=[{"shapes": [(3, 3)], "offset": 0, "axis1": -2, "axis2": -1}, {"shapes": [(2, 3, 4)], "offset": 1, "axis1": -3, "axis2": -1},
+             {"shapes": [(4, 2)], "offset": -1, "axis1": -1, "axis2": -2}],
 )
 def diagonal(x, *, offset, axis1, axis2):
     """A diagonal of two axes, as a last axis."""
-    return np.diagonal(x, offset, axis1, axis2)
+    part = np.diagonal(x, offset, axis1, axis2)
+    if type(x) is ndarray:
+        part.flags.writeable = x.flags.writeable  # NumPy has announced that it will do so itself
+    return part
 
 
 @linear(
@@ -315,7 +333,7 @@ def _cast_vjp(g: Any, x_dtype: Any) -> Any:
     transpose={"x": _cast_vjp},
     formula={"x": "g.astype(x_dtype)"},
     naming=lambda params: "ToCopyBackward0",
-    samples=[{"shapes": [(2, 3)], "dtype": np.dtype(np.float64)}],
+    samples=[{"shapes": [(2, 3)], "dtype": np.dtype(np.float64)}, {"shapes": [()], "dtype": np.dtype(np.complex128)}],
     structure="diagonal",
 )
 def cast(x, *, dtype):
@@ -327,20 +345,9 @@ def cast(x, *, dtype):
 
 def _slices_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     base, part = (p if b else spread(p, size) for p, b in zip(payloads, batched, strict=True))
-    shift = _ViewOfBatch(params["view"], params["view_params"], size)
-    return prim(base, part, view=shift, view_params={})
-
-
-class _ViewOfBatch:
-    """A view row with its parameters, applied under an extra leading axis."""
-
-    __slots__ = ("params", "prim", "size")
-
-    def __init__(self, prim: Any, params: dict[str, Any], size: int) -> None:
-        self.prim, self.params, self.size = prim, params, size
-
-    def __call__(self, x: Any) -> Any:
-        return self.prim.batch(self.prim, (x,), (True,), self.size, self.params)
+    view = params["view"]
+    under_batch = view.batch(lambda x, **moved: moved, (base,), (True,), size, params["view_params"])
+    return prim(base, part, view=view, view_params=under_batch)
 
 
 @linear(
@@ -356,7 +363,10 @@ class _ViewOfBatch:
     },
     naming=lambda params: "CopySlices0",
     batch=_slices_batch,
-    samples="copy_slices",
+    samples=[
+        {"shapes": [(2, 3), (3, 2)], "view": transpose, "view_params": {"axis0": -2, "axis1": -1}},
+        {"shapes": [(3, 3), (3,)], "view": diagonal, "view_params": {"offset": 0, "axis1": -2, "axis2": -1}},
+    ],
 )
 def copy_slices(base, part, *, view, view_params):
     """The base, with the region that a view shows replaced by ``part``."""

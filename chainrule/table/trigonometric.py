@@ -54,6 +54,7 @@ def _over_squares(u: Any, x: Any, y: Any) -> Any:
     d={"x": lambda x, y: _over_squares(y, x, y), "y": lambda x, y: -_over_squares(x, x, y)},
     formula={"x": "g * y / (x ** 2 + y ** 2)", "y": "-g * x / (x ** 2 + y ** 2)"},
     promotion="float",
+    accepts="biuf",
 )
 def atan2(x, y):
     """The angle of the point (y, x), in radians; the gradient at the origin is 0."""
@@ -69,7 +70,7 @@ def cosh(x):
     """Hyperbolic cosine."""
 
 
-@elementwise(ufunc=np.tanh, d={"x": lambda out: 1 - out * out}, formula={"x": "g * (1 - out ** 2)"}, promotion="float")
+@elementwise(ufunc=np.tanh, vjp={"x": lambda g, out: g - g * out * out}, d={"x": lambda out: 1 - out * out}, formula={"x": "g * (1 - out ** 2)"}, promotion="float")
 def tanh(x):
     """Hyperbolic tangent."""
 
@@ -109,11 +110,15 @@ def sinc(x):
     return np.where(zero, 1, np.sin(px) / px).astype(x.dtype)
 
 
-@elementwise(ufunc=np.deg2rad, d={"x": float(np.pi / 180)}, formula={"x": "g * np.pi / 180"}, promotion="float")
+@elementwise(ufunc=np.deg2rad, d={"x": float(np.pi / 180)}, formula={"x": "g * np.pi / 180"}, promotion="float",
+             naming=lambda params: "Deg2RadBackward0",
+             accepts="biuf")
 def deg2rad(x):
     """Degrees to radians."""
 
 
-@elementwise(ufunc=np.rad2deg, d={"x": float(180 / np.pi)}, formula={"x": "g * 180 / np.pi"}, promotion="float")
+@elementwise(ufunc=np.rad2deg, d={"x": float(180 / np.pi)}, formula={"x": "g * 180 / np.pi"}, promotion="float",
+             naming=lambda params: "Rad2DegBackward0",
+             accepts="biuf")
 def rad2deg(x):
     """Radians to degrees."""

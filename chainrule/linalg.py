@@ -1,0 +1,511 @@
+"""``torch.linalg``: solutions, decompositions and norms of matrices and stacks of matrices.
+
+A stack has shape (..., m, n): the last two axes are a matrix, the others a batch.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.dispatch import bind, cast
+from chainrule.core.dtypes import as_dtype
+from chainrule.core.faces import operand, written
+from chainrule.core.tensor import Tensor, attach, wrap
+from chainrule.errors import LinAlgError
+from chainrule.ops import elementwise as ew
+from chainrule.ops import numpy_linalg as shared
+from chainrule.ops import products, shaping
+from chainrule.ops.arguments import axes_of
+from chainrule.table import linalg as rows
+from chainrule.table import reduction
+
+eigh_result, qr_result, slogdet_result = shared.eigh_result, shared.qr_result, shared.slogdet_result
+svd_result = shared.svd_result
+lstsq_result = namedtuple("lstsq_result", ["solution", "residuals", "rank", "singular_values"])
+_old_svd_result = namedtuple("_old_svd_result", ["U", "S", "V"])
+
+
+def _tensor(function: str, x: Any, position: int = 0) -> Any:
+    if isinstance(x, Tensor):
+        return x
+    x = operand("linalg_" + function.rpartition(".")[2], position, x)
+    if not hasattr(x, "dtype"):
+        raise errors.wrong_operand("linalg_" + function.rpartition(".")[2], position, x)
+    return x
+
+
+def _matrices(function: str, x: Any, square: bool = False, name: str = "A") -> Any:
+    return shared.checked(function, _tensor(function, x), square, name)
+
+
+def _same_dtype(function: str, a: Any, b: Any) -> None:
+    if a.dtype != b.dtype:
+        raise errors.matrix_dtypes(function, a, b)
+
+
+# -- inverse and solution --------------------------------------------------------------------------------------------
+
+
+def inv(A: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse of square matrices.
+
+    Args:
+        A: (..., n, n), floating or complex.
+
+    Raises:
+        LinAlgError: a matrix is singular, or not square.
+
+    >>> import chainrule as cr
+    >>> cr.linalg.inv(cr.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    return written(rows.inv(_matrices("linalg.inv", A, True)), out)
+
+
+def _is_vector(A: Any, B: Any) -> bool:
+    """Whether PyTorch takes B as a (batch of) vectors: it has one axis, or A's shape without the last."""
+    return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor:
+    """The solution X of A @ X = B (of X @ A = B with ``left=False``).
+
+    Args:
+        A: (..., n, n).
+        B: (..., n, k); or vectors: (n,), or A's shape without the last axis. Leading axes broadcast.
+
+    Raises:
+        LinAlgError: a matrix is singular, or the shapes do not fit.
+        RuntimeError: the dtypes differ.
+
+    >>> import chainrule as cr
+    >>> cr.linalg.solve(cr.tensor([[2., 0.], [0., 4.]]), cr.tensor([2., 2.]))
+    tensor([1.0000, 0.5000])
+    """
+    name = "linalg.solve"
+    A = _matrices(name, A, True)
+    B = _tensor(name, B, 1)
+    if not B.ndim:
+        raise errors.matrix_rank_low(name, B, "B")
+    _same_dtype(name, A, B)
+    vector = _is_vector(A, B)
+    if left:
+        return written(shared.solution(name, A, B, vector), out)
+    if vector:
+        raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False.")
+    if B.shape[-1] != A.shape[-1]:
+        raise errors.matrix_shapes(name, A, B, False)
+    return written(shared.solution(name, A.mT, B.mT, False).mT, out)
+
+
+def solve_triangular(
+    A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None
+) -> Tensor:
+    """The solution X of T @ X = B (of X @ T = B with ``left=False``), where T is the upper or lower triangle of A.
+
+    Args:
+        A: (..., n, n). Only the triangle is read; with ``unitriangular`` its diagonal counts as ones.
+        B: (..., n, k), or (..., k, n) with ``left=False``. Leading axes broadcast.
+    """
+    name = "linalg.solve_triangular"
+    A, B = _matrices(name, A, True), _matrices(name, B, False, "B")
+    _same_dtype(name, A, B)
+    if B.shape[-2 if left else -1] != A.shape[-1]:
+        raise errors.matrix_shapes(name, A, B, left)
+    if not left:
+        A, B, upper = A.mT, B.mT, not upper
+    A, B = shared.stretched(A, B)
+    x = rows.solve_triangular(A, B, upper=bool(upper), unitriangular=bool(unitriangular))
+    return written(x if left else x.mT, out)
+
+
+def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False, out: Any = None) -> Tensor:
+    """The Moore–Penrose pseudoinverse, of shape (..., n, m) for A of shape (..., m, n).
+
+    Args:
+        atol, rtol: singular values up to max(atol, rtol·largest) count as zero; by default rtol is max(m, n)·ε, and 0 if
+            atol was given.
+    """
+    A = _matrices("linalg.pinv", A, hermitian)
+    atol, rtol = _tolerances(A, atol, rtol)
+    return written(rows.pinv(A, atol=atol, rtol=rtol), out)
+
+
+def _tolerances(A: Any, atol: Any, rtol: Any) -> tuple[float, float]:
+    if rtol is None:
+        rtol = shared.epsilon(A) if atol is None or float(atol) == 0 else 0.0
+    return float(atol or 0.0), float(rtol)
+
+
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
+    """The X of least norm that minimizes ‖A @ X − B‖.
+
+    Returns:
+        A named tuple ``(solution, residuals, rank, singular_values)``; what ``driver`` does not compute is empty: residuals
+        with "gelsy" (the default), the rank with "gels", the singular values with both.
+    """
+    name = "linalg.lstsq"
+    A, B = _matrices(name, A), _tensor(name, B, 1)
+    _same_dtype(name, A, B)
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(f"torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver}")
+    vector = _is_vector(A, B)
+    b = B.unsqueeze(-1) if vector else B
+    if b.shape[-2] != A.shape[-2]:
+        raise RuntimeError(
+            f"torch.linalg.{'lstsq'}: input.size(-2) should match other.size(-{1 if vector else 2}): got shapes {tuple(A.shape)} "
+            f"and {tuple(B.shape)}"
+        )
+    m, n = A.shape[-2:]
+    rtol = shared.epsilon(A) if rcond is None else float(rcond)
+    x = products.matmul(rows.pinv(A, atol=0.0, rtol=rtol), b)
+    s = svdvals(A)
+    rank = matrix_rank(A.detach(), rtol=rtol)
+    empty = A.new_zeros((0,), dtype=s.dtype)
+    residuals = empty
+    if m > n and driver in ("gels", "gelsd", "gelss") and (driver == "gels" or bool((rank == n).all())):
+        residuals = ew.square(ew.abs(products.matmul(A, x) - b)).sum(-2)
+    return lstsq_result(
+        x.squeeze(-1) if vector else x,
+        residuals,
+        A.new_zeros((0,), dtype=np.int64) if driver == "gels" else rank,
+        s if driver in ("gelsd", "gelss") else empty,
+    )
+
+
+def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
+    """The inverse of the linear map that A is, from its axes ``ind`` and on to those before."""
+    A = _tensor("tensorinv", A)
+    if ind <= 0:
+        raise RuntimeError("Expected a strictly positive integer for 'ind'")
+    first, rest = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    if np.prod(first) != np.prod(rest):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{np.prod(rest, dtype=int)} != {np.prod(first, dtype=int)}"
+        )
+    flat = A.reshape(int(np.prod(first)), int(np.prod(rest)))
+    return written(inv(flat).reshape(*rest, *first), out)
+
+
+def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
+    """The X with tensordot(A, X, X.ndim) = B."""
+    A, B = _tensor("tensorsolve", A), _tensor("tensorsolve", B, 1)
+    if dims is not None:
+        A = A.movedim(tuple(dims), tuple(range(-len(dims), 0)))
+    rest = tuple(A.shape[B.ndim :])
+    n = B.numel()
+    if np.prod(rest, dtype=int) != n or np.prod(tuple(A.shape[: B.ndim]), dtype=int) != n:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
+            f"{np.prod(rest, dtype=int)} != {np.prod(tuple(A.shape[: B.ndim]), dtype=int)}"
+        )
+    return written(solve(A.reshape(n, n), B.reshape(n)).reshape(*rest), out)
+
+
+# -- determinants ----------------------------------------------------------------------------------------------------
+
+
+def det(A: Tensor, *, out: Any = None) -> Tensor:
+    """The determinant of square matrices (..., n, n).
+
+    >>> import chainrule as cr
+    >>> cr.linalg.det(cr.tensor([[2., 1.], [1., 3.]]))
+    tensor(5.)
+    """
+    return written(rows.det(_matrices("linalg.det", A, True)), out)
+
+
+def slogdet(A: Tensor) -> Any:
+    """Sign and logarithm of the absolute value of the determinant, as ``(sign, logabsdet)``."""
+    return slogdet_result(*rows.slogdet(_matrices("linalg.slogdet", A, True)))
+
+
+def _logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant; nan where it is negative."""
+    sign, logabsdet = rows.slogdet(_matrices("logdet", input, True))
+    if sign.dtype.kind == "c":
+        return ew.add(logabsdet, ew.log(sign))
+    return ew.where(ew.eq(sign, -1), float("nan"), logabsdet)
+
+
+# -- decompositions --------------------------------------------------------------------------------------------------
+
+
+def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
+    """The lower triangular L with A = L @ Lᴴ (with ``upper`` the U with A = Uᴴ @ U), for positive definite A.
+
+    Raises:
+        LinAlgError: a matrix is not positive definite.
+
+    >>> import chainrule as cr
+    >>> cr.linalg.cholesky(cr.tensor([[4., 2.], [2., 5.]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    factor = rows.cholesky(_matrices("linalg.cholesky", A, True))
+    return written(shaping.adjoint(factor) if upper else factor, out)
+
+
+def eigh(A: Tensor, UPLO: str = "L") -> Any:
+    """Eigenvalues and eigenvectors of Hermitian matrices, as ``(eigenvalues, eigenvectors)``.
+
+    Args:
+        A: (..., n, n), Hermitian; only the triangle ``UPLO`` ("L" or "U") is read.
+
+    Gradients through eigenvectors need eigenvalues that differ.
+    """
+    return eigh_result(*rows.eigh(_matrices("linalg.eigh", A, True), UPLO=_uplo(UPLO)))
+
+
+def _uplo(UPLO: str) -> str:
+    if str(UPLO).upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    return UPLO.upper()
+
+
+def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
+    """The eigenvalues of Hermitian matrices, ascending. Equal ones do no harm to the gradient."""
+    return written(eigh(A, UPLO).eigenvalues, out)
+
+
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
+    """The singular value decomposition A = U @ diag(S) @ Vh, as ``(U, S, Vh)``.
+
+    Args:
+        A: (..., m, n).
+        full_matrices: make U and Vh square. The columns that this adds are not determined, and no gradient flows
+            through them.
+    """
+    A = _matrices("linalg.svd", A)
+    return svd_result(*rows.svd(A, full_matrices=bool(full_matrices) and A.shape[-1] != A.shape[-2]))
+
+
+def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
+    """The singular values, descending. Equal ones do no harm to the gradient."""
+    return written(rows.svd(_matrices("linalg.svd", A), full_matrices=False)[1], out)
+
+
+def qr(A: Tensor, mode: str = "reduced") -> Any:
+    """The decomposition A = Q @ R, as ``(Q, R)``.
+
+    Args:
+        mode: "reduced"; "complete" (a square Q; no gradient for more rows than columns); "r" (Q is empty).
+    """
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+    A = _matrices("linalg.qr", A)
+    q, r = rows.qr(A, mode="reduced" if mode == "r" else mode)
+    return qr_result(A.new_zeros((0,)) if mode == "r" else q, r)
+
+
+def matrix_exp(A: Tensor) -> Tensor:
+    """The matrix exponential of square matrices."""
+    return rows.matrix_exp(_matrices("linalg.matrix_exp", A, True))
+
+
+# -- norms -----------------------------------------------------------------------------------------------------------
+
+
+def _for_norm(function: str, x: Any, dtype: Any) -> Any:
+    x = _tensor(function, x)
+    if dtype is not None:
+        x = cast(x, as_dtype(dtype))
+    if x.dtype.kind not in "fc":
+        raise errors.matrix_dtype(function, x)
+    return x
+
+
+def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The norm (Σ |x|^ord)^(1/ord) over ``dim``: all elements by default, whatever the shape."""
+    x = _for_norm("linalg.vector_norm", x, dtype)
+    params = {"ord": float(ord), "axis": axes_of("linalg.vector_norm", dim, x.ndim), "keepdims": bool(keepdim)}
+    return written(bind(reduction.vector_norm, (x,), params), out)
+
+
+def matrix_norm(
+    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Tensor:
+    """The norm of the matrices in two axes: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
+    name = "linalg.matrix_norm"
+    A = _for_norm(name, A, dtype)
+    if A.ndim < 2:
+        raise errors.matrix_rank_low(name, A)
+    if len(dim) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {list(dim)}")
+    row, column = (errors.check_dim(name, d, A.ndim) - A.ndim for d in dim)
+    if row == column:
+        raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
+    if isinstance(ord, str) and ord not in ("fro", "nuc"):
+        raise RuntimeError(f"{name}: Order {ord} not supported.")
+    return written(shared.matrix_norm(name, A, ord, (row, column), bool(keepdim)), out)
+
+
+def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Tensor:
+    """A vector norm (``dim`` an int, or a 1-D tensor) or a matrix norm (two dims, or a 2-D tensor).
+
+    Without ``ord`` the 2-norm of the elements in ``dim``.
+
+    >>> import chainrule as cr
+    >>> cr.linalg.norm(cr.tensor([[3., 4.], [0., 0.]]))
+    tensor(5.)
+    """
+    name = "linalg.norm"
+    A = _tensor(name, A)
+    if dim is not None:
+        dims = (dim,) if isinstance(dim, int) else tuple(dim)
+        if len(dims) not in (1, 2):
+            raise RuntimeError(f"{name}: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
+    else:
+        dims = None
+        if ord is not None and A.ndim not in (1, 2):
+            raise RuntimeError(f"{name}: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
+    if ord is not None and ((dims is not None and len(dims) == 2) or (dims is None and A.ndim == 2)):
+        return matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype, out=out)
+    if isinstance(ord, str):
+        return matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype, out=out)
+    return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype, out=out)
+
+
+def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
+    """The condition number: of the largest singular value over the smallest, or ‖A‖·‖A⁻¹‖ in the norm ``p``."""
+    A = _tensor("linalg.cond", A)
+    if A.ndim < 2:
+        raise errors.matrix_rank_low("linalg.cond", A)
+    if p in (None, 2, -2):
+        s = svdvals(A)
+        return written(s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1], out)
+    A = _matrices("linalg.cond", A, True)
+    return written(matrix_norm(A, p) * matrix_norm(rows.inv(A), p), out)
+
+
+def matrix_rank(
+    A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
+) -> Tensor:
+    """How many singular values are over max(atol, rtol·largest); an integer, so no gradient."""
+    A = _matrices("torch.linalg.matrix_rank", A, hermitian, "input")
+    atol, rtol = _tolerances(A, tol if tol is not None else atol, rtol)
+    s = svdvals(A.detach())
+    if not s.shape[-1]:
+        return s.sum(-1).to(np.int64)
+    limit = ew.clamp(s.amax(-1, keepdim=True) * rtol, min=atol)
+    return written(ew.gt(s, limit).sum(-1), out)
+
+
+# -- products and vectors --------------------------------------------------------------------------------------------
+
+
+def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
+    """The n-th power of square matrices; of the inverse, for negative n."""
+    A = _tensor("matrix_power", A)
+    if not isinstance(n, (int, np.integer)) or isinstance(n, bool):
+        raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
+    if A.ndim < 2:
+        raise errors.matrix_rank_low("linalg.matrix_power", A)
+    if A.shape[-1] != A.shape[-2]:
+        raise errors.matrix_not_square("linalg.matrix_power", A)
+    if n < 0:
+        _matrices("linalg.matrix_power", A)
+    return written(shared.power(A, int(n)), out)
+
+
+def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
+    """The product of several matrices, in the order that takes the fewest multiplications."""
+    return written(products.multi_dot(tensors), out)
+
+
+def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """The matrix product."""
+    return products.matmul(input, other, out=out)
+
+
+def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
+    """The vector product along ``dim``, which has length 3.
+
+    >>> import chainrule as cr
+    >>> cr.linalg.cross(cr.tensor([1., 0., 0.]), cr.tensor([0., 1., 0.]))
+    tensor([0., 0., 1.])
+    """
+    a, b = _tensor("cross", input), _tensor("cross", other, 1)
+    if a.ndim != b.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    d = errors.check_dim("linalg.cross", dim, a.ndim)
+    if a.shape[d] != 3 or b.shape[d] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[d]} and {b.shape[d]}")
+    return written(shared.cross(a, b, d - a.ndim), out)
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
+    """Σ conj(x)·y along ``dim``."""
+    return written(ew.mul(ew.conj(_tensor("vecdot", x)), y).sum(dim), out)
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonals of matrices, as a view."""
+    return shaping.diagonal(A, offset, dim1, dim2)
+
+
+def vander(x: Tensor, N: int | None = None) -> Tensor:
+    """The matrix of powers x⁰, x¹ … of the elements of the last axis."""
+    n = x.shape[-1] if N is None else N
+    return ew.pow(x.unsqueeze(-1), wrap(np.arange(n)))
+
+
+# -- names at the top level and methods ------------------------------------------------------------------------------
+
+
+def _cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
+    """As :func:`linalg.cholesky`."""
+    return cholesky(input, upper=upper, out=out)
+
+
+def _pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """The pseudoinverse: as :func:`linalg.pinv`, with ``rtol=rcond``."""
+    return pinv(input, rtol=rcond)
+
+
+def _qr(input: Tensor, some: bool = True) -> Any:
+    """As :func:`linalg.qr`, with the mode "complete" for ``some=False``."""
+    return qr(input, "reduced" if some else "complete")
+
+
+def _svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+    """As :func:`linalg.svd`, but with V itself: input = U @ diag(S) @ Vᴴ."""
+    u, s, vh = svd(input, full_matrices=not some)
+    if not compute_uv:
+        u, vh = shaping.clone(u) * 0, shaping.clone(vh) * 0
+    return _old_svd_result(u, s, shaping.adjoint(vh))
+
+
+def _cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of the matrix whose Cholesky factor is L."""
+    L = _matrices("cholesky_inverse", L, True)
+    half = solve_triangular(L, wrap(np.eye(L.shape[-1], dtype=L.dtype)), upper=upper)
+    return products.matmul(half, shaping.adjoint(half)) if upper else products.matmul(shaping.adjoint(half), half)
+
+
+def _cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """The solution X of A @ X = B, where L is the Cholesky factor of A."""
+    lower = shaping.adjoint(L) if upper else L
+    return solve_triangular(shaping.adjoint(lower), solve_triangular(lower, B, upper=False), upper=True)
+
+
+#: What PyTorch has outside ``torch.linalg``, under these names.
+TOP_LEVEL = {
+    "inverse": inv, "det": det, "slogdet": slogdet, "logdet": _logdet, "cholesky": _cholesky, "pinverse": _pinverse,
+    "matrix_power": matrix_power, "matrix_exp": matrix_exp, "qr": _qr, "svd": _svd, "cholesky_inverse": _cholesky_inverse,
+    "cholesky_solve": _cholesky_solve,
+}  # fmt: skip
+attach(**TOP_LEVEL)
+
+__all__ = [
+    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul", "matrix_exp",
+    "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd",
+    "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
+]  # fmt: skip

@@ -1,0 +1,210 @@
+"""Activations, with PyTorch's names and arguments."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from chainrule import random
+from chainrule.core.dispatch import cast
+from chainrule.core.faces import nary, unary
+from chainrule.core.inplace import in_place
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.ops import elementwise as ew
+from chainrule.ops import joining, reductions
+from chainrule.table import comparison, exponential
+from chainrule.table import nn as rows
+
+_elu, _hardtanh, _gelu, _softplus = nary(rows.elu), nary(rows.hardtanh), nary(rows.gelu), nary(exponential.softplus)
+_leaky_relu, _threshold = nary(comparison.leaky_relu), nary(comparison.threshold)
+_hardshrink, _softshrink = nary(rows.hardshrink), nary(rows.softshrink)
+_silu, _mish, _log_sigmoid = unary(rows.silu), unary(rows.mish), unary(rows.log_sigmoid)
+_hardsigmoid, _hardswish = unary(rows.hardsigmoid), unary(rows.hardswish)
+sigmoid, tanh = ew.sigmoid, ew.tanh
+
+
+def _applied(name: str, function: Any, input: Any, inplace: bool, **params: Any) -> Tensor:
+    if not inplace:
+        return function(input, **params)  # type: ignore[no-any-return]
+    return in_place(name + "_", function)(input, **params)  # type: ignore[no-any-return]
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(x, 0). The derivative at 0 is 0.
+
+    >>> import chainrule as cr
+    >>> cr.nn.functional.relu(cr.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
+    return ew.relu(input) if not inplace else _applied("relu", ew.relu, input, True)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """x limited to [0, 6]."""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """x where it is positive, else negative_slope·x."""
+    return _applied("leaky_relu", _leaky_relu, input, inplace, negative_slope=negative_slope)
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """x where it is positive, else weight·x, with one weight for all or for each channel (axis 1)."""
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    if weight.numel() != 1:
+        channels = input.shape[1] if input.ndim > 1 else 1
+        if weight.numel() != channels:
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel "
+                f"size = {channels}."
+            )
+        weight = weight.reshape(-1, *(1,) * (input.ndim - 2))
+    return ew.where(ew.gt(input, 0), input, ew.mul(weight, input))
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """x where it is over the threshold, else ``value``."""
+    return _applied("threshold", _threshold, input, inplace, threshold=threshold, value=value)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x where it is positive, else alpha·(exp(x) − 1)."""
+    return _applied("elu", _elu, input, inplace, alpha=alpha, scale=1.0, input_scale=1.0)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """The scaled elu that keeps mean 0 and variance 1 (Klambauer and others, 2017)."""
+    return _applied(
+        "selu", _elu, input, inplace, alpha=1.6732632423543772848170429916717, scale=1.0507009873554804934193349852946,
+        input_scale=1.0,
+    )  # fmt: skip
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x where it is positive, else alpha·(exp(x/alpha) − 1)."""
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return _applied("celu", _elu, input, inplace, alpha=alpha, scale=1.0, input_scale=1 / alpha)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """x·sigmoid(x), also known as swish."""
+    return _silu(input) if not inplace else _applied("silu", _silu, input, True)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """x·tanh(softplus(x))."""
+    return _mish(input) if not inplace else _applied("mish", _mish, input, True)
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """x·Φ(x) with the normal distribution function Φ; ``approximate="tanh"`` for the approximation with tanh."""
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return _gelu(input, approximate=approximate)  # type: ignore[no-any-return]
+
+
+def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
+    """log(1 + exp(beta·x)) / beta; x itself where beta·x is over the threshold."""
+    return _softplus(input, beta=beta, threshold=threshold)  # type: ignore[no-any-return]
+
+
+def softsign(input: Tensor) -> Tensor:
+    """x / (1 + |x|)."""
+    return ew.true_divide(input, ew.add(ew.abs(input), 1))  # type: ignore[no-any-return]
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """x limited to [min_val, max_val]. At a bound the derivative is 0."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return _applied("hardtanh", _hardtanh, input, inplace, min_val=min_val, max_val=max_val)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """x/6 + 1/2, limited to [0, 1]."""
+    return _applied("hardsigmoid", _hardsigmoid, input, inplace)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """x·hardsigmoid(x)."""
+    return _applied("hardswish", _hardswish, input, inplace)
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """log(sigmoid(x)), without overflow."""
+    return _log_sigmoid(input)  # type: ignore[no-any-return]
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """x − tanh(x)."""
+    return ew.sub(input, ew.tanh(input))
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """x where |x| is over lambd, else 0."""
+    return _hardshrink(input, lambd=lambd)  # type: ignore[no-any-return]
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """x moved towards 0 by lambd."""
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    return _softshrink(input, lambd=lambd)  # type: ignore[no-any-return]
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half along ``dim`` times the sigmoid of the second half."""
+    if input.ndim == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    if input.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.ndim} is size {input.shape[dim]}")
+    first, second = joining.chunk(input, 2, dim)
+    return ew.mul(first, ew.sigmoid(second))  # type: ignore[no-any-return]
+
+
+# -- over an axis ----------------------------------------------------------------------------------------------------
+
+
+def _dim(name: str, dim: int | None, ndim: int) -> int:
+    if dim is not None:
+        return dim
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", stacklevel=3
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """exp(x) / Σ exp(x) along ``dim``."""
+    return reductions.softmax(input, _dim("softmax", dim, input.ndim), dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """The softmax of −x."""
+    return reductions.softmax(ew.neg(input), _dim("softmin", dim, input.ndim), dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """The logarithm of the softmax along ``dim``, without overflow."""
+    return reductions.log_softmax(input, _dim("log_softmax", dim, input.ndim), dtype)
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A random near-one-hot sample with the probabilities softmax(logits) (Jang and others, 2017).
+
+    With ``hard`` the value is one-hot, and the gradient that of the soft sample.
+    """
+    noise = random.rand(*logits.shape, dtype=logits.dtype)
+    gumbel = ew.neg(ew.log(ew.neg(ew.log(ew.clamp(noise, 1e-20, 1 - 1e-7)))))
+    soft = reductions.softmax(ew.true_divide(ew.add(logits, gumbel), tau), dim)
+    if not hard:
+        return soft
+    best = reductions.argmax(soft.detach(), dim, keepdim=True)
+    places = np.arange(logits.shape[dim]).reshape(tuple(-1 if i == dim % logits.ndim else 1 for i in range(logits.ndim)))
+    chosen = cast(ew.eq(best, wrap(places)), soft.dtype)
+    return ew.add(ew.sub(chosen, soft.detach()), soft)

@@ -1,0 +1,378 @@
+"""The functions behind layers: affine maps, look-ups, dropout, normalization, similarity, attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors, random
+from chainrule.core.dispatch import bind, cast
+from chainrule.core.faces import new
+from chainrule.core.modes import STATE, no_grad
+from chainrule.core.node import Node, next_seq
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.nn.loss import at_least
+from chainrule.ops import elementwise as ew
+from chainrule.ops import joining, products, reductions, shaping
+from chainrule.ops.arguments import tensor_of
+from chainrule.table import indexing
+from chainrule.table import nn as rows
+
+ndarray = np.ndarray
+float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+_LINEAR = rows.linear
+_NO_PARAMS: dict[str, Any] = {}
+
+
+# -- affine maps -----------------------------------------------------------------------------------------------------
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input @ weightᵀ + bias.
+
+    Args:
+        input: (..., in).
+        weight: (out, in), or (in,) for a single output that takes no axis.
+        bias: (out,).
+
+    >>> import chainrule as cr
+    >>> cr.nn.functional.linear(cr.tensor([1., 2.]), cr.tensor([[1., 1.], [0., 2.]]), cr.tensor([0., 1.]))
+    tensor([3., 5.])
+    """
+    if type(input) is Tensor and type(weight) is Tensor and type(bias) is Tensor and not STATE.special:
+        x, w, b = input._data, weight._data, bias._data
+        if (
+            type(x) is ndarray and type(w) is ndarray and type(b) is ndarray and x.ndim == w.ndim == 2
+            and ((dtype := x.dtype) is float32 or dtype is float64) and w.dtype is dtype and b.dtype is dtype
+            and x.shape[1] == w.shape[1] and b.shape == w.shape[:1]
+        ):  # fmt: skip
+            ex, ew_, eb = input._edge, weight._edge, bias._edge
+            if ex is not None or ew_ is not None or eb is not None:
+                out = x.dot(w.T)
+                out += b
+                node = Node()
+                node.prim = _LINEAR
+                node.pullback = _LINEAR.pullback  # type: ignore[assignment]
+                node.params = _NO_PARAMS
+                node.edges = (ex, ew_, eb)
+                node.fits = None
+                node.hooks = None
+                node.saved = (None if ex is None else w, None if ew_ is None else x)
+                node.seq = next_seq()
+                tensor = new(Tensor)
+                tensor._data = out
+                tensor._edge = node
+                return tensor
+    return _linear(input, weight, bias)
+
+
+def _linear(input: Any, weight: Any, bias: Any) -> Tensor:
+    if weight.ndim == 1:
+        out = products.matmul(input, weight)
+        return out if bias is None else ew.add(out, bias)
+    flipped = weight.mT
+    if input.shape[-1] != weight.shape[-1]:
+        flat = input.reshape(-1, input.shape[-1])
+        raise errors.matmul_shapes("linear", flat, flipped)
+    if bias is None or tuple(bias.shape) != (weight.shape[0],) or not input.dtype == weight.dtype == bias.dtype or (
+        input.dtype.kind != "f" or weight.ndim != 2
+    ):
+        out = products.matmul(input, flipped)
+        return out if bias is None else ew.add(out, bias)
+    lead = tuple(input.shape[:-1])
+    flat = input if input.ndim == 2 else input.reshape(-1, input.shape[-1])
+    out = bind(_LINEAR, (flat, weight, bias), _NO_PARAMS)
+    return out if input.ndim == 2 else out.reshape(*lead, weight.shape[0])
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1) and (..., in2) and a weight (out, in1, in2)."""
+    for position, (x, n) in enumerate(((input1, weight.shape[1]), (input2, weight.shape[2])), 1):
+        if x.shape[-1] != n:
+            raise RuntimeError(f"bilinear(): input{position} size does not match weight size: got {x.shape[-1]} but expected {n}")
+    half = products.tensordot(input1, weight, ([input1.ndim - 1], [1]))
+    out = reductions.sum(ew.mul(half, input2.unsqueeze(-2)), -1)
+    return out if bias is None else ew.add(out, bias)
+
+
+# -- dropout and look-ups --------------------------------------------------------------------------------------------
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Each element set to 0 with probability p, the others divided by 1 − p; the input itself if not ``training``."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training or p == 0:
+        return input
+    keep = ew.ge(random.rand(*input.shape), p)
+    noise = ew.mul(cast(keep, input.dtype), 1 / (1 - p) if p < 1 else 0.0)
+    return input.mul_(noise) if inplace else ew.mul(input, noise)  # type: ignore[no-any-return]
+
+
+def embedding(
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:  # fmt: skip
+    """The rows of ``weight`` (n, width) that the indices name, of shape (*input.shape, width).
+
+    Args:
+        padding_idx: a row that gets no gradient.
+        max_norm: rows that are used and whose norm is larger are scaled down first, in place.
+        scale_grad_by_freq: divide a row's gradient by how often it was used.
+        sparse: accepted; gradients are dense all the same.
+    """
+    index = input if isinstance(input, Tensor) else wrap(np.asarray(input))
+    if index.dtype.kind not in "iu":
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"{index.dtype} instead (while checking arguments for embedding)"
+        )
+    n = weight.shape[0]
+    plain = type(index._data) is ndarray
+    if plain and index._data.size and not (index._data.min() >= 0 and index._data.max() < n):
+        raise IndexError(f"index out of range in self: embedding looks up rows from 0 to {n - 1}")
+    if padding_idx is not None:
+        if not -n <= padding_idx < n:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx %= n
+    if max_norm is not None:
+        with no_grad():
+            _shrink(weight, index, max_norm, norm_type)
+    out = indexing.take(weight, index._data if plain else index, axis=-2)
+    if scale_grad_by_freq:
+        count = reductions.sum(ew.eq(index.reshape(-1).unsqueeze(-1), index.reshape(-1)), -1).reshape(tuple(index.shape))
+        share = ew.true_divide(1.0, count).unsqueeze(-1)
+        out = ew.add(out.detach(), ew.mul(ew.sub(out, out.detach()), cast(share, weight.dtype)))
+    if padding_idx is not None:
+        out = ew.where(ew.ne(index, padding_idx).unsqueeze(-1), out, out.detach())
+    return out  # type: ignore[no-any-return]
+
+
+def _shrink(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
+    used = np.unique(index._array())
+    found = weight.detach()._array()[used]
+    norms = np.linalg.norm(found, norm_type, axis=-1, keepdims=True)
+    weight[used] = wrap(np.where(norms > max_norm, found * (max_norm / (norms + 1e-7)), found).astype(weight.dtype))
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """Integers as rows of zeros with a 1, of shape (*tensor.shape, num_classes); one class more than the largest by default."""
+    if tensor.dtype != np.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if type(tensor._data) is ndarray:
+        if tensor.numel() and tensor._data.min() < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        if num_classes == -1:
+            if not tensor.numel():
+                raise RuntimeError("Can not infer total number of classes from empty tensor.")
+            num_classes = int(tensor._data.max()) + 1
+        elif tensor.numel() and tensor._data.max() >= num_classes:
+            raise RuntimeError("Class values must be smaller than num_classes.")
+    elif num_classes == -1:
+        raise errors.data_dependent(tensor, "one_hot() without num_classes")
+    return cast(ew.eq(tensor.unsqueeze(-1), wrap(np.arange(num_classes))), np.dtype(np.int64))  # type: ignore[no-any-return]
+
+
+# -- normalization ---------------------------------------------------------------------------------------------------
+
+
+def _standardized(x: Any, axes: tuple[int, ...], eps: float, name: str) -> Any:
+    return bind(rows.standardize, (x,), {"axis": axes, "eps": eps, "name": name})
+
+
+def _affine(x: Any, weight: Any, bias: Any) -> Any:
+    x = x if weight is None else ew.mul(x, weight)
+    return x if bias is None else ew.add(x, bias)
+
+
+def _trailing(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any = None) -> tuple[int, ...]:
+    shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+    if not shape:
+        raise RuntimeError(f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got {shape}")
+    for what, given in (("weight", weight), ("bias", bias)):
+        if given is not None and tuple(given.shape) != shape:
+            raise RuntimeError(
+                f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape {list(given.shape)} and "
+                f"normalized_shape = {list(shape)}"
+            )
+    if tuple(x.shape[x.ndim - len(shape) :]) != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of "
+            f"size{list(x.shape)}"
+        )
+    return tuple(range(-len(shape), 0))
+
+
+def layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """(x − mean) / √(variance + eps) over the last axes, of ``normalized_shape``; then times weight plus bias."""
+    x = tensor_of("layer_norm", input, "f")
+    axes = _trailing("layer_norm", x, normalized_shape, weight, bias)
+    return _affine(_standardized(x, axes, eps, "NativeLayerNormBackward0"), weight, bias)  # type: ignore[no-any-return]
+
+
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """x / √(mean(x²) + eps) over the last axes; then times weight. ``eps`` is the dtype's by default."""
+    x = tensor_of("rms_norm", input, "f")
+    axes = _trailing("rms_norm", x, normalized_shape, weight)
+    eps = float(np.finfo(x.dtype).eps) if eps is None else eps
+    scale = ew.rsqrt(ew.add(reductions.mean(ew.square(x), axes, True), eps))
+    return _affine(ew.mul(x, scale), weight, None)  # type: ignore[no-any-return]
+
+
+def _by_channel(t: Any, x: Any) -> Any:
+    """One number per channel (axis 1), shaped to meet the input."""
+    return None if t is None else t.reshape(1, -1, *(1,) * (x.ndim - 2))
+
+
+def _check_channels(x: Any, **given: Any) -> None:
+    for what, t in given.items():
+        if t is not None and t.numel() != x.shape[1]:
+            raise RuntimeError(f"{what} should contain {x.shape[1]} elements not {t.numel()}")
+
+
+def _update(running: Any, fresh: Any, momentum: float) -> None:
+    if running is not None:
+        with no_grad():
+            running.copy_(ew.add(ew.mul(running, 1 - momentum), ew.mul(cast(fresh, running.dtype), momentum)))
+
+
+def batch_norm(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None,
+    training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Every channel (axis 1) minus its mean, over its standard deviation; then times weight plus bias.
+
+    Args:
+        running_mean, running_var: used instead of the batch's own; with ``training`` moved towards those by ``momentum``.
+    """
+    x = tensor_of("batch_norm", input, "f")
+    if x.ndim < 2:
+        raise RuntimeError(f"batch_norm: expected at least 2D input (got {x.ndim}D input)")
+    _check_channels(x, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    weight, bias = _by_channel(weight, x), _by_channel(bias, x)
+    if not training:
+        for what, t in (("running_mean", running_mean), ("running_var", running_var)):
+            if t is None:
+                raise RuntimeError(f"{what} must be defined in evaluation mode")
+        scale = ew.rsqrt(ew.add(_by_channel(running_var, x), eps))
+        return _affine(ew.mul(ew.sub(x, _by_channel(running_mean, x)), scale), weight, bias)  # type: ignore[no-any-return]
+    axes = (-x.ndim, *range(2 - x.ndim, 0))
+    n = math.prod(x.shape[a] for a in axes)
+    if n == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {x.shape}")
+    if running_mean is not None or running_var is not None:
+        plain = x.detach()
+        _update(running_mean, reductions.mean(plain, axes), momentum)
+        _update(running_var, reductions.var(plain, axes), momentum)
+    return _affine(_standardized(x, axes, eps, "NativeBatchNormBackward0"), weight, bias)  # type: ignore[no-any-return]
+
+
+def instance_norm(
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """As :func:`batch_norm`, with each example's own mean and variance over the axes after the channels."""
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    x = tensor_of("instance_norm", input, "f")
+    axes = tuple(range(2 - x.ndim, 0))
+    if math.prod(x.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {x.shape}")
+    _check_channels(x, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    if running_mean is not None or running_var is not None:
+        plain = x.detach()
+        _update(running_mean, reductions.mean(reductions.mean(plain, axes), 0), momentum)
+        _update(running_var, reductions.mean(reductions.var(plain, axes), 0), momentum)
+    out = _standardized(x, axes, eps, "NativeBatchNormBackward0")
+    return _affine(out, _by_channel(weight, x), _by_channel(bias, x))  # type: ignore[no-any-return]
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Groups of channels minus their mean, over their standard deviation; then times weight plus bias per channel."""
+    x = tensor_of("group_norm", input, "f")
+    if x.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {x.ndim}")
+    if x.shape[1] % num_groups:
+        raise RuntimeError(
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(x.shape)} and "
+            f"num_groups={num_groups}"
+        )
+    _check_channels(x, weight=weight, bias=bias)
+    grouped = x.reshape(x.shape[0], num_groups, x.numel() // (x.shape[0] * num_groups) if x.numel() else 0)
+    out = _standardized(grouped, (-1,), eps, "NativeGroupNormBackward0").reshape(tuple(x.shape))
+    return _affine(out, _by_channel(weight, x), _by_channel(bias, x))  # type: ignore[no-any-return]
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
+    """Vectors along ``dim`` over their p-norm (at least ``eps``)."""
+    size = ew.clamp(reductions.norm(input, p, dim, True), min=eps)
+    return ew.true_divide(input, size, out=out)  # type: ignore[no-any-return]
+
+
+# -- similarity ------------------------------------------------------------------------------------------------------
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along ``dim``; norms count as at least ``eps``."""
+    x1, x2 = shaping.broadcast_tensors(tensor_of("cosine_similarity", x1, "fc"), tensor_of("cosine_similarity", x2, "fc"))
+    units = [ew.true_divide(x, at_least(reductions.norm(x, 2, dim, True), eps)) for x in (x1, x2)]
+    return reductions.sum(ew.mul(*units), dim)
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of x1 − x2 + eps along the last axis."""
+    return reductions.norm(ew.add(ew.sub(x1, x2), eps), p, -1, keepdim)
+
+
+# -- attention -------------------------------------------------------------------------------------------------------
+
+
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
+    scale: float | None = None, enable_gqa: bool = False,
+) -> Tensor:  # fmt: skip
+    """softmax(query @ keyᵀ·scale + mask) @ value.
+
+    Args:
+        query: (..., L, E). key: (..., S, E). value: (..., S, V).
+        attn_mask: (..., L, S): booleans (True takes part) or numbers to add. A row with no part gives 0.
+        is_causal: position i sees positions up to i.
+        scale: 1/√E by default.
+        enable_gqa: key and value have fewer heads (axis −3), each of which serves several of the query's.
+    """
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if enable_gqa:
+        heads = query.shape[-3]
+        key = joining.repeat_interleave(key, heads // key.shape[-3], -3)
+        value = joining.repeat_interleave(value, heads // value.shape[-3], -3)
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = products.matmul(ew.mul(query, factor), shaping.transpose(key, -2, -1))
+    if is_causal:
+        attn_mask = wrap(np.tri(query.shape[-2], key.shape[-2], dtype=bool))
+    if attn_mask is None:
+        weights = reductions.softmax(scores, -1)
+    else:
+        if attn_mask.dtype == np.bool_:
+            scores = ew.where(attn_mask, scores, -math.inf)
+        else:
+            scores = ew.add(scores, attn_mask)
+        weights = _safe_softmax(scores)
+    if dropout_p:
+        weights = dropout(weights, dropout_p)
+    return products.matmul(weights, value)
+
+
+def _safe_softmax(scores: Any) -> Any:
+    """The softmax over the last axis, with zeros where there is nothing but −∞."""
+    plain = scores.detach()
+    nothing = reductions.all(ew.eq(plain, -math.inf), -1, True)
+    if type(nothing._data) is ndarray and not nothing._data.any():
+        return reductions.softmax(scores, -1)
+    return ew.where(nothing, 0.0, reductions.softmax(ew.where(nothing, 0.0, scores), -1))

@@ -1,0 +1,74 @@
+"""What the operations share about their arguments: the tensor, its dtype, and ``dim`` under both its names."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from chainrule import errors
+from chainrule.core import dtypes
+from chainrule.core.dispatch import cast
+from chainrule.core.faces import operand
+from chainrule.core.tensor import Tensor
+
+
+def tensor_of(name: str, x: Any, accepts: str = "biufc") -> Any:
+    """The operand as a tensor: arrays are wrapped, numbers and the rest refused, and so are other kinds of dtype."""
+    if not isinstance(x, Tensor):
+        x = operand(name, 0, x)
+        if not hasattr(x, "dtype"):
+            raise errors.wrong_operand(name, 0, x)
+    if x.dtype.kind not in accepts:
+        raise errors.no_kernel(name, x.dtype, accepts)
+    return x
+
+
+def axes_of(name: str, dim: Any, ndim: int) -> tuple[int, ...]:
+    """``dim`` as axes counted from the end; None and () are all of them."""
+    if dim is None:
+        return tuple(range(-ndim, 0))
+    if isinstance(dim, (tuple, list)):
+        if not dim:
+            return tuple(range(-ndim, 0))
+        found = [errors.check_dim(name, d, ndim) for d in dim]
+        if len(set(found)) != len(found):
+            raise RuntimeError(f"dim {found[-1]} appears multiple times in the list of dims: {name} got {dim}")
+        return tuple(f - ndim for f in found) if ndim else ()
+    index = errors.check_dim(name, dim, ndim)
+    return (index - ndim,) if ndim else ()
+
+
+def axis_of(name: str, dim: Any, ndim: int) -> int | None:
+    """One ``dim`` as an axis counted from the end; None for a 0-d tensor, which has none."""
+    index = errors.check_dim(name, dim, ndim)
+    return index - ndim if ndim else None
+
+
+def floating(x: Any, dtype: Any = None) -> Any:
+    """The tensor in ``dtype``; without one, integers and booleans become the default float."""
+    if dtype is not None:
+        return cast(x, dtypes.as_dtype(dtype))
+    return cast(x, dtypes.get_default_dtype()) if x.dtype.kind in "iub" else x
+
+
+def summed(x: Any, dtype: Any = None) -> Any:
+    """The tensor in the dtype that PyTorch adds and multiplies in: int64 for integers and booleans."""
+    if dtype is not None:
+        return cast(x, dtypes.as_dtype(dtype))
+    return cast(x, dtypes.int64) if x.dtype.kind in "iub" else x
+
+
+def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function with ``dim`` and ``keepdim`` be called with NumPy's ``axis`` and ``keepdims``."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            if "axis" in kwargs:
+                kwargs["dim"] = kwargs.pop("axis")
+            if "keepdims" in kwargs:
+                kwargs["keepdim"] = kwargs.pop("keepdims")
+        return function(*args, **kwargs)
+
+    return call

@@ -1,0 +1,409 @@
+"""Tensors joined, cut, repeated and moved along an axis. Composites show in the graph as the rows they are made of."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core import dtypes
+from chainrule.core.dispatch import bind, cast
+from chainrule.core.faces import operand, written
+from chainrule.core.protocol import ArrayLike
+from chainrule.core.shapes import shape_of
+from chainrule.core.tensor import Tensor
+from chainrule.ops.arguments import tensor_of
+from chainrule.ops.shaping import _ints, expand, reshape, transpose, unsqueeze
+from chainrule.table import indexing
+from chainrule.table import shape as rows
+
+ndarray = np.ndarray
+
+
+def repeat(input: Any, *times: Any, repeats: Any = None) -> Tensor:
+    """Copies of the tensor side by side along every axis (``np.tile``)."""
+    x = tensor_of("repeat", input)
+    times = _ints("repeat", times if repeats is None else (repeats,))
+    if len(times) < x.ndim:
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: "
+            f"{len(times)} repeats for shape {tuple(x.shape)}"
+        )
+    if builtins.any(n < 0 for n in times):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {builtins.min(times)}")
+    shape = (1,) * (len(times) - x.ndim) + tuple(x._data.shape)
+    paired = [n for length in shape for n in (1, length)]
+    stretched = [n for r, length in zip(times, shape, strict=True) for n in (r, length)]
+    joined = [r * length for r, length in zip(times, shape, strict=True)]
+    return reshape(expand(reshape(x, *paired), *stretched), *joined)
+
+
+def tile(input: Any, *times: Any, dims: Any = None) -> Tensor:
+    """As :func:`repeat`, with missing repeats counted as 1."""
+    times = _ints("tile", times if dims is None else (dims,))
+    return repeat(input, *(1,) * (input.ndim - len(times)), *times)
+
+
+def repeat_interleave(input: Any, repeats: Any, dim: int | None = None, *, output_size: Any = None) -> Tensor:
+    """Every element (or entry along ``dim``) repeated in place."""
+    x = tensor_of("repeat_interleave", input)
+    if dim is None:
+        x, dim = reshape(x, -1), 0
+    d = errors.check_dim("repeat_interleave", dim, x.ndim)
+    counts = repeats._array() if isinstance(repeats, Tensor) else np.asarray(repeats)
+    n = x._data.shape[d]
+    if counts.ndim == 1 and len(counts) not in (1, n):
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {len(counts)} and "
+            f"input.size({d}) = {n}"
+        )
+    if counts.dtype.kind not in "iu" or (counts < 0).any():
+        raise RuntimeError("repeats must be non-negative integers (int32 or int64)")
+    index = np.repeat(np.arange(n), counts)
+    return index_select(x, d, index)
+
+
+def flip(input: Any, *axes: Any, dims: Any = None) -> Tensor:
+    """The order along axes reversed (a copy)."""
+    x = tensor_of("flip", input)
+    order = [errors.check_dim("flip", d, x.ndim) for d in _ints("flip", axes if dims is None else (dims,))]
+    if len(set(order)) != len(order):
+        raise RuntimeError(f"dim {order[-1]} appears multiple times in the list of dims")
+    return bind(rows.flip, (x,), {"axis": tuple(a - x.ndim for a in order)}) if x.ndim else rows.clone(x)
+
+
+def fliplr(input: Any) -> Tensor:
+    """Columns in reverse order."""
+    return flip(input, 1)
+
+
+def flipud(input: Any) -> Tensor:
+    """Rows in reverse order."""
+    return flip(input, 0)
+
+
+def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+    """Rotated by k quarter turns in the plane of two axes."""
+    a, b = dims
+    k %= 4
+    if k == 0:
+        return rows.clone(input)
+    if k == 2:
+        return flip(input, a, b)
+    return flip(transpose(input, a, b), a) if k == 1 else transpose(flip(input, a), a, b)
+
+
+def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
+    """Elements shifted along axes, around the ends; without ``dims`` as if flattened."""
+    x = tensor_of("roll", input)
+    if dims is None:
+        n = x.numel()
+        shift = shifts if isinstance(shifts, int) else shifts[0]
+        flat = bind(rows.roll, (reshape(x, n),), {"shift": (shift,), "axis": (-1,)})
+        return reshape(flat, *x._data.shape)
+    shift = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    axes = (dims,) if isinstance(dims, int) else tuple(dims)
+    if len(shift) != len(axes):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shift)}, dims:{len(axes)}")
+    axes = tuple(errors.check_dim("roll", d, x.ndim) - x.ndim for d in axes)
+    return bind(rows.roll, (x,), {"shift": shift, "axis": axes})
+
+
+def _list(function: str, tensors: Any) -> list[Any]:
+    if isinstance(tensors, (Tensor, ndarray)):
+        raise TypeError(
+            f"{function}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}: write "
+            f"{function}([a, b])"
+        )
+    xs = [operand(function, i, x) for i, x in enumerate(tensors)]
+    if not xs:
+        kind = ValueError if function == "cat" else RuntimeError
+        raise kind(f"{function}(): expected a non-empty list of Tensors")
+    for i, x in enumerate(xs):
+        if not hasattr(x, "dtype"):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")
+    if builtins.all(x.dtype == xs[0].dtype for x in xs):
+        return xs
+    target = xs[0].dtype
+    zero = xs[0].ndim == 0
+    for x in xs[1:]:
+        target = dtypes.result_dtype(target, zero, x.dtype, x.ndim == 0)
+        zero = zero and x.ndim == 0
+    return [cast(x, target) for x in xs]
+
+
+def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Tensor:
+    """Tensors one after another along ``dim``.
+
+    Raises:
+        RuntimeError: their shapes differ in another axis.
+    """
+    xs = _list("cat", tensors)
+    dim = dim if axis is None else axis
+    full = [x for x in xs if shape_of(x) != (0,)] or xs[:1]  # PyTorch lets an empty vector join anything
+    n = full[0].ndim
+    if n == 0:
+        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated: use stack")
+    d = errors.check_dim("cat", dim, n)
+    for i, x in enumerate(full):
+        a, b = shape_of(full[0]), shape_of(x)
+        if len(a) != len(b):
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {len(a)} and {len(b)}")
+        for k in range(n):
+            if k != d and a[k] != b[k]:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {d}. Expected size {a[k]} but got size {b[k]} for "
+                    f"tensor number {i} in the list: shapes {tuple(a)} and {tuple(b)}."
+                )
+    result = bind(rows.cat, tuple(full), {"axis": d - n})
+    return written(result, out)
+
+
+concat = concatenate = cat
+
+
+def stack(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Tensor:
+    """Tensors of one shape, side by side along a new axis.
+
+    >>> import chainrule as cr
+    >>> cr.stack([cr.tensor(1.), cr.tensor(2.)])
+    tensor([1., 2.])
+    """
+    xs = _list("stack", tensors)
+    dim = dim if axis is None else axis
+    for i, x in enumerate(xs):
+        if shape_of(x) != shape_of(xs[0]):
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(shape_of(xs[0]))} at entry 0 and "
+                f"{list(shape_of(x))} at entry {i}"
+            )
+    n = xs[0].ndim + 1
+    result = bind(rows.stack, tuple(xs), {"axis": errors.check_dim("stack", dim, n) - n})
+    return written(result, out)
+
+
+def hstack(tensors: Any) -> Tensor:
+    """Side by side: along the second axis (the first, of vectors)."""
+    xs = [atleast_1d(x) for x in tensors]
+    return cat(xs, 0 if xs[0].ndim == 1 else 1)
+
+
+def vstack(tensors: Any) -> Tensor:
+    """One above another: along the first axis (vectors become rows)."""
+    return cat([atleast_2d(x) for x in tensors], 0)
+
+
+row_stack = vstack
+
+
+def dstack(tensors: Any) -> Tensor:
+    """Along the third axis."""
+    return cat([atleast_3d(x) for x in tensors], 2)
+
+
+def column_stack(tensors: Any) -> Tensor:
+    """Vectors as columns of a matrix, matrices side by side."""
+    return cat([reshape(x, x.numel(), 1) if x.ndim <= 1 else x for x in tensors], 1)
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """Numbers become vectors of length 1."""
+    return _each(tensors, lambda x: x if x.ndim else reshape(x, 1))
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """Vectors become matrices of one row."""
+    return _each(tensors, lambda x: x if x.ndim > 1 else unsqueeze(x, 0) if x.ndim else reshape(x, 1, 1))
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """At least three axes."""
+
+    def widen(x: Any) -> Any:
+        if x.ndim >= 3:
+            return x
+        return unsqueeze(x, -1) if x.ndim == 2 else reshape(x, 1, -1, 1)
+
+    return _each(tensors, widen)
+
+
+def _each(tensors: Any, function: Any) -> Any:
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        return tuple(function(tensor_of("atleast", x)) for x in tensors[0])
+    done = tuple(function(tensor_of("atleast", x)) for x in tensors)
+    return done[0] if len(done) == 1 else done
+
+
+def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
+    """A stretch of ``length`` entries along ``dim``, as a view."""
+    x = tensor_of("narrow", input)
+    if not x.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    d = errors.check_dim("narrow", dim, x.ndim)
+    n = x._data.shape[d]
+    begin = int(start)
+    begin = begin + n if begin < 0 else begin
+    if not 0 <= begin <= n or length < 0 or begin + length > n:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    return x[(slice(None),) * d + (slice(begin, begin + length),)]
+
+
+def select(input: Any, dim: int, index: int) -> Tensor:
+    """The entry at ``index`` along ``dim``, which is removed; a view."""
+    x = tensor_of("select", input)
+    if not x.ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    return x[(slice(None),) * errors.check_dim("select", dim, x.ndim) + (index,)]
+
+
+def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """All entries along ``dim``, each a view."""
+    x = tensor_of("unbind", input)
+    if not x.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    lead = (slice(None),) * errors.check_dim("unbind", dim, x.ndim)
+    return tuple(x[(*lead, i)] for i in range(x._data.shape[len(lead)]))
+
+
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces along ``dim``: of a size (the last may be smaller), or of the sizes listed. Each is a view."""
+    x = tensor_of("split", tensor)
+    if not x.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = errors.check_dim("split", dim, x.ndim)
+    n = x._data.shape[d]
+    if isinstance(split_size_or_sections, (int, np.integer)):
+        size = int(split_size_or_sections)
+        if size < 0 or (size == 0 and n):
+            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+        sizes = [builtins.min(size, n - i) for i in range(0, n, size)] if n else [0]
+    else:
+        sizes = list(split_size_or_sections)
+        if builtins.sum(sizes) != n:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), but got "
+                f"split_sizes={sizes}"
+            )
+    pieces = []
+    start = 0
+    for size in sizes:
+        pieces.append(x[(slice(None),) * d + (slice(start, start + size),)])
+        start += size
+    return tuple(pieces)
+
+
+def split_with_sizes(tensor: Any, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces of the sizes listed, along ``dim``."""
+    return split(tensor, list(split_sizes), dim)
+
+
+def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most ``chunks`` pieces of equal size along ``dim``; the last may be smaller."""
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    x = tensor_of("chunk", input)
+    if not x.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    n = x._data.shape[errors.check_dim("chunk", dim, x.ndim)]
+    return split(x, -(-n // chunks) if n else [0] * chunks, dim)
+
+
+def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces as ``np.array_split`` makes them: so many of nearly equal size, or cut at indices."""
+    d = errors.check_dim("tensor_split", dim, input.ndim)
+    n = input.shape[d]
+    if isinstance(indices_or_sections, int):
+        k = indices_or_sections
+        if k <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {k}")
+        sizes = [n // k + (i < n % k) for i in range(k)]
+        cuts = np.cumsum([0, *sizes]).tolist()
+    else:
+        cuts = [0, *[int(i) for i in indices_or_sections], n]
+    lead = (slice(None),) * d
+    return tuple(input[(*lead, slice(a, b))] for a, b in zip(cuts[:-1], cuts[1:], strict=True))
+
+
+def hsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Cut between columns (between elements, of a vector)."""
+    x = tensor_of("hsplit", input)
+    if not x.ndim:
+        raise RuntimeError("torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!")
+    return _even("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1)
+
+
+def vsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Cut between rows."""
+    x = tensor_of("vsplit", input)
+    if x.ndim < 2:
+        raise RuntimeError(
+            f"torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with {x.ndim} dimensions!"
+        )
+    return _even("vsplit", x, indices_or_sections, 0)
+
+
+def _even(name: str, x: Any, sections: Any, dim: int) -> tuple[Tensor, ...]:
+    n = x._data.shape[dim]
+    if isinstance(sections, int) and (sections <= 0 or n % sections):
+        raise RuntimeError(
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not divisible by "
+            f"the split_size {sections}!"
+        )
+    return tensor_split(x, sections, dim)
+
+
+def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
+    """Padding around the last axes: ``(left, right)`` of the last one, then of the one before, and so on.
+
+    Args:
+        mode: "constant" (filled with ``value``; negative widths cut), "reflect", "replicate" or "circular".
+    """
+    x = tensor_of("pad", input)
+    widths = [int(w) for w in pad]
+    if len(widths) % 2 or len(widths) // 2 > x.ndim:
+        raise RuntimeError(
+            f"Padding length must be divisible by 2 and at most twice the number of dimensions of the input; got {len(widths)} "
+            f"for {x.ndim} dimensions"
+        )
+    pairs = tuple((widths[i], widths[i + 1]) for i in range(len(widths) - 2, -1, -2))
+    for (a, b), n in zip(pairs, x._data.shape[x.ndim - len(pairs) :], strict=True):
+        if n + a + b < 0:
+            raise RuntimeError(f"The input size {n}, plus negative padding {a} and {b}, resulted in a negative output size")
+    if mode == "constant":
+        return bind(rows.pad, (x,), {"widths": pairs, "value": 0.0 if value is None else value})
+    kinds = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+    if mode not in kinds:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}: use constant, reflect, replicate or circular")
+    for k, (a, b) in enumerate(pairs):
+        d = x.ndim - len(pairs) + k
+        n = x._data.shape[d]
+        if mode == "reflect" and (a >= n or b >= n):
+            raise RuntimeError(
+                f"Padding size should be less than the corresponding input dimension, but got: padding ({a}, {b}) at "
+                f"dimension {d} of input {list(x.shape)}"
+            )
+        if a or b:
+            x = index_select(x, d, np.pad(np.arange(n), (a, b), mode=kinds[mode]))
+    return x
+
+
+def index_select(input: Any, dim: int, index: Any) -> Tensor:
+    """Entries at indices along ``dim`` (a copy; indices may repeat)."""
+    x = tensor_of("index_select", input)
+    where = index if isinstance(index, (Tensor, ndarray, ArrayLike)) else np.asarray(index)
+    if where.dtype.kind not in "iu":
+        raise RuntimeError(f"index_select(): Expected dtype int32 or int64 for index, but got {where.dtype}")
+    if where.ndim > 1:
+        raise IndexError(f"index_select(): Index is supposed to be a vector, but got shape {tuple(where.shape)}")
+    if not x.ndim:
+        return rows.clone(x)
+    d = errors.check_dim("index_select", dim, x.ndim)
+    n = x._data.shape[d]
+    plain = where._data if isinstance(where, Tensor) else where
+    if type(plain) is ndarray and plain.size and (plain.max() >= n or plain.min() < 0):
+        raise IndexError(f"index out of range in self: index_select along a dimension of size {n}")
+    if where.ndim == 0:
+        where = where.reshape(1)
+    return bind(indexing.take, (x, where), {"axis": d - x.ndim})

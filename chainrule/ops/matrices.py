@@ -1,0 +1,122 @@
+"""Triangles and diagonals of matrices, grids and combinations, differences of neighbours."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.dispatch import bind
+from chainrule.core.tensor import Tensor
+from chainrule.ops.arguments import tensor_of
+from chainrule.ops.joining import atleast_2d, cat, narrow, pad, stack
+from chainrule.ops.shaping import diagonal as diagonal_of
+from chainrule.ops.shaping import expand, reshape, transpose
+from chainrule.table import shape as rows
+
+
+def tril(input: Any, diagonal: int = 0) -> Tensor:
+    """The lower triangle of matrices, up to a diagonal; zeros elsewhere."""
+    return bind(rows.tril, (_matrix("tril", input),), {"k": diagonal})
+
+
+def triu(input: Any, diagonal: int = 0) -> Tensor:
+    """The upper triangle of matrices, from a diagonal; zeros elsewhere."""
+    return bind(rows.triu, (_matrix("triu", input),), {"k": diagonal})
+
+
+def _matrix(name: str, x: Any) -> Any:
+    x = tensor_of(name, x)
+    if x.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+    return x
+
+
+def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The last axis put on the diagonal of a new pair of axes; zeros elsewhere."""
+    x = tensor_of("diag_embed", input)
+    n = x.ndim + 1
+    a, b = errors.check_dim("diag_embed", dim1, n), errors.check_dim("diag_embed", dim2, n)
+    length = x._data.shape[-1] + builtins.abs(offset)
+    return bind(
+        rows.undiagonal, (x,), {"offset": offset, "axis1": a - n, "axis2": b - n, "sizes": (length, length)}
+    )
+
+
+def diag(input: Any, diagonal: int = 0) -> Tensor:
+    """A matrix with that diagonal, of a vector; the diagonal, of a matrix."""
+    x = tensor_of("diag", input)
+    if x.ndim == 1:
+        return diag_embed(x, diagonal)
+    if x.ndim == 2:
+        return diagonal_of(x, diagonal)
+    raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {x.ndim}D")
+
+
+def diagflat(input: Any, offset: int = 0) -> Tensor:
+    """A matrix with the flattened elements on a diagonal."""
+    return diag_embed(reshape(input, -1), offset)
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Coordinate grids: the i-th result varies along axis i (along the other, for the first two, with "xy")."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    shape = [t.numel() for t in tensors]
+    n = len(tensors)
+    grids = [expand(reshape(t, *[-1 if i == k else 1 for i in range(n)]), *shape) for k, t in enumerate(tensors)]
+    return tuple(transpose(g, 0, 1) for g in grids) if indexing == "xy" and n > 1 else tuple(grids)
+
+
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """All combinations of one element of each vector, one a row."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([reshape(g, -1) for g in meshgrid(*tensors)], 1)
+
+
+def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All combinations of r elements of a vector, one a row."""
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    picks = np.array(list(choose(range(input.numel()), r)), dtype=np.int64).reshape(-1, r)
+    return input[picks]
+
+
+def block_diag(*tensors: Any) -> Tensor:
+    """Matrices along the diagonal of a large one."""
+    blocks = [atleast_2d(t) for t in tensors]
+    width = builtins.sum(b.shape[1] for b in blocks)
+    done = []
+    start = 0
+    for b in blocks:
+        done.append(pad(b, (start, width - start - b.shape[1])))
+        start += b.shape[1]
+    return cat(done, 0)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The powers of a vector's elements, as columns."""
+    n = x.shape[0] if N is None else N
+    powers = np.arange(n) if increasing else np.arange(n)[::-1]
+    return stack([x ** int(p) for p in powers], -1) if n else x.new_zeros((x.shape[0], 0))
+
+
+def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+    """Differences of neighbours along ``dim``, n times."""
+    x = tensor_of("diff", input)
+    if not x.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    parts = [p for p in (prepend, x, append) if p is not None]
+    x = cat(parts, dim) if len(parts) > 1 else x
+    for _ in range(n):
+        length = x._data.shape[errors.check_dim("diff", dim, x.ndim)]
+        if length == 0:
+            return x
+        later, earlier = narrow(x, dim, 1, length - 1), narrow(x, dim, 0, length - 1)
+        x = later ^ earlier if x.dtype == np.bool_ else later - earlier
+    return x

@@ -1,0 +1,289 @@
+"""``np.linalg`` on tensors and other array-likes, with NumPy's signatures; what ``chainrule.linalg`` shares with it."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.dispatch import bind
+from chainrule.core.protocol import implements
+from chainrule.core.shapes import from_end, shape_of
+from chainrule.ops import products
+from chainrule.table import linalg as rows
+from chainrule.table import reduction
+
+raw = np.linalg
+eigh_result = namedtuple("eigh_result", ["eigenvalues", "eigenvectors"])
+svd_result = namedtuple("svd_result", ["U", "S", "Vh"])
+qr_result = namedtuple("qr_result", ["Q", "R"])
+slogdet_result = namedtuple("slogdet_result", ["sign", "logabsdet"])
+
+
+# -- checks ----------------------------------------------------------------------------------------------------------
+
+
+def checked(function: str, x: Any, square: bool = False, name: str = "A") -> Any:
+    """The operand, if it is a floating or complex stack of (square) matrices; errors for all else."""
+    if len(shape_of(x)) < 2:
+        raise errors.matrix_rank_low(function, x, name)
+    if square and shape_of(x)[-1] != shape_of(x)[-2]:
+        raise errors.matrix_not_square(function, x)
+    if x.dtype.kind not in "fc" or x.dtype == np.float16:
+        raise errors.matrix_dtype(function, x)
+    return x
+
+
+def _floating(a: Any) -> Any:
+    """NumPy computes with integers in float64."""
+    a = a if hasattr(a, "dtype") else np.asarray(a)
+    return np.astype(a, np.dtype(np.float64)) if a.dtype.kind in "iub" else a
+
+
+def _matrices(function: str, a: Any, square: bool = False) -> Any:
+    return checked(f"np.linalg.{function}", _floating(a), square)
+
+
+# -- shared with chainrule.linalg ------------------------------------------------------------------------------------
+
+
+def stretched(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two stacks of matrices with their leading axes broadcast."""
+    left, right = shape_of(a), shape_of(b)
+    if left[:-2] == right[:-2]:
+        return a, b
+    batch = np.broadcast_shapes(left[:-2], right[:-2])
+    return np.broadcast_to(a, (*batch, *left[-2:])), np.broadcast_to(b, (*batch, *right[-2:]))
+
+
+def solution(function: str, a: Any, b: Any, vector: bool) -> Any:
+    """The X with a @ X = b; ``vector`` says that b is a stack of vectors."""
+    if vector:
+        b = b[..., None]
+    if shape_of(a)[-1] != shape_of(b)[-2]:
+        raise errors.matrix_shapes(function, a, b)
+    x = rows.solve(*stretched(a, b))
+    return x[..., 0] if vector else x
+
+
+def matrix_norm(function: str, x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:
+    """The norm ``ord`` of the matrices in two axes (counted from the end), as one number each."""
+    if ord in ("fro", None):
+        return bind(reduction.vector_norm, (x,), {"ord": 2.0, "axis": axes, "keepdims": keepdims})
+    row, column = axes
+    if ord in ("nuc", 2, -2):
+        moved = x if axes == (-2, -1) else np.moveaxis(x, axes, (-2, -1))
+        s = rows.svd(moved, full_matrices=False)[1]
+        value = np.sum(s, axis=-1) if ord == "nuc" else np.max(s, axis=-1) if ord == 2 else np.min(s, axis=-1)
+        if not keepdims:
+            return value
+        shape = list(shape_of(x))
+        shape[row] = shape[column] = 1
+        return np.reshape(value, tuple(shape))
+    if ord not in (1, -1, np.inf, -np.inf):
+        raise RuntimeError(f"{function}: Order {ord} not supported. Use 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2.")
+    summed, best = (row, column) if abs(ord) == 1 else (column, row)
+    sums = np.sum(np.absolute(x), axis=summed, keepdims=True)
+    value = np.max(sums, axis=best, keepdims=True) if ord > 0 else np.min(sums, axis=best, keepdims=True)
+    return value if keepdims else np.squeeze(value, (row, column))
+
+
+def power(a: Any, n: int) -> Any:
+    """The n-th power of square matrices, by repeated squaring."""
+    if n == 0:
+        size = shape_of(a)[-1]
+        return np.where(np.asarray(False), a, np.eye(size, dtype=a.dtype))  # its gradient is zero, not missing
+    if n < 0:
+        a, n = rows.inv(a), -n
+    result = None
+    while n:
+        if n & 1:
+            result = a if result is None else result @ a
+        n >>= 1
+        if n:
+            a = a @ a
+    return result
+
+
+def epsilon(x: Any) -> float:
+    """The default relative tolerance for singular values: max(m, n)·ε."""
+    return max(shape_of(x)[-2:]) * float(np.finfo(x.dtype).eps)
+
+
+def cross(a: Any, b: Any, axis: int) -> Any:
+    """The vector product along an axis of length 3."""
+    shape = np.broadcast_shapes(shape_of(a), shape_of(b))
+    a, b = np.broadcast_to(a, shape), np.broadcast_to(b, shape)
+    return np.roll(a, -1, axis) * np.roll(b, -2, axis) - np.roll(a, -2, axis) * np.roll(b, -1, axis)
+
+
+# -- NumPy's functions -----------------------------------------------------------------------------------------------
+
+
+@implements(raw.inv)
+def _inv(a: Any) -> Any:
+    return rows.inv(_matrices("inv", a, True))
+
+
+@implements(raw.solve)
+def _solve(a: Any, b: Any) -> Any:
+    a, b = _matrices("solve", a, True), _floating(b)
+    dtype = np.promote_types(a.dtype, b.dtype)
+    return solution("np.linalg.solve", np.astype(a, dtype), np.astype(b, dtype), len(shape_of(b)) == 1)
+
+
+@implements(raw.det)
+def _det(a: Any) -> Any:
+    return rows.det(_matrices("det", a, True))
+
+
+@implements(raw.slogdet)
+def _slogdet(a: Any) -> Any:
+    return slogdet_result(*rows.slogdet(_matrices("slogdet", a, True)))
+
+
+@implements(raw.cholesky)
+def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
+    a = _matrices("cholesky", a, True)
+    return rows.H(rows.cholesky(rows.H(a))) if upper else rows.cholesky(a)
+
+
+@implements(raw.eigh)
+def _eigh(a: Any, UPLO: str = "L") -> Any:
+    return eigh_result(*rows.eigh(_matrices("eigh", a, True), UPLO=UPLO.upper()))
+
+
+@implements(raw.eigvalsh)
+def _eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    return _eigh(a, UPLO).eigenvalues
+
+
+@implements(raw.svd)
+def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    a = _matrices("svd", a)
+    if not compute_uv:
+        return rows.svd(a, full_matrices=False)[1]
+    return svd_result(*rows.svd(a, full_matrices=bool(full_matrices) and shape_of(a)[-1] != shape_of(a)[-2]))
+
+
+@implements(raw.svdvals)
+def _svdvals(x: Any, /) -> Any:
+    return rows.svd(_matrices("svdvals", x), full_matrices=False)[1]
+
+
+@implements(raw.qr)
+def _qr(a: Any, mode: str = "reduced") -> Any:
+    if mode not in ("reduced", "complete", "r"):
+        raise errors.numpy_keyword("linalg.qr", f"mode={mode}")
+    result = qr_result(*rows.qr(_matrices("qr", a), mode="reduced" if mode == "r" else mode))
+    return result.R if mode == "r" else result
+
+
+@implements(raw.pinv)
+def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:
+    a = _matrices("pinv", a)
+    if rtol is np._NoValue or rtol is None:
+        rtol = rcond if rcond is not None else 1e-15
+    return rows.pinv(a, atol=0.0, rtol=float(rtol))
+
+
+@implements(raw.matrix_power)
+def _matrix_power(a: Any, n: int) -> Any:
+    return power(_matrices("matrix_power", a, True), int(n))
+
+
+@implements(raw.matrix_rank)
+def _matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    if len(shape_of(A)) < 2:
+        return np.any(A != 0)
+    s = _svdvals(A)
+    limit = tol if tol is not None else np.max(s, axis=-1, keepdims=True) * (epsilon(A) if rtol is None else rtol)
+    return np.count_nonzero(s > limit, axis=-1)
+
+
+@implements(raw.cond)
+def _cond(x: Any, p: Any = None) -> Any:
+    x = _matrices("cond", x)
+    if p in (None, 2, -2):
+        s = _svdvals(x)
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    return raw.norm(x, p, axis=(-2, -1)) * raw.norm(rows.inv(x), p, axis=(-2, -1))
+
+
+@implements(raw.norm)
+def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    x = _floating(x)
+    n = len(shape_of(x))
+    if axis is None and (ord is None or (ord in ("fro", "f") and n == 2) or (ord == 2 and n == 1)):
+        return bind(reduction.vector_norm, (x,), {"ord": 2.0, "axis": tuple(range(-n, 0)), "keepdims": bool(keepdims)})
+    axes = tuple(range(-n, 0)) if axis is None else from_end(axis if isinstance(axis, tuple) else (int(axis),), n)
+    if len(axes) == 1:
+        if isinstance(ord, str):
+            raise ValueError(f"Invalid norm order '{ord}' for vectors")
+        order = 2.0 if ord is None else float(ord)
+        return bind(reduction.vector_norm, (x,), {"ord": order, "axis": axes, "keepdims": bool(keepdims)})
+    if len(axes) != 2:
+        raise ValueError("Improper number of dimensions to norm.")
+    return matrix_norm("np.linalg.norm", x, "fro" if ord == "f" else ord, (axes[0], axes[1]), bool(keepdims))
+
+
+@implements(raw.vector_norm)
+def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    x = _floating(x)
+    n = len(shape_of(x))
+    axes = tuple(range(-n, 0)) if axis is None else from_end(axis if isinstance(axis, tuple) else (int(axis),), n)
+    return bind(reduction.vector_norm, (x,), {"ord": float(ord), "axis": axes, "keepdims": bool(keepdims)})
+
+
+@implements(raw.matrix_norm)
+def _matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    return matrix_norm("np.linalg.matrix_norm", _matrices("matrix_norm", x), ord, (-2, -1), bool(keepdims))
+
+
+@implements(raw.multi_dot)
+def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
+    return products.multi_dot(arrays)
+
+
+@implements(raw.cross)
+def _cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    return cross(x1, x2, axis)
+
+
+@implements(raw.diagonal)
+def _diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    return np.diagonal(x, offset, -2, -1)
+
+
+@implements(raw.trace)
+def _trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    return np.sum(np.diagonal(x, offset, -2, -1), axis=-1, dtype=dtype)
+
+
+@implements(raw.matrix_transpose)
+def _matrix_transpose(x: Any, /) -> Any:
+    return np.swapaxes(x, -1, -2)
+
+
+@implements(raw.outer)
+def _outer(x1: Any, x2: Any, /) -> Any:
+    return x1[:, None] * x2[None, :]
+
+
+@implements(raw.matmul)
+def _matmul(x1: Any, x2: Any, /) -> Any:
+    return np.matmul(x1, x2)
+
+
+@implements(raw.lstsq)
+def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    a, b = _matrices("lstsq", a), _floating(b)
+    x = rows.pinv(a, atol=0.0, rtol=epsilon(a) if rcond is None else float(rcond)) @ b
+    s = rows.svd(a, full_matrices=False)[1]
+    rank = _matrix_rank(a)
+    m, n = shape_of(a)
+    away = b - a @ x
+    residuals = np.atleast_1d(np.sum(np.square(np.absolute(away)), axis=0)) if m > n else s[:0]
+    return x, residuals, rank, s

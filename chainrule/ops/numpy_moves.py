@@ -1,0 +1,339 @@
+"""NumPy's moves of elements on tensors and other array-likes: shapes, joins, cuts, indices."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.dispatch import bind
+from chainrule.core.protocol import implements
+from chainrule.core.shapes import from_end, shape_of
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.ops import joining, matrices, shaping
+from chainrule.ops.numpy_reductions import checked_axes, flattened
+from chainrule.table import indexing
+from chainrule.table import shape as rows
+
+ndarray = np.ndarray
+
+@implements(np.reshape)
+def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
+    target = shape if shape is not None else newshape
+    target = (target,) if isinstance(target, (int, np.integer)) else tuple(target)
+    if order != "C":
+        raise errors.numpy_keyword("reshape", "order")
+    if isinstance(a, Tensor):
+        return shaping.reshape(a, target)
+    return rows.view(a, shape=shaping._filled("reshape", tuple(shape_of(a)), target))
+
+
+@implements(np.ravel)
+def _ravel(a: Any, order: str = "C") -> Any:
+    return _reshape(a, (-1,))
+
+
+@implements(np.transpose, np.permute_dims)
+def _transpose(a: Any, axes: Any = None) -> Any:
+    n = len(shape_of(a))
+    order = tuple(range(n - 1, -1, -1)) if axes is None else tuple(k % n for k in axes)
+    return bind(rows.permute, (a,), {"axes": order})
+
+
+@implements(np.matrix_transpose)
+def _matrix_transpose(x: Any, /) -> Any:
+    return _swapaxes(x, -1, -2)
+
+
+@implements(np.swapaxes)
+def _swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    n = len(shape_of(a))
+    return bind(rows.transpose, (a,), {"axis0": axis1 % n - n, "axis1": axis2 % n - n})
+
+
+@implements(np.moveaxis)
+def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    n = len(shape_of(a))
+    src = [s % n for s in ([source] if isinstance(source, (int, np.integer)) else source)]
+    dst = [d % n for d in ([destination] if isinstance(destination, (int, np.integer)) else destination)]
+    order = [k for k in range(n) if k not in src]
+    for d, s in builtins.sorted(zip(dst, src, strict=True)):
+        order.insert(d, s)
+    return bind(rows.permute, (a,), {"axes": tuple(order)})
+
+
+@implements(np.rollaxis)
+def _rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    n = len(shape_of(a))
+    axis %= n
+    return _moveaxis(a, axis, start - 1 if axis < start else start)
+
+
+@implements(np.expand_dims)
+def _expand_dims(a: Any, axis: Any) -> Any:
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    n = len(shape_of(a)) + len(axes)
+    return bind(rows.unsqueeze, (a,), {"axis": tuple(k % n - n for k in axes)})
+
+
+@implements(np.squeeze)
+def _squeeze(a: Any, axis: Any = None) -> Any:
+    shape = shape_of(a)
+    n = len(shape)
+    axes = tuple(k for k in range(n) if shape[k] == 1) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    for k in axes:
+        if shape[k] != 1:
+            raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    return bind(rows.squeeze, (a,), {"axis": tuple(k % n - n for k in axes)})
+
+
+@implements(np.broadcast_to)
+def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    return bind(rows.expand, (array,), {"shape": shape}) if tuple(shape_of(array)) != shape else array
+
+
+@implements(np.broadcast_arrays)
+def _broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+    shape = np.broadcast_shapes(*[np.shape(a) for a in args])
+    return tuple(np.broadcast_to(a, shape) for a in args)
+
+
+@implements(np.flip)
+def _flip(m: Any, axis: Any = None) -> Any:
+    return bind(rows.flip, (m,), {"axis": checked_axes(axis, len(shape_of(m)))})
+
+
+implements(np.fliplr)(lambda m: _flip(m, 1))
+implements(np.flipud)(lambda m: _flip(m, 0))
+
+
+@implements(np.roll)
+def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    if axis is None:
+        return np.reshape(_roll(np.reshape(a, (-1,)), shift, 0), shape_of(a))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
+    return bind(rows.roll, (a,), {"shift": shifts, "axis": from_end(axes, len(shape_of(a)))})
+
+
+@implements(np.rot90)
+def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    return joining.rot90(m, k, axes)
+
+
+@implements(np.concatenate)
+def _concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, **_: Any) -> Any:
+    arrays = [a if hasattr(a, "shape") else np.asarray(a) for a in arrays]
+    if axis is None:
+        arrays, axis = [np.reshape(a, (-1,)) for a in arrays], 0
+    n = len(shape_of(arrays[0]))
+    return bind(rows.cat, tuple(arrays), {"axis": axis if axis < 0 else axis - n})
+
+
+@implements(np.stack)
+def _stack(arrays: Any, axis: int = 0, out: Any = None, **_: Any) -> Any:
+    arrays = [a if hasattr(a, "shape") else np.asarray(a) for a in arrays]
+    n = len(shape_of(arrays[0])) + 1
+    return bind(rows.stack, tuple(arrays), {"axis": axis if axis < 0 else axis - n})
+
+
+implements(np.atleast_1d)(lambda *arys: joining._each(arys, lambda x: x if shape_of(x) else np.reshape(x, (1,))))
+implements(np.atleast_2d)(
+    lambda *arys: joining._each(arys, lambda x: x if len(shape_of(x)) > 1 else np.reshape(x, (1, -1)))
+)
+
+
+@implements(np.vstack)
+def _vstack(tup: Any, **_: Any) -> Any:
+    return np.concatenate([np.atleast_2d(a) for a in tup], axis=0)
+
+
+@implements(np.hstack)
+def _hstack(tup: Any, **_: Any) -> Any:
+    arrays = [np.atleast_1d(a) for a in tup]
+    return np.concatenate(arrays, axis=0 if len(np.shape(arrays[0])) == 1 else 1)
+
+
+@implements(np.column_stack)
+def _column_stack(tup: Any) -> Any:
+    return np.concatenate([np.reshape(a, (-1, 1)) if len(np.shape(a)) < 2 else a for a in tup], axis=1)
+
+
+@implements(np.append)
+def _append(arr: Any, values: Any, axis: Any = None) -> Any:
+    return np.concatenate([arr, values], axis=axis)
+
+
+@implements(np.split, np.array_split)
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    n = shape_of(ary)[axis]
+    if isinstance(indices_or_sections, int):
+        k = indices_or_sections
+        cuts = np.cumsum([0, *[n // k + (i < n % k) for i in range(k)]]).tolist()
+    else:
+        cuts = [0, *indices_or_sections, n]
+    lead = (slice(None),) * (axis % len(shape_of(ary)))
+    return [ary[(*lead, slice(a, b))] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+
+
+@implements(np.tile)
+def _tile(A: Any, reps: Any) -> Any:
+    return joining.tile(A, *((reps,) if isinstance(reps, int) else reps))
+
+
+@implements(np.repeat)
+def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    a, axis = flattened(a, axis)
+    index = np.repeat(np.arange(shape_of(a)[axis]), repeats)
+    return bind(indexing.take, (a, index), {"axis": axis})
+
+
+@implements(np.pad)
+def _pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
+    n = len(shape_of(array))
+    widths = tuple((int(a), int(b)) for a, b in np.broadcast_to(pad_width, (n, 2)))
+    if mode == "constant":
+        return rows.pad(array, widths=widths, value=kwargs.get("constant_values", 0))
+    for k, (a, b) in enumerate(widths):
+        if a or b:
+            index = np.pad(np.arange(shape_of(array)[k]), (a, b), mode=mode)  # type: ignore[call-overload]
+            array = bind(indexing.take, (array, index), {"axis": k - n})
+    return array
+
+
+@implements(np.tril)
+def _tril(m: Any, k: int = 0) -> Any:
+    return bind(rows.tril, (m,), {"k": k})
+
+
+@implements(np.triu)
+def _triu(m: Any, k: int = 0) -> Any:
+    return bind(rows.triu, (m,), {"k": k})
+
+
+@implements(np.diagonal)
+def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    n = len(shape_of(a))
+    return bind(rows.diagonal, (a,), {"offset": offset, "axis1": axis1 % n - n, "axis2": axis2 % n - n})
+
+
+@implements(np.diag)
+def _diag(v: Any, k: int = 0) -> Any:
+    if len(shape_of(v)) == 2:
+        return _diagonal(v, k)
+    n = shape_of(v)[0] + builtins.abs(k)
+    return bind(rows.undiagonal, (v,), {"offset": k, "axis1": -2, "axis2": -1, "sizes": (n, n)})
+
+
+@implements(np.trace)
+def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+    return np.sum(_diagonal(a, offset, axis1, axis2), axis=-1)
+
+
+@implements(np.meshgrid)
+def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    return list(matrices.meshgrid(*[x if isinstance(x, Tensor) else wrap(np.asarray(x)) for x in xi], indexing=indexing))
+
+
+@implements(np.take)
+def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    a, axis = flattened(a, axis)
+    return bind(indexing.take, (a, indices if hasattr(indices, "shape") else np.asarray(indices)), {"axis": axis})
+
+
+@implements(np.take_along_axis)
+def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    arr, axis = flattened(arr, axis)
+    return bind(indexing.gather, (arr, indices), {"axis": axis})
+
+
+# -- shorthands -------------------------------------------------------------------------------------------------------
+
+
+implements(np.atleast_3d)(lambda *arys: joining.atleast_3d(*arys))
+implements(np.diagflat)(lambda v, k=0: _diag(np.reshape(v, (-1,)), k))
+
+
+@implements(np.dstack)
+def _dstack(tup: Any, **_: Any) -> Any:
+    return np.concatenate([np.atleast_3d(a) for a in tup], axis=2)
+
+
+@implements(np.block)
+def _block(arrays: Any) -> Any:
+    def join(part: Any, depth: int) -> tuple[Any, int]:
+        """Innermost lists are joined along the last axis, the lists around them along the axis before, and so on."""
+        if not isinstance(part, list):
+            return part, 0
+        parts = [join(p, depth + 1) for p in part]
+        level = max(d for _, d in parts) + 1
+        blocks = [np.atleast_1d(p) if level == 1 else np.atleast_2d(p) for p, _ in parts]
+        return np.concatenate(blocks, axis=-level), level
+
+    return join(arrays, 0)[0]
+
+
+@implements(np.hsplit)
+def _hsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return np.split(ary, indices_or_sections, axis=0 if len(shape_of(ary)) == 1 else 1)
+
+
+@implements(np.vsplit)
+def _vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return np.split(ary, indices_or_sections, axis=0)
+
+
+if hasattr(np, "unstack"):
+
+    @implements(np.unstack)
+    def _unstack(x: Any, /, *, axis: int = 0) -> Any:
+        first = np.moveaxis(x, axis, 0)
+        return tuple(first[i] for i in range(shape_of(first)[0]))
+
+
+@implements(np.select)
+def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    result = default
+    for condition, choice in zip(reversed(list(condlist)), reversed(list(choicelist)), strict=True):
+        result = np.where(condition, choice, result)
+    return result
+
+
+@implements(np.delete)
+def _delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+    arr, along = flattened(arr, axis)
+    left = np.delete(np.arange(shape_of(arr)[along]), obj)
+    return bind(indexing.take, (arr, left), {"axis": along})
+
+
+@implements(np.compress)
+def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    a, along = flattened(a, axis)
+    return bind(indexing.take, (a, np.flatnonzero(plain(condition))), {"axis": along})
+
+
+@implements(np.extract)
+def _extract(condition: Any, arr: Any) -> Any:
+    return _compress(np.ravel(plain(condition)), arr)
+
+
+def plain(x: Any) -> Any:
+    """The numbers themselves, for results that no gradient passes through."""
+    return x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)
+
+
+def _plainly(function: Any) -> None:
+    """Integer or boolean results: computed on the numbers, returned as tensors."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = function(*[plain(a) if isinstance(a, Tensor) else a for a in args], **kwargs)
+        return tuple(wrap(r) for r in result) if isinstance(result, tuple) else wrap(result)
+
+    implements(function)(call)
+
+
+for _function in (np.nonzero, np.argwhere, np.flatnonzero, np.searchsorted, np.digitize, np.isneginf, np.isposinf):
+    _plainly(_function)

@@ -1,0 +1,365 @@
+"""NumPy's reductions, scans and sorts on tensors and other array-likes, and the methods of ufuncs."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.dispatch import bind
+from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, implements
+from chainrule.core.shapes import from_end, shape_of
+from chainrule.table import indexing, reduction, statistics
+from chainrule.table import shape as rows
+
+_NOTHING: Any = np._NoValue
+
+
+def checked_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """NumPy's ``axis`` as axes counted from the end."""
+    if axis is None:
+        return tuple(range(-ndim, 0))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    for a in axes:
+        if not -ndim <= a < ndim:
+            raise np.exceptions.AxisError(a, ndim)
+    return from_end(axes, ndim)
+
+
+def flattened(a: Any, axis: Any) -> tuple[Any, int]:
+    """The array and an axis counted from the end; all elements in one row where no axis was given."""
+    if axis is None:
+        return np.reshape(a, (-1,)), -1
+    return a, checked_axes(axis, len(shape_of(a)))[0]
+
+
+def _reduce(row: Any, a: Any, axis: Any, keepdims: Any, **params: Any) -> Any:
+    keep = keepdims is not _NOTHING and builtins.bool(keepdims)
+    return bind(row, (a,), {"axis": checked_axes(axis, len(shape_of(a))), "keepdims": keep, **params})
+
+
+def _in(a: Any, dtype: Any) -> Any:
+    return a if dtype is None or a.dtype == dtype else rows.cast(a, dtype=np.dtype(dtype))
+
+
+def _wide(a: Any) -> Any:
+    """NumPy averages integers and booleans in float64."""
+    return _in(a, np.float64) if a.dtype.kind in "iub" else a
+
+
+# -- sums and products -----------------------------------------------------------------------------------------------
+
+
+def _total(row: Any, a: Any, axis: Any, dtype: Any, keepdims: Any, where: Any, neutral: int) -> Any:
+    if where is not True:
+        a = np.where(where, a, neutral)
+    return _in(_reduce(row, _in(a, dtype), axis, keepdims), dtype)
+
+
+@implements(np.sum)
+def _sum(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NOTHING,
+    where: Any = True,
+) -> Any:
+    total = _total(reduction.sum, a, axis, dtype, keepdims, where, 0)
+    return total if initial is _NOTHING else total + initial
+
+
+@implements(np.prod)
+def _prod(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NOTHING,
+    where: Any = True,
+) -> Any:
+    total = _total(reduction.prod, a, axis, dtype, keepdims, where, 1)
+    return total if initial is _NOTHING else total * initial
+
+
+@implements(np.mean)
+def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    a = _in(a, dtype) if dtype is not None else _wide(a)
+    if where is True:
+        return _reduce(reduction.mean, a, axis, keepdims)
+    return _sum(a, axis, keepdims=keepdims, where=where) / _counted(where, a, axis, keepdims)
+
+
+def _counted(where: Any, a: Any, axis: Any, keepdims: Any) -> Any:
+    """How many elements take part, as plain numbers or an array-like of them."""
+    return np.sum(np.broadcast_to(where, shape_of(a)), axis=axis, keepdims=keepdims is not _NOTHING and bool(keepdims))
+
+
+@implements(np.var)
+def _var(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, *,
+    where: Any = True, mean: Any = _NOTHING, correction: Any = _NOTHING,
+) -> Any:
+    return _spread("var", statistics.var, a, axis, dtype, ddof if correction is _NOTHING else correction, keepdims, where)
+
+
+@implements(np.std)
+def _std(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, *,
+    where: Any = True, mean: Any = _NOTHING, correction: Any = _NOTHING,
+) -> Any:
+    return _spread("std", statistics.std, a, axis, dtype, ddof if correction is _NOTHING else correction, keepdims, where)
+
+
+def _spread(name: str, row: Any, a: Any, axis: Any, dtype: Any, correction: Any, keepdims: Any, where: Any) -> Any:
+    if where is not True:
+        raise errors.numpy_keyword(name, "where")
+    return _reduce(row, _in(a, dtype) if dtype is not None else _wide(a), axis, keepdims, correction=correction)
+
+
+@implements(np.average)
+def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
+    a = _wide(a) if hasattr(a, "dtype") else np.asarray(a)
+    shape = shape_of(a)
+    if weights is None:
+        mean = _mean(a, axis, keepdims=keepdims)
+        scale = np.asarray(a.size / mean.size if hasattr(a, "size") and not callable(a.size) else 1.0)
+        return (mean, np.broadcast_to(scale, shape_of(mean))) if returned else mean
+    if shape_of(weights) != shape and axis is not None:
+        weights = np.reshape(weights, tuple(-1 if i == axis % len(shape) else 1 for i in range(len(shape))))
+    keep = keepdims is not _NOTHING and bool(keepdims)
+    scale = np.sum(np.broadcast_to(weights, shape), axis=axis, keepdims=keep)
+    mean = np.sum(a * weights, axis=axis, keepdims=keep) / scale
+    return (mean, scale) if returned else mean
+
+
+@implements(np.count_nonzero)
+def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return _reduce(reduction.sum, rows.cast(a != 0, dtype=np.dtype(np.int64)), axis, keepdims)
+
+
+# -- extrema and truth -----------------------------------------------------------------------------------------------
+
+
+def _extremum(name: str, row: Any, pair: Any, a: Any, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
+    if where is not True:
+        if initial is _NOTHING:
+            raise ValueError(f"reduction operation '{name}' does not have an identity, so to use a where mask one has to "
+                             "specify 'initial'")
+        a = np.where(where, a, initial)
+    result = _reduce(row, a, axis, keepdims)
+    return result if initial is _NOTHING else pair(result, initial)
+
+
+@implements(np.max, np.amax)
+def _max(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NOTHING, where: Any = True
+) -> Any:
+    return _extremum("maximum", reduction.amax, np.maximum, a, axis, keepdims, initial, where)
+
+
+@implements(np.min, np.amin)
+def _min(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NOTHING, where: Any = True
+) -> Any:
+    return _extremum("minimum", reduction.amin, np.minimum, a, axis, keepdims, initial, where)
+
+
+@implements(np.ptp)
+def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    return _max(a, axis, keepdims=keepdims) - _min(a, axis, keepdims=keepdims)
+
+
+@implements(np.any)
+def _any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    return _reduce(reduction.any, a if where is True else np.where(where, a, False), axis, keepdims)
+
+
+@implements(np.all)
+def _all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    return _reduce(reduction.all, a if where is True else np.where(where, a, True), axis, keepdims)
+
+
+@implements(np.argmax)
+def _argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return _arg(reduction.argmax, a, axis, keepdims)
+
+
+@implements(np.argmin)
+def _argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    return _arg(reduction.argmin, a, axis, keepdims)
+
+
+def _arg(row: Any, a: Any, axis: Any, keepdims: Any) -> Any:
+    keep = keepdims is not _NOTHING and bool(keepdims)
+    flat, along = flattened(a, axis)
+    found = bind(row, (flat,), {"axis": along, "keepdims": keep and axis is not None})
+    return np.reshape(found, (1,) * len(shape_of(a))) if keep and axis is None else found
+
+
+# -- nan aside -------------------------------------------------------------------------------------------------------
+
+
+def _without_nan(function: Any, neutral: float) -> Any:
+    def reduce(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **options: Any) -> Any:
+        if a.dtype.kind in "fc":
+            a = np.where(np.isnan(a), neutral, a)
+        return function(a, axis=axis, keepdims=keepdims, **({} if dtype is None else {"dtype": dtype}), **options)
+
+    return reduce
+
+
+implements(np.nansum)(_without_nan(_sum, 0))
+implements(np.nanprod)(_without_nan(_prod, 1))
+
+
+def _extremum_without_nan(function: Any, neutral: float) -> Any:
+    reduce = _without_nan(function, neutral)
+    return lambda a, axis=None, out=None, keepdims=False, **options: reduce(a, axis, keepdims=keepdims, **options)
+
+
+implements(np.nanmax)(_extremum_without_nan(_max, -np.inf))
+implements(np.nanmin)(_extremum_without_nan(_min, np.inf))
+
+
+@implements(np.nanmean)
+def _nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **_: Any) -> Any:
+    if a.dtype.kind not in "fc":
+        return _mean(a, axis, dtype, keepdims=keepdims)
+    return _mean(np.where(np.isnan(a), 0, a), axis, dtype, keepdims=keepdims, where=~np.isnan(a))
+
+
+@implements(np.nanvar)
+def _nanvar(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, **_: Any
+) -> Any:
+    here = ~np.isnan(a)
+    away = np.where(here, a - _nanmean(a, axis, dtype, keepdims=True), 0)
+    return np.sum(away * away, axis=axis, keepdims=_keep(keepdims)) / (_counted(here, a, axis, keepdims) - ddof)
+
+
+@implements(np.nanstd)
+def _nanstd(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, **_: Any
+) -> Any:
+    return np.sqrt(_nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims))
+
+
+def _keep(keepdims: Any) -> bool:
+    return keepdims is not _NOTHING and builtins.bool(keepdims)
+
+
+# -- sorts and scans -------------------------------------------------------------------------------------------------
+
+
+@implements(np.argsort)
+def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    a, along = flattened(a, axis)
+    return bind(reduction.argsort, (a,), {"axis": along, "descending": False})
+
+
+@implements(np.sort)
+def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    a, along = flattened(a, axis)
+    index = bind(reduction.argsort, (a,), {"axis": along, "descending": False})
+    return indexing.gather(a, index, axis=along)
+
+
+@implements(np.median)
+def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+    return _quantile(a, 0.5, axis, keepdims=keepdims)
+
+
+@implements(np.percentile)
+def _percentile(a: Any, q: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
+    return _quantile(a, np.asarray(q) / 100, axis, **options)
+
+
+@implements(np.quantile)
+def _quantile(
+    a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
+    keepdims: Any = False, **_: Any,
+) -> Any:
+    if method != "linear":
+        raise errors.numpy_keyword("quantile", f"method={method!r}")
+    a = _wide(a)
+    ndim = len(shape_of(a))
+    axes = checked_axes(axis, ndim)
+    others = tuple(k for k in range(-ndim, 0) if k not in axes)
+    moved = np.transpose(a, tuple(k % ndim for k in (*axes, *others))) if ndim else np.reshape(a, (1,))
+    rest = shape_of(moved)[len(axes) :] if ndim else ()
+    ordered = _sort(np.reshape(moved, (-1, *rest)), axis=0)
+    position = np.asarray(q, float) * (shape_of(ordered)[0] - 1)
+    low = np.floor(position).astype(int)
+    weight = np.reshape((position - low).astype(a.dtype), (*position.shape, *(1,) * len(rest)))
+    below, above = ordered[low], ordered[np.ceil(position).astype(int)]
+    result = below + weight * (above - below)
+    if _keep(keepdims):
+        shape = tuple(1 if k in axes else n for k, n in zip(range(-ndim, 0), shape_of(a), strict=True))
+        return np.reshape(result, (*position.shape, *shape))
+    return result
+
+
+@implements(np.cumsum)
+def _cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return _scan(reduction.cumsum, a, axis, dtype)
+
+
+@implements(np.cumprod)
+def _cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return _scan(reduction.cumprod, a, axis, dtype)
+
+
+def _scan(row: Any, a: Any, axis: Any, dtype: Any) -> Any:
+    a, along = flattened(a, axis)
+    if dtype is None and a.dtype.kind in "iub" and a.dtype.itemsize < 8:
+        dtype = np.uint64 if a.dtype.kind == "u" else np.int64
+    return bind(row, (_in(a, dtype),), {"axis": along})
+
+
+@implements(np.diff)
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _NOTHING, append: Any = _NOTHING) -> Any:
+    parts = [p for p in (prepend, a, append) if p is not _NOTHING]
+    if len(parts) > 1:
+        a = np.concatenate([np.atleast_1d(p) for p in parts], axis=axis)
+    tail = (slice(None),) * (-checked_axes(axis, len(shape_of(a)))[0] - 1)
+    for _ in range(n):
+        a = a[(..., slice(1, None), *tail)] - a[(..., slice(None, -1), *tail)]
+    return a
+
+
+if hasattr(np, "trapezoid"):  # NumPy 2.0 has it
+
+    @implements(np.trapezoid)
+    def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+        y = np.moveaxis(y, axis, -1)
+        width = dx if x is None else np.diff(x) if len(np.shape(x)) == 1 else np.diff(np.moveaxis(x, axis, -1))
+        return np.sum(width * (y[..., 1:] + y[..., :-1]) / 2, axis=-1)
+
+
+# -- methods of ufuncs -----------------------------------------------------------------------------------------------
+
+
+def _reducer(row: Any, function: Any) -> Any:
+    def reduce(a: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        if dtype is None and not options:  # what rules call
+            return _reduce(row, a, axis, keepdims)
+        return function(a, axis, keepdims=keepdims, **({} if dtype is None else {"dtype": dtype}), **options)
+
+    return reduce
+
+
+UFUNC_METHODS.update({
+    (np.add, "reduce"): _reducer(reduction.sum, _sum), (np.multiply, "reduce"): _reducer(reduction.prod, _prod),
+    (np.maximum, "reduce"): _reducer(reduction.amax, _max), (np.minimum, "reduce"): _reducer(reduction.amin, _min),
+    (np.logical_or, "reduce"): _reducer(reduction.any, _any), (np.logical_and, "reduce"): _reducer(reduction.all, _all),
+    (np.logaddexp, "reduce"): lambda a, axis=0, dtype=None, keepdims=False, **_: _reduce(
+        reduction.logsumexp, a, axis, keepdims),
+    (np.add, "accumulate"): lambda a, axis=0, dtype=None, **_: _scan(reduction.cumsum, a, axis, dtype),
+    (np.multiply, "accumulate"): lambda a, axis=0, dtype=None, **_: _scan(reduction.cumprod, a, axis, dtype),
+    (np.logaddexp, "accumulate"): lambda a, axis=0, **_: _scan(reduction.logcumsumexp, a, axis, None),
+})
+
+
+def _outer(ufunc: np.ufunc) -> Any:
+    """All pairs of elements: the second operand broadcasts against new axes of the first."""
+    return lambda a, b, **_: ufunc(np.reshape(a, (*shape_of(a), *(1,) * len(shape_of(b)))), b)
+
+
+for _ufunc in UFUNCS:
+    if _ufunc.nin == 2 and _ufunc.nout == 1 and _ufunc.signature is None:
+        UFUNC_METHODS[_ufunc, "outer"] = _outer(_ufunc)

@@ -1,0 +1,214 @@
+"""Sorting and what comes of it, and running totals along an axis."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.dispatch import bind
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.ops import elementwise as ew
+from chainrule.ops.arguments import axis_of, floating, numpy_names, summed, tensor_of
+from chainrule.ops.reductions import any as any_
+from chainrule.ops.reductions import argmax, nonempty, of_number, picked
+from chainrule.table import reduction, statistics
+
+sort_result = namedtuple("sort", ["values", "indices"])
+topk_result = namedtuple("topk", ["values", "indices"])
+median_result = namedtuple("median", ["values", "indices"])
+kthvalue_result = namedtuple("kthvalue", ["values", "indices"])
+mode_result = namedtuple("mode", ["values", "indices"])
+cummax_result = namedtuple("cummax", ["values", "indices"])
+cummin_result = namedtuple("cummin", ["values", "indices"])
+
+
+# -- sorting ---------------------------------------------------------------------------------------------------------
+
+
+@numpy_names
+def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
+    """Indices that sort along ``dim``; equal elements keep their order, and nan counts as the largest."""
+    x = tensor_of("argsort", input, "biuf")
+    axis = axis_of("argsort", dim, x.ndim)
+    if axis is None:
+        return x.new_zeros((), dtype=np.int64)  # type: ignore[no-any-return]
+    return bind(reduction.argsort, (x.detach(),), {"axis": axis, "descending": descending})  # type: ignore[no-any-return]
+
+
+@numpy_names
+def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
+    """Sorted values along ``dim``, and where they came from; equal elements keep their order."""
+    x = tensor_of("sort", input, "biuf")
+    axis = axis_of("sort", dim, x.ndim)
+    if axis is None:
+        return sort_result(*of_number(x))
+    return sort_result(*picked("sort", x, argsort(x, axis, descending), axis, True))
+
+
+def msort(input: Any) -> Tensor:
+    """Sorted values along the first dimension."""
+    return sort(input, 0).values  # type: ignore[no-any-return]
+
+
+@numpy_names
+def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """The k largest (or smallest) elements along ``dim``, and their indices."""
+    x = tensor_of("topk", input, "iuf")
+    axis = axis_of("topk", dim, x.ndim)
+    n = 1 if axis is None else x._data.shape[axis]
+    if not 0 <= k <= n:
+        raise RuntimeError(f"selected index k out of range: topk of {k} along a dimension of length {n}")
+    if axis is None:
+        return topk_result(*of_number(x))
+    indices = argsort(x, axis, largest).narrow(axis, 0, k)
+    return topk_result(*picked("topk", x, indices, axis, True))
+
+
+@numpy_names
+def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """The k-th smallest element along ``dim`` (counted from 1), and its index."""
+    x = tensor_of("kthvalue", input, "iuf")
+    axis = axis_of("kthvalue", dim, x.ndim)
+    if axis is not None:
+        nonempty("kthvalue", x, (axis,))
+    n = 1 if axis is None else x._data.shape[axis]
+    if not 1 <= k <= n:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: {k} of {n}")
+    if axis is None:
+        return kthvalue_result(*of_number(x))
+    indices = argsort(x, axis).narrow(axis, k - 1, 1)
+    return kthvalue_result(*picked("kthvalue", x, indices, axis, keepdim))
+
+
+@numpy_names
+def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The (lower) median of everything, or along ``dim`` with its index; nan where there is one."""
+    x = tensor_of("median", input, "iuf")
+    if dim is None:
+        if not x.numel():
+            return x.new_full((), np.nan if x.dtype.kind == "f" else np.iinfo(x.dtype).min)
+        return bind(statistics.median, (x,), {"axis": tuple(range(-x.ndim, 0)), "keepdims": False})
+    axis = axis_of("median", dim, x.ndim)
+    if axis is None:
+        return median_result(*of_number(x))
+    nonempty("median", x, (axis,))
+    indices = argsort(x, axis).narrow(axis, (x._data.shape[axis] - 1) // 2, 1)
+    if x.dtype.kind == "f":
+        nan = ew.isnan(x.detach())
+        first = argmax(nan, axis, keepdim=True)
+        indices = ew.where(any_(nan, axis, keepdim=True), first, indices)
+    return median_result(*picked("median", x, indices, axis, keepdim, overload=1))
+
+
+@numpy_names
+def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    """The most frequent value along ``dim`` (the smallest of those), and the last index of it."""
+    x = tensor_of("mode", input, "biuf")
+    axis = axis_of("mode", dim, x.ndim)
+    if axis is None:
+        return mode_result(*of_number(x))
+    nonempty("mode", x, (axis,))
+    array = np.moveaxis(x._array(), axis, -1)
+    flat = array.reshape(-1, array.shape[-1])
+    picks = np.empty(flat.shape[0], np.int64)
+    for row, values in enumerate(flat):
+        found, counts = np.unique(values, return_counts=True)
+        picks[row] = np.flatnonzero(values == found[np.argmax(counts)])[-1]
+    indices = wrap(np.expand_dims(picks.reshape(array.shape[:-1]), axis))
+    return mode_result(*picked("mode", x, indices, axis, keepdim))
+
+
+_BLENDS = {
+    "linear": lambda position, low, high: position - low,
+    "lower": lambda position, low, high: 0 * position,
+    "higher": lambda position, low, high: (high > low).astype(float),
+    "midpoint": lambda position, low, high: np.where(high > low, 0.5, 0.0),
+    "nearest": lambda position, low, high: np.round(position) - low,
+}
+
+
+@numpy_names
+def quantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
+    """The q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor)."""
+    x = tensor_of("quantile", input, "f")
+    if interpolation not in _BLENDS:
+        raise RuntimeError(
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+            f"{interpolation}"
+        )
+    levels = np.asarray(q._array() if isinstance(q, Tensor) else q, dtype=float)
+    if ((levels < 0) | (levels > 1)).any():
+        raise RuntimeError(f"quantile() q values must be in the range [0, 1], but got {levels}")
+    flat = x.reshape(-1) if dim is None else x
+    axis = axis_of("quantile", -1 if dim is None else dim, flat.ndim)
+    if axis is None:
+        flat, axis = flat.reshape(1), -1
+    n = flat._data.shape[axis]
+    if not n:
+        raise RuntimeError("quantile() input tensor must be non-empty")
+    position = levels * (n - 1)
+    low, high = np.floor(position).astype(int), np.ceil(position).astype(int)
+    moved = sort(flat, axis).values.movedim(axis, 0)
+    weight = _BLENDS[interpolation](position, low, high)
+    weight = np.reshape(weight, (*levels.shape, *(1,) * (moved.ndim - 1)))
+    result = ew.lerp(moved[low], moved[high], wrap(weight.astype(x.dtype)))
+    if not keepdim:
+        return result
+    if dim is None:
+        return result.reshape((*levels.shape, *(1,) * x.ndim))
+    return result.unsqueeze(axis % flat.ndim + levels.ndim)
+
+
+# -- running totals --------------------------------------------------------------------------------------------------
+
+
+def _scan(name: str, row: Any, x: Any, dim: Any) -> Tensor:
+    axis = axis_of(name, dim, x.ndim)
+    return x.clone() if axis is None else bind(row, (x,), {"axis": axis})  # type: ignore[no-any-return]
+
+
+@numpy_names
+def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
+    """Running sum along ``dim``."""
+    return _scan("cumsum", reduction.cumsum, summed(tensor_of("cumsum", input), dtype), dim)
+
+
+@numpy_names
+def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
+    """Running product along ``dim``. The gradient is right where elements are zero, too."""
+    return _scan("cumprod", reduction.cumprod, summed(tensor_of("cumprod", input), dtype), dim)
+
+
+@numpy_names
+def logcumsumexp(input: Any, dim: int) -> Tensor:
+    """Running log Σ exp along ``dim``, without overflow."""
+    return _scan("logcumsumexp", reduction.logcumsumexp, floating(tensor_of("logcumsumexp", input, "biuf")), dim)
+
+
+@numpy_names
+def cummax(input: Any, dim: int) -> Any:
+    """Running maximum along ``dim``, and the index of it (the last, of equal ones)."""
+    return cummax_result(*_running("cummax", np.maximum, input, dim))
+
+
+@numpy_names
+def cummin(input: Any, dim: int) -> Any:
+    """Running minimum along ``dim``, and the index of it (the last, of equal ones)."""
+    return cummin_result(*_running("cummin", np.minimum, input, dim))
+
+
+def _running(name: str, better: Any, input: Any, dim: int) -> tuple[Any, Any]:
+    x = tensor_of(name, input, "biuf")
+    axis = axis_of(name, dim, x.ndim)
+    if axis is None:
+        return of_number(x)
+    array = np.moveaxis(x._array(), axis, -1)
+    best = better.accumulate(array, axis=-1)
+    here = array == best
+    if array.dtype.kind == "f":
+        here |= np.isnan(array)
+    where = np.where(here, np.arange(array.shape[-1]), 0)
+    indices = np.moveaxis(np.maximum.accumulate(where, axis=-1), -1, axis)
+    return picked(name, x, wrap(indices.astype(np.int64)), axis, True)

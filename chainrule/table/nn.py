@@ -1,0 +1,425 @@
+"""What neural networks are made of and is a primitive for speed or accuracy: activations, losses, an affine map, a norm.
+
+Each activation is one pass with its own partial, where a composition would leave a node per step. The losses reduce as
+they go. Everything else in ``chainrule.nn.functional`` is composed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.batching import leading, reshape, spread
+from chainrule.core.kinds import elementwise, linear as linear_row, opaque
+from chainrule.core.primitive import Primitive
+from chainrule.core.shapes import shape_of
+from chainrule.table.exponential import sigmoid
+from chainrule.table.reduction import softmax as _softmax
+from chainrule.table.special import erfc
+
+ndarray = np.ndarray
+_ROOT_HALF = math.sqrt(0.5)
+_ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
+
+
+# -- activations -----------------------------------------------------------------------------------------------------
+
+
+def _elu_partial(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    decay = (alpha * scale * input_scale) * np.exp(np.minimum(x, 0) * input_scale)
+    return np.where(x > 0, scale, decay)
+
+
+@elementwise(
+    d={"x": lambda x, *, alpha, scale, input_scale: _elu_partial(x, alpha, scale, input_scale)},
+    formula={"x": "g * np.where(x > 0, scale, alpha * scale * input_scale * np.exp(np.minimum(x, 0) * input_scale))"},
+    naming=lambda params: "CeluBackward0" if params["input_scale"] != 1 else "EluBackward0",
+    samples=[{"alpha": 1.3, "scale": 1.0, "input_scale": 1.0}, {"alpha": 0.7, "scale": 1.1, "input_scale": 0.6}],
+    accepts="f",
+)
+def elu(x, *, alpha, scale, input_scale):
+    """scale·x where x is positive, else scale·alpha·(exp(input_scale·x) − 1)."""
+    return np.where(x > 0, scale * x, (alpha * scale) * np.expm1(np.minimum(x, 0) * input_scale)).astype(x.dtype)
+
+
+@elementwise(
+    d={"x": lambda x, *, min_val, max_val: (x > min_val) & (x < max_val)},
+    formula={"x": "g * ((x > min_val) & (x < max_val))"},
+    samples=[{"min_val": -1.0, "max_val": 0.8}],
+    accepts="iuf",
+)
+def hardtanh(x, *, min_val, max_val):
+    """x limited to [min_val, max_val]. At a bound the derivative is 0."""
+    return np.minimum(np.maximum(x, min_val), max_val)
+
+
+def _silu_partial(x: Any) -> Any:
+    s = sigmoid(x)
+    return s * (1 + x * (1 - s))
+
+
+@elementwise(d={"x": _silu_partial}, formula={"x": "g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))"}, accepts="f")
+def silu(x):
+    """x·sigmoid(x)."""
+    return x * sigmoid(x)
+
+
+def _mish_partial(x: Any) -> Any:
+    h = np.tanh(np.logaddexp(x, 0.0))
+    return h + x * sigmoid(x) * (1 - h * h)
+
+
+@elementwise(
+    d={"x": _mish_partial},
+    formula={"x": "g * (np.tanh(np.logaddexp(x, 0)) + x * sigmoid(x) * (1 - np.tanh(np.logaddexp(x, 0)) ** 2))"},
+    accepts="f",
+)
+def mish(x):
+    """x·tanh(log(1 + exp(x)))."""
+    return x * np.tanh(np.logaddexp(x, 0))
+
+
+def _gelu_partial(x: Any, approximate: str) -> Any:
+    if approximate == "tanh":
+        h = np.tanh(_ROOT_2_OVER_PI * (x + 0.044715 * x * x * x))
+        return 0.5 * (1 + h) + 0.5 * x * (1 - h * h) * (_ROOT_2_OVER_PI * (1 + 0.134145 * x * x))
+    return 0.5 * erfc(-_ROOT_HALF * x) + (0.5 * _ROOT_2_OVER_PI) * x * np.exp(-0.5 * x * x)
+
+
+@elementwise(
+    d={"x": lambda x, *, approximate: _gelu_partial(x, approximate)},
+    formula={
+        "x": "g * (0.5 * erfc(-x / np.sqrt(2)) + x * np.exp(-x ** 2 / 2) / np.sqrt(2 * np.pi)) if approximate == 'none' else "
+        "g * (lambda h: 0.5 * (1 + h) + 0.5 * x * (1 - h ** 2) * np.sqrt(2 / np.pi) * (1 + 3 * 0.044715 * x ** 2))"
+        "(np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))"
+    },
+    samples=[{"approximate": "none"}, {"approximate": "tanh"}],
+    accepts="f",
+)
+def gelu(x, *, approximate):
+    """x·Φ(x) with the normal distribution function Φ, or its approximation with tanh (Hendrycks and Gimpel, 2016)."""
+    if approximate == "tanh":
+        return 0.5 * x * (1 + np.tanh(_ROOT_2_OVER_PI * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * erfc(-_ROOT_HALF * x)
+
+
+@elementwise(
+    vjp={"x": lambda g, x: np.where((x > -3) & (x < 3), g / 6, 0)}, formula={"x": "g * ((x > -3) & (x < 3)) / 6"},
+    domain=(-4.2, 4.2), accepts="f",
+)
+def hardsigmoid(x):
+    """x/6 + 1/2, limited to [0, 1]."""
+    return np.minimum(np.maximum(x + 3, 0), 6) / 6
+
+
+@elementwise(
+    d={"x": lambda x: np.where(x <= -3, 0, np.where(x < 3, x / 3 + 0.5, 1))},
+    formula={"x": "g * np.where(x <= -3, 0, np.where(x < 3, x / 3 + 0.5, 1))"},
+    domain=(-4.2, 4.2),
+    accepts="f",
+)
+def hardswish(x):
+    """x·hardsigmoid(x)."""
+    return x * np.minimum(np.maximum(x + 3, 0), 6) / 6
+
+
+@elementwise(d={"x": lambda x: sigmoid(-x)}, formula={"x": "g * sigmoid(-x)"}, accepts="f")
+def log_sigmoid(x):
+    """log(sigmoid(x)), without overflow."""
+    return np.minimum(x, 0) - np.log1p(np.exp(-np.absolute(x)))
+
+
+@elementwise(
+    d={"x": lambda x, *, lambd: np.absolute(x) > lambd}, formula={"x": "g * (np.abs(x) > lambd)"},
+    naming=lambda params: "HardshrinkBackward0", samples=[{"lambd": 0.7}], accepts="f",
+)
+def hardshrink(x, *, lambd):
+    """x where |x| is over lambd, else 0."""
+    return x * (np.absolute(x) > lambd)
+
+
+@elementwise(
+    d={"x": lambda x, *, lambd: np.absolute(x) > lambd}, formula={"x": "g * (np.abs(x) > lambd)"},
+    naming=lambda params: "SoftshrinkBackward0", samples=[{"lambd": 0.7}], accepts="f",
+)
+def softshrink(x, *, lambd):
+    """x moved towards 0 by lambd, and 0 within lambd of it."""
+    return np.sign(x) * np.maximum(np.absolute(x) - lambd, 0)
+
+
+# -- losses, element by element --------------------------------------------------------------------------------------
+
+
+@elementwise(
+    d={"x": lambda x, y, *, delta: np.clip(x - y, -delta, delta), "y": lambda x, y, *, delta: np.clip(y - x, -delta, delta)},
+    formula={"x": "g * np.clip(x - y, -delta, delta)", "y": "g * np.clip(y - x, -delta, delta)"},
+    aliases={"y": "target"},
+    naming=lambda params: "HuberLossBackward0",
+    samples=[{"delta": 0.83}],
+    accepts="f",
+)
+def huber_loss(x, y, *, delta):
+    """(x − y)²/2 where |x − y| is under delta, else delta·(|x − y| − delta/2)."""
+    size = np.absolute(x - y)
+    return np.where(size < delta, 0.5 * size * size, delta * (size - 0.5 * delta)).astype(size.dtype)
+
+
+@elementwise(
+    d={
+        "x": lambda x, y: (x - y) / np.maximum(x * (1 - x), 1e-12),
+        "y": lambda x: np.maximum(np.log1p(-x), -100) - np.maximum(np.log(x), -100),
+    },
+    formula={"x": "g * (x - y) / (x * (1 - x))", "y": "g * (np.log1p(-x) - np.log(x))"},
+    aliases={"y": "target"},
+    domain=(0.1, 0.9),
+    accepts="f",
+)
+def binary_cross_entropy(x, y):
+    """−y·log(x) − (1 − y)·log(1 − x), with the logarithms limited to −100 from below."""
+    with np.errstate(divide="ignore"):
+        out = (y - 1) * np.maximum(np.log1p(-x), -100) - y * np.maximum(np.log(x), -100)
+    return out.astype(np.result_type(x, y), copy=False)
+
+
+@elementwise(
+    d={"x": lambda x, y: sigmoid(x) - y, "y": lambda x: -x},
+    formula={"x": "g * (sigmoid(x) - y)", "y": "-g * x"},
+    aliases={"y": "target"},
+    accepts="f",
+)
+def binary_cross_entropy_with_logits(x, y):
+    """The binary cross entropy of sigmoid(x), without overflow."""
+    out = np.maximum(x, 0) - x * y + np.log1p(np.exp(-np.absolute(x)))
+    return out.astype(np.result_type(x, y), copy=False)
+
+
+# -- losses that reduce ----------------------------------------------------------------------------------------------
+
+
+def _divisor(shape: tuple[int, ...], ndim: int, mean: bool) -> float:
+    return (math.prod(shape[len(shape) - ndim :]) or math.nan) if mean else 1
+
+
+def _weighted_gap(g: Any, x: Any, y: Any, ndim: int, mean: bool) -> Any:
+    """∂loss/∂x: 2·(x − y)·g / n."""
+    scale = g * (2 / _divisor(shape_of(x), ndim, mean))
+    lead = shape_of(scale)
+    if lead:
+        scale = np.reshape(scale, (*lead, *(1,) * ndim))
+    return (x - y) * scale
+
+
+def _mse_tangent(t: Any, x: Any, y: Any, ndim: int, mean: bool) -> Any:
+    product = (x - y) * t
+    return np.add.reduce(product, axis=tuple(range(-ndim, 0))) * (2 / _divisor(shape_of(x), ndim, mean)) if ndim else 2 * product
+
+
+def _mse_pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Both cotangents from one difference."""
+    to_x = _weighted_gap(g, saved[0], saved[1], node.params["ndim"], node.params["mean"])
+    to, back = edges
+    return (None if to is None else to_x, None if back is None else -to_x)
+
+
+@opaque(
+    vjp={
+        "x": lambda g, x, y, *, ndim, mean: _weighted_gap(g, x, y, ndim, mean),
+        "y": lambda g, x, y, *, ndim, mean: _weighted_gap(g, y, x, ndim, mean),
+    },
+    jvp={
+        "x": lambda t, x, y, *, ndim, mean: _mse_tangent(t, x, y, ndim, mean),
+        "y": lambda t, x, y, *, ndim, mean: _mse_tangent(t, y, x, ndim, mean),
+    },
+    formula={"x": "2 * g * (x - y) / (x.size if mean else 1)", "y": "2 * g * (y - x) / (x.size if mean else 1)"},
+    aliases={"y": "target"},
+    samples=[
+        {"shapes": [(2, 3), (2, 3)], "ndim": 2, "mean": True},
+        {"shapes": [(4,), (4,)], "ndim": 1, "mean": False},
+        {"shapes": [(), ()], "ndim": 0, "mean": True},
+    ],
+    promotion="none",
+    accepts="f",
+)
+def mse_loss(x, y, *, ndim, mean):
+    """The mean (or sum) of the squares of x − y over the last ``ndim`` axes; both operands have one shape and dtype."""
+    away = np.subtract(x, y)
+    if away.ndim == ndim:
+        flat = away.reshape(-1)
+        total = flat.dot(flat)
+    else:
+        total = np.add.reduce(away * away, axis=tuple(range(-ndim, 0))) if ndim else away * away
+    return total / _divisor(x.shape, ndim, mean) if mean else total
+
+
+mse_loss.pullback = _mse_pullback
+
+
+def _picks_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """Scores and classes get the batch axis; weights only need a rank that fits, for they are multiplied in."""
+    x, index, coef = payloads
+    x = x if batched[0] else spread(x, size)
+    index = index if batched[1] else spread(index, size)
+    if batched[2] and len(shape_of(coef)) == 1:
+        coef = reshape(coef, (size, 1))
+    return prim(x, index, coef, **params)
+
+
+def _picked(x: Any, index: Any) -> Any:
+    """For every row of scores the one that its class picks."""
+    return np.take_along_axis(x, index[..., None], axis=-1)[..., 0]
+
+
+def _per_row(g: Any, coef: Any, reduce: bool) -> Any:
+    """The cotangent of each row's picked score, with an axis for the scores."""
+    if reduce:
+        g = np.expand_dims(g, -1)
+    return np.expand_dims(g * coef, -1)
+
+
+def _one_hot(index: Any, x_shape: tuple[int, ...], dtype: Any) -> Any:
+    return (index[..., None] == np.arange(x_shape[-1])).astype(dtype)
+
+
+_PICKS = [
+    {"shapes": [(3, 4), np.array([2, 0, 3]), np.array([-0.5, -0.2, -0.3])], "reduce": True},
+    {"shapes": [(3, 4), np.array([1, 1, 2]), -0.25], "reduce": True},
+    {"shapes": [(2, 4), np.array([3, 0]), np.array([-1.0, -0.5])], "reduce": False},
+]
+_HOT = "(index[..., None] == np.arange(x_shape[-1]))"
+_G_PICKED = "((np.expand_dims(g, -1) if reduce else g) * coef)[..., None]"
+
+
+@linear_row(
+    transpose={"x": lambda g, index, coef, x_shape, *, reduce: _one_hot(index, x_shape, g.dtype) * _per_row(g, coef, reduce)},
+    formula={"x": f"{_HOT} * {_G_PICKED}"},
+    batch=_picks_batch,
+    samples=_PICKS,
+    promotion="none",
+    accepts="biuf",
+)
+def nll_loss(x, index, coef, *, reduce):
+    """coef·x[index] for every row of x (n, classes), summed over the rows if ``reduce``."""
+    terms = (_picked(x, index) * coef).astype(x.dtype, copy=False)
+    return np.add.reduce(terms, axis=-1) if reduce else terms
+
+
+def _log_normalizer(x: Any) -> Any:
+    top = np.maximum.reduce(x, axis=-1, keepdims=True)
+    return np.log(np.add.reduce(np.exp(x - top), axis=-1)) + top[..., 0]
+
+
+def _probabilities(x: Any) -> Any:
+    if type(x) is ndarray:
+        e = np.exp(x - np.maximum.reduce(x, axis=-1, keepdims=True))
+        e /= np.add.reduce(e, axis=-1, keepdims=True)
+        return e
+    return _softmax(x, axis=-1)
+
+
+def _cross_entropy_vjp(g: Any, x: Any, index: Any, coef: Any, *, reduce: bool) -> Any:
+    weights = _per_row(g, coef, reduce)
+    p = _probabilities(x)
+    if type(p) is ndarray and p.ndim == 2 and type(index) is ndarray and type(weights) is ndarray:
+        p[np.arange(index.size), index] -= 1
+        p *= -weights
+        return p
+    return (_one_hot(index, shape_of(x), x.dtype) - p) * weights
+
+
+def _cross_entropy_jvp(t: Any, x: Any, index: Any, coef: Any, *, reduce: bool) -> Any:
+    terms = (_picked(t, index) - np.add.reduce(_probabilities(x) * t, axis=-1)) * coef
+    return np.add.reduce(terms, axis=-1) if reduce else terms
+
+
+@opaque(
+    vjp={"x": _cross_entropy_vjp},
+    jvp={"x": _cross_entropy_jvp},
+    formula={
+        "x": f"({_HOT} - np.exp(x - x.max(-1, keepdims=True)) / np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True))"
+        f" * {_G_PICKED}"
+    },
+    batch=_picks_batch,
+    naming=lambda params: "NllLossBackward0",
+    samples=_PICKS,
+    promotion="none",
+    accepts="f",
+)
+def cross_entropy(x, index, coef, *, reduce):
+    """coef·log_softmax(x)[index] for every row of x (n, classes), summed over the rows if ``reduce``."""
+    terms = ((_picked(x, index) - _log_normalizer(x)) * coef).astype(x.dtype, copy=False)
+    return np.add.reduce(terms, axis=-1) if reduce else terms
+
+
+# -- affine map and standardization ----------------------------------------------------------------------------------
+
+
+def _linear_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """Examples of one layer are rows of one product."""
+    x, weight, bias = payloads
+    if batched == [True, False, False]:
+        n, k = shape_of(x)[-2:]
+        out = prim(reshape(x, (size * n, k)), weight, bias)
+        return reshape(out, (size, n, shape_of(out)[-1]))
+    return leading(prim, payloads, batched, size, params)
+
+
+@opaque(
+    vjp={
+        "x": lambda g, weight: np.matmul(g, weight),
+        "weight": lambda g, x: np.matmul(g.mT, x),
+        "bias": lambda g: np.add.reduce(g, axis=-2),
+    },
+    jvp={
+        "x": lambda t, weight: np.matmul(t, weight.mT),
+        "weight": lambda t, x: np.matmul(x, t.mT),
+        "bias": lambda t: t[..., None, :],
+    },
+    formula={"x": "g @ weight", "weight": "g.T @ x", "bias": "g.sum(0)"},
+    aliases={"x": "mat1", "weight": "mat2"},
+    batch=_linear_batch,
+    naming=lambda params: "AddmmBackward0",
+    samples=[{"shapes": [(2, 3), (4, 3), (4,)], "complex": False}],
+    promotion="none",
+    accepts="f",
+)
+def linear(x, weight, bias):
+    """x @ weightᵀ + bias for a matrix x, a layer's weight (out, in) and its bias (out,)."""
+    if x.ndim == 2:
+        out = x.dot(weight.T)
+        out += bias
+        return out
+    return np.matmul(x, weight.mT) + bias[..., None, :]
+
+
+def _mean(x: Any, axis: tuple[int, ...]) -> Any:
+    shape = shape_of(x)
+    return np.add.reduce(x, axis=axis, keepdims=True) / math.prod(shape[a] for a in axis)
+
+
+def _rescaled(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], eps: float, name: str) -> Any:
+    """The derivative of standardization, which is symmetric: (g − mean(g) − out·mean(g·out)) / √(var + eps)."""
+    away = x - _mean(x, axis)
+    scale = 1 / np.sqrt(_mean(away * away, axis) + eps)
+    return (g - _mean(g, axis) - out * _mean(g * out, axis)) * scale
+
+
+@opaque(
+    vjp={"x": _rescaled},
+    jvp={"x": lambda t, x, out, *, axis, eps, name: _rescaled(t, x, out, axis=axis, eps=eps, name=name)},
+    formula={
+        "x": "(g - g.mean(axis, keepdims=True) - out * (g * out).mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + eps)"
+    },
+    naming=lambda params: params["name"],
+    samples=[
+        {"shapes": [(2, 4)], "axis": (-1,), "eps": 1e-5, "name": "NativeLayerNormBackward0"},
+        {"shapes": [(3, 2, 2)], "axis": (-3, -1), "eps": 0.1, "name": "NativeBatchNormBackward0"},
+    ],
+    accepts="f",
+)
+def standardize(x, *, axis, eps, name):
+    """(x − mean) / √(variance + eps) over axes."""
+    away = x - _mean(x, axis)
+    away *= 1 / np.sqrt(_mean(away * away, axis) + eps)
+    return away

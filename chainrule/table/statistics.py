@@ -1,0 +1,129 @@
+"""Variance and its root, the median, and the element that an index picks along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.kinds import linear, opaque
+from chainrule.core.shapes import shape_of
+from chainrule.table.indexing import scatter_add
+from chainrule.table.reduction import count, kept, shared, shared_jvp
+
+# -- variance --------------------------------------------------------------------------------------------------------
+
+
+def _away(x: Any, axis: tuple[int, ...]) -> Any:
+    """The distance of every element from the mean."""
+    return x - np.add.reduce(x, axis=axis, keepdims=True) / (count(shape_of(x), axis) or np.nan)
+
+
+def _scale(x: Any, axis: tuple[int, ...], correction: float) -> float:
+    """One over what the squares are divided by; infinite where the correction leaves nothing."""
+    left = count(shape_of(x), axis) - correction
+    return 1 / left if left > 0 else np.inf
+
+
+def _variance(x: Any, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+    away = _away(x, axis)
+    squares = np.real(away * np.conjugate(away)) if x.dtype.kind == "c" else away * away
+    left = count(shape_of(x), axis) - correction
+    total = np.add.reduce(squares, axis=axis, keepdims=keepdims)
+    return total / left if left > 0 else total * np.inf
+
+
+def _var_vjp(g: Any, x: Any, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+    return kept(g, axis, keepdims, shape_of(x)) * (2 * _scale(x, axis, correction)) * _away(x, axis)
+
+
+def _var_jvp(t: Any, x: Any, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+    away = _away(x, axis)
+    product = np.real(np.conjugate(away) * t) if x.dtype.kind == "c" else away * t
+    return np.add.reduce(product, axis=axis, keepdims=keepdims) * (2 * _scale(x, axis, correction))
+
+
+def _half_over(out: Any) -> Any:
+    """1 / (2·out), and 0 where out is 0."""
+    zero = out == 0
+    return np.where(zero, 0, 0.5 / np.where(zero, 1, out))
+
+
+_SAMPLES = [
+    {"shapes": [(2, 3)], "axis": (-1,), "keepdims": False, "correction": 1},
+    {"shapes": [(2, 3, 2)], "axis": (-3, -1), "keepdims": True, "correction": 0},
+    {"shapes": [(4,)], "axis": (-1,), "keepdims": False, "correction": 1.5},
+]
+_AWAY = "(x - x.mean(axis, keepdims=True))"
+_COUNT = "(x.size / x.sum(axis).size - correction)"
+
+
+@opaque(
+    vjp={"x": _var_vjp},
+    jvp={"x": _var_jvp},
+    formula={"x": f"(g if keepdims else np.expand_dims(g, axis)) * 2 * {_AWAY} / {_COUNT}"},
+    samples=_SAMPLES,
+)
+def var(x, *, axis, keepdims, correction):
+    """Variance over axes: the mean square distance from the mean, divided by n − correction."""
+    return _variance(x, axis, keepdims, correction)
+
+
+@opaque(
+    vjp={"x": lambda g, x, out, *, axis, keepdims, correction: _var_vjp(
+        g * _half_over(out), x, axis=axis, keepdims=keepdims, correction=correction)},
+    jvp={"x": lambda t, x, out, *, axis, keepdims, correction: _half_over(out) * _var_jvp(
+        t, x, axis=axis, keepdims=keepdims, correction=correction)},
+    formula={"x": f"(g / out if keepdims else np.expand_dims(g / out, axis)) * {_AWAY} / {_COUNT}"},
+    samples=_SAMPLES,
+)
+def std(x, *, axis, keepdims, correction):
+    """Standard deviation over axes: the root of the variance. Where it is 0, its derivative is 0."""
+    return np.sqrt(_variance(x, axis, keepdims, correction))
+
+
+# -- order -----------------------------------------------------------------------------------------------------------
+
+
+@opaque(
+    vjp={"x": shared},
+    jvp={"x": shared_jvp},
+    formula={"x": "(g if keepdims else np.expand_dims(g, axis)) * (x == (out if keepdims else np.expand_dims(out, axis)))"},
+    samples=[{"shapes": [(5,)], "axis": (-1,), "keepdims": False}, {"shapes": [(2, 3)], "axis": (-2, -1), "keepdims": False}],
+    naming=lambda params: "MedianBackward0",
+)
+def median(x, *, axis, keepdims):
+    """The (lower) median over the last axes; elements that equal it share the gradient evenly."""
+    shape = shape_of(x)
+    n = count(shape, axis)
+    kept_shape = shape[: len(shape) - len(axis)]
+    ordered = np.sort(np.reshape(x, (*kept_shape, n)), axis=-1)
+    result = ordered[..., (n - 1) // 2]
+    if x.dtype.kind == "f":  # nan sorts last
+        last = ordered[..., -1]
+        result = np.where(np.isnan(last), last, result)
+    return np.reshape(result, (*kept_shape, *(1,) * len(axis))) if keepdims else result
+
+
+def _pick_vjp(g: Any, index: Any, x_shape: tuple[int, ...], *, axis: int, keepdims: bool) -> Any:
+    if not keepdims:
+        g = np.expand_dims(g, axis)
+    return scatter_add(np.zeros(x_shape, g.dtype), index, g, axis=axis)
+
+
+_PLACES = [
+    {"shapes": [(2, 3), np.array([[2], [0]])], "axis": -1, "keepdims": False, "name": "MaxBackward0"},
+    {"shapes": [(3, 2), np.array([[2, 0], [1, 1]])], "axis": -2, "keepdims": True, "name": "TopkBackward0"},
+]
+
+
+@linear(
+    transpose={"x": lambda g, index, x_shape, *, axis, keepdims: _pick_vjp(g, index, x_shape, axis=axis, keepdims=keepdims)},
+    formula={"x": "scatter_add(np.zeros(x_shape), index, g if keepdims else np.expand_dims(g, axis), axis=axis)"},
+    naming=lambda params: params["name"],
+    samples=_PLACES,
+)
+def pick(x, index, *, axis, keepdims, name):
+    """The elements at an index along an axis: the values that max, sort, topk, median ... return beside their indices."""
+    out = np.take_along_axis(x, index, axis)
+    return out if keepdims else np.squeeze(out, axis)

@@ -1,0 +1,8 @@
+"""Tools for tests: of derivatives (gradcheck), of rows of the table (rulecheck), and of closeness (assert_close)."""
+
+from chainrule.testing.close import assert_close
+from chainrule.testing.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from chainrule.testing.rulecheck import CHECKS, rulecheck
+from chainrule.testing.samples import Sample, samples_of
+
+__all__ = ["CHECKS", "GradcheckError", "Sample", "assert_close", "gradcheck", "gradgradcheck", "rulecheck", "samples_of"]

@@ -1,0 +1,241 @@
+"""Concrete inputs for a row of the table, from what the row says about them.
+
+A row's ``samples`` is a list of dicts. One dict is one way to call the operation:
+
+==============  =====================================================================================
+``"shapes"``    one entry for each operand: a shape (its elements are drawn), an array (an index, say; used as it is)
+                or a number. An elementwise row leaves it out: the usual shapes are tried.
+``"make"``      what kind of matrix the drawn operands are: "general" (well conditioned), "spd", "symmetric",
+                "hermitian", "lower", "upper", "unit_lower", "unit_upper" or "normal" (nothing special); one word for
+                the first operand, or one for each
+``"complex"``   False keeps complex numbers out of the sample (the row must tell why)
+the others      parameters, by name
+==============  =====================================================================================
+
+The row's ``domain`` says where the elements lie: ``(low, high)``, ``"bool"`` or ``"int"``, or one of these for each
+operand. Elements of a sample are all different and keep away from each other, from 0 and from whole and half numbers:
+there lie the kinks and steps, which central differences must not straddle.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.primitive import Primitive
+
+ndarray = np.ndarray
+_KINK = 0.02  # samples stay that far from multiples of a half
+
+#: Shapes for elementwise rows of one, two and three operands: 0-d, 1-d, 2-d, empty, broadcast.
+_ELEMENTWISE: dict[int, list[tuple[Any, ...]]] = {
+    1: [((),), ((3,),), ((2, 3),), ((0, 3),)],
+    2: [
+        ((), ()), ((3,), (3,)), ((2, 3), (2, 3)), ((0, 3), (0, 3)), ((2, 3), (3,)), ((3, 1), (1, 2)), ((2, 3), ()), ((), (3,)),
+        ((1, 3), (0, 1)),
+    ],
+    3: [((2, 3), (2, 3), (2, 3)), ((2, 1), (3,), ()), ((3,), (2, 1), (1, 3)), ((0,), (1,), ())],
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A way to call a row. ``draw`` makes operands for it.
+
+    Attributes:
+        shapes: for each operand a shape, an array or a number.
+        params: the operation's parameters.
+        domains: for each operand where its elements lie.
+        makes: for each operand what kind of matrix it is.
+        layout: "C" (contiguous), "F" (transposed memory) or "strided" (every other element of a larger array).
+        complex: the drawn elements are complex numbers.
+        may_be_complex: whether there is a complex form of the sample, too.
+    """
+
+    shapes: tuple[Any, ...]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    domains: tuple[Any, ...] = ()
+    makes: tuple[str, ...] = ()
+    layout: str = "C"
+    complex: bool = False
+    may_be_complex: bool = True
+
+    def __str__(self) -> str:
+        def text(shape: Any) -> str:
+            return f"array{shape.shape}" if isinstance(shape, ndarray) else str(shape)
+
+        parts = [text(s) for s in self.shapes] + [f"{k}={v!r}" for k, v in self.params.items()]
+        extra = ("" if self.layout == "C" else f" {self.layout}") + (" complex" if self.complex else "")
+        return f"({', '.join(parts)}){extra}"
+
+    @property
+    def floating(self) -> tuple[int, ...]:
+        """The positions of the operands that may be differentiated: the drawn ones that are not booleans or integers."""
+        return tuple(i for i, (s, d) in enumerate(zip(self.shapes, self.domains)) if type(s) is tuple and not isinstance(d, str))
+
+    @property
+    def arrays(self) -> tuple[int, ...]:
+        """The positions of the operands that are arrays (not numbers)."""
+        return tuple(i for i, s in enumerate(self.shapes) if isinstance(s, (tuple, ndarray)))
+
+    def draw(self, seed: int = 0, dtype: Any = np.float64) -> tuple[Any, ...]:
+        """Operands for the sample; the same for the same seed."""
+        rng = np.random.default_rng((seed, zlib.crc32(str(self.shapes).encode())))
+        sizes = [math.prod(s) if type(s) is tuple else 0 for s in self.shapes]
+        ranks = iter(np.split(rng.permutation(sum(sizes)) if sum(sizes) else np.zeros(0, int), np.cumsum(sizes)[:-1]))
+        operands = []
+        for i, (shape, domain, make) in enumerate(zip(self.shapes, self.domains, self.makes)):
+            mine = next(ranks)
+            if isinstance(shape, ndarray):
+                operands.append(np.roll(shape, seed, axis=-1) if shape.ndim else shape)
+            elif type(shape) is not tuple:
+                operands.append(shape)
+            elif domain == "bool":
+                operands.append(rng.random(shape) < 0.5)
+            elif domain == "int":
+                operands.append(rng.integers(1, 7, shape))
+            else:
+                values = _spread(rng, mine, sum(sizes), domain).reshape(shape)
+                if self.complex:
+                    values = values + 1j * _spread(rng, rng.permutation(sizes[i]), sizes[i], (-0.6, 0.6)).reshape(shape)
+                kind = np.result_type(dtype, np.complex64) if self.complex else dtype
+                operands.append(_laid_out(_MAKE[make](values).astype(kind), self.layout))
+        return tuple(operands)
+
+    def directions(self, position: int, operand: Any) -> Iterator[Any]:
+        """A basis of the directions in which an operand can move and remain what it is (symmetric, triangular ...)."""
+        keep = _PROJECT[self.makes[position]]
+        units = (1.0, 1j) if self.complex else (1.0,)
+        for index, unit in itertools.product(np.ndindex(operand.shape), units):
+            direction = np.zeros(operand.shape, np.complex128 if self.complex else np.float64)
+            direction[index] = unit
+            direction = keep(direction)
+            if direction.any():
+                yield direction
+
+    def direction(self, position: int, operand: Any, seed: int) -> Any:
+        """A random direction in which an operand can move and remain what it is."""
+        rng = np.random.default_rng((seed, position, 7))
+        return _PROJECT[self.makes[position]](_normal(rng, operand.shape, self.complex)).astype(operand.dtype)
+
+
+def _normal(rng: np.random.Generator, shape: tuple[int, ...], complex_: bool) -> Any:
+    x = np.asarray(rng.normal(size=shape))
+    return np.asarray(x + 1j * rng.normal(size=shape)) if complex_ else x
+
+
+def normal_like(x: Any, seed: int) -> Any:
+    """Random numbers of an array's shape and dtype."""
+    return _normal(np.random.default_rng((seed, x.size, 11)), x.shape, x.dtype.kind == "c").astype(x.dtype)
+
+
+def _spread(rng: np.random.Generator, ranks: Any, n: int, domain: tuple[float, float]) -> Any:
+    """Numbers of the domain with the given ranks among ``n`` that are spread over it, none of them near a kink."""
+    low, high = domain
+    values = low + (high - low) * (ranks + rng.uniform(0.35, 0.65, len(ranks))) / max(n, 1)
+    near = np.abs(2 * values - np.rint(2 * values)) < 2 * _KINK
+    return np.where(near, np.rint(2 * values) / 2 + _KINK * np.where(np.rint(2 * values) / 2 >= high, -1, 1), values)
+
+
+def _laid_out(x: Any, layout: str) -> Any:
+    if layout == "F":
+        return np.asfortranarray(x)
+    if layout == "strided" and x.ndim:
+        wide = np.zeros((*x.shape[:-1], 2 * x.shape[-1]), x.dtype)
+        wide[..., ::2] = x
+        return wide[..., ::2]
+    return x
+
+
+def _dagger(a: Any) -> Any:
+    return np.conj(np.swapaxes(a, -1, -2))
+
+
+def _eye(a: Any) -> Any:
+    return np.eye(a.shape[-2], a.shape[-1])
+
+
+_MAKE: dict[str, Any] = {
+    "normal": lambda a: a,
+    "general": lambda a: a / max(a.shape[-2:]) + 2.5 * _eye(a),
+    "spd": lambda a: a @ _dagger(a) / a.shape[-1] + _eye(a),
+    "symmetric": lambda a: (a + np.swapaxes(a, -1, -2)) / 2,
+    "hermitian": lambda a: (a + _dagger(a)) / 2,
+    "lower": lambda a: np.tril(a) + 3 * _eye(a),
+    "upper": lambda a: np.triu(a) + 3 * _eye(a),
+    "unit_lower": lambda a: np.tril(a, -1) + _eye(a),
+    "unit_upper": lambda a: np.triu(a, 1) + _eye(a),
+}
+_PROJECT: dict[str, Any] = {
+    "normal": lambda a: a,
+    "general": lambda a: a,
+    "spd": lambda a: (a + _dagger(a)) / 2,
+    "symmetric": lambda a: (a + np.swapaxes(a, -1, -2)) / 2,
+    "hermitian": lambda a: (a + _dagger(a)) / 2,
+    "lower": np.tril,
+    "upper": np.triu,
+    "unit_lower": lambda a: np.tril(a, -1),
+    "unit_upper": lambda a: np.triu(a, 1),
+}
+
+
+def _per_operand(what: Any, n: int, alone: bool) -> tuple[Any, ...]:
+    """One entry per operand, from one for all (or for the first) or a sequence."""
+    if isinstance(what, Sequence) and not isinstance(what, str) and not (len(what) == 2 and isinstance(what[0], (int, float))):
+        return tuple(what)
+    return (what, *("normal",) * (n - 1)) if alone else (what,) * n
+
+
+def samples_of(prim: Primitive) -> list[Sample]:
+    """All samples of a row.
+
+    Raises:
+        ValueError: the row is not elementwise and says nothing about its operands.
+    """
+    given = prim.samples if prim.samples is not None else [{}]
+    found = []
+    for entry in [given] if isinstance(given, Mapping) else given:
+        params = {k: v for k, v in entry.items() if k not in ("shapes", "make", "complex")}
+        if "shapes" in entry:
+            choices = [tuple(tuple(s) if isinstance(s, list) else s for s in entry["shapes"])]
+        elif prim.variadic or len(prim.operands) > 3 or prim.parameters and set(params) != set(prim.parameters):
+            raise ValueError(
+                f"row {prim.name}: its samples do not say what to call it with: give samples=[{{'shapes': [(2, 3), ...], "
+                f"{', '.join(repr(p) + ': ...' for p in prim.parameters)}}}]"
+            )
+        else:
+            choices = _ELEMENTWISE[len(prim.operands)]
+        for shapes in choices:
+            n = len(shapes)
+            found.append(
+                Sample(
+                    shapes,
+                    params,
+                    _per_operand((-2, 2) if prim.domain in (None, "complex") else prim.domain, n, False),
+                    _per_operand(entry.get("make", "normal"), n, True),
+                    may_be_complex=entry.get("complex", True),
+                )
+            )
+    if prim.kind == "elementwise" and prim.samples is None:
+        matrix = next(s for s in found if s.shapes[0] == (2, 3))
+        found += [replace(matrix, layout="F"), replace(matrix, layout="strided")]
+    else:
+        found += [replace(s, layout="F") for s in found if any(type(x) is tuple and len(x) > 1 for x in s.shapes)][:1]
+    return found
+
+
+def with_numbers(prim: Primitive) -> list[Sample]:
+    """Samples of an elementwise row of two operands where one of them is a Python number."""
+    if prim.kind != "elementwise" or len(prim.operands) != 2 or prim.parameters or prim.promotion == "none":
+        return []
+    whole = next(s for s in samples_of(prim) if s.shapes == ((3,), (3,)))
+    if any(isinstance(d, str) for d in whole.domains):
+        return []
+    inside = [low + 0.62 * (high - low) for low, high in whole.domains]
+    return [replace(whole, shapes=((3,), inside[1])), replace(whole, shapes=(inside[0], (3,)))]

@@ -1,0 +1,124 @@
+"""Every row of the table, every column of it, on all the row's samples."""
+
+import importlib
+import pkgutil
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import chainrule  # noqa: F401  (fills the table)
+import chainrule.table
+from chainrule.core.primitive import TABLE
+from chainrule.testing import CHECKS, Sample, rulecheck, samples_of
+from chainrule.testing.rulecheck import every_sample
+
+for module in pkgutil.iter_modules(chainrule.table.__path__):
+    importlib.import_module(f"chainrule.table.{module.name}")
+
+ROWS = sorted(TABLE)
+ELEMENTWISE = sorted(name for name, row in TABLE.items() if row.kind == "elementwise")
+REDUCTIONS = sorted(
+    name for name, row in TABLE.items()  # (var and std have no value where a correction leaves nothing)
+    if row.kind != "discrete" and row.operands == ("x",) and {"axis", "keepdims"} <= set(row.parameters) <= {"axis", "keepdims", "dims", "ord"}
+)
+SCANS = sorted(
+    name for name, row in TABLE.items()
+    if row.kind != "discrete" and row.parameters == ("axis",) and row.operands == ("x",) and "axis" in repr(row.samples)
+    and not any(isinstance(s["axis"], tuple) for s in row.samples)
+)
+
+
+def _applies(row, check):
+    if check == "moves":
+        return row.moves
+    if check == "face":
+        return row.fast is not None and not row.parameters
+    return check in ("batch", "dtype") or row.differentiable
+
+
+@pytest.mark.parametrize(
+    "name, check", [(name, check) for name in ROWS for check in CHECKS if _applies(TABLE[name], check)]
+)
+def test_row(name, check):
+    rulecheck(TABLE[name], [check])
+
+
+def test_every_row_is_sampled():
+    for name in ROWS:
+        assert every_sample(TABLE[name]), name
+
+
+def test_the_table_is_complete():
+    assert len(REDUCTIONS) >= 6 and len(SCANS) >= 5 and len(ELEMENTWISE) >= 60
+    for row in TABLE.values():
+        assert row.batch is not None and row.doc
+        if row.differentiable:
+            assert row.pullback is not None and row.jvp is not None and set(row.formula) >= set(row.vjps)
+
+
+# -- shapes nobody thought of ----------------------------------------------------------------------------------------
+
+bounded = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+dims = st.lists(st.integers(0, 3), max_size=3).map(tuple)
+
+
+@st.composite
+def broadcast_shapes(draw, n):
+    """n shapes that broadcast to one."""
+    target = draw(dims)
+    shapes = []
+    for _ in range(n):
+        shape = tuple(1 if draw(st.booleans()) and draw(st.booleans()) else k for k in target)
+        shapes.append(shape[draw(st.integers(0, len(shape))) if draw(st.booleans()) else 0:])
+    return tuple(shapes)
+
+
+@bounded
+@given(st.data())
+def test_elementwise_rows_on_any_shapes(data):
+    row = TABLE[data.draw(st.sampled_from(ELEMENTWISE))]
+    pattern = data.draw(st.sampled_from(every_sample(row)[:1]))
+    pattern = data.draw(st.sampled_from(every_sample(row)))
+    sample = replace(
+        pattern, shapes=data.draw(broadcast_shapes(len(row.operands))), layout=data.draw(st.sampled_from(["C", "F", "strided"]))
+    )
+    rulecheck(row, samples=[sample])
+
+
+@bounded
+@given(st.data())
+def test_reductions_on_any_shape(data):
+    row = TABLE[data.draw(st.sampled_from(REDUCTIONS))]
+    low = 0 if row.name == "sum" else 1  # the others have no value for nothing
+    shape = data.draw(st.lists(st.integers(low, 3), max_size=3).map(tuple))
+    axes = tuple(sorted(data.draw(st.sets(st.sampled_from(range(-len(shape), 0)))))) if shape else ()
+    pattern = data.draw(st.sampled_from(samples_of(row)))
+    sample = replace(
+        pattern,
+        shapes=(shape,),
+        params={**pattern.params, "axis": axes, "keepdims": data.draw(st.booleans())},
+        layout=data.draw(st.sampled_from(["C", "F"])),
+        complex=data.draw(st.booleans()) and row.name in ("sum", "mean", "prod"),
+    )
+    rulecheck(row, samples=[sample])
+
+
+@bounded
+@given(st.data())
+def test_scans_on_any_shape(data):
+    row = TABLE[data.draw(st.sampled_from(SCANS))]
+    shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple))
+    axis = data.draw(st.integers(-len(shape), -1))
+    rulecheck(row, samples=[Sample((shape,), {"axis": axis}, ((-2, 2),), ("normal",))])
+
+
+def test_a_rule_never_sees_ordinary_warnings():
+    """Sample inputs are inside every domain: a NumPy warning there is a rule dividing by zero behind a ``where``."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", np.exceptions.ComplexWarning)
+        for name in ROWS:
+            rulecheck(TABLE[name], ["vjp"], samples=every_sample(TABLE[name])[:2])
