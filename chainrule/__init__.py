@@ -1,8 +1,16 @@
-"""chainrule differentiates NumPy programs, with PyTorch's autograd surface."""
+"""chainrule differentiates NumPy programs, with PyTorch's autograd surface.
 
+Everything public is re-exported here, under PyTorch's names. ``linalg``, ``nn`` and ``testing`` load when first used.
+"""
+
+# ruff: noqa: F401, I001 -- the allocator is set up before anything is allocated
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from math import e, inf, nan, pi
+from typing import TYPE_CHECKING
+
+from numpy import dtype
 
 from chainrule import config, errors
 from chainrule.backends.memory import keep_freed_memory
@@ -12,63 +20,125 @@ if config.KEEP_MEMORY:
 
 from chainrule.core.device import device
 from chainrule.core.dtypes import (
-    NAMES as _DTYPES,
-    can_cast,
-    finfo,
-    get_default_dtype,
-    iinfo,
-    is_complex as _is_complex_dtype,
-    is_floating_point as _is_floating_dtype,
-    promote_types,
-    result_type,
-    set_default_dtype,
+    bool, can_cast, cdouble, cfloat, complex64, complex128, double, finfo, float, float16, float32, float64,
+    get_default_dtype, half, iinfo, int, int8, int16, int32, int64, long, promote_types, result_type, set_default_dtype,
+    short, uint8, uint16, uint32, uint64,
 )
 from chainrule.core.modes import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
+    enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )
 from chainrule.core.printing import get_printoptions, printoptions, set_printoptions
 from chainrule.core.size import Size
 from chainrule.core.tensor import Tensor
-from chainrule.ops import creation, elementwise, gathering, indexing, joining, matrices, methods, numpy_face, numpy_moves, numpy_reductions, ordering, products, reductions, shaping
+from chainrule.ops import methods, numpy_face, numpy_linalg, numpy_moves, numpy_reductions  # they register themselves
+from chainrule.ops.creation import (
+    BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor,
+    ShortTensor, Variable, arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like,
+    linspace, logspace, ones, ones_like, scalar_tensor, tensor, tril_indices, triu_indices, zeros, zeros_like,
+)
+from chainrule.ops.elementwise import (
+    abs, absolute, acos, acosh, add, addcdiv, addcmul, allclose, angle, arccos, arccosh, arcsin, arcsinh,
+    arctan, arctan2, arctanh, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_left_shift, bitwise_not,
+    bitwise_or, bitwise_right_shift, bitwise_xor, cbrt, ceil, clamp, clamp_max, clamp_min, clip, complex, conj,
+    conj_physical, copysign, cos, cosh, deg2rad, div, divide, eq, equal, exp, exp2, expm1, fix, float_power,
+    floor, floor_divide, fmax, fmin, fmod, frac, gcd, ge, greater, greater_equal, gt, heaviside, hypot, imag,
+    isclose, isfinite, isinf, isnan, lcm, le, lerp, less, less_equal, log, log10, log1p, log2, logaddexp,
+    logaddexp2, logical_and, logical_not, logical_or, logical_xor, logit, lt, maximum, minimum, mul, multiply,
+    nan_to_num, ne, neg, negative, nextafter, not_equal, polar, positive, pow, rad2deg, real, reciprocal, relu,
+    remainder, round, rsqrt, rsub, sgn, sigmoid, sign, signbit, sin, sinc, sinh, sqrt, square, sub, subtract,
+    tan, tanh, true_divide, trunc, where, xlogy,
+)
+from chainrule.ops.reductions import (
+    all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, dist, log_softmax, logsumexp, max, mean, min,
+    nanmean, nansum, norm, prod, softmax, std, std_mean, sum, var, var_mean,
+)
+from chainrule.ops.ordering import (
+    argsort, cummax, cummin, cumprod, cumsum, kthvalue, logcumsumexp, median, mode, msort, quantile, sort, topk,
+)
+from chainrule.ops.shaping import (
+    adjoint, broadcast_shapes, broadcast_tensors, broadcast_to, clone, diagonal, flatten, moveaxis, movedim,
+    permute, ravel, reshape, squeeze, swapaxes, swapdims, t, transpose, unflatten, unfold, unsqueeze,
+)
+from chainrule.ops.joining import (
+    atleast_1d, atleast_2d, atleast_3d, cat, chunk, column_stack, concat, concatenate, dstack, flip, fliplr,
+    flipud, hsplit, hstack, index_select, narrow, repeat_interleave, roll, rot90, row_stack, select, split,
+    split_with_sizes, stack, tensor_split, tile, unbind, vsplit, vstack,
+)
+from chainrule.ops.matrices import (
+    block_diag, cartesian_prod, combinations, diag, diag_embed, diagflat, diff, meshgrid, tril, triu, vander,
+)
+from chainrule.ops.gathering import (
+    argwhere, bincount, bucketize, gather, index_add, index_copy, index_fill, index_put, isin, masked_fill,
+    masked_scatter, masked_select, nonzero, scatter, scatter_add, searchsorted, take, take_along_dim, unique,
+)
+from chainrule.ops.products import (
+    addbmm, addmm, addmv, addr, baddbmm, bmm, chain_matmul, dot, einsum, ger, inner, kron, matmul, mm, mv,
+    outer, tensordot, trace, vdot,
+)
+from chainrule.ops.queries import (
+    is_complex, is_floating_point, is_nonzero, is_tensor, numel,
+)
+from chainrule.random import (
+    Generator, bernoulli, get_rng_state, initial_seed, manual_seed, multinomial, normal, rand, rand_like,
+    randint, randn, randn_like, randperm, seed, set_rng_state,
+)
 from chainrule import autograd, func, random
 from chainrule.func import vmap
 
+if TYPE_CHECKING:
+    from chainrule import linalg, nn, testing
+
 __version__ = "0.1.0"
 
+# What `from chainrule import *` and type checkers see: every name imported above.
+__all__ = [
+    "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator", "HalfTensor", "IntTensor",
+    "LongTensor", "ShortTensor", "Size", "Tensor", "Variable", "abs", "absolute", "acos", "acosh", "add", "addbmm",
+    "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint", "all", "allclose", "amax", "amin", "aminmax",
+    "angle", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax",
+    "argmin", "argsort", "argwhere", "as_tensor", "asarray", "asin", "asinh", "atan", "atan2", "atanh",
+    "atleast_1d", "atleast_2d", "atleast_3d", "autograd", "baddbmm", "bernoulli", "bincount", "bitwise_and",
+    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "block_diag", "bmm",
+    "bool", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod",
+    "cat", "cbrt", "cdouble", "ceil", "cfloat", "chain_matmul", "chunk", "clamp", "clamp_max", "clamp_min", "clip",
+    "clone", "column_stack", "combinations", "complex", "complex128", "complex64", "concat", "concatenate", "conj",
+    "conj_physical", "copysign", "cos", "cosh", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum", "deg2rad",
+    "device", "diag", "diag_embed", "diagflat", "diagonal", "diff", "dist", "div", "divide", "dot", "double",
+    "dstack", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "exp", "exp2", "expm1",
+    "eye", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64",
+    "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "from_numpy", "full", "full_like",
+    "func", "gather", "gcd", "ge", "ger", "get_default_dtype", "get_printoptions", "get_rng_state", "greater",
+    "greater_equal", "gt", "half", "heaviside", "hsplit", "hstack", "hypot", "iinfo", "imag", "index_add",
+    "index_copy", "index_fill", "index_put", "index_select", "inf", "inference_mode", "initial_seed", "inner",
+    "int", "int16", "int32", "int64", "int8", "is_complex", "is_floating_point", "is_grad_enabled",
+    "is_inference_mode_enabled", "is_nonzero", "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan", "kron",
+    "kthvalue", "lcm", "le", "lerp", "less", "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2",
+    "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "logit", "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter",
+    "masked_select", "matmul", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "mode",
+    "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "nan", "nan_to_num", "nanmean",
+    "nansum", "narrow", "ne", "neg", "negative", "nextafter", "nn", "no_grad", "nonzero", "norm", "normal",
+    "not_equal", "numel", "ones", "ones_like", "outer", "permute", "pi", "polar", "positive", "pow", "printoptions",
+    "prod", "promote_types", "quantile", "rad2deg", "rand", "rand_like", "randint", "randn", "randn_like", "random",
+    "randperm", "ravel", "real", "reciprocal", "relu", "remainder", "repeat_interleave", "reshape", "result_type",
+    "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "scalar_tensor", "scatter", "scatter_add",
+    "searchsorted", "seed", "select", "set_default_dtype", "set_grad_enabled", "set_printoptions", "set_rng_state",
+    "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "softmax", "sort", "split",
+    "split_with_sizes", "sqrt", "square", "squeeze", "stack", "std", "std_mean", "sub", "subtract", "sum",
+    "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot",
+    "testing", "tile", "topk", "trace", "transpose", "tril", "tril_indices", "triu", "triu_indices", "true_divide",
+    "trunc", "uint16", "uint32", "uint64", "uint8", "unbind", "unflatten", "unfold", "unique", "unsqueeze",
+    "vander", "var", "var_mean", "vdot", "vmap", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",
+]
 
-def _public() -> dict[str, Any]:
-    """The operations, from the modules that define them."""
-    names: dict[str, Any] = dict(_DTYPES)
-    for module in (elementwise, reductions, ordering, shaping, joining, matrices, gathering, products, creation, random):
-        for name, thing in vars(module).items():
-            if callable(thing) and not name.startswith("_") and str(getattr(thing, "__module__", "")).startswith("chainrule"):
-                names.setdefault(name, thing)
-    return names
+_LAZY = {"linalg", "nn", "testing"}
 
 
-def is_tensor(obj: Any) -> bool:
-    """Whether the object is a tensor."""
-    return isinstance(obj, Tensor)
+def __getattr__(name: str) -> object:
+    if name in _LAZY:
+        return importlib.import_module(f"chainrule.{name}")
+    raise errors.no_such_name(name, [*globals(), *_LAZY])
 
 
-def numel(input: Tensor) -> int:
-    """The number of elements."""
-    return input.numel()
-
-
-def is_floating_point(input: Any) -> bool:
-    """Whether a tensor (or dtype) is of real floating point numbers."""
-    return input.is_floating_point() if isinstance(input, Tensor) else _is_floating_dtype(input)
-
-
-def is_complex(input: Any) -> bool:
-    """Whether a tensor (or dtype) is of complex numbers."""
-    return input.is_complex() if isinstance(input, Tensor) else _is_complex_dtype(input)
-
-
-globals().update(_public())
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

@@ -678,3 +678,10 @@ def ill_defined_phase(function: str, vectors: str) -> RuntimeError:
         "loss function depends on this quantity, so it is ill-defined. Use a loss that a phase does not change, such as one "
         "of absolute values."
     )
+
+
+def svd_extra_columns() -> RuntimeError:
+    return RuntimeError(
+        "svd_backward: the loss depends on the columns of U (or rows of Vh) that full_matrices=True adds. They are not determined by "
+        "the matrix, so there is no gradient through them: use full_matrices=False, or only the first min(m, n) of them."
+    )

@@ -24,10 +24,10 @@ from chainrule.ops.arguments import axes_of
 from chainrule.table import linalg as rows
 from chainrule.table import reduction
 
-eigh_result, qr_result, slogdet_result = shared.eigh_result, shared.qr_result, shared.slogdet_result
-svd_result = shared.svd_result
-lstsq_result = namedtuple("lstsq_result", ["solution", "residuals", "rank", "singular_values"])
-_old_svd_result = namedtuple("_old_svd_result", ["U", "S", "V"])
+linalg_eigh, linalg_qr, linalg_slogdet = shared.linalg_eigh, shared.linalg_qr, shared.linalg_slogdet
+linalg_svd = shared.linalg_svd
+linalg_lstsq = namedtuple("linalg_lstsq", ["solution", "residuals", "rank", "singular_values"])
+old_svd = namedtuple("old_svd", ["U", "S", "V"])
 
 
 def _tensor(function: str, x: Any, position: int = 0) -> Any:
@@ -154,7 +154,9 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     A, B = _matrices(name, A), _tensor(name, B, 1)
     _same_dtype(name, A, B)
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
-        raise RuntimeError(f"torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver}")
+        raise RuntimeError(
+            f"torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver}"
+        )
     vector = _is_vector(A, B)
     b = B.unsqueeze(-1) if vector else B
     if b.shape[-2] != A.shape[-2]:
@@ -171,7 +173,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     residuals = empty
     if m > n and driver in ("gels", "gelsd", "gelss") and (driver == "gels" or bool((rank == n).all())):
         residuals = ew.square(ew.abs(products.matmul(A, x) - b)).sum(-2)
-    return lstsq_result(
+    return linalg_lstsq(
         x.squeeze(-1) if vector else x,
         residuals,
         A.new_zeros((0,), dtype=np.int64) if driver == "gels" else rank,
@@ -224,7 +226,7 @@ def det(A: Tensor, *, out: Any = None) -> Tensor:
 
 def slogdet(A: Tensor) -> Any:
     """Sign and logarithm of the absolute value of the determinant, as ``(sign, logabsdet)``."""
-    return slogdet_result(*rows.slogdet(_matrices("linalg.slogdet", A, True)))
+    return linalg_slogdet(*rows.slogdet(_matrices("linalg.slogdet", A, True)))
 
 
 def _logdet(input: Tensor) -> Tensor:
@@ -261,7 +263,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
 
     Gradients through eigenvectors need eigenvalues that differ.
     """
-    return eigh_result(*rows.eigh(_matrices("linalg.eigh", A, True), UPLO=_uplo(UPLO)))
+    return linalg_eigh(*rows.eigh(_matrices("linalg.eigh", A, True), UPLO=_uplo(UPLO)))
 
 
 def _uplo(UPLO: str) -> str:
@@ -280,11 +282,10 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 
     Args:
         A: (..., m, n).
-        full_matrices: make U and Vh square. The columns that this adds are not determined, and no gradient flows
-            through them.
+        full_matrices: make U and Vh square. What this adds is not determined: a gradient through it raises.
     """
     A = _matrices("linalg.svd", A)
-    return svd_result(*rows.svd(A, full_matrices=bool(full_matrices) and A.shape[-1] != A.shape[-2]))
+    return linalg_svd(*rows.svd(A, full_matrices=bool(full_matrices) and A.shape[-1] != A.shape[-2]))
 
 
 def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
@@ -299,10 +300,12 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
         mode: "reduced"; "complete" (a square Q; no gradient for more rows than columns); "r" (Q is empty).
     """
     if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
     A = _matrices("linalg.qr", A)
     q, r = rows.qr(A, mode="reduced" if mode == "r" else mode)
-    return qr_result(A.new_zeros((0,)) if mode == "r" else q, r)
+    return linalg_qr(A.new_zeros((0,)) if mode == "r" else q, r)
 
 
 def matrix_exp(A: Tensor) -> Tensor:
@@ -322,7 +325,9 @@ def _for_norm(function: str, x: Any, dtype: Any) -> Any:
     return x
 
 
-def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+def vector_norm(
+    x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Tensor:
     """The norm (Σ |x|^ord)^(1/ord) over ``dim``: all elements by default, whatever the shape."""
     x = _for_norm("linalg.vector_norm", x, dtype)
     params = {"ord": float(ord), "axis": axes_of("linalg.vector_norm", dim, x.ndim), "keepdims": bool(keepdim)}
@@ -347,7 +352,9 @@ def matrix_norm(
     return written(shared.matrix_norm(name, A, ord, (row, column), bool(keepdim)), out)
 
 
-def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Tensor:
+def norm(
+    A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
+) -> Tensor:
     """A vector norm (``dim`` an int, or a 1-D tensor) or a matrix norm (two dims, or a 2-D tensor).
 
     Without ``ord`` the 2-norm of the elements in ``dim``.
@@ -365,7 +372,9 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
     else:
         dims = None
         if ord is not None and A.ndim not in (1, 2):
-            raise RuntimeError(f"{name}: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
+            raise RuntimeError(
+                f"{name}: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
+            )
     if ord is not None and ((dims is not None and len(dims) == 2) or (dims is None and A.ndim == 2)):
         return matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype, out=out)
     if isinstance(ord, str):
@@ -437,7 +446,9 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None) -> Te
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     d = errors.check_dim("linalg.cross", dim, a.ndim)
     if a.shape[d] != 3 or b.shape[d] != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[d]} and {b.shape[d]}")
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[d]} and {b.shape[d]}"
+        )
     return written(shared.cross(a, b, d - a.ndim), out)
 
 
@@ -480,7 +491,7 @@ def _svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     u, s, vh = svd(input, full_matrices=not some)
     if not compute_uv:
         u, vh = shaping.clone(u) * 0, shaping.clone(vh) * 0
-    return _old_svd_result(u, s, shaping.adjoint(vh))
+    return old_svd(u, s, shaping.adjoint(vh))
 
 
 def _cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:

@@ -14,33 +14,50 @@ from chainrule.ops.creation import _made, _sizes
 
 
 class Generator:
-    """A source of random numbers with its own state."""
+    """A source of random numbers with its own state. Until it is seeded, it starts from the system's entropy."""
 
     def __init__(self, device: Any = "cpu") -> None:
-        self.manual_seed(0)
+        self._seed: int | None = None
+        self._state: np.random.Generator | None = None
+
+    @property
+    def _rng(self) -> np.random.Generator:
+        if self._state is None:  # made when first used: numpy.random takes long to import
+            self.seed()
+        assert self._state is not None
+        return self._state
 
     def manual_seed(self, seed: int) -> Generator:
+        """Start anew from a seed."""
+        if not isinstance(seed, (int, np.integer)):
+            raise TypeError(f"manual_seed(): argument 'seed' must be int, not {type(seed).__name__}")
         self._seed = int(seed)
-        self._rng = np.random.Generator(np.random.PCG64(self._seed % 2**64))
+        self._state = np.random.Generator(np.random.PCG64(self._seed % 2**64))
         return self
 
     def initial_seed(self) -> int:
-        return self._seed
+        """The seed that the numbers started from."""
+        if self._seed is None:
+            self.seed()
+        return self._seed or 0
 
     def seed(self) -> int:
-        self.manual_seed(int(np.random.SeedSequence().entropy) % 2**63)  # type: ignore[call-overload]
-        return self._seed
+        """Start anew from the system's entropy; returns the seed."""
+        seed = int(np.random.SeedSequence().entropy) % 2**63  # type: ignore[arg-type]
+        self.manual_seed(seed)
+        return seed
 
     def get_state(self) -> Any:
+        """The state, for :meth:`set_state`."""
         return self._rng.bit_generator.state
 
     def set_state(self, state: Any) -> Generator:
+        """Go back to a state."""
         self._rng.bit_generator.state = state
         return self
 
 
 default_generator = Generator()
-default_generator.seed()
 
 
 def manual_seed(seed: int) -> Generator:
@@ -87,7 +104,9 @@ def _real(name: str, dtype: Any, accepts: str = "f") -> Any:
     return kind
 
 
-def rand(*size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def rand(
+    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Uniform numbers in [0, 1)."""
     return _made(_uniform(_sizes("rand", size), _real("rand", dtype), generator), requires_grad)
 
@@ -97,7 +116,9 @@ def _uniform(shape: tuple[int, ...], dtype: Any, generator: Generator | None) ->
     return np.asarray(_rng(generator).random(shape, kind)).astype(dtype, copy=False)
 
 
-def randn(*size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randn(
+    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Standard normal numbers (complex ones have variance 1 in all)."""
     kind = _real("randn", dtype, "fc")
     shape = _sizes("randn", size)
@@ -112,17 +133,23 @@ def _normal(shape: tuple[int, ...], dtype: Any, generator: Generator | None) -> 
     return np.asarray(_rng(generator).standard_normal(shape, kind)).astype(dtype, copy=False)
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randint(
+    low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: Any = None,
+    device: Any = None, requires_grad: bool = False,
+) -> Tensor:
     """Integers from ``low`` (0) up to and without ``high``."""
     if size is None:
         low, high, size = 0, low, high
     kind = np.dtype(np.int64) if dtype is None else as_dtype(dtype)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    return _made(np.asarray(_rng(generator).integers(low, high, _sizes("randint", (size,)))).astype(kind), requires_grad)
+    drawn = _rng(generator).integers(low, high, _sizes("randint", (size,)))
+    return _made(np.asarray(drawn).astype(kind), requires_grad)
 
 
-def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randperm(
+    n: int, *, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """The integers below n in random order."""
     kind = np.dtype(np.int64) if dtype is None else as_dtype(dtype)
     (n,) = _sizes("randperm", (n,))
@@ -139,7 +166,9 @@ def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires
     return randn(tuple(input.shape), dtype=dtype or input.dtype, requires_grad=requires_grad)
 
 
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, dtype: Any = None) -> Tensor:
+def normal(
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, dtype: Any = None
+) -> Tensor:
     """Normal numbers of that mean and standard deviation (numbers with a size, or tensors)."""
     if isinstance(std, (int, float)) and std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
@@ -159,7 +188,9 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     return wrap((_rng(generator).random(p.shape) < p).astype(p.dtype))
 
 
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
     """Indices drawn with probabilities in proportion to each row's weights."""
     weights = np.atleast_2d(input.detach()._array()).astype(float)
     if (weights < 0).any() or not (weights.sum(-1) > 0).all():

@@ -48,9 +48,7 @@ def spread(x: Any, size: int) -> Any:
 
 def looped(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     """The rule of last resort: one call per example, stacked."""
-    results = [
-        prim(*[p[i] if b else p for p, b in zip(payloads, batched, strict=True)], **params) for i in range(size)
-    ]
+    results = [prim(*[p[i] if b else p for p, b in zip(payloads, batched, strict=True)], **params) for i in range(size)]
     if isinstance(results[0], tuple):
         return tuple(np.stack(parts) for parts in zip(*results, strict=True))
     return np.stack(results)

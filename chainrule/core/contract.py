@@ -7,7 +7,7 @@ Extra leading axes broadcast, so a subscript describes the last axes only and ba
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ def cotangent_subscripts(subscripts: str) -> tuple[str, str]:
     return f"{out},{y}->{x}", f"{x},{out}->{y}"
 
 
-@lru_cache(maxsize=None)
+@cache
 def _plan(subscripts: str) -> tuple[str, str, str, str, str]:
     operands, out = subscripts.split("->")
     x, y = operands.split(",")
@@ -34,7 +34,7 @@ def _plan(subscripts: str) -> tuple[str, str, str, str, str]:
     return x, y, out, left, right
 
 
-@lru_cache(maxsize=None)
+@cache
 def contraction_value(subscripts: str) -> Callable[[Any, Any], Any]:
     """A function of two array-likes that computes the contraction."""
     x, y, out, left, right = _plan(subscripts)
@@ -65,6 +65,19 @@ def contraction_value(subscripts: str) -> Callable[[Any, Any], Any]:
         return scaled
 
     swapped = len(out) == 2 and out == right + left
+    if len(x) == len(y) == 2 and not swapped:
+        turn_a, turn_b = not x_first, not y_last
+
+        def matrices(a: Any, b: Any) -> Any:
+            if turn_a:
+                a = a.mT
+            if turn_b:
+                b = b.mT
+            if type(a) is ndarray and type(b) is ndarray and a.ndim == b.ndim == 2:
+                return a.dot(b)
+            return np.matmul(a, b)
+
+        return matrices
 
     def contract(a: Any, b: Any) -> Any:
         if not x_first and len(x) == 2:

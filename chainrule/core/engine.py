@@ -328,18 +328,21 @@ def _write(
     create_graph: bool,
 ) -> None:
     """Add to ``.grad`` of every leaf and set it for tensors that retain theirs, all or nothing."""
+    fresh: list[Tensor] = []
+    fresh_grads: list[Tensor] = []
+    sums: list[ndarray[Any, Any]] = []
+    addends: list[Any] = []
+    hooked: list[Any] = []
+    taken = {id(g) for g in given}
+    if captured:
+        taken.update([id(g) for g in captured.values()])
     with _ACCUMULATE:
-        taken = {id(g) for g in given} | {id(g) for g in captured.values()}
-        fresh: list[Tensor] = []
-        fresh_grads: list[Tensor] = []
-        sums: list[ndarray[Any, Any]] = []
-        addends: list[Any] = []
-        changed: list[Any] = []
         for leaf, g in leaves:
             tensor = leaf.tensor()
             if tensor is None:
                 continue
-            changed.append((leaf, tensor))
+            if leaf.hooks is not None:
+                hooked.append((leaf, tensor))
             old = tensor._grad
             if old is None:
                 fresh.append(tensor)
@@ -354,15 +357,14 @@ def _write(
             fresh.append(tensor)
             fresh_grads.append(_own(g, taken))
         # map() below runs in C from one end to the other: no signal handler and no other thread gets in between.
-        deque(map(np.add, sums, addends, sums), 0)
+        if sums:
+            deque(map(np.add, sums, addends, sums), 0)
         deque(map(setattr, fresh, repeat("_grad"), fresh_grads), 0)
-    for leaf, tensor in changed:
-        if leaf.hooks is not None:
-            for hook in list(leaf.hooks.post_accumulate.values()):
-                hook(tensor)
-            if leaf.hooks.post:
-                for hook in list(leaf.hooks.post.values()):
-                    hook((), (tensor._grad,))
+    for leaf, tensor in hooked:
+        for hook in list(leaf.hooks.post_accumulate.values()):
+            hook(tensor)
+        for hook in list(leaf.hooks.post.values()):
+            hook((), (tensor._grad,))
 
 
 def _raw(g: Any) -> Any:
@@ -371,9 +373,8 @@ def _raw(g: Any) -> Any:
 
 def _own(g: Any, taken: set[int]) -> Tensor:
     """A tensor for ``.grad`` that shares its memory with nothing else."""
-    if isinstance(g, Tensor):
-        return g
-    if type(g) is ndarray and (g.base is not None or id(g) in taken or not g.flags.writeable):
-        g = g.copy()
-    taken.add(id(g))
-    return wrap(g)
+    if type(g) is ndarray:
+        if g.base is not None or id(g) in taken:
+            g = g.copy()
+        taken.add(id(g))
+    return g if isinstance(g, Tensor) else wrap(g)

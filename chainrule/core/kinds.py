@@ -33,17 +33,11 @@ def unfit(g: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     have = g.shape
     if have != shape:
         extra = len(have) - len(shape)
-        stretched = tuple(
-            axis for axis in range(-len(shape), 0) if shape[axis] == 1 and have[axis] != 1
-        )
-        axes = tuple(range(-len(have), -len(shape))) if extra > 0 else ()
-        if axes or stretched:
-            g = np.sum(g, axis=axes + stretched, keepdims=bool(stretched))
-        if g.shape != shape:
-            if extra > 0 and stretched:  # keepdims kept the extra leading ones, too
-                g = np.reshape(g, shape)
-            else:
-                g = np.broadcast_to(g, shape)
+        axes = tuple(range(extra)) + tuple([extra + i for i, n in enumerate(shape) if n == 1 and have[extra + i] != 1])
+        if axes:
+            g = np.add.reduce(g, axis=axes)
+        if g.shape != shape:  # the stretched axes were summed away, or g is smaller than the operand
+            g = np.reshape(g, shape) if axes else np.broadcast_to(g, shape)
     if g.dtype != dtype:
         if g.dtype.kind == "c" and dtype.kind != "c":
             g = np.real(g)
@@ -85,7 +79,7 @@ def _times(partial: Any) -> Rule:
 
 def _is_identity(partial: Any) -> bool:
     """Whether a partial is one of the saved values as it is, as in ``lambda out: out``: then it need not be called."""
-    return partial.__code__.co_code == _IDENTITY
+    return bool(partial.__code__.co_code == _IDENTITY)
 
 
 _IDENTITY = (lambda value: value).__code__.co_code
@@ -140,18 +134,16 @@ def _conjugate(value: Any) -> Any:
 _COMPLEX = frozenset((np.dtype(np.complex64), np.dtype(np.complex128)))
 
 
-def _elementwise_pullback(prim: Primitive, cells: list[Any]) -> Callable[..., tuple[Any, ...]]:
+def _elementwise_pullback(prim: Primitive, cells: list[Any], vjp: Mapping[str, Rule]) -> Callable[..., tuple[Any, ...]]:
     real, both = cells
 
     def general(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        out = []
-        for cell, edge, fit in zip(both, edges, node.fits, strict=True):
-            if edge is None or cell is None:
-                out.append(None)
-            else:
-                # cells are (node, g, saved); the complex ones conjugate their partial
-                out.append(unfit(cell(node, g, saved), *fit))
-        return tuple(out)
+        return tuple(
+            [
+                None if edge is None or cell is None else unfit(cell(node, g, saved), *fit)
+                for cell, edge, fit in zip(both, edges, node.fits)
+            ]
+        )
 
     if len(real) == 1:
         (cell,) = real
@@ -172,7 +164,24 @@ def _elementwise_pullback(prim: Primitive, cells: list[Any]) -> Callable[..., tu
             return (cell(node, g, saved),)
 
         return unary
-    if len(real) == 2 and _crossed(prim):
+    if len(real) == 2 and not vjp and [prim.partials.get(name) for name in prim.operands] in ([1, 1], [1, -1]):
+        negative = prim.partials[prim.operands[1]] == -1
+
+        def sums(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+            x, y = edges
+            if node.fits is None:
+                return (None if x is None else g, None if y is None else -g if negative else g)
+            (x_shape, x_dtype), (y_shape, y_dtype) = node.fits
+            have, dtype = g.shape, g.dtype
+            if x is not None:
+                x = g if have == x_shape and dtype is x_dtype else unfit(g, x_shape, x_dtype)
+            if y is not None:
+                y = g if have == y_shape and dtype is y_dtype else unfit(g, y_shape, y_dtype)
+                y = -y if negative else y
+            return (x, y)
+
+        return sums
+    if len(real) == 2 and not vjp and _crossed(prim):
 
         def crossed(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
             if node.fits is not None:
@@ -295,14 +304,20 @@ def elementwise(
 
     def declare(function: Callable[..., Any]) -> Primitive:
         prim = Primitive(
-            function, "elementwise", value=value or ufunc, formula=formula, structure="diagonal", domain=domain, **options,
+            function,
+            "elementwise",
+            value=value or ufunc,
+            formula=formula,
+            structure="diagonal",
+            domain=domain,
+            **options,
         )
         if isinstance(ufunc, np.ufunc):
             prim.ufunc = ufunc
         rules = {name: vjp.get(name, d.get(name)) for name in prim.operands if name in d or name in vjp}
         prim.partials = dict(d)
         prim.set_vjps({k: (r if callable(r) or isinstance(r, unsupported) else _times(r)) for k, r in rules.items()})
-        prim.pullback = _elementwise_pullback(prim, _elementwise_cells(prim, d, vjp, jvp))
+        prim.pullback = _elementwise_pullback(prim, _elementwise_cells(prim, d, vjp, jvp), vjp)
         prim.jvp = _elementwise_jvp(prim, d, vjp, jvp)
         prim.batch = aligned
         return enter(prim)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,6 +45,21 @@ class Tensor:
     _view: Any
     _views: Any
     _marks: Any
+
+    if TYPE_CHECKING:  # operators, which the floors above attach
+
+        def _binary(self, other: Any) -> Tensor: ...
+        def _unary(self) -> Tensor: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+
+        __add__ = __radd__ = __iadd__ = __sub__ = __rsub__ = __isub__ = __mul__ = __rmul__ = __imul__ = _binary
+        __truediv__ = __rtruediv__ = __itruediv__ = __floordiv__ = __rfloordiv__ = __ifloordiv__ = _binary
+        __mod__ = __rmod__ = __imod__ = __pow__ = __rpow__ = __ipow__ = __matmul__ = __rmatmul__ = _binary
+        __lt__ = __le__ = __gt__ = __ge__ = __and__ = __rand__ = __iand__ = __or__ = __ror__ = __ior__ = _binary
+        __xor__ = __rxor__ = __ixor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _binary
+        __eq__ = __ne__ = _binary  # type: ignore[assignment]
+        __neg__ = __pos__ = __abs__ = __invert__ = _unary
 
     def __init__(self, data: Any = (), *sizes: int) -> None:
         if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
@@ -368,7 +383,7 @@ class Tensor:
         return iter([self[i] for i in range(self._data.shape[0])])
 
     def __reversed__(self) -> Tensor:
-        return self.flip(0) if self._data.shape else self  # type: ignore[no-any-return]
+        return self.flip(0) if self._data.shape else self
 
     def __contains__(self, element: Any) -> bool:
         if not isinstance(element, (Tensor, int, float, complex, np.generic)):
@@ -439,13 +454,13 @@ def _unpickle(kind: type[Tensor], array: Any, requires_grad: bool, grad: Tensor 
 def wrap(data: Any, edge: Any = None) -> Tensor:
     """A Tensor around an array (a NumPy scalar becomes a 0-d array) or another array-like."""
     tensor = _new(Tensor)
-    tensor._data = np.asarray(data) if isinstance(data, np.generic) else data
+    tensor._data = data if type(data) is ndarray or not isinstance(data, np.generic) else np.asarray(data)
     tensor._edge = edge
     tensor._cut = None
     return tensor
 
 
-Leaf.make_tensor = staticmethod(wrap)  # type: ignore[assignment]
+Leaf.make_tensor = staticmethod(wrap)
 
 
 def attach(**methods: Any) -> None:

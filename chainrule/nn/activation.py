@@ -14,6 +14,7 @@ from chainrule.core.inplace import in_place
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import joining, reductions
+from chainrule.ops.arguments import tensor_of
 from chainrule.table import comparison, exponential
 from chainrule.table import nn as rows
 
@@ -79,9 +80,14 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The scaled elu that keeps mean 0 and variance 1 (Klambauer and others, 2017)."""
     return _applied(
-        "selu", _elu, input, inplace, alpha=1.6732632423543772848170429916717, scale=1.0507009873554804934193349852946,
+        "selu",
+        _elu,
+        input,
+        inplace,
+        alpha=1.6732632423543772848170429916717,
+        scale=1.0507009873554804934193349852946,
         input_scale=1.0,
-    )  # fmt: skip
+    )
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -110,7 +116,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta·x)) / beta; x itself where beta·x is over the threshold."""
-    return _softplus(input, beta=beta, threshold=threshold)  # type: ignore[no-any-return]
+    return _softplus(tensor_of("softplus", input, "f"), beta=beta, threshold=threshold)  # type: ignore[no-any-return]
 
 
 def softsign(input: Tensor) -> Tensor:
@@ -162,7 +168,9 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     if input.ndim == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     if input.shape[dim] % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.ndim} is size {input.shape[dim]}")
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {dim % input.ndim} is size {input.shape[dim]}"
+        )
     first, second = joining.chunk(input, 2, dim)
     return ew.mul(first, ew.sigmoid(second))  # type: ignore[no-any-return]
 
@@ -174,7 +182,8 @@ def _dim(name: str, dim: int | None, ndim: int) -> int:
     if dim is not None:
         return dim
     warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", stacklevel=3
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=3,
     )
     return 0 if ndim in (0, 1, 3) else 1
 
@@ -205,6 +214,8 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     if not hard:
         return soft
     best = reductions.argmax(soft.detach(), dim, keepdim=True)
-    places = np.arange(logits.shape[dim]).reshape(tuple(-1 if i == dim % logits.ndim else 1 for i in range(logits.ndim)))
+    places = np.arange(logits.shape[dim]).reshape(
+        tuple(-1 if i == dim % logits.ndim else 1 for i in range(logits.ndim))
+    )
     chosen = cast(ew.eq(best, wrap(places)), soft.dtype)
     return ew.add(ew.sub(chosen, soft.detach()), soft)

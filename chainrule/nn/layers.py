@@ -13,7 +13,7 @@ from chainrule.core.faces import new
 from chainrule.core.modes import STATE, no_grad
 from chainrule.core.node import Node, next_seq
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.nn.loss import at_least
+from chainrule.nn.loss import at_least, stretched
 from chainrule.ops import elementwise as ew
 from chainrule.ops import joining, products, reductions, shaping
 from chainrule.ops.arguments import tensor_of
@@ -76,8 +76,11 @@ def _linear(input: Any, weight: Any, bias: Any) -> Tensor:
     if input.shape[-1] != weight.shape[-1]:
         flat = input.reshape(-1, input.shape[-1])
         raise errors.matmul_shapes("linear", flat, flipped)
-    if bias is None or tuple(bias.shape) != (weight.shape[0],) or not input.dtype == weight.dtype == bias.dtype or (
-        input.dtype.kind != "f" or weight.ndim != 2
+    if (
+        bias is None
+        or tuple(bias.shape) != (weight.shape[0],)
+        or not input.dtype == weight.dtype == bias.dtype
+        or (input.dtype.kind != "f" or weight.ndim != 2)
     ):
         out = products.matmul(input, flipped)
         return out if bias is None else ew.add(out, bias)
@@ -91,7 +94,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1) and (..., in2) and a weight (out, in1, in2)."""
     for position, (x, n) in enumerate(((input1, weight.shape[1]), (input2, weight.shape[2])), 1):
         if x.shape[-1] != n:
-            raise RuntimeError(f"bilinear(): input{position} size does not match weight size: got {x.shape[-1]} but expected {n}")
+            raise RuntimeError(
+                f"bilinear(): input{position} size does not match weight size: got {x.shape[-1]} but expected {n}"
+            )
     half = products.tensordot(input1, weight, ([input1.ndim - 1], [1]))
     out = reductions.sum(ew.mul(half, input2.unsqueeze(-2)), -1)
     return out if bias is None else ew.add(out, bias)
@@ -112,9 +117,14 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def embedding(
-    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False, sparse: bool = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
     """The rows of ``weight`` (n, width) that the indices name, of shape (*input.shape, width).
 
     Args:
@@ -142,7 +152,9 @@ def embedding(
             _shrink(weight, index, max_norm, norm_type)
     out = indexing.take(weight, index._data if plain else index, axis=-2)
     if scale_grad_by_freq:
-        count = reductions.sum(ew.eq(index.reshape(-1).unsqueeze(-1), index.reshape(-1)), -1).reshape(tuple(index.shape))
+        count = reductions.sum(ew.eq(index.reshape(-1).unsqueeze(-1), index.reshape(-1)), -1).reshape(
+            tuple(index.shape)
+        )
         share = ew.true_divide(1.0, count).unsqueeze(-1)
         out = ew.add(out.detach(), ew.mul(ew.sub(out, out.detach()), cast(share, weight.dtype)))
     if padding_idx is not None:
@@ -190,7 +202,9 @@ def _affine(x: Any, weight: Any, bias: Any) -> Any:
 def _trailing(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any = None) -> tuple[int, ...]:
     shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
     if not shape:
-        raise RuntimeError(f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got {shape}")
+        raise RuntimeError(
+            f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got {shape}"
+        )
     for what, given in (("weight", weight), ("bias", bias)):
         if given is not None and tuple(given.shape) != shape:
             raise RuntimeError(
@@ -241,9 +255,15 @@ def _update(running: Any, fresh: Any, momentum: float) -> None:
 
 
 def batch_norm(
-    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None,
-    training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Every channel (axis 1) minus its mean, over its standard deviation; then times weight plus bias.
 
     Args:
@@ -272,9 +292,15 @@ def batch_norm(
 
 
 def instance_norm(
-    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
-    bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """As :func:`batch_norm`, with each example's own mean and variance over the axes after the channels."""
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
@@ -320,7 +346,8 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along ``dim``; norms count as at least ``eps``."""
-    x1, x2 = shaping.broadcast_tensors(tensor_of("cosine_similarity", x1, "fc"), tensor_of("cosine_similarity", x2, "fc"))
+    name = "cosine_similarity"
+    x1, x2 = stretched(name, tensor_of(name, x1, "fc"), tensor_of(name, x2, "fc"))
     units = [ew.true_divide(x, at_least(reductions.norm(x, 2, dim, True), eps)) for x in (x1, x2)]
     return reductions.sum(ew.mul(*units), dim)
 
@@ -334,9 +361,15 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 
 def scaled_dot_product_attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
-    scale: float | None = None, enable_gqa: bool = False,
-) -> Tensor:  # fmt: skip
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
     """softmax(query @ keyᵀ·scale + mask) @ value.
 
     Args:

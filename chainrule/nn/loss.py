@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule import errors
 from chainrule.core import dtypes
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import binary, nary, new
@@ -22,8 +23,13 @@ from chainrule.table import nn as rows
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
-_huber, _bce, _bce_logits = nary(rows.huber_loss), binary(rows.binary_cross_entropy), binary(rows.binary_cross_entropy_with_logits)
+_huber, _bce, _bce_logits = (
+    nary(rows.huber_loss),
+    binary(rows.binary_cross_entropy),
+    binary(rows.binary_cross_entropy_with_logits),
+)
 _MEANS = tuple({"ndim": n, "mean": True} for n in range(9))
+_REDUCE = {"reduce": True}
 _MSE = rows.mse_loss
 
 
@@ -36,7 +42,8 @@ def _mode(reduction: str, size_average: Any = None, reduce: Any = None) -> str:
         average, total = size_average is None or size_average, reduce is None or reduce
         reduction = "mean" if average and total else "sum" if total else "none"
         warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=3
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            stacklevel=3,
         )
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -59,6 +66,15 @@ def _weighted(loss: Any, weight: Any, input: Any, mode: str) -> Tensor:
     return _reduced(loss, mode)
 
 
+def stretched(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """Both operands in the shape that they broadcast to."""
+    try:
+        shape = np.broadcast_shapes(tuple(x.shape), tuple(y.shape))
+    except ValueError:
+        raise errors.not_broadcastable(name, x, y) from None
+    return shaping.broadcast_to(x, shape), shaping.broadcast_to(y, shape)
+
+
 def _pair(name: str, input: Any, target: Any) -> tuple[Any, Any]:
     """Both operands in one dtype and shape, with PyTorch's warning where the shapes differed."""
     x, y = tensor_of(name, input), tensor_of(name, target)
@@ -68,7 +84,7 @@ def _pair(name: str, input: Any, target: Any) -> tuple[Any, Any]:
             "incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=3,
         )
-        x, y = shaping.broadcast_tensors(x, y)
+        x, y = stretched(name, x, y)
     if x.dtype != y.dtype:
         dtype = dtypes.result_dtype(x.dtype, not x.ndim, y.dtype, not y.ndim)
         x, y = cast(x, dtype), cast(y, dtype)
@@ -80,7 +96,12 @@ def _pair(name: str, input: Any, target: Any) -> tuple[Any, Any]:
 
 
 def mse_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Any = None,
 ) -> Tensor:
     """The mean square of input − target.
 
@@ -93,9 +114,14 @@ def mse_loss(
     tensor(2.)
     """
     if (
-        type(input) is Tensor and type(target) is Tensor and reduction == "mean" and weight is None
-        and size_average is None and reduce is None and not STATE.special
-    ):  # fmt: skip
+        type(input) is Tensor
+        and type(target) is Tensor
+        and reduction == "mean"
+        and weight is None
+        and size_average is None
+        and reduce is None
+        and not STATE.special
+    ):
         x, y = input._data, target._data
         if (
             type(x) is ndarray and type(y) is ndarray and ((dtype := x.dtype) is float32 or dtype is float64)
@@ -125,7 +151,12 @@ def mse_loss(
 
 
 def l1_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Any = None,
 ) -> Tensor:
     """The mean of |input − target|."""
     x, y = _pair("l1_loss", input, target)
@@ -133,7 +164,12 @@ def l1_loss(
 
 
 def smooth_l1_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
 ) -> Tensor:
     """The mean of d²/(2·beta) where d = |input − target| is under beta, and of d − beta/2 beyond."""
     x, y = _pair("smooth_l1_loss", input, target)
@@ -144,12 +180,19 @@ def smooth_l1_loss(
     return _reduced(loss if beta in (0, 1) else ew.true_divide(loss, beta), mode)
 
 
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Tensor:
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+) -> Tensor:
     """The mean of d²/2 where d = |input − target| is under delta, and of delta·(d − delta/2) beyond."""
     x, y = _pair("huber_loss", input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    return _weighted(_huber(x, y, delta=delta), weight, input, _mode(reduction))
+    loss = _huber(x, y, delta=delta)
+    if weight is None:
+        return _reduced(loss, _mode(reduction))
+    if tuple(weight.shape) != tuple(input.shape):
+        raise ValueError("Weights and input must have the same size.")
+    return _reduced(ew.mul(loss, weight), _mode(reduction))  # unlike the others, not over the weights
 
 
 # -- classification --------------------------------------------------------------------------------------------------
@@ -171,7 +214,9 @@ def _classes(x: Any, target: Any) -> Any:
             raise RuntimeError(f"size mismatch (got input: {list(x.shape)}, target: {list(target.shape)})")
         return target
     if x.shape[0] != (target.shape[0] if target.ndim else 1):
-        raise ValueError(f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({target.shape[0] if target.ndim else 1}).")
+        raise ValueError(
+            f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({target.shape[0] if target.ndim else 1})."
+        )
     want = [x.shape[0], *x.shape[2:]]
     if list(target.shape) != want:
         raise RuntimeError(f"Expected target size {want}, got {list(target.shape)}")
@@ -179,7 +224,9 @@ def _classes(x: Any, target: Any) -> Any:
 
 
 def _word(dtype: Any) -> str:
-    return {"float32": "Float", "float64": "Double", "int32": "Int", "bool": "Bool", "float16": "Half"}.get(str(dtype), str(dtype))
+    return {"float32": "Float", "float64": "Double", "int32": "Int", "bool": "Bool", "float16": "Half"}.get(
+        str(dtype), str(dtype)
+    )
 
 
 def _as_rows(x: Any) -> Any:
@@ -222,33 +269,40 @@ def _picks(target: Any, classes: int, weight: Any, ignore_index: int, mode: str,
     low, high = (index.min(), index.max()) if index.size else (0, 0)
     inside = low >= 0 and high < classes
     if inside and weight is None and not (low <= ignore_index <= high):
-        return index, (-1 / (index.size or math.nan) if mode == "mean" else -1.0)
+        return index, (-1 / index.size if mode == "mean" and index.size else -1.0)
     keep = index != ignore_index
     if not inside:
         wrong = index[keep & ((index < 0) | (index >= classes))]
         if wrong.size:
-            raise IndexError(f"Target {int(wrong[0])} is out of bounds: there are {classes} classes, from 0 to {classes - 1}.")
+            raise IndexError(
+                f"Target {int(wrong[0])} is out of bounds: there are {classes} classes, from 0 to {classes - 1}."
+            )
         index = np.where(keep, index, 0)
     weights = keep.astype(dtype)
     if weight is not None:
         weights *= weight._data[index]
-    if mode == "mean":
-        with np.errstate(invalid="ignore"):
-            return index, -weights / weights.sum()
-    return index, -weights
+    total = weights.sum() if mode == "mean" else 1
+    return index, -weights / (total or 1)
 
 
 def _from_picks(row: Any, x: Any, target: Any, weight: Any, ignore_index: int, mode: str) -> Tensor:
     classes = x.shape[1] if x.ndim > 1 else x.shape[0]
     index, coef = _picks(target, classes, weight, ignore_index, mode, x.dtype)
     loss: Tensor = bind(row, (_as_rows(x), index, coef), {"reduce": mode != "none"})
+    if mode == "mean" and type(coef) is not Tensor and not (np.size(index) and np.any(coef)):
+        return ew.add(loss, math.nan)  # a mean of nothing; its gradient is 0, as in PyTorch
     return loss if mode != "none" else loss.reshape(tuple(target.shape))
 
 
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
     reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The negative log-likelihood −input[target], for log-probabilities (n, classes, d...) and classes (n, d...).
 
     Args:
@@ -263,9 +317,15 @@ def nll_loss(
 
 
 def cross_entropy(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
-    reduction: str = "mean", label_smoothing: float = 0.0,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
     """The cross entropy of the softmax of scores (classes,), (n, classes) or (n, classes, d...).
 
     Args:
@@ -278,6 +338,24 @@ def cross_entropy(
     >>> cr.nn.functional.cross_entropy(cr.tensor([[0., 0.]]), cr.tensor([1]))
     tensor(0.6931)
     """
+    if (
+        type(input) is Tensor
+        and type(target) is Tensor
+        and reduction == "mean"
+        and weight is None
+        and not label_smoothing
+        and size_average is None
+        and reduce is None
+    ):
+        scores, index = input._data, target._data
+        if (
+            type(scores) is ndarray and type(index) is ndarray and scores.ndim == 2 and index.ndim == 1
+            and index.dtype == np.int64 and (n := index.shape[0]) == scores.shape[0] and n
+            and scores.dtype.kind == "f"
+        ):  # fmt: skip
+            low, high = np.minimum.reduce(index), np.maximum.reduce(index)
+            if low >= 0 and high < scores.shape[1] and not low <= ignore_index <= high:
+                return bind(rows.cross_entropy, (input, index, -1 / n), _REDUCE)  # type: ignore[no-any-return]
     mode = _mode(reduction, size_average, reduce)
     x = tensor_of("cross_entropy", input, "f")
     if not 0 <= label_smoothing <= 1:
@@ -300,7 +378,9 @@ def cross_entropy(
         if weight is None:
             count = reductions.sum(keep)
         else:
-            count = reductions.sum(ew.where(keep, indexing.take(weight, ew.where(keep, target.reshape(-1), 0), axis=-1), 0.0))
+            count = reductions.sum(
+                ew.where(keep, indexing.take(weight, ew.where(keep, target.reshape(-1), 0), axis=-1), 0.0)
+            )
         smooth = ew.true_divide(smooth, count)
     loss = ew.add(ew.mul(hard, 1 - label_smoothing), ew.mul(smooth, label_smoothing / classes))
     return loss if mode != "none" else loss.reshape(tuple(target.shape))
@@ -326,7 +406,12 @@ def _soft_cross_entropy(x: Any, target: Any, weight: Any, mode: str, label_smoot
 
 
 def binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """The mean of −y·log(x) − (1 − y)·log(1 − x), for probabilities x; logarithms are limited to −100 from below."""
     mode = _mode(reduction, size_average, reduce)
@@ -344,12 +429,20 @@ def binary_cross_entropy(
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
     pos_weight: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The binary cross entropy of sigmoid(input), without overflow. ``pos_weight`` multiplies the positive part."""
     mode = _mode(reduction, size_average, reduce)
-    x, y = tensor_of("binary_cross_entropy_with_logits", input, "f"), tensor_of("binary_cross_entropy_with_logits", target)
+    x, y = (
+        tensor_of("binary_cross_entropy_with_logits", input, "f"),
+        tensor_of("binary_cross_entropy_with_logits", target),
+    )
     if tuple(x.shape) != tuple(y.shape):
         raise ValueError(f"Target size ({y.shape}) must be the same as input size ({x.shape})")
     if pos_weight is None:
@@ -368,7 +461,12 @@ def _log_sigmoid(x: Any) -> Any:
 
 
 def kl_div(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    log_target: bool = False,
 ) -> Tensor:
     """The Kullback–Leibler divergence target·(log(target) − input), for log-probabilities ``input``.
 
@@ -424,9 +522,15 @@ def at_least(x: Any, low: float) -> Any:
 
 
 def poisson_nll_loss(
-    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: Any = None, eps: float = 1e-8,
-    reduce: Any = None, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: Any = None,
+    eps: float = 1e-8,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The mean of exp(input) − target·input; without ``log_input`` of input − target·log(input + eps).
 
     ``full`` adds Stirling's approximation of log(target!) for targets over 1.
@@ -448,7 +552,12 @@ def poisson_nll_loss(
 
 
 def hinge_embedding_loss(
-    input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """The mean of the input where the target is 1, and of max(0, margin − input) where it is −1."""
     mode = _mode(reduction, size_average, reduce)
@@ -457,9 +566,14 @@ def hinge_embedding_loss(
 
 
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None,
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
     reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The mean of max(0, −target·(input1 − input2) + margin): the target 1 ranks input1 higher, −1 input2."""
     mode = _mode(reduction, size_average, reduce)
     if not input1.ndim == input2.ndim == target.ndim:
@@ -471,16 +585,26 @@ def margin_ranking_loss(
     return _reduced(ew.clamp(loss, min=0), mode)
 
 
-def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
     """The mean of log(1 + exp(−target·input)), for targets 1 and −1."""
     mode = _mode(reduction, size_average, reduce)
     return _reduced(ew.neg(_log_sigmoid(ew.mul(target, input))), mode)
 
 
 def triplet_margin_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
-    size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The mean of max(0, d(anchor, positive) − d(anchor, negative) + margin), with d the p-norm of the difference."""
     mode = _mode(reduction, size_average, reduce)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
@@ -57,6 +58,11 @@ def summed(x: Any, dtype: Any = None) -> Any:
     if dtype is not None:
         return cast(x, dtypes.as_dtype(dtype))
     return cast(x, dtypes.int64) if x.dtype.kind in "iub" else x
+
+
+def result_type(name: str, *fields: str) -> Any:
+    """The type of a result with named parts, such as ``max(x, dim).values``."""
+    return namedtuple(name, fields)
 
 
 def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:

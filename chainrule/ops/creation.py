@@ -18,12 +18,14 @@ def _checked(device: Any, layout: Any = None) -> None:
         Device(device) if not isinstance(device, Device) else device
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
     """A tensor with a copy of the data.
 
     Args:
-        data: a number, nested lists of numbers, or an array. Python floats become the default dtype (float32), NumPy data
-            keeps its own.
+        data: a number, nested lists of numbers, or an array. Python floats become the default dtype (float32), NumPy
+            data keeps its own.
         dtype: another dtype.
         requires_grad: whether to collect its gradient.
 
@@ -47,7 +49,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return make_tensor(data, dtype, False, False)
 
 
-def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: bool = False) -> Tensor:
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: bool = False
+) -> Tensor:
     """As :func:`as_tensor`, with NumPy's name."""
     out = as_tensor(obj, dtype, device) if not copy else tensor(obj, dtype=dtype)
     return out.requires_grad_() if requires_grad else out
@@ -89,7 +93,8 @@ def _sizes(name: str, size: Any) -> tuple[int, ...]:
 
 
 def zeros(
-    *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None
+    *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None,
 ) -> Tensor:
     """Zeros of a shape."""
     _checked(device)
@@ -97,7 +102,8 @@ def zeros(
 
 
 def ones(
-    *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None
+    *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None,
 ) -> Tensor:
     """Ones of a shape."""
     _checked(device)
@@ -105,7 +111,8 @@ def ones(
 
 
 def empty(
-    *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None
+    *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None,
 ) -> Tensor:
     """Memory of a shape, with whatever is in it."""
     _checked(device)
@@ -138,7 +145,9 @@ ones_like = _like("ones_like", "Ones", np.ones)
 empty_like = _like("empty_like", "Memory", np.empty)
 
 
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """One value in another tensor's shape and dtype."""
     value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
     input = tensor_of("full_like", input)
@@ -155,7 +164,8 @@ def _number(x: Any) -> Any:
 
 
 def arange(
-    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Numbers from ``start`` (0) up to and without ``end``. Integers give int64, floats the default dtype."""
     start, end, step = _number(start), _number(end), _number(step)
@@ -227,7 +237,7 @@ def _typed(name: str, dtype: Any) -> Any:
 
     make.dtype = np.dtype(dtype)  # type: ignore[attr-defined]  # for tensor.type(FloatTensor)
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"A tensor of dtype {np.dtype(dtype)} from data, or zeros of the sizes given (PyTorch's old constructor)."
+    make.__doc__ = f"A tensor of dtype {np.dtype(dtype)} from data, or zeros of the sizes given (an old constructor)."
     return make
 
 
@@ -238,7 +248,9 @@ CharTensor, ByteTensor = _typed("CharTensor", np.int8), _typed("ByteTensor", np.
 BoolTensor = _typed("BoolTensor", np.bool_)
 
 
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of this one's dtype from data."""
     return make_tensor(data, self.dtype if dtype is None else dtype, requires_grad, True)
 
@@ -258,6 +270,8 @@ def new_empty(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, r
     return _made(np.empty(_sizes("new_empty", size), self.dtype if dtype is None else as_dtype(dtype)), requires_grad)
 
 
-def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def new_full(
+    self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """One value in a shape, of this tensor's dtype."""
     return full(size, fill_value, dtype=self.dtype if dtype is None else dtype, requires_grad=requires_grad)

@@ -143,9 +143,9 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
 
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """input to the power exponent."""
-    if isinstance(exponent, int) and not isinstance(exponent, bool) and exponent < 0:
-        if isinstance(input, Tensor) and input.dtype.kind in "iu":
-            raise RuntimeError("Integers to negative integer powers are not allowed.")
+    whole = isinstance(input, Tensor) and input.dtype.kind in "iu"
+    if whole and isinstance(exponent, int) and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed: call .float() first.")
     if isinstance(input, (int, float, builtins.complex)) and not isinstance(exponent, Tensor):
         raise errors.wrong_operand("pow", 0, input)
     return _pow(input, exponent, out=out)
@@ -199,7 +199,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     tensor([0., 4.])
     """
     if input is None and other is None:
-        return tuple(Tensor.nonzero(condition, as_tuple=True))
+        return tensor_of("where", condition).nonzero(as_tuple=True)
     if getattr(condition, "dtype", None) not in (np.bool_, np.uint8):
         what = getattr(condition, "dtype", type(condition).__name__)
         raise RuntimeError(
@@ -336,7 +336,8 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     """The complex tensor real + i·imag."""
     if real.dtype.kind != "f" or imag.dtype.kind != "f" or real.dtype != imag.dtype:
         raise RuntimeError(
-            f"Expected both inputs to be Half, Float or Double tensors of one dtype but got {real.dtype} and {imag.dtype}"
+            f"Expected both inputs to be Half, Float or Double tensors of one dtype but got {real.dtype} and "
+            f"{imag.dtype}"
         )
     return _complex(real, imag, out=out)
 

@@ -22,7 +22,8 @@ def _same_rank(name: str, x: Any, index: Any) -> Any:
     index = _integers(name, index)
     if x.ndim != index.ndim and not (x.numel() == 1 and index.ndim <= 1):
         raise RuntimeError(
-            f"Index tensor must have the same number of dimensions as input tensor: {name} got index {tuple(index.shape)} for "
+            f"Index tensor must have the same number of dimensions as input tensor: {name} got index "
+            f"{tuple(index.shape)} for "
             f"{tuple(x.shape)}"
         )
     return index
@@ -107,7 +108,8 @@ def _scattering(name: str, row: Any, input: Tensor, dim: int, index: Any, src: A
     for k, (m, s, n) in enumerate(zip(index.shape, src.shape, input.shape, strict=True)):
         if m > s or (k != d and m > n):
             raise RuntimeError(
-                f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {d} "
+                f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from "
+                f"dimension {d} "
                 f"and to be no larger size than src {list(src.shape)}"
             )
     _bounds(name, index, input.shape[d] if input.ndim else 1, d)
@@ -118,7 +120,9 @@ def _scattering(name: str, row: Any, input: Tensor, dim: int, index: Any, src: A
     return bind(row, (input, index, src), {"axis": d - input.ndim})
 
 
-def scatter(input: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
+def scatter(
+    input: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
     """A copy with the elements of ``src`` (or one ``value``) written at indices along ``dim``."""
     source = src if value is None else value
     if reduce == "add":
@@ -190,12 +194,14 @@ def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
     """A copy with a value (a number or 0-d tensor) where the mask is True."""
     if getattr(mask, "dtype", None) != np.bool_:
         raise RuntimeError(
-            f"masked_fill only supports boolean masks, but got mask with dtype {getattr(mask, 'dtype', type(mask).__name__)}"
+            "masked_fill only supports boolean masks, but got mask with dtype "
+            f"{getattr(mask, 'dtype', type(mask).__name__)}"
         )
     if isinstance(value, Tensor):
         if value.ndim:
             raise RuntimeError(
-                f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+                f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+                "dimension(s)."
             )
         return ew.where(mask, cast(value, input.dtype), input)
     return ew.where(mask, wrap(np.asarray(value).astype(input.dtype)), input)
@@ -204,7 +210,9 @@ def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
 def masked_select(input: Tensor, mask: Any) -> Tensor:
     """The elements where the mask is True, in one vector."""
     if getattr(mask, "dtype", None) != np.bool_:
-        raise RuntimeError(f"masked_select: expected BoolTensor for mask, but got {getattr(mask, 'dtype', type(mask).__name__)}")
+        raise RuntimeError(
+            f"masked_select: expected BoolTensor for mask, but got {getattr(mask, 'dtype', type(mask).__name__)}"
+        )
     x, m = shaping.broadcast_tensors(input, mask)
     return x[m]
 
@@ -218,7 +226,9 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"masked_scatter: expected self and source to have same dtypes but got {input.dtype} and {source.dtype}"
         )
     if source.numel() < n:
-        raise RuntimeError(f"masked_scatter: Number of elements of source ({source.numel()}) < number of ones in mask ({n})")
+        raise RuntimeError(
+            f"masked_scatter: Number of elements of source ({source.numel()}) < number of ones in mask ({n})"
+        )
     return rows.index_put(input, source.reshape(-1)[:n], index=(np.ascontiguousarray(m),), accumulate=False)
 
 
@@ -235,9 +245,13 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 argwhere = nonzero
 
 
-def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
     """The distinct elements, in order."""
-    out = np.unique(input._array(), return_index=False, return_inverse=return_inverse, return_counts=return_counts, axis=dim)
+    options: dict[str, Any] = {"return_inverse": return_inverse, "return_counts": return_counts, "axis": dim}
+    out: Any = np.unique(tensor_of("unique", input)._array(), **options)
     if not (return_inverse or return_counts):
         return wrap(out)
     parts = list(out)

@@ -36,21 +36,23 @@ def read_index(index: Any) -> tuple[Any, ...]:
                 array = array.astype(np.int64)
             if array.dtype.kind not in "iub":
                 raise IndexError(
-                    f"tensors used as indices must be long, int, byte or bool tensors; got an array of dtype {array.dtype}"
+                    "tensors used as indices must be long, int, byte or bool tensors; got an array of dtype "
+                    f"{array.dtype}"
                 )
             items.append(array)
         elif hasattr(item, "__index__"):
             items.append(item.__index__())
         else:
             raise IndexError(
-                f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+                "(got "
                 f"{kind.__name__})"
             )
     return tuple(items)
 
 
 def _stands_for_tuple(index: Any) -> bool:
-    """As in PyTorch, a short list of sequences or slices is read as a tuple: ``x[[[0, 1], [2, 3]]]`` is ``x[[0, 1], [2, 3]]``."""
+    """As in PyTorch, a short list of sequences is read as a tuple: ``x[[[0, 1], [2, 3]]]`` is ``x[[0, 1], [2, 3]]``."""
     return type(index) is list and len(index) < 32 and any(
         isinstance(i, (slice, list, tuple, Tensor, ndarray)) or i is None or i is Ellipsis for i in index
     )
@@ -93,7 +95,8 @@ def _too_many(items: tuple[Any, ...], x: Any) -> None:
     if used > x.ndim:
         if x.ndim == 0:
             raise IndexError(
-                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+                "convert a "
                 "0-dim tensor to a number"
             )
         raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
@@ -151,9 +154,9 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 
 
 def _kept_apart(value: Tensor, region: Tensor) -> Tensor:
-    if type(value._data) is ndarray and type(region._data) is ndarray and np.may_share_memory(value._data, region._data):
-        return value.clone()
-    return value
+    new, old = value._data, region._data
+    shared = type(new) is ndarray and type(old) is ndarray and np.may_share_memory(new, old)
+    return value.clone() if shared else value
 
 
 def _outside(tensor: Tensor) -> bool:

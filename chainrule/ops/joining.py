@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,8 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
 def _list(function: str, tensors: Any) -> list[Any]:
     if isinstance(tensors, (Tensor, ndarray)):
         raise TypeError(
-            f"{function}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}: write "
+            f"{function}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}: "
+            "write "
             f"{function}([a, b])"
         )
     xs = [operand(function, i, x) for i, x in enumerate(tensors)]
@@ -154,7 +156,8 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Ten
         for k in range(n):
             if k != d and a[k] != b[k]:
                 raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {d}. Expected size {a[k]} but got size {b[k]} for "
+                    f"Sizes of tensors must match except in dimension {d}. Expected size {a[k]} but got size {b[k]} "
+                    "for "
                     f"tensor number {i} in the list: shapes {tuple(a)} and {tuple(b)}."
                 )
     result = bind(rows.cat, tuple(full), {"axis": d - n})
@@ -283,7 +286,8 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tenso
         sizes = list(split_size_or_sections)
         if builtins.sum(sizes) != n:
             raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), but got "
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), "
+                "but got "
                 f"split_sizes={sizes}"
             )
     pieces = []
@@ -323,14 +327,16 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Te
     else:
         cuts = [0, *[int(i) for i in indices_or_sections], n]
     lead = (slice(None),) * d
-    return tuple(input[(*lead, slice(a, b))] for a, b in zip(cuts[:-1], cuts[1:], strict=True))
+    return tuple(input[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts))
 
 
 def hsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Cut between columns (between elements, of a vector)."""
     x = tensor_of("hsplit", input)
     if not x.ndim:
-        raise RuntimeError("torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!")
+        raise RuntimeError(
+            "torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!"
+        )
     return _even("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1)
 
 
@@ -348,7 +354,8 @@ def _even(name: str, x: Any, sections: Any, dim: int) -> tuple[Tensor, ...]:
     n = x._data.shape[dim]
     if isinstance(sections, int) and (sections <= 0 or n % sections):
         raise RuntimeError(
-            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not divisible by "
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not "
+            "divisible by "
             f"the split_size {sections}!"
         )
     return tensor_split(x, sections, dim)
@@ -364,13 +371,16 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
     widths = [int(w) for w in pad]
     if len(widths) % 2 or len(widths) // 2 > x.ndim:
         raise RuntimeError(
-            f"Padding length must be divisible by 2 and at most twice the number of dimensions of the input; got {len(widths)} "
+            "Padding length must be divisible by 2 and at most twice the number of dimensions of the input; got "
+            f"{len(widths)} "
             f"for {x.ndim} dimensions"
         )
     pairs = tuple((widths[i], widths[i + 1]) for i in range(len(widths) - 2, -1, -2))
     for (a, b), n in zip(pairs, x._data.shape[x.ndim - len(pairs) :], strict=True):
         if n + a + b < 0:
-            raise RuntimeError(f"The input size {n}, plus negative padding {a} and {b}, resulted in a negative output size")
+            raise RuntimeError(
+                f"The input size {n}, plus negative padding {a} and {b}, resulted in a negative output size"
+            )
     if mode == "constant":
         return bind(rows.pad, (x,), {"widths": pairs, "value": 0.0 if value is None else value})
     kinds = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
@@ -385,14 +395,14 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
                 f"dimension {d} of input {list(x.shape)}"
             )
         if a or b:
-            x = index_select(x, d, np.pad(np.arange(n), (a, b), mode=kinds[mode]))
+            x = index_select(x, d, np.pad(np.arange(n), (a, b), mode=kinds[mode]))  # type: ignore[call-overload]
     return x
 
 
 def index_select(input: Any, dim: int, index: Any) -> Tensor:
     """Entries at indices along ``dim`` (a copy; indices may repeat)."""
     x = tensor_of("index_select", input)
-    where = index if isinstance(index, (Tensor, ndarray, ArrayLike)) else np.asarray(index)
+    where: Any = index if isinstance(index, (Tensor, ndarray, ArrayLike)) else np.asarray(index)
     if where.dtype.kind not in "iu":
         raise RuntimeError(f"index_select(): Expected dtype int32 or int64 for index, but got {where.dtype}")
     if where.ndim > 1:

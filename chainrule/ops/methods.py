@@ -1,5 +1,7 @@
 """The operations as methods and operators of Tensor."""
 
+# ruff: noqa: SIM905 -- lists of names read better as words
+
 from __future__ import annotations
 
 from typing import Any
@@ -62,35 +64,36 @@ attach(
     __xor__=_operator(ew.bitwise_xor), __rxor__=_reflected(ew.bitwise_xor),
     __lshift__=_operator(ew.bitwise_left_shift), __rshift__=_operator(ew.bitwise_right_shift),
     __rlshift__=_reflected(ew.bitwise_left_shift), __rrshift__=_reflected(ew.bitwise_right_shift),
-    __neg__=ew.neg, __pos__=ew.positive, __abs__=ew.abs, 
+    __neg__=ew.neg, __pos__=ew.positive, __abs__=ew.abs,
     __getitem__=indexing.getitem, __setitem__=indexing.setitem, __hash__=object.__hash__,
 )
 
 # -- functions that are methods under the same name ------------------------------------------------------------------
 
 _ELEMENTWISE = """
-add sub mul div true_divide pow float_power maximum minimum fmax fmin atan2 hypot copysign logaddexp logaddexp2 remainder fmod
-floor_divide heaviside nextafter exp exp2 expm1 log log2 log10 log1p sigmoid sin cos tan asin acos atan sinh cosh tanh asinh
-acosh atanh sinc deg2rad rad2deg neg abs positive square sqrt rsqrt reciprocal relu sign floor ceil trunc round frac angle
-conj_physical conj eq ne lt le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor
-bitwise_not bitwise_left_shift bitwise_right_shift isnan isinf isfinite signbit gcd lcm clamp clamp_min clamp_max clip lerp
-addcmul addcdiv nan_to_num logit xlogy isclose allclose equal absolute negative multiply divide subtract arcsin arccos arctan
-arctan2 arcsinh arccosh arctanh fix greater greater_equal less less_equal not_equal sgn
+add sub mul div true_divide pow float_power maximum minimum fmax fmin atan2 hypot copysign logaddexp logaddexp2
+remainder fmod floor_divide heaviside nextafter exp exp2 expm1 log log2 log10 log1p sigmoid sin cos tan asin acos atan
+sinh cosh tanh asinh acosh atanh sinc deg2rad rad2deg neg abs positive square sqrt rsqrt reciprocal relu sign floor
+ceil trunc round frac angle conj_physical conj eq ne lt le gt ge logical_and logical_or logical_xor logical_not
+bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift isnan isinf isfinite signbit gcd
+lcm clamp clamp_min clamp_max clip lerp addcmul addcdiv nan_to_num logit xlogy isclose allclose equal absolute
+negative multiply divide subtract arcsin arccos arctan arctan2 arcsinh arccosh arctanh fix greater greater_equal less
+less_equal not_equal sgn
 """.split()
 _REDUCTIONS = """
-sum nansum mean nanmean prod amax amin aminmax max min argmax argmin var std logsumexp softmax log_softmax norm dist any all
-count_nonzero
+sum nansum mean nanmean prod amax amin aminmax max min argmax argmin var std logsumexp softmax log_softmax norm dist
+any all count_nonzero
 """.split()
 _ORDERING = """
 argsort sort msort topk kthvalue median mode quantile cumsum cumprod logcumsumexp cummax cummin
 """.split()
 _SHAPING = """
-reshape view view_as reshape_as flatten ravel unflatten permute transpose t movedim moveaxis squeeze unsqueeze expand expand_as
-broadcast_to diagonal clone contiguous unfold swapaxes swapdims adjoint
+reshape view view_as reshape_as flatten ravel unflatten permute transpose t movedim moveaxis squeeze unsqueeze expand
+expand_as broadcast_to diagonal clone contiguous unfold swapaxes swapdims adjoint
 """.split()
 _JOINING = """
-repeat tile repeat_interleave flip fliplr flipud rot90 roll narrow select unbind split split_with_sizes chunk tensor_split
-hsplit vsplit index_select
+repeat tile repeat_interleave flip fliplr flipud rot90 roll narrow select unbind split split_with_sizes chunk
+tensor_split hsplit vsplit index_select
 """.split()
 _MATRICES = "tril triu diag diag_embed diagflat diff".split()
 _GATHERING = """
@@ -112,22 +115,26 @@ def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     return ew.where(condition, self, other)
 
 
-attach(where=where, T=property(shaping.T), mT=property(shaping.mT), H=property(shaping.adjoint), mH=property(shaping.adjoint),
-       real=property(ew.real), imag=property(ew.imag))
+attach(
+    where=where, T=property(shaping.T), mT=property(shaping.mT), H=property(shaping.adjoint),
+    mH=property(shaping.adjoint), real=property(ew.real), imag=property(ew.imag),
+)
 
 # -- in place --------------------------------------------------------------------------------------------------------
 
 _IN_PLACE = """
-pow maximum minimum atan2 hypot copysign remainder fmod floor_divide exp exp2 expm1 log log2 log10 log1p sigmoid sin cos
-tan asin acos atan sinh cosh tanh asinh acosh atanh sinc deg2rad rad2deg neg abs square sqrt rsqrt reciprocal relu sign floor
-ceil trunc round frac clamp clamp_min clamp_max clip lerp addcmul addcdiv nan_to_num logit xlogy eq ne lt le gt ge
-logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not true_divide multiply divide
-subtract absolute negative fix float_power heaviside sgn conj_physical arcsin arccos arctan arctan2 arcsinh arccosh arctanh greater greater_equal less less_equal not_equal
-bitwise_left_shift bitwise_right_shift gcd lcm nextafter cumsum cumprod tril triu scatter scatter_add index_add index_copy
-index_fill index_put masked_fill masked_scatter addmm addmv addr baddbmm addbmm
+pow maximum minimum atan2 hypot copysign remainder fmod floor_divide exp exp2 expm1 log log2 log10 log1p sigmoid sin
+cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc deg2rad rad2deg neg abs square sqrt rsqrt reciprocal relu
+sign floor ceil trunc round frac clamp clamp_min clamp_max clip lerp addcmul addcdiv nan_to_num logit xlogy eq ne lt
+le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not true_divide
+multiply divide subtract absolute negative fix float_power heaviside sgn conj_physical arcsin arccos arctan arctan2
+arcsinh arccosh arctanh greater greater_equal less less_equal not_equal bitwise_left_shift bitwise_right_shift gcd lcm
+nextafter cumsum cumprod tril triu scatter scatter_add index_add index_copy index_fill index_put masked_fill
+masked_scatter addmm addmv addr baddbmm addbmm
 """.split()
+_MODULES = (ew, ordering, matrices, gathering, products)
 for _name in _IN_PLACE:
-    _function = next(getattr(m, _name) for m in (ew, reductions, ordering, matrices, gathering, products) if hasattr(m, _name))
+    _function = next(getattr(m, _name) for m in _MODULES if hasattr(m, _name))
     attach(**{_name + "_": inplace.in_place(_name + "_", _function)})
 
 
@@ -147,8 +154,8 @@ def _ufunc_in_place(op: str, ufunc: Any, function: Any) -> Any:
             try:
                 ufunc(x, y, out=x)
             except ValueError:
-                shape = errors._shape(y)
-                raise errors.in_place_shape(op, x.shape, np.broadcast_shapes(x.shape, shape) if _fits(x, y) else shape) from None
+                shape = np.broadcast_shapes(x.shape, np.shape(y)) if _fits(x, y) else np.shape(y)
+                raise errors.in_place_shape(op, x.shape, shape) from None
             wrote(x, op, errors.user_line())
             return self
         return recorded(self, other, **options)
@@ -210,7 +217,8 @@ def _copied(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
 
 def _plain(self: Tensor, src: Any) -> bool:
-    return type(self._data) is ndarray and not recording() and type(getattr(src, "_data", None)) in (ndarray, type(None))
+    source = getattr(src, "_data", None)
+    return type(self._data) is ndarray and not recording() and (source is None or type(source) is ndarray)
 
 
 _fill_recorded, _copy_recorded = inplace.in_place("fill_", _filled), inplace.in_place("copy_", _copied)
@@ -283,13 +291,20 @@ attach(fill_=fill_, zero_=zero_, copy_=copy_, fill_diagonal_=fill_diagonal_, uns
 
 # -- casts -----------------------------------------------------------------------------------------------------------
 
+_DEVICES = ("cpu", "cuda", "mps", "meta")
 
-def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False, memory_format: Any = None) -> Tensor:
+
+def to(
+    self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """The tensor in another dtype (itself, if it has it): ``to(dtype)``, ``to('cpu')``, ``to(other)``; recorded."""
     for argument in args:
         if isinstance(argument, Tensor):
             dtype = argument.dtype
-        elif isinstance(argument, (np.dtype, type)) or (isinstance(argument, str) and not argument.startswith(("cpu", "cuda", "mps", "meta"))):
+        elif isinstance(argument, (np.dtype, type)) or (
+            isinstance(argument, str) and not argument.startswith(_DEVICES)
+        ):
             dtype = argument
         elif isinstance(argument, bool):
             pass
@@ -312,11 +327,12 @@ def _to_dtype(name: str, dtype: Any) -> Any:
 
 
 attach(
-    to=to, float=_to_dtype("float", np.float32), double=_to_dtype("double", np.float64), half=_to_dtype("half", np.float16),
-    long=_to_dtype("long", np.int64), int=_to_dtype("int", np.int32), short=_to_dtype("short", np.int16),
-    char=_to_dtype("char", np.int8), byte=_to_dtype("byte", np.uint8), bool=_to_dtype("bool", np.bool_),
-    cfloat=_to_dtype("cfloat", np.complex64), cdouble=_to_dtype("cdouble", np.complex128),
-    type_as=lambda self, other: to(self, other), astype=lambda self, dtype, copy=True: to(self, dtype),
+    to=to, float=_to_dtype("float", np.float32), double=_to_dtype("double", np.float64),
+    half=_to_dtype("half", np.float16), long=_to_dtype("long", np.int64), int=_to_dtype("int", np.int32),
+    short=_to_dtype("short", np.int16), char=_to_dtype("char", np.int8), byte=_to_dtype("byte", np.uint8),
+    bool=_to_dtype("bool", np.bool_), cfloat=_to_dtype("cfloat", np.complex64),
+    cdouble=_to_dtype("cdouble", np.complex128), type_as=lambda self, other: to(self, other),
+    astype=lambda self, dtype, copy=True: to(self, dtype),
 )
 
 
@@ -365,5 +381,8 @@ def element(self: Tensor) -> Any:
     return self.item()
 
 
-attach(type=type_, __invert__=_invert, is_nonzero=is_nonzero, cpu=cpu, cuda=cuda, _base=property(_base), _is_view=is_view, resolve_conj=lambda self: self,
-       resolve_neg=lambda self: self, is_conj=lambda self: False, is_neg=lambda self: False)
+attach(
+    type=type_, __invert__=_invert, is_nonzero=is_nonzero, cpu=cpu, cuda=cuda, _base=property(_base), _is_view=is_view,
+    resolve_conj=lambda self: self, resolve_neg=lambda self: self, is_conj=lambda self: False,
+    is_neg=lambda self: False,
+)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.dispatch import rank
-from chainrule.core.protocol import UFUNCS, implements
+from chainrule.core.protocol import UFUNCS, ArrayLike, implements
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import products
@@ -52,13 +52,17 @@ def _ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, 
 
 
 @implements(np.full_like)
-def _full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Any:
+def _full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any
+) -> Any:
     array = np.full(shape_of(a) if shape is None else shape, fill_value, dtype or a.dtype)
     return wrap(array) if isinstance(a, Tensor) else array
 
 
 @implements(np.empty_like)
-def _empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Any:
+def _empty_like(
+    prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any
+) -> Any:
     return _zeros_like(prototype, dtype, shape=shape)
 
 
@@ -74,7 +78,7 @@ def _isrealobj(x: Any) -> bool:
 
 @implements(np.result_type)
 def _result_type(*arrays_and_dtypes: Any) -> Any:
-    return np.result_type(*[a.dtype if hasattr(a, "shape") else a for a in arrays_and_dtypes])
+    return np.result_type(*[a.dtype if isinstance(a, (Tensor, ArrayLike)) else a for a in arrays_and_dtypes])
 
 
 @implements(np.may_share_memory, np.shares_memory)
@@ -110,12 +114,14 @@ def _repr(arr: Any, *args: Any, **kwargs: Any) -> str:
 @implements(np.where)
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
-        return wrap(condition).nonzero(as_tuple=True) if not isinstance(condition, Tensor) else condition.nonzero(as_tuple=True)
+        return (condition if isinstance(condition, Tensor) else wrap(condition)).nonzero(as_tuple=True)
     return comparison.where(condition, x, y)
 
 
 @implements(np.clip)
-def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **_: Any) -> Any:
+def _clip(
+    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **_: Any
+) -> Any:
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if rank(low) or rank(high) or isinstance(low, ndarray) or isinstance(high, ndarray):
         if low is not None:
@@ -230,8 +236,10 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
         axisa = axisb = axisc = axis
     a, b = np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1)
     if shape_of(a)[-1] != 3 or shape_of(b)[-1] != 3:
-        raise ValueError(f"incompatible dimensions for cross product: both need 3 along their axis, got {shape_of(a)} and "
-                         f"{shape_of(b)}")
+        raise ValueError(
+            f"incompatible dimensions for cross product: both need 3 along their axis, got {shape_of(a)} and "
+            f"{shape_of(b)}"
+        )
     after, before = [1, 2, 0], [2, 0, 1]
     return np.moveaxis(a[..., after] * b[..., before] - a[..., before] * b[..., after], -1, axisc)
 

@@ -16,10 +16,10 @@ from chainrule.table import linalg as rows
 from chainrule.table import reduction
 
 raw = np.linalg
-eigh_result = namedtuple("eigh_result", ["eigenvalues", "eigenvectors"])
-svd_result = namedtuple("svd_result", ["U", "S", "Vh"])
-qr_result = namedtuple("qr_result", ["Q", "R"])
-slogdet_result = namedtuple("slogdet_result", ["sign", "logabsdet"])
+linalg_eigh = namedtuple("linalg_eigh", ["eigenvalues", "eigenvectors"])
+linalg_svd = namedtuple("linalg_svd", ["U", "S", "Vh"])
+linalg_qr = namedtuple("linalg_qr", ["Q", "R"])
+linalg_slogdet = namedtuple("linalg_slogdet", ["sign", "logabsdet"])
 
 
 # -- checks ----------------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def _det(a: Any) -> Any:
 
 @implements(raw.slogdet)
 def _slogdet(a: Any) -> Any:
-    return slogdet_result(*rows.slogdet(_matrices("slogdet", a, True)))
+    return linalg_slogdet(*rows.slogdet(_matrices("slogdet", a, True)))
 
 
 @implements(raw.cholesky)
@@ -152,7 +152,7 @@ def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
 
 @implements(raw.eigh)
 def _eigh(a: Any, UPLO: str = "L") -> Any:
-    return eigh_result(*rows.eigh(_matrices("eigh", a, True), UPLO=UPLO.upper()))
+    return linalg_eigh(*rows.eigh(_matrices("eigh", a, True), UPLO=UPLO.upper()))
 
 
 @implements(raw.eigvalsh)
@@ -165,7 +165,7 @@ def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian:
     a = _matrices("svd", a)
     if not compute_uv:
         return rows.svd(a, full_matrices=False)[1]
-    return svd_result(*rows.svd(a, full_matrices=bool(full_matrices) and shape_of(a)[-1] != shape_of(a)[-2]))
+    return linalg_svd(*rows.svd(a, full_matrices=bool(full_matrices) and shape_of(a)[-1] != shape_of(a)[-2]))
 
 
 @implements(raw.svdvals)
@@ -177,7 +177,7 @@ def _svdvals(x: Any, /) -> Any:
 def _qr(a: Any, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r"):
         raise errors.numpy_keyword("linalg.qr", f"mode={mode}")
-    result = qr_result(*rows.qr(_matrices("qr", a), mode="reduced" if mode == "r" else mode))
+    result = linalg_qr(*rows.qr(_matrices("qr", a), mode="reduced" if mode == "r" else mode))
     return result.R if mode == "r" else result
 
 

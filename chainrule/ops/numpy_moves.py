@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
     dst = [d % n for d in ([destination] if isinstance(destination, (int, np.integer)) else destination)]
     order = [k for k in range(n) if k not in src]
     for d, s in builtins.sorted(zip(dst, src, strict=True)):
-        order.insert(d, s)
+        order.insert(int(d), int(s))
     return bind(rows.permute, (a,), {"axes": tuple(order)})
 
 
@@ -176,7 +177,7 @@ def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     else:
         cuts = [0, *indices_or_sections, n]
     lead = (slice(None),) * (axis % len(shape_of(ary)))
-    return [ary[(*lead, slice(a, b))] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [ary[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts)]
 
 
 @implements(np.tile)
@@ -235,7 +236,8 @@ def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any =
 
 @implements(np.meshgrid)
 def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    return list(matrices.meshgrid(*[x if isinstance(x, Tensor) else wrap(np.asarray(x)) for x in xi], indexing=indexing))
+    vectors = [x if isinstance(x, Tensor) else wrap(np.asarray(x)) for x in xi]
+    return list(matrices.meshgrid(*vectors, indexing=indexing))
 
 
 @implements(np.take)

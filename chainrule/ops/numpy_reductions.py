@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,9 @@ def _prod(
 
 
 @implements(np.mean)
-def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+def _mean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Any:
     a = _in(a, dtype) if dtype is not None else _wide(a)
     if where is True:
         return _reduce(reduction.mean, a, axis, keepdims)
@@ -94,7 +97,7 @@ def _var(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, *,
     where: Any = True, mean: Any = _NOTHING, correction: Any = _NOTHING,
 ) -> Any:
-    return _spread("var", statistics.var, a, axis, dtype, ddof if correction is _NOTHING else correction, keepdims, where)
+    return _spread(statistics.var, a, axis, dtype, ddof if correction is _NOTHING else correction, keepdims, where)
 
 
 @implements(np.std)
@@ -102,12 +105,12 @@ def _std(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, *,
     where: Any = True, mean: Any = _NOTHING, correction: Any = _NOTHING,
 ) -> Any:
-    return _spread("std", statistics.std, a, axis, dtype, ddof if correction is _NOTHING else correction, keepdims, where)
+    return _spread(statistics.std, a, axis, dtype, ddof if correction is _NOTHING else correction, keepdims, where)
 
 
-def _spread(name: str, row: Any, a: Any, axis: Any, dtype: Any, correction: Any, keepdims: Any, where: Any) -> Any:
+def _spread(row: Any, a: Any, axis: Any, dtype: Any, correction: Any, keepdims: Any, where: Any) -> Any:
     if where is not True:
-        raise errors.numpy_keyword(name, "where")
+        raise errors.numpy_keyword(row.name, "where")
     return _reduce(row, _in(a, dtype) if dtype is not None else _wide(a), axis, keepdims, correction=correction)
 
 
@@ -117,8 +120,8 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
     shape = shape_of(a)
     if weights is None:
         mean = _mean(a, axis, keepdims=keepdims)
-        scale = np.asarray(a.size / mean.size if hasattr(a, "size") and not callable(a.size) else 1.0)
-        return (mean, np.broadcast_to(scale, shape_of(mean))) if returned else mean
+        n = math.prod(shape) / math.prod(shape_of(mean))
+        return (mean, np.full(shape_of(mean), n, mean.dtype)) if returned else mean
     if shape_of(weights) != shape and axis is not None:
         weights = np.reshape(weights, tuple(-1 if i == axis % len(shape) else 1 for i in range(len(shape))))
     keep = keepdims is not _NOTHING and bool(keepdims)
@@ -138,8 +141,10 @@ def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 def _extremum(name: str, row: Any, pair: Any, a: Any, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
     if where is not True:
         if initial is _NOTHING:
-            raise ValueError(f"reduction operation '{name}' does not have an identity, so to use a where mask one has to "
-                             "specify 'initial'")
+            raise ValueError(
+                f"reduction operation '{name}' does not have an identity, so to use a where mask one has to specify "
+                "'initial'"
+            )
         a = np.where(where, a, initial)
     result = _reduce(row, a, axis, keepdims)
     return result if initial is _NOTHING else pair(result, initial)
@@ -195,7 +200,9 @@ def _arg(row: Any, a: Any, axis: Any, keepdims: Any) -> Any:
 
 
 def _without_nan(function: Any, neutral: float) -> Any:
-    def reduce(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **options: Any) -> Any:
+    def reduce(
+        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **options: Any
+    ) -> Any:
         if a.dtype.kind in "fc":
             a = np.where(np.isnan(a), neutral, a)
         return function(a, axis=axis, keepdims=keepdims, **({} if dtype is None else {"dtype": dtype}), **options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -10,18 +9,18 @@ import numpy as np
 from chainrule.core.dispatch import bind
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import axis_of, floating, numpy_names, summed, tensor_of
+from chainrule.ops.arguments import axis_of, floating, numpy_names, result_type, summed, tensor_of
 from chainrule.ops.reductions import any as any_
 from chainrule.ops.reductions import argmax, nonempty, of_number, picked
 from chainrule.table import reduction, statistics
 
-sort_result = namedtuple("sort", ["values", "indices"])
-topk_result = namedtuple("topk", ["values", "indices"])
-median_result = namedtuple("median", ["values", "indices"])
-kthvalue_result = namedtuple("kthvalue", ["values", "indices"])
-mode_result = namedtuple("mode", ["values", "indices"])
-cummax_result = namedtuple("cummax", ["values", "indices"])
-cummin_result = namedtuple("cummin", ["values", "indices"])
+sort_result = result_type("sort", "values", "indices")
+topk_result = result_type("topk", "values", "indices")
+median_result = result_type("median", "values", "indices")
+kthvalue_result = result_type("kthvalue", "values", "indices")
+mode_result = result_type("mode", "values", "indices")
+cummax_result = result_type("cummax", "values", "indices")
+cummin_result = result_type("cummin", "values", "indices")
 
 
 # -- sorting ---------------------------------------------------------------------------------------------------------
@@ -34,7 +33,7 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool
     axis = axis_of("argsort", dim, x.ndim)
     if axis is None:
         return x.new_zeros((), dtype=np.int64)  # type: ignore[no-any-return]
-    return bind(reduction.argsort, (x.detach(),), {"axis": axis, "descending": descending})  # type: ignore[no-any-return]
+    return bind(reduction.argsort, (x,), {"axis": axis, "descending": descending})  # type: ignore[no-any-return]
 
 
 @numpy_names
@@ -130,7 +129,9 @@ _BLENDS = {
 
 
 @numpy_names
-def quantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
+def quantile(
+    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
     """The q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor)."""
     x = tensor_of("quantile", input, "f")
     if interpolation not in _BLENDS:

@@ -36,7 +36,8 @@ def _checked(name: str, x: Any, y: Any) -> tuple[Any, Any]:
         raise errors.wrong_operand(name, 0, x)
     if x.dtype != y.dtype:
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {_c_name(x.dtype)} != {_c_name(y.dtype)}. {name} does not "
+            f"expected m1 and m2 to have the same dtype, but got: {_c_name(x.dtype)} != {_c_name(y.dtype)}. {name} "
+            "does not "
             f"promote: convert one with .to({y.dtype}) or .to({x.dtype}) (np.matmul promotes)."
         )
     if x.dtype == np.bool_:
@@ -194,7 +195,8 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Tensor:
     x, y = operand("outer", 0, input), operand("outer", 1, vec2)
     if getattr(x, "ndim", 0) != 1 or getattr(y, "ndim", 0) != 1:
         raise RuntimeError(
-            f"outer: Expected 1-D argument self and vec2, but got shapes {shape_of(x)} and {shape_of(y)}: flatten() them"
+            f"outer: Expected 1-D argument self and vec2, but got shapes {shape_of(x)} and {shape_of(y)}: flatten() "
+            "them"
         )
     return ew.mul(moves.unsqueeze(x, axis=(-1,)), y, out=out)
 
@@ -283,7 +285,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
     sx, sy = shape_of(x), shape_of(y)
     if len(left) != len(right) or any(sx[i] != sy[j] for i, j in zip(left, right, strict=True)):
         raise RuntimeError(
-            f"contracted dimensions need to match, but the axes {left} of {tuple(sx)} have sizes {[sx[i] for i in left]} and "
+            f"contracted dimensions need to match, but the axes {left} of {tuple(sx)} have sizes "
+            f"{[sx[i] for i in left]} and "
             f"the axes {right} of {tuple(sy)} have {[sy[j] for j in right]}"
         )
     keep_x = [i for i in range(x.ndim) if i not in left]
@@ -393,7 +396,8 @@ def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
             if sizes.setdefault(c, n) != n:
                 if 1 not in (n, sizes[c]):
                     raise RuntimeError(
-                        f"einsum(): subscript {c} has size {n} for an operand, which does not broadcast with previously "
+                        f"einsum(): subscript {c} has size {n} for an operand, which does not broadcast with "
+                        "previously "
                         f"seen size {sizes[c]} in {equation!r}"
                     )
                 sizes[c] = max(n, sizes[c])
@@ -402,7 +406,9 @@ def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
         result = out.replace("...", _ELLIPSIS_LETTERS[:widest])
         for c in result:
             if c not in sizes:
-                raise RuntimeError(f"einsum(): output subscript {c} does not appear in the equation for any input operand")
+                raise RuntimeError(
+                    f"einsum(): output subscript {c} does not appear in the equation for any input operand"
+                )
             if result.count(c) > 1:
                 raise RuntimeError(f"einsum(): output subscript {c} appears more than once in the output")
     else:

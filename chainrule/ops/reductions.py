@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,14 @@ from chainrule.core.dtypes import as_dtype
 from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import axes_of, axis_of, floating, numpy_names, summed, tensor_of
+from chainrule.ops.arguments import axes_of, axis_of, floating, numpy_names, result_type, summed, tensor_of
 from chainrule.table import reduction, statistics
 
-max_result = namedtuple("max", ["values", "indices"])
-min_result = namedtuple("min", ["values", "indices"])
-aminmax_result = namedtuple("aminmax", ["min", "max"])
-var_mean_result = namedtuple("var_mean", ["var", "mean"])
-std_mean_result = namedtuple("std_mean", ["std", "mean"])
+max_result = result_type("max", "values", "indices")
+min_result = result_type("min", "values", "indices")
+aminmax_result = result_type("aminmax", "min", "max")
+var_mean_result = result_type("var_mean", "var", "mean")
+std_mean_result = result_type("std_mean", "std", "mean")
 
 
 # -- sums ------------------------------------------------------------------------------------------------------------
@@ -154,7 +153,8 @@ def nonempty(name: str, x: Any, axes: tuple[int, ...], whole: bool = False) -> N
         if x._data.shape[a] == 0:
             if whole:
                 raise RuntimeError(
-                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+                    "dim "
                     f"with the 'dim' argument: the shape is {tuple(x.shape)}."
                 )
             raise IndexError(f"{name}(): Expected reduction dim {a % x.ndim} to have non-zero size.")
@@ -192,7 +192,7 @@ def _best(name: str, where: Any, input: Any, dim: int, keepdim: bool) -> tuple[A
     if axis is None:
         return of_number(x)
     nonempty(name, x, (axis,))
-    indices = bind(where, (x.detach(),), {"axis": axis, "keepdims": True})
+    indices = bind(where, (x,), {"axis": axis, "keepdims": True})
     return picked(name, x, indices, axis, keepdim)
 
 
@@ -223,7 +223,7 @@ def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
 def _arg(name: str, row: Any, input: Any, dim: int | None, keepdim: bool) -> Tensor:
     x = tensor_of(name, input, "biuf")
     axis = -1 if dim is None else axis_of(name, dim, x.ndim)
-    flat = x.detach().reshape(-1) if dim is None else x
+    flat = x.reshape(-1) if dim is None else x
     if axis is None:
         return x.new_zeros((), dtype=np.int64)
     nonempty(name, flat, (axis,))
@@ -247,14 +247,18 @@ def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False
 
 
 @numpy_names
-def var_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+def var_mean(
+    input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Any:
     """Variance and mean."""
     result, x, axes = _spread("var_mean", statistics.var, input, dim, unbiased, keepdim, correction)
     return var_mean_result(result, bind(reduction.mean, (x,), axes))
 
 
 @numpy_names
-def std_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+def std_mean(
+    input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Any:
     """Standard deviation and mean."""
     result, x, axes = _spread("std_mean", statistics.std, input, dim, unbiased, keepdim, correction)
     return std_mean_result(result, bind(reduction.mean, (x,), axes))
@@ -265,7 +269,9 @@ def _spread(name: str, row: Any, input: Any, dim: Any, unbiased: Any, keepdim: b
     if isinstance(dim, builtins.bool):  # var(x, False)
         dim, unbiased = None, dim
     if x.dtype.kind not in "fc":
-        raise RuntimeError(f"{name}: only support floating point and complex dtypes, got {x.dtype}: call .float() first")
+        raise RuntimeError(
+            f"{name}: only support floating point and complex dtypes, got {x.dtype}: call .float() first"
+        )
     axes = {"axis": axes_of(name, dim, x.ndim), "keepdims": keepdim}
     less = correction if correction is not None else 0 if unbiased is False else 1
     return bind(row, (x,), {**axes, "correction": less}), x, axes
@@ -311,7 +317,8 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, 
     x = x if dtype is None else cast(x, as_dtype(dtype))
     if x.dtype.kind not in "fc":
         raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype}: call .float() first"
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype}: call .float() "
+            "first"
         )
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"norm: p={p!r} is not a vector norm; linalg.matrix_norm has the norms of matrices")

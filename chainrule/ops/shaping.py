@@ -48,7 +48,8 @@ def _filled(function: str, have: tuple[int, ...], shape: tuple[int, ...]) -> tup
     if unknown:
         if known == 0:
             raise RuntimeError(
-                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 "
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size "
+                "-1 "
                 "can be any value and is ambiguous"
             )
         if total % known:
@@ -242,7 +243,8 @@ def expand(input: Any, *sizes: Any, size: Any = None) -> Tensor:
     extra = len(want) - len(have)
     if extra < 0:
         raise RuntimeError(
-            f"expand(torch.FloatTensor{list(have)}, size={list(want)}): the number of sizes provided ({len(want)}) must be "
+            f"expand(torch.FloatTensor{list(have)}, size={list(want)}): the number of sizes provided ({len(want)}) "
+            "must be "
             f"greater or equal to the number of dimensions in the tensor ({len(have)})"
         )
     target = []
@@ -256,7 +258,8 @@ def expand(input: Any, *sizes: Any, size: Any = None) -> Tensor:
             target.append(old)
         elif old is not None and old not in (1, n):
             raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({old}) at non-singleton dimension {i}. "
+                f"The expanded size of the tensor ({n}) must match the existing size ({old}) at non-singleton "
+                f"dimension {i}. "
                 f" Target sizes: {list(want)}.  Tensor sizes: {list(have)}"
             )
         else:

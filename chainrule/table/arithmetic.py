@@ -20,16 +20,17 @@ def sub(x, y):
 
 
 @elementwise(
-    d={"x": -1, "y": 1}, formula={"x": "-g", "y": "g"}, accepts="iufc", naming=lambda params: "RsubBackward1",
+    d={"x": -1, "y": 1},
+    formula={"x": "-g", "y": "g"},
+    accepts="iufc",
+    naming=lambda params: "RsubBackward1",
 )
 def rsub(x, y):
     """y − x: what ``2 - x`` is."""
     return y - x
 
 
-@elementwise(
-    ufunc=np.multiply, d={"x": lambda y: y, "y": lambda x: x}, formula={"x": "g * y", "y": "g * x"}
-)
+@elementwise(ufunc=np.multiply, d={"x": lambda y: y, "y": lambda x: x}, formula={"x": "g * y", "y": "g * x"})
 def mul(x, y):
     """Product, element by element."""
 
@@ -81,8 +82,9 @@ def _power_dy(x: Any, y: Any, out: Any) -> Any:
     if isinstance(x, (int, float, complex)) and x != 0:
         return out * np.log(x).item()  # a number, which widens nothing
     zero = x == 0
-    return np.where(zero, np.where(y >= 0, 0, out * np.log(x)) if not _complex(y) else 0,
-                    out * np.log(np.where(zero, 1, x)))
+    return np.where(
+        zero, np.where(y >= 0, 0, out * np.log(x)) if not _complex(y) else 0, out * np.log(np.where(zero, 1, x))
+    )
 
 
 @elementwise(
@@ -146,8 +148,13 @@ def abs(x):
     """Absolute value; the derivative at 0 is 0."""
 
 
-@elementwise(ufunc=np.square, d={"x": lambda x: 2 * x}, formula={"x": "g * 2 * x"}, naming=lambda p: "PowBackward0",
-             accepts="iufc")
+@elementwise(
+    ufunc=np.square,
+    d={"x": lambda x: 2 * x},
+    formula={"x": "g * 2 * x"},
+    naming=lambda p: "PowBackward0",
+    accepts="iufc",
+)
 def square(x):
     """The square of every element."""
 
@@ -159,21 +166,30 @@ def sqrt(x):
     """Square root; the derivative at 0 is infinite."""
 
 
-@elementwise(d={"x": lambda out: -0.5 * out**3}, formula={"x": "-0.5 * g * out ** 3"}, promotion="float",
-             domain=(0.3, 3))
+@elementwise(
+    d={"x": lambda out: -0.5 * out**3}, formula={"x": "-0.5 * g * out ** 3"}, promotion="float", domain=(0.3, 3)
+)
 def rsqrt(x):
     """One over the square root."""
     return 1 / np.sqrt(x)
 
 
-@elementwise(ufunc=np.cbrt, d={"x": lambda out: 1 / (3 * out * out)}, formula={"x": "g / (3 * out ** 2)"},
-             promotion="float", domain=(0.3, 3))
+@elementwise(
+    ufunc=np.cbrt,
+    d={"x": lambda out: 1 / (3 * out * out)},
+    formula={"x": "g / (3 * out ** 2)"},
+    promotion="float",
+    domain=(0.3, 3),
+)
 def cbrt(x):
     """Cube root."""
 
 
 @elementwise(
-    ufunc=np.reciprocal, d={"x": lambda out: -out * out}, formula={"x": "-g * out ** 2"}, promotion="float",
+    ufunc=np.reciprocal,
+    d={"x": lambda out: -out * out},
+    formula={"x": "-g * out ** 2"},
+    promotion="float",
     domain=(0.3, 3),
 )
 def reciprocal(x):
@@ -199,7 +215,10 @@ def real(x):
 
 
 @elementwise(
-    d={"x": 1}, vjp={"x": lambda g: g * 1j}, jvp={"x": lambda t: np.imag(t)}, formula={"x": "g * 1j"},
+    d={"x": 1},
+    vjp={"x": lambda g: g * 1j},
+    jvp={"x": lambda t: np.imag(t)},
+    formula={"x": "g * 1j"},
     domain="complex",
 )
 def imag(x):
@@ -229,7 +248,11 @@ def complex_(x, y):
 )
 def angle(x):
     """The argument of every complex number (0 or π for reals)."""
-    return np.arctan2(np.imag(x), np.real(x)) if _complex(x) else np.where(x < 0, np.pi, np.where(np.isnan(x), x, 0)).astype(x.dtype)
+    return (
+        np.arctan2(np.imag(x), np.real(x))
+        if _complex(x)
+        else np.where(x < 0, np.pi, np.where(np.isnan(x), x, 0)).astype(x.dtype)
+    )
 
 
 def _angle_vjp(g: Any, x: Any) -> Any:
@@ -298,4 +321,3 @@ def addcmul(x, y, z, *, value):
 def addcdiv(x, y, z, *, value):
     """x + value·y/z."""
     return x + value * (y / z)
-

@@ -13,7 +13,6 @@ import numpy as np
 from chainrule.core.batching import aligned
 from chainrule.core.kinds import discrete, elementwise
 
-
 _HALF = np.float16(0.5)  # the narrowest float: it widens nothing it multiplies
 
 
@@ -101,9 +100,7 @@ def clamp(x, *, min, max):
     return x if max is None else np.minimum(x, max)
 
 
-@elementwise(d={"x": lambda out: out > 0},
-             formula={"x": "g * (out > 0)"},
-             accepts="iuf")
+@elementwise(d={"x": lambda out: out > 0}, formula={"x": "g * (out > 0)"}, accepts="iuf")
 def relu(x):
     """max(x, 0); the derivative at 0 is 0."""
     return np.maximum(x, 0)
@@ -132,7 +129,8 @@ def threshold(x, *, threshold, value):
 
 
 @elementwise(
-    d={"x": lambda x: np.isfinite(x)}, formula={"x": "g * np.isfinite(x)"},
+    d={"x": lambda x: np.isfinite(x)},
+    formula={"x": "g * np.isfinite(x)"},
     samples=[{"nan": 0.0, "posinf": None, "neginf": None}],
 )
 def nan_to_num(x, *, nan, posinf, neginf):
@@ -173,8 +171,13 @@ def round(x):
     """The nearest integer, ties to even."""
 
 
-@elementwise(ufunc=np.floor_divide, d={"x": 0, "y": 0}, formula={"x": "0 * g", "y": "0 * g"}, domain=((-2, 2), (0.6, 0.9)),
-             accepts="iuf")
+@elementwise(
+    ufunc=np.floor_divide,
+    d={"x": 0, "y": 0},
+    formula={"x": "0 * g", "y": "0 * g"},
+    domain=((-2, 2), (0.6, 0.9)),
+    accepts="iuf",
+)
 def floor_divide(x, y):
     """The floor of the quotient."""
 

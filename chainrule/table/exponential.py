@@ -38,27 +38,47 @@ def expm1(x):
 
 
 @elementwise(
-    ufunc=np.log, d={"x": lambda x: 1 / x}, vjp={"x": lambda g, x: g / np.conjugate(x) if x.dtype.kind == "c" else g / x},
-    formula={"x": "g / x"}, promotion="float", domain=(0.2, 3),
+    ufunc=np.log,
+    d={"x": lambda x: 1 / x},
+    vjp={"x": lambda g, x: g / np.conjugate(x) if x.dtype.kind == "c" else g / x},
+    formula={"x": "g / x"},
+    promotion="float",
+    domain=(0.2, 3),
 )
 def log(x):
     """Natural logarithm."""
 
 
-@elementwise(ufunc=np.log2, d={"x": lambda x: 1 / (x * _LN2)}, formula={"x": "g / (x * np.log(2))"},
-             promotion="float", domain=(0.2, 3))
+@elementwise(
+    ufunc=np.log2,
+    d={"x": lambda x: 1 / (x * _LN2)},
+    formula={"x": "g / (x * np.log(2))"},
+    promotion="float",
+    domain=(0.2, 3),
+)
 def log2(x):
     """Logarithm to base 2."""
 
 
-@elementwise(ufunc=np.log10, d={"x": lambda x: 1 / (x * _LN10)}, formula={"x": "g / (x * np.log(10))"},
-             promotion="float", domain=(0.2, 3))
+@elementwise(
+    ufunc=np.log10,
+    d={"x": lambda x: 1 / (x * _LN10)},
+    formula={"x": "g / (x * np.log(10))"},
+    promotion="float",
+    domain=(0.2, 3),
+)
 def log10(x):
     """Logarithm to base 10."""
 
 
-@elementwise(ufunc=np.log1p, d={"x": lambda x: 1 / (1 + x)}, formula={"x": "g / (1 + x)"}, promotion="float",
-             domain=(-0.7, 3), naming=lambda params: "Log1PBackward0")
+@elementwise(
+    ufunc=np.log1p,
+    d={"x": lambda x: 1 / (1 + x)},
+    formula={"x": "g / (1 + x)"},
+    promotion="float",
+    domain=(-0.7, 3),
+    naming=lambda params: "Log1PBackward0",
+)
 def log1p(x):
     """log(1 + x), accurate near 0."""
 
@@ -110,7 +130,9 @@ def sigmoid(x):
 
 
 @elementwise(
-    vjp={"x": lambda g, x, *, beta, threshold: g * np.where(x * beta > threshold, 1, 0.5 * (1 + np.tanh(0.5 * beta * x)))},
+    vjp={
+        "x": lambda g, x, *, beta, threshold: g * np.where(x * beta > threshold, 1, 0.5 * (1 + np.tanh(0.5 * beta * x)))
+    },
     formula={"x": "g * np.where(x * beta > threshold, 1, 1 / (1 + np.exp(-beta * x)))"},
     promotion="float",
     samples=[{"beta": 2.0, "threshold": 20.0}, {"beta": 1.0, "threshold": 0.5}],

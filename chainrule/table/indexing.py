@@ -70,7 +70,10 @@ def getitem(x, *, index):
     formula={"x": "g[index]"},
     batch=_basic_batch,
     naming=lambda params: "SliceBackward0",
-    samples=[{"shapes": [(4,)], "shape": (3, 4), "index": (1,)}, {"shapes": [(3, 2)], "shape": (3, 4), "index": (slice(None), slice(0, 4, 2))}],
+    samples=[
+        {"shapes": [(4,)], "shape": (3, 4), "index": (1,)},
+        {"shapes": [(3, 2)], "shape": (3, 4), "index": (slice(None), slice(0, 4, 2))},
+    ],
 )
 def embed(x, *, shape, index):
     """Zeros of a shape, with x at a basic index."""
@@ -131,7 +134,11 @@ def index(x, *, index):
     samples=[
         {"shapes": [(3, 4)], "shape": (3, 4), "index": (np.array([0, 2, 0]),)},
         {"shapes": [(3,)], "shape": (2, 3), "index": (np.array([[True, False, True], [False, False, True]]),)},
-        {"shapes": [(3, 2, 2)], "shape": (3, 4), "index": (np.array([[0, 2], [0, 0]]), np.array([1, 2, 1])[:, None, None])},
+        {
+            "shapes": [(3, 2, 2)],
+            "shape": (3, 4),
+            "index": (np.array([[0, 2], [0, 0]]), np.array([1, 2, 1])[:, None, None]),
+        },
         {"shapes": [(2, 3)], "shape": (2, 3, 4), "index": (np.array([0, 1]), slice(None), np.array([2, 2]))},
     ],
 )
@@ -157,13 +164,20 @@ def _put_values(g: Any, values_shape: tuple[int, ...], *, index: tuple[Any, ...]
 
 @linear(
     transpose={"x": _put_base, "values": _put_values},
-    formula={"x": "g if accumulate else index_put(g, 0.0, index=index, accumulate=False)", "values": "unfit(g[index], values_shape, g.dtype)"},
+    formula={
+        "x": "g if accumulate else index_put(g, 0.0, index=index, accumulate=False)",
+        "values": "unfit(g[index], values_shape, g.dtype)",
+    },
     batch=_array_batch,
     samples=[
         {"shapes": [(3, 4), (4,)], "index": (np.array([0, 2]),), "accumulate": False},
         {"shapes": [(3, 4), (3, 4)], "index": (np.array([0, 2, 0]),), "accumulate": True},
         {"shapes": [(3, 4), ()], "index": (1,), "accumulate": False},
-        {"shapes": [(2, 3), ()], "index": (np.array([[True, False, True], [False, False, True]]),), "accumulate": False},
+        {
+            "shapes": [(2, 3), ()],
+            "index": (np.array([[True, False, True], [False, False, True]]),),
+            "accumulate": False,
+        },
         {"shapes": [(2, 3, 4), (2, 1)], "index": (slice(None), np.array([0, 2]), slice(1, 3)), "accumulate": True},
         {"shapes": [(2, 3, 4), (3,)], "index": (np.array([0, 1]), slice(None), np.array([2, 3])), "accumulate": False},
     ],
@@ -336,7 +350,11 @@ def index_any(x: Any, items: tuple[Any, ...]) -> Any:
             "use take_along_dim for more"
         )
     before = sum(i is not Ellipsis for i in items[:position])
-    axis = position - len(items) if Ellipsis in [i for i in items[:position] if i is Ellipsis] else before - len(shape_of(x))
+    axis = (
+        position - len(items)
+        if Ellipsis in [i for i in items[:position] if i is Ellipsis]
+        else before - len(shape_of(x))
+    )
     return take(x, items[position], axis=axis)
 
 

@@ -95,9 +95,13 @@ def inv(x):
         raise _singular(x) from None
 
 
+def _solution(x: Any, y: Any) -> Any:
+    return solve(x, y)
+
+
 @opaque(
-    vjp={"x": lambda g, x, out: -(solve(H(x), g) @ H(out)), "y": lambda g, x: solve(H(x), g)},
-    jvp={"x": lambda t, x, out: -solve(x, t @ out), "y": lambda t, x: solve(x, t)},
+    vjp={"x": lambda g, x, out: -(_solution(H(x), g) @ H(out)), "y": lambda g, x: _solution(H(x), g)},
+    jvp={"x": lambda t, x, out: -_solution(x, t @ out), "y": lambda t, x: _solution(x, t)},
     formula={"x": "-np.linalg.solve(H(x), g) @ H(out)", "y": "np.linalg.solve(H(x), g)"},
     aliases={"x": "A", "y": "B"},
     naming=lambda params: "LinalgSolveExBackward0",
@@ -119,8 +123,10 @@ def _solve_pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any,
     x, out = saved
     to_y = solve(H(x), g)
     found = (None if edges[0] is None else -(to_y @ H(out)), to_y)
-    return found if node.fits is None else tuple(
-        None if r is None else unfit(r, *fit) for r, fit in zip(found, node.fits, strict=True)
+    return (
+        found
+        if node.fits is None
+        else tuple(None if r is None else unfit(r, *fit) for r, fit in zip(found, node.fits, strict=True))
     )
 
 
@@ -140,6 +146,10 @@ def _within(x: Any, upper: bool, unit: bool) -> Any:
     return np.triu(x, int(unit)) if upper else np.tril(x, -int(unit))
 
 
+def _direct(x: Any, y: Any, upper: bool, unitriangular: bool) -> Any:
+    return solve_triangular(x, y, upper=upper, unitriangular=unitriangular)
+
+
 def _transposed(x: Any, y: Any, upper: bool, unitriangular: bool) -> Any:
     """The solution with the conjugate transpose of a triangular matrix."""
     return solve_triangular(H(x), y, upper=not upper, unitriangular=unitriangular)
@@ -154,16 +164,16 @@ _TRIANGLES = [
 
 @opaque(
     vjp={
-        "x": lambda g, x, out, *, upper, unitriangular: -_within(
-            _transposed(x, g, upper, unitriangular) @ H(out), upper, unitriangular
+        "x": lambda g, x, out, *, upper, unitriangular: (
+            -_within(_transposed(x, g, upper, unitriangular) @ H(out), upper, unitriangular)
         ),
         "y": lambda g, x, *, upper, unitriangular: _transposed(x, g, upper, unitriangular),
     },
     jvp={
-        "x": lambda t, x, out, *, upper, unitriangular: -solve_triangular(
-            x, _within(t, upper, unitriangular) @ out, upper=upper, unitriangular=unitriangular
+        "x": lambda t, x, out, *, upper, unitriangular: (
+            -_direct(x, _within(t, upper, unitriangular) @ out, upper, unitriangular)
         ),
-        "y": lambda t, x, *, upper, unitriangular: solve_triangular(x, t, upper=upper, unitriangular=unitriangular),
+        "y": lambda t, x, *, upper, unitriangular: _direct(x, t, upper, unitriangular),
     },
     formula={
         "x": "-(np.triu if upper else np.tril)(np.linalg.solve(H(x), g) @ H(out), (1 if upper else -1) * unitriangular)",
@@ -228,7 +238,9 @@ def _slogdet_jvp(t: Any, x: Any, sign: Any) -> Any:
     vjp={"x": _slogdet_vjp},
     jvp={"x": _slogdet_jvp},
     outputs=("sign", "logabsdet"),
-    formula={"x": "(g[1] - (1j * np.imag(np.conjugate(g[0]) * sign) if x.dtype.kind == 'c' else 0))[..., None, None] * H(np.linalg.inv(x))"},
+    formula={
+        "x": "(g[1] - (1j * np.imag(np.conjugate(g[0]) * sign) if x.dtype.kind == 'c' else 0))[..., None, None] * H(np.linalg.inv(x))"
+    },
     aliases={"x": "A"},
     naming=lambda params: "LinalgSlogdetBackward0",
     samples=[{"shapes": [(3, 3)], "make": "general"}, {"shapes": [(2, 2, 2)], "make": "general"}],
@@ -300,7 +312,11 @@ def cholesky(x):
 
 
 def _did_not_converge(function: str, x: Any) -> errors.LinAlgError:
-    why = "contained non-finite values" if not np.isfinite(x).all() else "is ill-conditioned or has too many repeated values"
+    why = (
+        "contained non-finite values"
+        if not np.isfinite(x).all()
+        else "is ill-conditioned or has too many repeated values"
+    )
     return errors.LinAlgError(f"{function}: The algorithm failed to converge because the input matrix {why}.")
 
 
@@ -379,6 +395,9 @@ def _svd_vjp(g: Any, u: Any, s: Any, vh: Any, x_shape: tuple[int, ...], *, full_
     m, n = x_shape[-2:]
     k = min(m, n)
     if full_matrices:
+        for rest in (gu[..., k:], gvh[..., k:, :]):
+            if type(rest) is ndarray and rest.any():
+                raise errors.svd_extra_columns()
         u, vh, gu, gvh = u[..., :k], vh[..., :k, :], gu[..., :k], gvh[..., :k, :]
     no_u, no_v = _nothing(gu), _nothing(gvh)
     if no_u and no_v:
@@ -414,8 +433,8 @@ def _phases(left: Any, right: Any, s: Any) -> Any:
 def _svd_jvp(t: Any, u: Any, s: Any, vh: Any, x_shape: tuple[int, ...], *, full_matrices: bool) -> Any:
     m, n = x_shape[-2:]
     k = min(m, n)
-    if full_matrices and m != n:
-        raise errors.unsupported_rule("svd", "JVP", "the extra columns of full_matrices=True are not determined; use full_matrices=False")
+    more_u, more_vh = u[..., k:], vh[..., k:, :]
+    u, vh = u[..., :k], vh[..., :k, :]
     columns, rows = s[..., None, :], s[..., :, None]
     tv = t @ H(vh)
     inner = H(u) @ tv
@@ -432,6 +451,9 @@ def _svd_jvp(t: Any, u: Any, s: Any, vh: Any, x_shape: tuple[int, ...], *, full_
         du = du + (tv - u @ inner) / columns
     if n > k:
         dvh = dvh + (H(u) @ t - inner @ vh) / rows
+    if full_matrices:  # what this adds is not determined, so it has no derivative
+        du = np.concatenate([du, more_u * np.nan], axis=-1)
+        dvh = np.concatenate([dvh, more_vh * np.nan], axis=-2)
     return du, np.real(_diagonal(inner)), dvh
 
 
@@ -447,9 +469,7 @@ _SVD_TEXT = (
     vjp={"x": _svd_vjp},
     jvp={"x": _svd_jvp},
     outputs=("u", "s", "vh"),
-    formula={
-        "x": "(lambda F: " + _SVD_TEXT + ")(s[..., None, :] ** 2 - s[..., None] ** 2 + np.eye(s.shape[-1]))"
-    },
+    formula={"x": "(lambda F: " + _SVD_TEXT + ")(s[..., None, :] ** 2 - s[..., None] ** 2 + np.eye(s.shape[-1]))"},
     aliases={"x": "A", "u": "U", "s": "S", "vh": "Vh"},
     naming=lambda params: "LinalgSvdBackward0",
     samples=[  # (complex singular vectors are defined up to a phase only, which a random cotangent would see)
@@ -513,7 +533,9 @@ def _tall_jvp(t: Any, q: Any, r: Any) -> Any:
 def _qr_jvp(t: Any, q: Any, r: Any, x_shape: tuple[int, ...], *, mode: str) -> Any:
     m, n = x_shape[-2:]
     if mode == "complete" and m > n:
-        raise errors.unsupported_rule("qr", "JVP", "the extra columns of mode='complete' are not determined; use mode='reduced'")
+        raise errors.unsupported_rule(
+            "qr", "JVP", "the extra columns of mode='complete' are not determined; use mode='reduced'"
+        )
     if m >= n:
         return _tall_jvp(t, q, r)
     dq, d_first = _tall_jvp(t[..., :m], q, r[..., :m])
@@ -615,8 +637,10 @@ def _directional(x: Any, t: Any) -> Any:
 @opaque(
     vjp={"x": lambda g, x: _directional(H(x), g)},
     jvp={"x": lambda t, x: _directional(x, t)},
-    formula={"x": "matrix_exp(np.concatenate([np.concatenate([H(x), g], -1), np.concatenate([0 * g, H(x)], -1)], -2))"
-             "[..., :x.shape[-1], x.shape[-1]:]"},
+    formula={
+        "x": "matrix_exp(np.concatenate([np.concatenate([H(x), g], -1), np.concatenate([0 * g, H(x)], -1)], -2))"
+        "[..., :x.shape[-1], x.shape[-1]:]"
+    },
     naming=lambda params: "LinalgMatrixExpBackward0",
     samples=[{"shapes": [(3, 3)]}, {"shapes": [(2, 2, 2)]}],
     promotion="float",

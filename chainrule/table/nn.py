@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.batching import leading, reshape, spread
-from chainrule.core.kinds import elementwise, linear as linear_row, opaque
+from chainrule.core.kinds import elementwise, opaque
+from chainrule.core.kinds import linear as linear_row
 from chainrule.core.primitive import Primitive
 from chainrule.core.shapes import shape_of
 from chainrule.table.exponential import sigmoid
 from chainrule.table.reduction import softmax as _softmax
-from chainrule.table.special import erfc
+from chainrule.table.special import erf
 
 ndarray = np.ndarray
 _ROOT_HALF = math.sqrt(0.5)
@@ -85,13 +86,13 @@ def _gelu_partial(x: Any, approximate: str) -> Any:
     if approximate == "tanh":
         h = np.tanh(_ROOT_2_OVER_PI * (x + 0.044715 * x * x * x))
         return 0.5 * (1 + h) + 0.5 * x * (1 - h * h) * (_ROOT_2_OVER_PI * (1 + 0.134145 * x * x))
-    return 0.5 * erfc(-_ROOT_HALF * x) + (0.5 * _ROOT_2_OVER_PI) * x * np.exp(-0.5 * x * x)
+    return 0.5 * (1 + erf(_ROOT_HALF * x)) + (0.5 * _ROOT_2_OVER_PI) * x * np.exp(-0.5 * x * x)
 
 
 @elementwise(
     d={"x": lambda x, *, approximate: _gelu_partial(x, approximate)},
     formula={
-        "x": "g * (0.5 * erfc(-x / np.sqrt(2)) + x * np.exp(-x ** 2 / 2) / np.sqrt(2 * np.pi)) if approximate == 'none' else "
+        "x": "g * ((1 + erf(x / np.sqrt(2))) / 2 + x * np.exp(-x ** 2 / 2) / np.sqrt(2 * np.pi)) if approximate == 'none' else "
         "g * (lambda h: 0.5 * (1 + h) + 0.5 * x * (1 - h ** 2) * np.sqrt(2 / np.pi) * (1 + 3 * 0.044715 * x ** 2))"
         "(np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))"
     },
@@ -102,12 +103,14 @@ def gelu(x, *, approximate):
     """x·Φ(x) with the normal distribution function Φ, or its approximation with tanh (Hendrycks and Gimpel, 2016)."""
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(_ROOT_2_OVER_PI * (x + 0.044715 * x * x * x)))
-    return 0.5 * x * erfc(-_ROOT_HALF * x)
+    return 0.5 * x * (1 + erf(_ROOT_HALF * x))
 
 
 @elementwise(
-    vjp={"x": lambda g, x: np.where((x > -3) & (x < 3), g / 6, 0)}, formula={"x": "g * ((x > -3) & (x < 3)) / 6"},
-    domain=(-4.2, 4.2), accepts="f",
+    vjp={"x": lambda g, x: np.where((x > -3) & (x < 3), g / 6, 0)},
+    formula={"x": "g * ((x > -3) & (x < 3)) / 6"},
+    domain=(-4.2, 4.2),
+    accepts="f",
 )
 def hardsigmoid(x):
     """x/6 + 1/2, limited to [0, 1]."""
@@ -132,8 +135,11 @@ def log_sigmoid(x):
 
 
 @elementwise(
-    d={"x": lambda x, *, lambd: np.absolute(x) > lambd}, formula={"x": "g * (np.abs(x) > lambd)"},
-    naming=lambda params: "HardshrinkBackward0", samples=[{"lambd": 0.7}], accepts="f",
+    d={"x": lambda x, *, lambd: np.absolute(x) > lambd},
+    formula={"x": "g * (np.abs(x) > lambd)"},
+    naming=lambda params: "HardshrinkBackward0",
+    samples=[{"lambd": 0.7}],
+    accepts="f",
 )
 def hardshrink(x, *, lambd):
     """x where |x| is over lambd, else 0."""
@@ -141,8 +147,11 @@ def hardshrink(x, *, lambd):
 
 
 @elementwise(
-    d={"x": lambda x, *, lambd: np.absolute(x) > lambd}, formula={"x": "g * (np.abs(x) > lambd)"},
-    naming=lambda params: "SoftshrinkBackward0", samples=[{"lambd": 0.7}], accepts="f",
+    d={"x": lambda x, *, lambd: np.absolute(x) > lambd},
+    formula={"x": "g * (np.abs(x) > lambd)"},
+    naming=lambda params: "SoftshrinkBackward0",
+    samples=[{"lambd": 0.7}],
+    accepts="f",
 )
 def softshrink(x, *, lambd):
     """x moved towards 0 by lambd, and 0 within lambd of it."""
@@ -153,7 +162,10 @@ def softshrink(x, *, lambd):
 
 
 @elementwise(
-    d={"x": lambda x, y, *, delta: np.clip(x - y, -delta, delta), "y": lambda x, y, *, delta: np.clip(y - x, -delta, delta)},
+    d={
+        "x": lambda x, y, *, delta: np.clip(x - y, -delta, delta),
+        "y": lambda x, y, *, delta: np.clip(y - x, -delta, delta),
+    },
     formula={"x": "g * np.clip(x - y, -delta, delta)", "y": "g * np.clip(y - x, -delta, delta)"},
     aliases={"y": "target"},
     naming=lambda params: "HuberLossBackward0",
@@ -213,7 +225,11 @@ def _weighted_gap(g: Any, x: Any, y: Any, ndim: int, mean: bool) -> Any:
 
 def _mse_tangent(t: Any, x: Any, y: Any, ndim: int, mean: bool) -> Any:
     product = (x - y) * t
-    return np.add.reduce(product, axis=tuple(range(-ndim, 0))) * (2 / _divisor(shape_of(x), ndim, mean)) if ndim else 2 * product
+    return (
+        np.add.reduce(product, axis=tuple(range(-ndim, 0))) * (2 / _divisor(shape_of(x), ndim, mean))
+        if ndim
+        else 2 * product
+    )
 
 
 def _mse_pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -268,14 +284,14 @@ def _picks_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params
 
 def _picked(x: Any, index: Any) -> Any:
     """For every row of scores the one that its class picks."""
+    if type(x) is ndarray and type(index) is ndarray and x.ndim == 2:
+        return x[np.arange(x.shape[0]), index]
     return np.take_along_axis(x, index[..., None], axis=-1)[..., 0]
 
 
 def _per_row(g: Any, coef: Any, reduce: bool) -> Any:
     """The cotangent of each row's picked score, with an axis for the scores."""
-    if reduce:
-        g = np.expand_dims(g, -1)
-    return np.expand_dims(g * coef, -1)
+    return ((g[..., None] if reduce else g) * coef)[..., None]
 
 
 def _one_hot(index: Any, x_shape: tuple[int, ...], dtype: Any) -> Any:
@@ -292,7 +308,9 @@ _G_PICKED = "((np.expand_dims(g, -1) if reduce else g) * coef)[..., None]"
 
 
 @linear_row(
-    transpose={"x": lambda g, index, coef, x_shape, *, reduce: _one_hot(index, x_shape, g.dtype) * _per_row(g, coef, reduce)},
+    transpose={
+        "x": lambda g, index, coef, x_shape, *, reduce: _one_hot(index, x_shape, g.dtype) * _per_row(g, coef, reduce)
+    },
     formula={"x": f"{_HOT} * {_G_PICKED}"},
     batch=_picks_batch,
     samples=_PICKS,

@@ -71,7 +71,9 @@ def sum(x, *, axis, keepdims, dims=False):
             kept(g / count(x_shape, axis), axis, keepdims, x_shape), x_shape
         )
     },
-    formula={"x": "np.broadcast_to(g if keepdims else np.expand_dims(g, axis), x_shape) * g.size / max(np.prod(x_shape), 1)"},
+    formula={
+        "x": "np.broadcast_to(g if keepdims else np.expand_dims(g, axis), x_shape) * g.size / max(np.prod(x_shape), 1)"
+    },
     naming=lambda params: "MeanBackward" + ("1" if params.get("dims") else "0"),
     samples=_AXES,
     structure="sum",
@@ -121,7 +123,9 @@ def _product_of_others(x: Any, axis: tuple[int, ...]) -> Any:
             t * _product_of_others(x, axis), axis=axis, keepdims=keepdims
         )
     },
-    formula={"x": "(g if keepdims else np.expand_dims(g, axis)) * (out if keepdims else np.expand_dims(out, axis)) / x"},
+    formula={
+        "x": "(g if keepdims else np.expand_dims(g, axis)) * (out if keepdims else np.expand_dims(out, axis)) / x"
+    },
     naming=lambda params: "ProdBackward" + ("1" if params.get("dims") else "0"),
     samples=_AXES,
 )
@@ -135,7 +139,7 @@ def shared(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -
     x_shape = shape_of(x)
     g, out = kept(g, axis, keepdims, x_shape), kept(out, axis, keepdims, x_shape)
     mask = x == out
-    return g / np.add.reduce(mask, axis=axis, keepdims=True) .astype(g.dtype) * mask if axis else g * mask
+    return g / np.add.reduce(mask, axis=axis, keepdims=True).astype(g.dtype) * mask if axis else g * mask
 
 
 def shared_jvp(t: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
@@ -165,8 +169,9 @@ def amin(x, *, axis, keepdims, name=""):
 
 @opaque(
     vjp={
-        "x": lambda g, x, out, *, axis, keepdims: kept(g, axis, keepdims, shape_of(x))
-        * _conjugate(np.exp(x - kept(out, axis, keepdims, shape_of(x))))
+        "x": lambda g, x, out, *, axis, keepdims: (
+            kept(g, axis, keepdims, shape_of(x)) * _conjugate(np.exp(x - kept(out, axis, keepdims, shape_of(x))))
+        )
     },
     jvp={
         "x": lambda t, x, out, *, axis, keepdims: np.add.reduce(
@@ -289,8 +294,12 @@ def vector_norm(x, *, ord, axis, keepdims):
 
 # -- scans -----------------------------------------------------------------------------------------------------------
 
-_ALONG = [{"shapes": [(2, 3)], "axis": -1}, {"shapes": [(3, 2)], "axis": -2}, {"shapes": [(0, 2)], "axis": -2},
-          {"shapes": [(1,)], "axis": -1}]
+_ALONG = [
+    {"shapes": [(2, 3)], "axis": -1},
+    {"shapes": [(3, 2)], "axis": -2},
+    {"shapes": [(0, 2)], "axis": -2},
+    {"shapes": [(1,)], "axis": -1},
+]
 
 
 @linear(
@@ -407,7 +416,12 @@ def argmin(x, *, axis, keepdims):
     return np.argmin(x, axis=axis, keepdims=keepdims)
 
 
-@discrete(samples=[{"shapes": [(2, 3)], "axis": -1, "descending": False}, {"shapes": [(3, 2)], "axis": -2, "descending": True}])
+@discrete(
+    samples=[
+        {"shapes": [(2, 3)], "axis": -1, "descending": False},
+        {"shapes": [(3, 2)], "axis": -2, "descending": True},
+    ]
+)
 def argsort(x, *, axis, descending):
     """Indices that sort along an axis; ties keep their order."""
     if not descending:

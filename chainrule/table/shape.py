@@ -35,8 +35,12 @@ def _with_axis(*names: str) -> Any:
     batch=_with_axis("shape"),
     view=True,
     moves=True,
-    samples=[{"shapes": [(2, 3)], "shape": (3, 2)}, {"shapes": [(2, 3)], "shape": (6,)}, {"shapes": [()], "shape": (1, 1)},
-             {"shapes": [(0, 3)], "shape": (3, 0)}],
+    samples=[
+        {"shapes": [(2, 3)], "shape": (3, 2)},
+        {"shapes": [(2, 3)], "shape": (6,)},
+        {"shapes": [()], "shape": (1, 1)},
+        {"shapes": [(0, 3)], "shape": (3, 0)},
+    ],
 )
 def view(x, *, shape):
     """The same elements in the same order, in another shape."""
@@ -102,7 +106,11 @@ def t(x):
     formula={"x": "g.reshape(x_shape)"},
     view=True,
     moves=True,
-    samples=[{"shapes": [(2, 3)], "axis": (-2,)}, {"shapes": [()], "axis": (-1,)}, {"shapes": [(3,)], "axis": (-3, -1)}],
+    samples=[
+        {"shapes": [(2, 3)], "axis": (-2,)},
+        {"shapes": [()], "axis": (-1,)},
+        {"shapes": [(3,)], "axis": (-3, -1)},
+    ],
 )
 def unsqueeze(x, *, axis):
     """New axes of length 1."""
@@ -146,8 +154,13 @@ def _expand_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
     batch=_expand_batch,
     view=True,
     moves=True,
-    samples=[{"shapes": [(3, 1)], "shape": (2, 3, 4)}, {"shapes": [()], "shape": (2,)}, {"shapes": [(1, 2)], "shape": (0, 2)},
-             {"shapes": [(1, 1)], "shape": (2, 1, 1)}, {"shapes": [(2, 3)], "shape": (2, 3)}],
+    samples=[
+        {"shapes": [(3, 1)], "shape": (2, 3, 4)},
+        {"shapes": [()], "shape": (2,)},
+        {"shapes": [(1, 2)], "shape": (0, 2)},
+        {"shapes": [(1, 1)], "shape": (2, 1, 1)},
+        {"shapes": [(2, 3)], "shape": (2, 3)},
+    ],
 )
 def expand(x, *, shape):
     """Broadcast to a shape, without copying."""
@@ -169,7 +182,10 @@ def flip(x, *, axis):
     transpose={"x": lambda g, *, shift, axis: np.roll(g, tuple(-s for s in shift), axis=axis)},
     formula={"x": "np.roll(g, tuple(-s for s in shift), axis)"},
     moves=True,
-    samples=[{"shapes": [(2, 3)], "shift": (1,), "axis": (-1,)}, {"shapes": [(3, 3)], "shift": (2, -1), "axis": (-2, -1)}],
+    samples=[
+        {"shapes": [(2, 3)], "shift": (1,), "axis": (-1,)},
+        {"shapes": [(3, 3)], "shift": (2, -1), "axis": (-2, -1)},
+    ],
 )
 def roll(x, *, shift, axis):
     """Elements shifted along axes, around the ends."""
@@ -187,16 +203,17 @@ def _unpad(g: Any, widths: tuple[tuple[int, int], ...]) -> Any:
     formula={"x": "pad(g, widths=tuple((-a, -b) for a, b in widths), value=0.0)"},
     jvp=lambda operands, tangents, out, params: pad(tangents[0], widths=params["widths"], value=0.0),
     naming=lambda params: "ConstantPadNdBackward0",
-    samples=[{"shapes": [(2, 3)], "widths": ((1, 2),), "value": 0.0}, {"shapes": [(2, 3)], "widths": ((0, 1), (2, 0)), "value": 1.5},
-             {"shapes": [(3, 4)], "widths": ((-1, 2), (1, -2)), "value": 0.0}],
+    samples=[
+        {"shapes": [(2, 3)], "widths": ((1, 2),), "value": 0.0},
+        {"shapes": [(2, 3)], "widths": ((0, 1), (2, 0)), "value": 1.5},
+        {"shapes": [(3, 4)], "widths": ((-1, 2), (1, -2)), "value": 0.0},
+    ],
 )
 def pad(x, *, widths, value):
     """A constant put around the last ``len(widths)`` axes; negative widths cut instead."""
     shape = shape_of(x)
     n = len(shape) - len(widths)
-    cut = tuple(
-        slice(max(-a, 0), length - max(-b, 0)) for (a, b), length in zip(widths, shape[n:], strict=True)
-    )
+    cut = tuple(slice(max(-a, 0), length - max(-b, 0)) for (a, b), length in zip(widths, shape[n:], strict=True))
     if any(a < 0 or b < 0 for a, b in widths):
         x = x[(..., *cut)]
     add = ((0, 0),) * n + tuple((max(a, 0), max(b, 0)) for a, b in widths)
@@ -232,7 +249,11 @@ def _stack_vjp(g: Any, xs_shape: Any, *, axis: int) -> tuple[Any, ...]:
 @linear(
     transpose={"*xs": _stack_vjp},
     formula={"*xs": "tuple(np.moveaxis(g, axis, 0))"},
-    samples=[{"shapes": [(2, 3), (2, 3)], "axis": -1}, {"shapes": [(2,), (2,), (2,)], "axis": -2}, {"shapes": [(), ()], "axis": -1}],
+    samples=[
+        {"shapes": [(2, 3), (2, 3)], "axis": -1},
+        {"shapes": [(2,), (2,), (2,)], "axis": -2},
+        {"shapes": [(), ()], "axis": -1},
+    ],
 )
 def stack(*xs, axis):
     """Arrays of one shape, side by side along a new axis."""
@@ -260,13 +281,19 @@ def triu(x, *, k):
 
 
 @linear(
-    transpose={"x": lambda g, x_shape, *, offset, axis1, axis2: undiagonal(
-        g, offset=offset, axis1=axis1, axis2=axis2, sizes=(x_shape[axis1], x_shape[axis2]))},
+    transpose={
+        "x": lambda g, x_shape, *, offset, axis1, axis2: undiagonal(
+            g, offset=offset, axis1=axis1, axis2=axis2, sizes=(x_shape[axis1], x_shape[axis2])
+        )
+    },
     formula={"x": "undiagonal(g, offset=offset, axis1=axis1, axis2=axis2, sizes=(x_shape[axis1], x_shape[axis2]))"},
     view=True,
     moves=True,
-    samples=[{"shapes": [(3, 3)], "offset": 0, "axis1": -2, "axis2": -1}, {"shapes": [(2, 3, 4)], "offset": 1, "axis1": -3, "axis2": -1},
-             {"shapes": [(4, 2)], "offset": -1, "axis1": -1, "axis2": -2}],
+    samples=[
+        {"shapes": [(3, 3)], "offset": 0, "axis1": -2, "axis2": -1},
+        {"shapes": [(2, 3, 4)], "offset": 1, "axis1": -3, "axis2": -1},
+        {"shapes": [(4, 2)], "offset": -1, "axis1": -1, "axis2": -2},
+    ],
 )
 def diagonal(x, *, offset, axis1, axis2):
     """A diagonal of two axes, as a last axis."""
@@ -280,8 +307,10 @@ def diagonal(x, *, offset, axis1, axis2):
     transpose={"x": lambda g, *, offset, axis1, axis2: np.diagonal(g, offset, axis1, axis2)},
     formula={"x": "np.diagonal(g, offset, axis1, axis2)"},
     naming=lambda params: "DiagEmbedBackward0",
-    samples=[{"shapes": [(3,)], "offset": 0, "axis1": -2, "axis2": -1, "sizes": (3, 3)},
-             {"shapes": [(2, 2)], "offset": -1, "axis1": -1, "axis2": -2, "sizes": (3, 2)}],
+    samples=[
+        {"shapes": [(3,)], "offset": 0, "axis1": -2, "axis2": -1, "sizes": (3, 3)},
+        {"shapes": [(2, 2)], "offset": -1, "axis1": -1, "axis2": -2, "sizes": (3, 2)},
+    ],
 )
 def undiagonal(x, *, offset, axis1, axis2, sizes):
     """Zeros of ``sizes`` along two axes, with the last axis of x on a diagonal of them."""
@@ -315,7 +344,11 @@ def clone(x):
 
 
 @linear(
-    transpose={"x": lambda g: g}, formula={"x": "g"}, samples=[{"shapes": [(2, 3)]}], view=True, moves=True,
+    transpose={"x": lambda g: g},
+    formula={"x": "g"},
+    samples=[{"shapes": [(2, 3)]}],
+    view=True,
+    moves=True,
     structure="diagonal",
 )
 def alias(x):
@@ -373,4 +406,3 @@ def copy_slices(base, part, *, view, view_params):
     out = np.array(base, order="K", copy=True)
     view(out, **view_params)[...] = part
     return out
-

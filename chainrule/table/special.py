@@ -11,7 +11,7 @@ from chainrule.core.kinds import elementwise
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _BLOCK = 8192
-_SMALL = 600  # below this many elements the C library's erf, one call each, is quicker
+_SMALL = 300  # up to this many elements the C library, one call each, is about as quick
 
 # Rational approximations of erf on [0, 0.46875], of exp(x²)·erfc on [0.46875, 4] and of its distance from 1/(x√π) beyond:
 # W. J. Cody (1969), "Rational Chebyshev approximations for the error function", Mathematics of Computation 23.
@@ -64,7 +64,17 @@ def _erfc_tail(y: Any) -> Any:
     return out
 
 
+#: erf(x)/x as a ratio of polynomials in x² up to 3.95, where erf rounds to 1: a fit of ours, of relative error 2·10⁻⁸.
+_SINGLE = (
+    (2.0259442508725453e-06, 0.00028468556258258284, 0.0038080236017276037, 0.05287501636331567, 0.1915469607391112, 1.1283791437940116),
+    (3.783206767006973e-05, 0.0011706942374493873, 0.015054810007351909, 0.11455825118579706, 0.5030867502598195, 1.0),
+)  # fmt: skip
+
+
 def _erf_of(x: Any) -> Any:
+    if x.dtype == np.float32:
+        wide = np.minimum(np.maximum(x, -3.93), 3.93).astype(np.float64)
+        return wide * _ratio(_SINGLE, wide * wide)
     y = np.abs(x)
     near = y <= 0.46875
     away = ~near
@@ -87,8 +97,8 @@ def _erfc_of(x: Any) -> Any:
     return out
 
 
-def _in_blocks(one: Any, many: Any) -> Any:
-    """A function of arrays from one of numbers and one of float64 vectors, which gets blocks that fit a cache."""
+def _in_blocks(one: Any, many: Any, dtypes: tuple[Any, ...]) -> Any:
+    """A function of arrays from one of numbers and one of vectors of certain dtypes, which gets blocks that fit a cache."""
 
     def value(x: Any) -> Any:
         x = np.asarray(x)
@@ -99,26 +109,34 @@ def _in_blocks(one: Any, many: Any) -> Any:
         into = out.reshape(-1)
         for start in range(0, flat.size, _BLOCK):
             part = slice(start, start + _BLOCK)
-            into[part] = many(flat[part].astype(np.float64, copy=False))
+            piece = flat[part]
+            into[part] = many(piece if piece.dtype in dtypes else piece.astype(np.float64))
         return out
 
     return value
 
 
-_erf, _erfc = _in_blocks(math.erf, _erf_of), _in_blocks(math.erfc, _erfc_of)
+_erf = _in_blocks(math.erf, _erf_of, (np.float32, np.float64))
+_erfc = _in_blocks(math.erfc, _erfc_of, (np.float64,))
 
 
 @elementwise(
-    value=_erf, d={"x": lambda x: _TWO_OVER_ROOT_PI * np.exp(-x * x)}, formula={"x": "g * 2 / np.sqrt(np.pi) * np.exp(-x ** 2)"},
-    promotion="float", accepts="biuf",
+    value=_erf,
+    d={"x": lambda x: _TWO_OVER_ROOT_PI * np.exp(-x * x)},
+    formula={"x": "g * 2 / np.sqrt(np.pi) * np.exp(-x ** 2)"},
+    promotion="float",
+    accepts="biuf",
 )
 def erf(x):
     """The error function 2/√π ∫₀ˣ exp(−t²) dt."""
 
 
 @elementwise(
-    value=_erfc, d={"x": lambda x: -_TWO_OVER_ROOT_PI * np.exp(-x * x)},
-    formula={"x": "-g * 2 / np.sqrt(np.pi) * np.exp(-x ** 2)"}, promotion="float", accepts="biuf",
+    value=_erfc,
+    d={"x": lambda x: -_TWO_OVER_ROOT_PI * np.exp(-x * x)},
+    formula={"x": "-g * 2 / np.sqrt(np.pi) * np.exp(-x ** 2)"},
+    promotion="float",
+    accepts="biuf",
 )
 def erfc(x):
     """The complementary error function 1 − erf(x), accurate where that is tiny."""

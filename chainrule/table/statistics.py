@@ -88,8 +88,13 @@ def std(x, *, axis, keepdims, correction):
 @opaque(
     vjp={"x": shared},
     jvp={"x": shared_jvp},
-    formula={"x": "(g if keepdims else np.expand_dims(g, axis)) * (x == (out if keepdims else np.expand_dims(out, axis)))"},
-    samples=[{"shapes": [(5,)], "axis": (-1,), "keepdims": False}, {"shapes": [(2, 3)], "axis": (-2, -1), "keepdims": False}],
+    formula={
+        "x": "(g if keepdims else np.expand_dims(g, axis)) * (x == (out if keepdims else np.expand_dims(out, axis)))"
+    },
+    samples=[
+        {"shapes": [(5,)], "axis": (-1,), "keepdims": False},
+        {"shapes": [(2, 3)], "axis": (-2, -1), "keepdims": False},
+    ],
     naming=lambda params: "MedianBackward0",
 )
 def median(x, *, axis, keepdims):
@@ -118,12 +123,12 @@ _PLACES = [
 
 
 @linear(
-    transpose={"x": lambda g, index, x_shape, *, axis, keepdims: _pick_vjp(g, index, x_shape, axis=axis, keepdims=keepdims)},
+    transpose={"x": _pick_vjp},
     formula={"x": "scatter_add(np.zeros(x_shape), index, g if keepdims else np.expand_dims(g, axis), axis=axis)"},
     naming=lambda params: params["name"],
     samples=_PLACES,
 )
 def pick(x, index, *, axis, keepdims, name):
-    """The elements at an index along an axis: the values that max, sort, topk, median ... return beside their indices."""
+    """The elements at an index along an axis: the values that max, sort, topk ... return beside their indices."""
     out = np.take_along_axis(x, index, axis)
     return out if keepdims else np.squeeze(out, axis)

@@ -19,20 +19,35 @@ def cos(x):
     """Cosine, of radians."""
 
 
-@elementwise(ufunc=np.tan, d={"x": lambda out: 1 + out * out}, formula={"x": "g * (1 + out ** 2)"}, promotion="float",
-             domain=(-1, 1))
+@elementwise(
+    ufunc=np.tan,
+    d={"x": lambda out: 1 + out * out},
+    formula={"x": "g * (1 + out ** 2)"},
+    promotion="float",
+    domain=(-1, 1),
+)
 def tan(x):
     """Tangent, of radians."""
 
 
-@elementwise(ufunc=np.arcsin, d={"x": lambda x: 1 / np.sqrt(1 - x * x)}, formula={"x": "g / np.sqrt(1 - x ** 2)"},
-             promotion="float", domain=(-0.8, 0.8))
+@elementwise(
+    ufunc=np.arcsin,
+    d={"x": lambda x: 1 / np.sqrt(1 - x * x)},
+    formula={"x": "g / np.sqrt(1 - x ** 2)"},
+    promotion="float",
+    domain=(-0.8, 0.8),
+)
 def asin(x):
     """Inverse sine, in radians."""
 
 
-@elementwise(ufunc=np.arccos, d={"x": lambda x: -1 / np.sqrt(1 - x * x)}, formula={"x": "-g / np.sqrt(1 - x ** 2)"},
-             promotion="float", domain=(-0.8, 0.8))
+@elementwise(
+    ufunc=np.arccos,
+    d={"x": lambda x: -1 / np.sqrt(1 - x * x)},
+    formula={"x": "-g / np.sqrt(1 - x ** 2)"},
+    promotion="float",
+    domain=(-0.8, 0.8),
+)
 def acos(x):
     """Inverse cosine, in radians."""
 
@@ -70,27 +85,45 @@ def cosh(x):
     """Hyperbolic cosine."""
 
 
-@elementwise(ufunc=np.tanh, vjp={"x": lambda g, out: g - g * out * out}, d={"x": lambda out: 1 - out * out}, formula={"x": "g * (1 - out ** 2)"}, promotion="float")
+@elementwise(
+    ufunc=np.tanh,
+    vjp={"x": lambda g, out: g - g * out * out},
+    d={"x": lambda out: 1 - out * out},
+    formula={"x": "g * (1 - out ** 2)"},
+    promotion="float",
+)
 def tanh(x):
     """Hyperbolic tangent."""
 
 
-@elementwise(ufunc=np.arcsinh, d={"x": lambda x: 1 / np.sqrt(x * x + 1)}, formula={"x": "g / np.sqrt(x ** 2 + 1)"},
-             promotion="float")
+@elementwise(
+    ufunc=np.arcsinh,
+    d={"x": lambda x: 1 / np.sqrt(x * x + 1)},
+    formula={"x": "g / np.sqrt(x ** 2 + 1)"},
+    promotion="float",
+)
 def asinh(x):
     """Inverse hyperbolic sine."""
 
 
 @elementwise(
-    ufunc=np.arccosh, d={"x": lambda x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1))},
-    formula={"x": "g / (np.sqrt(x - 1) * np.sqrt(x + 1))"}, promotion="float", domain=(1.2, 3),
+    ufunc=np.arccosh,
+    d={"x": lambda x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1))},
+    formula={"x": "g / (np.sqrt(x - 1) * np.sqrt(x + 1))"},
+    promotion="float",
+    domain=(1.2, 3),
 )
 def acosh(x):
     """Inverse hyperbolic cosine."""
 
 
-@elementwise(ufunc=np.arctanh, d={"x": lambda x: 1 / (1 - x * x)}, formula={"x": "g / (1 - x ** 2)"},
-             promotion="float", domain=(-0.8, 0.8))
+@elementwise(
+    ufunc=np.arctanh,
+    d={"x": lambda x: 1 / (1 - x * x)},
+    formula={"x": "g / (1 - x ** 2)"},
+    promotion="float",
+    domain=(-0.8, 0.8),
+)
 def atanh(x):
     """Inverse hyperbolic tangent."""
 
@@ -101,8 +134,12 @@ def _sinc_derivative(x: Any) -> Any:
     return np.where(zero, 0, np.pi * (np.cos(px) * px - np.sin(px)) / (px * px))
 
 
-@elementwise(d={"x": _sinc_derivative}, formula={"x": "g * np.pi * (np.cos(np.pi*x) * np.pi*x - np.sin(np.pi*x)) / (np.pi*x) ** 2"},
-             promotion="float", domain=(0.2, 2))
+@elementwise(
+    d={"x": _sinc_derivative},
+    formula={"x": "g * np.pi * (np.cos(np.pi*x) * np.pi*x - np.sin(np.pi*x)) / (np.pi*x) ** 2"},
+    promotion="float",
+    domain=(0.2, 2),
+)
 def sinc(x):
     """sin(πx) / (πx), and 1 at 0."""
     zero = x == 0
@@ -110,15 +147,25 @@ def sinc(x):
     return np.where(zero, 1, np.sin(px) / px).astype(x.dtype)
 
 
-@elementwise(ufunc=np.deg2rad, d={"x": float(np.pi / 180)}, formula={"x": "g * np.pi / 180"}, promotion="float",
-             naming=lambda params: "Deg2RadBackward0",
-             accepts="biuf")
+@elementwise(
+    ufunc=np.deg2rad,
+    d={"x": float(np.pi / 180)},
+    formula={"x": "g * np.pi / 180"},
+    promotion="float",
+    naming=lambda params: "Deg2RadBackward0",
+    accepts="biuf",
+)
 def deg2rad(x):
     """Degrees to radians."""
 
 
-@elementwise(ufunc=np.rad2deg, d={"x": float(180 / np.pi)}, formula={"x": "g * 180 / np.pi"}, promotion="float",
-             naming=lambda params: "Rad2DegBackward0",
-             accepts="biuf")
+@elementwise(
+    ufunc=np.rad2deg,
+    d={"x": float(180 / np.pi)},
+    formula={"x": "g * 180 / np.pi"},
+    promotion="float",
+    naming=lambda params: "Rad2DegBackward0",
+    accepts="biuf",
+)
 def rad2deg(x):
     """Radians to degrees."""

@@ -5,4 +5,13 @@ from chainrule.testing.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from chainrule.testing.rulecheck import CHECKS, rulecheck
 from chainrule.testing.samples import Sample, samples_of
 
-__all__ = ["CHECKS", "GradcheckError", "Sample", "assert_close", "gradcheck", "gradgradcheck", "rulecheck", "samples_of"]
+__all__ = [
+    "CHECKS",
+    "GradcheckError",
+    "Sample",
+    "assert_close",
+    "gradcheck",
+    "gradgradcheck",
+    "rulecheck",
+    "samples_of",
+]

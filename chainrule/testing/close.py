@@ -45,7 +45,8 @@ def assert_close(
     Args:
         actual, expected: tensors, arrays or numbers; or sequences or mappings of them, which are compared item by item.
         allow_subclasses: compare also where the types differ, if one is a subclass of the other.
-        rtol, atol: give both or neither; without them the dtype decides (float32: 1.3e-6 and 1e-5, float64: 1e-7 and 1e-7).
+        rtol, atol: give both or neither; without them the dtype decides (1.3e-6 and 1e-5 for float32, 1e-7 both for
+            float64).
         equal_nan: nan equals nan.
         check_dtype: the dtypes must be the same; without it both are promoted first.
         check_device, check_layout: accepted as in PyTorch; there is one device and one layout here.
@@ -63,7 +64,8 @@ def assert_close(
     """
     if (rtol is None) is not (atol is None):
         raise ValueError(
-            f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {'rtol' if rtol is None else 'atol'}."
+            "Both 'rtol' and 'atol' must be either specified or omitted, "
+            f"but got no {'rtol' if rtol is None else 'atol'}."
         )
     problem = _compare(actual, expected, "", (allow_subclasses, rtol, atol, equal_nan, check_dtype, check_stride))
     if problem is not None:
@@ -153,7 +155,8 @@ def _difference(a: Any, e: Any, rtol: float, atol: float, equal_nan: bool, what:
     if what == "Scalars":
         return (
             f"{what} are not {adjective}!\n\nExpected {e.item()} but got {a.item()}.\n"
-            f"Absolute difference: {int(error.flat[0]) if exact else float(error.flat[0])}{allowed[0]}\nRelative difference: {float(relative.flat[0])}{allowed[1]}"
+            f"Absolute difference: {int(error.flat[0]) if exact else float(error.flat[0])}{allowed[0]}\n"
+            f"Relative difference: {float(relative.flat[0])}{allowed[1]}"
         )
     wrong, total = int((~close).sum()), a.size
     return (

@@ -1,10 +1,10 @@
 """Finite differences, and how well they can agree with a derivative.
 
-The four-point central difference ``(8(f(h) − f(−h)) − (f(2h) − f(−2h))) / 12h`` is off by h⁴·|f⁽⁵⁾|/30 because it is cut
-off and by about 1.5·ε·|f|/h because f is rounded. In float64 with h = 10⁻³ these are 3·10⁻¹⁴·|f⁽⁵⁾| and 3·10⁻¹³·|f|.
-The domains of the table keep functions far enough from their singularities that |f⁽⁵⁾| is below 10⁶ (of a rule as well,
-whose differences give the second derivative), so 10⁻⁷, relative to the largest number compared, is what a correct rule
-can be held to. A wrong factor, sign, axis or missing term is off by more than 10⁻³.
+The central difference ``(8(f(h) − f(−h)) − (f(2h) − f(−2h))) / 12h`` is off by h⁴·|f⁽⁵⁾|/30 because it is cut off and
+by about 1.5·ε·|f|/h because f is rounded. In float64 with h = 10⁻³ these are 3·10⁻¹⁴·|f⁽⁵⁾| and 3·10⁻¹³·|f|. The
+domains of the table keep functions so far from their singularities that |f⁽⁵⁾| is below 10⁶ (and that of a rule as
+well, whose differences give the second derivative), so 10⁻⁷, relative to the largest number compared, is what a
+correct rule can be held to. A wrong factor, sign, axis or missing term is off by more than 10⁻³.
 
 Two ways of computing the same thing exactly (batch and loop, J and Jᵀ, a formula and its rule) differ by rounding only:
 a few hundred operations of ε = 2·10⁻¹⁶ each, so 10⁻¹¹.

@@ -74,8 +74,17 @@ def gradcheck(
     wanted = _differentiable(given)
     try:
         _check(
-            func, tuple(given), wanted, eps, atol, rtol, nondet_tol,
-            check_batched_grad, check_forward_ad, check_backward_ad, fast_mode,
+            func,
+            tuple(given),
+            wanted,
+            eps,
+            atol,
+            rtol,
+            nondet_tol,
+            check_batched_grad,
+            check_forward_ad,
+            check_backward_ad,
+            fast_mode,
         )
     except GradcheckError:
         if raise_exception:
@@ -130,8 +139,19 @@ def gradgradcheck(
         return tuple(g for g in found if g is not None)
 
     return gradcheck(
-        first, (*given, *cotangents), eps, atol, rtol, raise_exception, check_undefined_grad, nondet_tol,
-        check_batched_grad, check_fwd_over_rev, check_rev_over_rev, fast_mode, masked,
+        first,
+        (*given, *cotangents),
+        eps,
+        atol,
+        rtol,
+        raise_exception,
+        check_undefined_grad,
+        nondet_tol,
+        check_batched_grad,
+        check_fwd_over_rev,
+        check_rev_over_rev,
+        fast_mode,
+        masked,
     )
 
 
@@ -155,16 +175,16 @@ def _differentiable(inputs: Sequence[Any]) -> list[int]:
         x = inputs[i]
         if x.dtype not in (np.float64, np.complex128):
             warnings.warn(
-                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely "
-                "fail if all the inputs are not of double precision floating point or complex.",
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
+                "will likely fail if all the inputs are not of double precision floating point or complex.",
                 UserWarning,
                 stacklevel=3,
             )
         if x.numel() and any(step == 0 and length > 1 for step, length in zip(x._array().strides, x.shape)):
             raise RuntimeError(
-                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able "
-                "to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to "
-                "gradcheck."
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
+                "non-overlapping to be able to compute the numerical gradients correctly. You should call "
+                ".contiguous on the input before passing it to gradcheck."
             )
     return wanted
 
@@ -182,8 +202,17 @@ def _recorded(result: Any) -> tuple[Tensor, ...]:
 
 
 def _check(
-    func: Any, inputs: tuple[Any, ...], wanted: list[int], eps: float, atol: float, rtol: float, nondet_tol: float,
-    batched: bool, forward: bool, backward: bool, fast: bool,
+    func: Any,
+    inputs: tuple[Any, ...],
+    wanted: list[int],
+    eps: float,
+    atol: float,
+    rtol: float,
+    nondet_tol: float,
+    batched: bool,
+    forward: bool,
+    backward: bool,
+    fast: bool,
 ) -> None:
     outputs = _outputs(func(*inputs))
     floating = [k for k, y in enumerate(outputs) if y.dtype.kind in "fc"]
@@ -204,9 +233,10 @@ def _check(
                         raise GradcheckError("Analytical gradient has incorrect size")
                     if np.abs(rows[n] - again[n]).max(initial=0) > nondet_tol:
                         raise GradcheckError(
-                            "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
-                            f"different values, although analytical gradient matches numerical gradient. The tolerance for "
-                            f"nondeterminism was {nondet_tol}. (If the forward pass is random, fix its seed.)"
+                            "Backward is not reentrant, i.e., running backward with same input and grad_output "
+                            "multiple times gives different values, although analytical gradient matches numerical "
+                            f"gradient. The tolerance for nondeterminism was {nondet_tol}. (Does the forward pass "
+                            "draw random numbers?)"
                         )
                     expected = _as_gradient(numerical[i][k], inputs[i], part)
                     _agree(rows[n], expected, k, i, atol, rtol, part, fast, outputs[k].dtype.kind == "c", "")
@@ -226,7 +256,9 @@ def _parts(x: Any) -> tuple[Any, ...]:
     return (1.0, 1j) if x.dtype.kind == "c" else (1.0,)
 
 
-def _numerical(func: Any, inputs: tuple[Any, ...], i: int, eps: float, floating: list[int]) -> dict[int, dict[Any, Any]]:
+def _numerical(
+    func: Any, inputs: tuple[Any, ...], i: int, eps: float, floating: list[int]
+) -> dict[int, dict[Any, Any]]:
     """For each output, and each unit (1, and i for a complex input) in which elements of input i are moved, the
     central differences: an array of (input elements, output elements).
     """
@@ -257,6 +289,7 @@ def _outputs_size(func: Any, inputs: tuple[Any, ...], k: int) -> int:
 
 def _as_gradient(by_unit: dict[Any, Any], x: Any, part: Any) -> Any:
     """What backward gives for the real (or imaginary) part of the output: ∂/∂Re + i ∂/∂Im."""
+
     def of(j: Any) -> Any:
         return j.imag if part == 1j else np.real(j)
 
@@ -273,8 +306,12 @@ def _analytical(func: Any, inputs: tuple[Any, ...], wanted: list[int], k: int, p
         found = grad(y, [inputs[i] for i in wanted], wrap(g), retain_graph=True, allow_unused=True)
         for n, (i, r) in enumerate(zip(wanted, found)):
             if r is not None and r.dtype != inputs[i].dtype:
-                raise GradcheckError(f"Analytical gradient has incorrect dtype: {r.dtype} for an input of {inputs[i].dtype}")
-            columns[n].append(np.zeros(inputs[i].numel(), inputs[i].dtype) if r is None else r.detach()._array().reshape(-1))
+                raise GradcheckError(
+                    f"Analytical gradient has incorrect dtype: {r.dtype} for an input of {inputs[i].dtype}"
+                )
+            columns[n].append(
+                np.zeros(inputs[i].numel(), inputs[i].dtype) if r is None else r.detach()._array().reshape(-1)
+            )
     return [
         np.array(c).reshape(len(c), -1).T if c else np.zeros((inputs[i].numel(), 0)) for i, c in zip(wanted, columns)
     ]
@@ -301,7 +338,16 @@ def _pushed(func: Any, inputs: tuple[Any, ...], wanted: list[int], i: int, unit:
 
 
 def _agree(
-    got: Any, expected: Any, k: int, i: int, atol: float, rtol: float, part: Any, fast: bool, complex_output: bool, mode: str
+    got: Any,
+    expected: Any,
+    k: int,
+    i: int,
+    atol: float,
+    rtol: float,
+    part: Any,
+    fast: bool,
+    complex_output: bool,
+    mode: str,
 ) -> None:
     if fast and got.size:
         weights = normal_like(np.zeros(got.shape), 41)
@@ -317,7 +363,9 @@ def _agree(
     )
 
 
-def _check_batched(func: Any, inputs: tuple[Any, ...], wanted: list[int], recorded: list[int], atol: float, rtol: float) -> None:
+def _check_batched(
+    func: Any, inputs: tuple[Any, ...], wanted: list[int], recorded: list[int], atol: float, rtol: float
+) -> None:
     """One batched backward pass against one pass for each example."""
     outputs = _outputs(func(*inputs))
     xs = [inputs[i] for i in wanted]
@@ -327,11 +375,13 @@ def _check_batched(func: Any, inputs: tuple[Any, ...], wanted: list[int], record
         loop = [grad(y, xs, wrap(g), retain_graph=True, allow_unused=True) for g in gs]
         together = grad(y, xs, wrap(np.stack(gs)), retain_graph=True, allow_unused=True, is_grads_batched=True)
         for n, i in enumerate(wanted):
-            if together[n] is None:
+            batch = together[n]
+            if batch is None:
                 continue
-            rows = np.stack([np.zeros(xs[n].shape) if row[n] is None else row[n].detach()._array() for row in loop])
-            if not np.allclose(together[n].detach()._array(), rows, rtol, atol):
+            single = [row[n] for row in loop]
+            rows = np.stack([np.zeros(xs[n].shape) if g is None else g.detach()._array() for g in single])
+            if not np.allclose(batch.detach()._array(), rows, rtol, atol):
                 raise GradcheckError(
-                    f"For output {k} and input {i}: vmap over backward (is_grads_batched=True) gives\n{together[n]!r}\n"
+                    f"For output {k} and input {i}: vmap over backward (is_grads_batched=True) gives\n{batch!r}\n"
                     f"but one backward for each example gives\n{wrap(rows)!r}\n"
                 )

@@ -37,7 +37,14 @@ _KINK = 0.02  # samples stay that far from multiples of a half
 _ELEMENTWISE: dict[int, list[tuple[Any, ...]]] = {
     1: [((),), ((3,),), ((2, 3),), ((0, 3),)],
     2: [
-        ((), ()), ((3,), (3,)), ((2, 3), (2, 3)), ((0, 3), (0, 3)), ((2, 3), (3,)), ((3, 1), (1, 2)), ((2, 3), ()), ((), (3,)),
+        ((), ()),
+        ((3,), (3,)),
+        ((2, 3), (2, 3)),
+        ((0, 3), (0, 3)),
+        ((2, 3), (3,)),
+        ((3, 1), (1, 2)),
+        ((2, 3), ()),
+        ((), (3,)),
         ((1, 3), (0, 1)),
     ],
     3: [((2, 3), (2, 3), (2, 3)), ((2, 1), (3,), ()), ((3,), (2, 1), (1, 3)), ((0,), (1,), ())],
@@ -76,8 +83,10 @@ class Sample:
 
     @property
     def floating(self) -> tuple[int, ...]:
-        """The positions of the operands that may be differentiated: the drawn ones that are not booleans or integers."""
-        return tuple(i for i, (s, d) in enumerate(zip(self.shapes, self.domains)) if type(s) is tuple and not isinstance(d, str))
+        """The positions of the operands that may be differentiated: the drawn ones, less booleans and integers."""
+        return tuple(
+            i for i, (s, d) in enumerate(zip(self.shapes, self.domains)) if type(s) is tuple and not isinstance(d, str)
+        )
 
     @property
     def arrays(self) -> tuple[int, ...]:
@@ -187,7 +196,11 @@ _PROJECT: dict[str, Any] = {
 
 def _per_operand(what: Any, n: int, alone: bool) -> tuple[Any, ...]:
     """One entry per operand, from one for all (or for the first) or a sequence."""
-    if isinstance(what, Sequence) and not isinstance(what, str) and not (len(what) == 2 and isinstance(what[0], (int, float))):
+    if (
+        isinstance(what, Sequence)
+        and not isinstance(what, str)
+        and not (len(what) == 2 and isinstance(what[0], (int, float)))
+    ):
         return tuple(what)
     return (what, *("normal",) * (n - 1)) if alone else (what,) * n
 
@@ -204,9 +217,10 @@ def samples_of(prim: Primitive) -> list[Sample]:
         params = {k: v for k, v in entry.items() if k not in ("shapes", "make", "complex")}
         if "shapes" in entry:
             choices = [tuple(tuple(s) if isinstance(s, list) else s for s in entry["shapes"])]
-        elif prim.variadic or len(prim.operands) > 3 or prim.parameters and set(params) != set(prim.parameters):
+        elif prim.variadic or len(prim.operands) > 3 or (prim.parameters and set(params) != set(prim.parameters)):
             raise ValueError(
-                f"row {prim.name}: its samples do not say what to call it with: give samples=[{{'shapes': [(2, 3), ...], "
+                f"row {prim.name}: its samples do not say what to call it with: "
+                f"give samples=[{{'shapes': [(2, 3), ...], "
                 f"{', '.join(repr(p) + ': ...' for p in prim.parameters)}}}]"
             )
         else:

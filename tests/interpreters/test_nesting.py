@@ -222,7 +222,7 @@ def test_arguments_that_require_grad_themselves():
     vmap(lambda row: torch.sum(row**2))(torch.stack([x, 2 * x])).sum().backward()
     close(x.grad, 10 * X[0])
     x.grad = None
-    value, tangent = jvp(quartic, (x,), (t(V[0]),))
+    _, tangent = jvp(quartic, (x,), (t(V[0]),))
     tangent.backward()
     close(x.grad, hessian(X[0]) @ V[0])
 
@@ -282,8 +282,8 @@ def test_levels_are_left_when_a_function_raises():
 
 # -- random towers ---------------------------------------------------------------------------------------------------
 #
-# A tower is a function of one number, wrapped in up to four transformations drawn at random. Each level also closes over
-# the variables of the levels outside. Beside it grows the same function in NumPy, differentiated by differences.
+# A tower is a function of one number, wrapped in up to four transformations drawn at random. Each level closes over
+# the variables of the levels outside, too. Beside it grows the same function in NumPy, differentiated by differences.
 
 
 def _tower(kinds):

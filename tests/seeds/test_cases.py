@@ -24,7 +24,7 @@ tensor([[ -3648.6118,   7197.7920,  -7279.4707],
         [229369.6250, 729282.0625, 222789.8281]])"""
 
 
-# -- a matrix product under an exponential -------------------------------------------------------------------------------
+# -- a matrix product under an exponential ---------------------------------------------------------------------------
 
 
 def test_exponential_of_a_product() -> None:
@@ -66,7 +66,7 @@ def test_the_chain_rule_by_hand() -> None:
     assert torch.equal(x_grad, x.grad)
 
 
-# -- a square, with an upstream gradient ---------------------------------------------------------------------------------
+# -- a square, with an upstream gradient -----------------------------------------------------------------------------
 
 
 def square():
@@ -95,7 +95,7 @@ def test_element_by_element() -> None:
     assert repr(a.grad) == "tensor([[ 2.,  4.,  6.],\n        [ 8., 10., 12.]])"
 
 
-# -- one tensor-level rule for a product ---------------------------------------------------------------------------------
+# -- one tensor-level rule for a product -----------------------------------------------------------------------------
 
 
 def walk(node) -> list[str]:
@@ -145,7 +145,7 @@ def test_einsum_is_recorded_as_what_it_is_made_of() -> None:
                      "UnsqueezeBackward0", "ReshapeAliasBackward0"}  # fmt: skip
 
 
-# -- grad_outputs --------------------------------------------------------------------------------------------------------
+# -- grad_outputs ----------------------------------------------------------------------------------------------------
 
 
 def outer_square():
@@ -200,7 +200,7 @@ def test_two_steps_of_the_chain_rule() -> None:
     assert in_one.tolist() == in_two.tolist() == [120.0, 240.0, 360.0, 480.0]  # 4 x Σx²
 
 
-# -- two ways to a Jacobian ----------------------------------------------------------------------------------------------
+# -- two ways to a Jacobian ------------------------------------------------------------------------------------------
 
 
 def product_of_vectors():
@@ -240,7 +240,7 @@ def rows_of_backward(y, x):
 
 
 def test_a_jacobian_row_by_row() -> None:
-    a, b, c = product_of_vectors()
+    _, b, c = product_of_vectors()
     assert repr(rows_of_backward(c, b)) == JACOBIAN
     with pytest.raises(RuntimeError, match="a second time"):
         c.sum().backward()  # the last row freed the graph
@@ -305,7 +305,7 @@ def test_jacobian_refuses_what_is_no_tensor() -> None:
         jacobian(torch.exp, [1.0, 2.0])
     with pytest.raises(TypeError, match="outputs of the user-provided function given to jacobian"):
         jacobian(lambda x: x.tolist(), torch.ones(2))
-    with pytest.raises(RuntimeError, match="requires? grad|independent of the inputs"):
+    with pytest.raises(RuntimeError, match="independent of the inputs"):
         jacobian(lambda x: x.detach(), torch.ones(2), strict=True)
 
 

@@ -10,8 +10,8 @@ What the documents get wrong, or leave to the reader, and what is done about it 
 - 000: the prose says Z = X @ Y where it means X @ W. Its code is right, and is run unchanged.
 - 000: the value of an assignment is shown at the prompt, which Python does not print. Here it is printed.
 - 001: the second of the printed matrices is what the asker hoped for; no code prints it.
-- 001: the last block goes on from ``out = a * a``, but ``out`` is a scalar and ``a`` has a gradient by then. Both are made
-  anew.
+- 001: the last block goes on from ``out = a * a``, but ``out`` is a scalar and ``a`` has a gradient by then.
+  Both are made anew.
 - 003: ``2*x.sum()*ones_like(x)`` is shown without the ``grad_fn`` that it has.
 - 003 writes the Jacobian with the input's axes first, 004 with the output's. Everything here is output first.
 """
@@ -31,7 +31,7 @@ import chainrule
 SEEDS = Path(__file__).parents[2].parent / "shared" / "seeds"
 BLOCKS = {"000": 5, "001": 3, "002": 1, "003": 4, "004": 5}
 
-pytestmark = pytest.mark.skipif(not SEEDS.is_dir(), reason="the documents (../shared/seeds) are not beside this checkout")
+pytestmark = pytest.mark.skipif(not SEEDS.is_dir(), reason="../shared/seeds is not beside this checkout")
 
 
 # -- finding the code --------------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ def is_program(source: str) -> bool:
             return all(isinstance(target, ast.Name) for target in statement.targets)
         if isinstance(statement, ast.Expr):
             call = statement.value
-            return isinstance(call, ast.Call) and (isinstance(call.func, ast.Attribute) or ast.unparse(call.func) == "print")
+            return isinstance(call, ast.Call) and re.match(r"print$|.*\.", ast.unparse(call.func)) is not None
         return isinstance(statement, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.For))
 
     return all(acts(statement) for statement in body)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import chainrule as torch
-import chainrule.linalg  # noqa: F401
+import chainrule.linalg
 from chainrule.core.primitive import TABLE
 
 inf, nan = float("inf"), float("nan")
@@ -24,7 +24,12 @@ UNARY = [
     ("abs", torch.abs, [0.0, -0.0, 2.0], [0.0, 0.0, 1.0]),
     ("sqrt", torch.sqrt, [0.0, 4.0], [inf, 0.25]),
     ("relu", torch.relu, [0.0, -0.0, 1.0], [0.0, 0.0, 1.0]),
-    ("clamp at both bounds", lambda x: torch.clamp(x, -1.0, 1.0), [-1.0, 1.0, 0.0, 2.0, -2.0], [1.0, 1.0, 1.0, 0.0, 0.0]),
+    (
+        "clamp at both bounds",
+        lambda x: torch.clamp(x, -1.0, 1.0),
+        [-1.0, 1.0, 0.0, 2.0, -2.0],
+        [1.0, 1.0, 1.0, 0.0, 0.0],
+    ),
     ("clamp from below", lambda x: torch.clamp(x, min=0.0), [0.0, -1.0], [1.0, 0.0]),
     ("x**0", lambda x: x**0, [0.0, 2.0, -1.0], [0.0, 0.0, 0.0]),
     ("x**0.", lambda x: x**0.0, [0.0, 2.0], [0.0, 0.0]),
@@ -58,7 +63,12 @@ UNARY = [
     ("logsumexp of -inf", lambda x: torch.logsumexp(x, 0), [-inf, 0.0], [0.0, 1.0]),
     ("softmax, weighted, of large numbers", lambda x: torch.softmax(x, 0)[1], [1000.0, 1000.0], [-0.25, 0.25]),
     ("sigmoid far out", torch.sigmoid, [-800.0, 800.0, 0.0], [0.0, 0.0, 0.25]),
-    ("softplus far out", lambda x: TABLE["softplus"](x, beta=1.0, threshold=20.0), [-800.0, 800.0, 0.0], [0.0, 1.0, 0.5]),
+    (
+        "softplus far out",
+        lambda x: TABLE["softplus"](x, beta=1.0, threshold=20.0),
+        [-800.0, 800.0, 0.0],
+        [0.0, 1.0, 0.5],
+    ),
     ("nan_to_num", torch.nan_to_num, [nan, inf, 1.0], [0.0, 0.0, 1.0]),
     ("asin at 1", torch.asin, [1.0], [inf]),
     ("tanh far out", torch.tanh, [40.0], [0.0]),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import chainrule  # noqa: F401  (fills the table)
+import chainrule
 import chainrule.table
 from chainrule.core.primitive import TABLE
 from chainrule.testing import CHECKS, Sample, rulecheck, samples_of
@@ -22,12 +22,19 @@ for module in pkgutil.iter_modules(chainrule.table.__path__):
 ROWS = sorted(TABLE)
 ELEMENTWISE = sorted(name for name, row in TABLE.items() if row.kind == "elementwise")
 REDUCTIONS = sorted(
-    name for name, row in TABLE.items()  # (var and std have no value where a correction leaves nothing)
-    if row.kind != "discrete" and row.operands == ("x",) and {"axis", "keepdims"} <= set(row.parameters) <= {"axis", "keepdims", "dims", "ord"}
+    name
+    for name, row in TABLE.items()  # (var and std have no value where a correction leaves nothing)
+    if row.kind != "discrete"
+    and row.operands == ("x",)
+    and {"axis", "keepdims"} <= set(row.parameters) <= {"axis", "keepdims", "dims", "ord"}
 )
 SCANS = sorted(
-    name for name, row in TABLE.items()
-    if row.kind != "discrete" and row.parameters == ("axis",) and row.operands == ("x",) and "axis" in repr(row.samples)
+    name
+    for name, row in TABLE.items()
+    if row.kind != "discrete"
+    and row.parameters == ("axis",)
+    and row.operands == ("x",)
+    and "axis" in repr(row.samples)
     and not any(isinstance(s["axis"], tuple) for s in row.samples)
 )
 
@@ -73,7 +80,7 @@ def broadcast_shapes(draw, n):
     shapes = []
     for _ in range(n):
         shape = tuple(1 if draw(st.booleans()) and draw(st.booleans()) else k for k in target)
-        shapes.append(shape[draw(st.integers(0, len(shape))) if draw(st.booleans()) else 0:])
+        shapes.append(shape[draw(st.integers(0, len(shape))) if draw(st.booleans()) else 0 :])
     return tuple(shapes)
 
 
@@ -84,7 +91,9 @@ def test_elementwise_rows_on_any_shapes(data):
     pattern = data.draw(st.sampled_from(every_sample(row)[:1]))
     pattern = data.draw(st.sampled_from(every_sample(row)))
     sample = replace(
-        pattern, shapes=data.draw(broadcast_shapes(len(row.operands))), layout=data.draw(st.sampled_from(["C", "F", "strided"]))
+        pattern,
+        shapes=data.draw(broadcast_shapes(len(row.operands))),
+        layout=data.draw(st.sampled_from(["C", "F", "strided"])),
     )
     rulecheck(row, samples=[sample])
 

@@ -9,62 +9,92 @@ from chainrule.testing import assert_close
 nan, inf = float("nan"), float("inf")
 
 
-@pytest.mark.parametrize("actual, expected, options", [
-    (torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.000001]), {}),
-    (torch.tensor([0.0]), torch.tensor([9e-6]), {}),
-    (torch.tensor([1, 2]), torch.tensor([1, 2]), {}),
-    (torch.tensor([True]), torch.tensor([True]), {}),
-    (torch.tensor([inf, -inf]), torch.tensor([inf, -inf]), {}),
-    (torch.tensor([nan]), torch.tensor([nan]), {"equal_nan": True}),
-    (torch.tensor([1.0]), torch.tensor([1.0], dtype=torch.float64), {"check_dtype": False}),
-    (torch.tensor([1 + 1j]), torch.tensor([1 + 1.000001j]), {}),
-    (np.ones(2), np.ones(2), {}),
-    (1.0, 1.0 + 1e-8, {}),
-    (1, 1, {}),
-    ([torch.ones(2), 3], [torch.ones(2), 3], {}),
-    ({"a": (torch.ones(2),), "b": None}, {"a": (torch.ones(2),), "b": None}, {}),
-    (torch.tensor([5.0]), torch.tensor([5.4]), {"rtol": 0.0, "atol": 0.5}),
-    (torch.zeros(0, 3), torch.zeros(0, 3), {}),
-    (torch.ones(2, requires_grad=True), torch.ones(2), {}),
-])
+@pytest.mark.parametrize(
+    "actual, expected, options",
+    [
+        (torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.000001]), {}),
+        (torch.tensor([0.0]), torch.tensor([9e-6]), {}),
+        (torch.tensor([1, 2]), torch.tensor([1, 2]), {}),
+        (torch.tensor([True]), torch.tensor([True]), {}),
+        (torch.tensor([inf, -inf]), torch.tensor([inf, -inf]), {}),
+        (torch.tensor([nan]), torch.tensor([nan]), {"equal_nan": True}),
+        (torch.tensor([1.0]), torch.tensor([1.0], dtype=torch.float64), {"check_dtype": False}),
+        (torch.tensor([1 + 1j]), torch.tensor([1 + 1.000001j]), {}),
+        (np.ones(2), np.ones(2), {}),
+        (1.0, 1.0 + 1e-8, {}),
+        (1, 1, {}),
+        ([torch.ones(2), 3], [torch.ones(2), 3], {}),
+        ({"a": (torch.ones(2),), "b": None}, {"a": (torch.ones(2),), "b": None}, {}),
+        (torch.tensor([5.0]), torch.tensor([5.4]), {"rtol": 0.0, "atol": 0.5}),
+        (torch.zeros(0, 3), torch.zeros(0, 3), {}),
+        (torch.ones(2, requires_grad=True), torch.ones(2), {}),
+    ],
+)
 def test_close(actual, expected, options):
     assert_close(actual, expected, **options)
 
 
-@pytest.mark.parametrize("actual, expected, message", [
-    (torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 2.1, 3.5]),
-     "Tensor-likes are not close!\n\nMismatched elements: 2 / 3 (66.7%)\n"
-     "Greatest absolute difference: 0.5 at index (2,) (up to 1e-05 allowed)\n"
-     "Greatest relative difference: 0.14285714285714285 at index (2,) (up to 1.3e-06 allowed)"),
-    (torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1, 2], [5, 4]]),
-     "Tensor-likes are not equal!\n\nMismatched elements: 1 / 4 (25.0%)\nGreatest absolute difference: 2 at index (1, 0)\n"
-     "Greatest relative difference: 0.4 at index (1, 0)"),
-    (torch.tensor(1.0), torch.tensor(2.0),
-     "Scalars are not close!\n\nExpected 2.0 but got 1.0.\nAbsolute difference: 1.0 (up to 1e-05 allowed)\n"
-     "Relative difference: 0.5 (up to 1.3e-06 allowed)"),
-    (1, 1.0, "The (d)types do not match: <class 'int'> != <class 'float'>."),
-    (torch.ones(2), torch.ones(3), "The values for attribute 'shape' do not match: torch.Size([2]) != torch.Size([3])."),
-    (torch.ones(2), torch.ones(2, dtype=torch.float64),
-     "The values for attribute 'dtype' do not match: torch.float32 != torch.float64."),
-    ([1], [1, 2], "The length of the sequences mismatch: 1 != 2"),
-    ({"a": 1}, {"b": 1}, "The keys of the mappings do not match:\nMissing keys in the actual mapping: ['b']\n"
-     "Additional keys in the actual mapping: ['a']"),
-    (None, 1, "None mismatch: None is not 1"),
-])
+@pytest.mark.parametrize(
+    "actual, expected, message",
+    [
+        (
+            torch.tensor([1.0, 2.0, 3.0]),
+            torch.tensor([1.0, 2.1, 3.5]),
+            "Tensor-likes are not close!\n\nMismatched elements: 2 / 3 (66.7%)\n"
+            "Greatest absolute difference: 0.5 at index (2,) (up to 1e-05 allowed)\n"
+            "Greatest relative difference: 0.14285714285714285 at index (2,) (up to 1.3e-06 allowed)",
+        ),
+        (
+            torch.tensor([[1, 2], [3, 4]]),
+            torch.tensor([[1, 2], [5, 4]]),
+            "Tensor-likes are not equal!\n\nMismatched elements: 1 / 4 (25.0%)\n"
+            "Greatest absolute difference: 2 at index (1, 0)\n"
+            "Greatest relative difference: 0.4 at index (1, 0)",
+        ),
+        (
+            torch.tensor(1.0),
+            torch.tensor(2.0),
+            "Scalars are not close!\n\nExpected 2.0 but got 1.0.\nAbsolute difference: 1.0 (up to 1e-05 allowed)\n"
+            "Relative difference: 0.5 (up to 1.3e-06 allowed)",
+        ),
+        (1, 1.0, "The (d)types do not match: <class 'int'> != <class 'float'>."),
+        (
+            torch.ones(2),
+            torch.ones(3),
+            "The values for attribute 'shape' do not match: torch.Size([2]) != torch.Size([3]).",
+        ),
+        (
+            torch.ones(2),
+            torch.ones(2, dtype=torch.float64),
+            "The values for attribute 'dtype' do not match: torch.float32 != torch.float64.",
+        ),
+        ([1], [1, 2], "The length of the sequences mismatch: 1 != 2"),
+        (
+            {"a": 1},
+            {"b": 1},
+            "The keys of the mappings do not match:\nMissing keys in the actual mapping: ['b']\n"
+            "Additional keys in the actual mapping: ['a']",
+        ),
+        (None, 1, "None mismatch: None is not 1"),
+    ],
+)
 def test_the_message_is_exact(actual, expected, message):
     with pytest.raises(AssertionError) as caught:
         assert_close(actual, expected)
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("actual, expected", [
-    (torch.tensor([nan]), torch.tensor([nan])),
-    (torch.tensor([inf]), torch.tensor([1.0])),
-    (torch.tensor([1.0]), torch.tensor([inf])),
-    (torch.tensor([inf]), torch.tensor([-inf])),
-    (torch.tensor([1.0], dtype=torch.float64), torch.tensor([1.0 + 1e-6], dtype=torch.float64)),
-    (torch.tensor([2**62]), torch.tensor([2**62 + 1])),
-])
+@pytest.mark.parametrize(
+    "actual, expected",
+    [
+        (torch.tensor([nan]), torch.tensor([nan])),
+        (torch.tensor([inf]), torch.tensor([1.0])),
+        (torch.tensor([1.0]), torch.tensor([inf])),
+        (torch.tensor([inf]), torch.tensor([-inf])),
+        (torch.tensor([1.0], dtype=torch.float64), torch.tensor([1.0 + 1e-6], dtype=torch.float64)),
+        (torch.tensor([2**62]), torch.tensor([2**62 + 1])),
+    ],
+)
 def test_not_close(actual, expected):
     with pytest.raises(AssertionError, match="Mismatched elements: 1 / 1"):
         assert_close(actual, expected)
@@ -89,9 +119,9 @@ def test_what_cannot_be_compared():
 
 
 def test_your_own_message():
-    with pytest.raises(AssertionError, match="^so there$"):
+    with pytest.raises(AssertionError, match=r"^so there$"):
         assert_close(1.0, 2.0, msg="so there")
-    with pytest.raises(AssertionError, match="^context: Scalars are not close!"):
+    with pytest.raises(AssertionError, match=r"^context: Scalars are not close!"):
         assert_close(1.0, 2.0, msg=lambda text: "context: " + text)
 
 

@@ -17,10 +17,19 @@ def half(x):
 
 
 @pytest.mark.parametrize("fast_mode", [False, True])
-@pytest.mark.parametrize("f", [
-    torch.sin, torch.exp, lambda x: x.reshape(2, 1) * x, lambda x: x.sum(), lambda x: (x * 2, x.sum()),
-    lambda x: [x.prod(), x[:0]], lambda x: torch.stack([x, x * x], 1), lambda x: (x * x, x > 0),
-])
+@pytest.mark.parametrize(
+    "f",
+    [
+        torch.sin,
+        torch.exp,
+        lambda x: x.reshape(2, 1) * x,
+        lambda x: x.sum(),
+        lambda x: (x * 2, x.sum()),
+        lambda x: [x.prod(), x[:0]],
+        lambda x: torch.stack([x, x * x], 1),
+        lambda x: (x * x, x > 0),
+    ],
+)
 def test_right_gradients_pass_in_all_modes(f, fast_mode):
     x = leaf(0.3, -1.2)
     kept = x.detach().clone()
@@ -41,7 +50,9 @@ def test_zero_dimensional_and_empty():
     assert gradcheck(lambda x: x * 2, torch.zeros(0, 3, dtype=torch.float64, requires_grad=True), check_forward_ad=True)
 
 
-@pytest.mark.parametrize("f", [torch.abs, lambda z: z * z, torch.exp, lambda z: z.conj() * z, lambda z: z.real, lambda z: (z * 2).imag])
+@pytest.mark.parametrize(
+    "f", [torch.abs, lambda z: z * z, torch.exp, lambda z: z.conj() * z, lambda z: z.real, lambda z: (z * 2).imag]
+)
 def test_complex_inputs(f):
     z = torch.tensor([1 + 2j, -0.5 + 0.3j], dtype=torch.complex128, requires_grad=True)
     assert gradcheck(f, z, check_forward_ad=True)
@@ -55,7 +66,9 @@ def test_a_wrong_gradient_is_caught():
     x = leaf(1.0, 3.0)
     with pytest.raises(GradcheckError, match="Jacobian mismatch for output 0 with respect to input 0") as caught:
         gradcheck(half, x)
-    assert "numerical:tensor([[2.0000, 0.0000]" in str(caught.value) and "analytical:tensor([[1., 0.]" in str(caught.value)
+    assert "numerical:tensor([[2.0000, 0.0000]" in str(caught.value) and "analytical:tensor([[1., 0.]" in str(
+        caught.value
+    )
     assert isinstance(caught.value, RuntimeError)
     assert gradcheck(half, x, raise_exception=False) is False
     assert gradcheck(half, x, fast_mode=True, raise_exception=False) is False

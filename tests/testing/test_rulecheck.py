@@ -68,13 +68,13 @@ def test_a_missing_conjugate_is_found(row):
         return np.exp(x)
 
     broken = row(elementwise(vjp={"x": lambda g, out: g * out}, formula={"x": "g * out"}), exponential)
-    with pytest.raises(AssertionError, match="row exponential: VJP.* complex at"):
+    with pytest.raises(AssertionError, match=r"row exponential: VJP.* complex at"):
         rulecheck(broken, ["vjp"])
 
 
 def test_a_rule_that_widens_is_found(row):
     broken = row(elementwise(d={"x": lambda x: right(x) * np.float64(1)}, formula=TEXT), swish)
-    with pytest.raises(AssertionError, match="VJP's dtype.*got float64, expected float32"):
+    with pytest.raises(AssertionError, match=r"VJP's dtype.*got float64, expected float32"):
         rulecheck(broken, ["dtype"])
 
 
@@ -84,7 +84,7 @@ def test_a_value_that_widens_is_found(row):
         return swish(np.asarray(x, np.float64))
 
     broken = row(elementwise(d={"x": right}, formula=TEXT, accepts="f"), wide)
-    with pytest.raises(AssertionError, match="value's dtype.*got float64, expected float32"):
+    with pytest.raises(AssertionError, match=r"value's dtype.*got float64, expected float32"):
         rulecheck(broken, ["dtype"])
 
 
@@ -109,7 +109,8 @@ def test_a_row_that_does_not_move_is_found(row):
         return 2 * x
 
     broken = row(
-        linear(transpose={"x": lambda g: 2 * g}, formula={"x": "2 * g"}, moves=True, samples=[{"shapes": [(3,)]}]), doubled
+        linear(transpose={"x": lambda g: 2 * g}, formula={"x": "2 * g"}, moves=True, samples=[{"shapes": [(3,)]}]),
+        doubled,
     )
     with pytest.raises((AssertionError, IndexError)):
         rulecheck(broken, ["moves"])
@@ -119,7 +120,7 @@ def test_saving_too_much_is_found(row):
     greedy = row(elementwise(d={"x": right}, formula=TEXT), swish)
     greedy.saves = ("x", "out")
     greedy.save_users = (None, None)
-    with pytest.raises(AssertionError, match="what the node saves.*got out, expected no out"):
+    with pytest.raises(AssertionError, match=r"what the node saves.*got out, expected no out"):
         rulecheck(greedy, ["saves"])
 
 
@@ -165,7 +166,10 @@ def test_a_row_that_says_nothing_about_its_operands(row):
         """Rolled along the last axis."""
         return np.roll(x, times, -1)
 
-    mute = row(linear(transpose={"x": lambda g, *, times: np.roll(g, -times, -1)}, formula={"x": "np.roll(g, -times, -1)"}), spin)
+    mute = row(
+        linear(transpose={"x": lambda g, *, times: np.roll(g, -times, -1)}, formula={"x": "np.roll(g, -times, -1)"}),
+        spin,
+    )
     with pytest.raises(ValueError, match=r"row spin: .*samples=\[\{'shapes'"):
         rulecheck(mute)
     rulecheck(mute, samples=[Sample(((2, 3),), {"times": 1}, ((-2, 2),), ("normal",))])
@@ -183,13 +187,16 @@ def test_samples_are_the_same_every_time_and_keep_their_distance():
             assert values.size < 2 or not all(np.array_equal(a, b) for a, b in zip(first, other))
 
 
-@pytest.mark.parametrize("make, holds", [
-    ("spd", lambda a: np.allclose(a, a.mT) and np.linalg.eigvalsh(a).min() > 0.5),
-    ("symmetric", lambda a: np.allclose(a, a.mT)),
-    ("lower", lambda a: np.allclose(a, np.tril(a))),
-    ("unit_upper", lambda a: np.allclose(a, np.triu(a)) and np.allclose(np.diagonal(a), 1)),
-    ("general", lambda a: np.linalg.cond(a) < 10),
-])
+@pytest.mark.parametrize(
+    "make, holds",
+    [
+        ("spd", lambda a: np.allclose(a, a.mT) and np.linalg.eigvalsh(a).min() > 0.5),
+        ("symmetric", lambda a: np.allclose(a, a.mT)),
+        ("lower", lambda a: np.allclose(a, np.tril(a))),
+        ("unit_upper", lambda a: np.allclose(a, np.triu(a)) and np.allclose(np.diagonal(a), 1)),
+        ("general", lambda a: np.linalg.cond(a) < 10),
+    ],
+)
 def test_matrices_are_what_they_are_called_and_stay_it(make, holds):
     sample = Sample(((3, 3),), {}, ((-2, 2),), (make,))
     (a,) = sample.draw()

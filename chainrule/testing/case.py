@@ -1,0 +1,127 @@
+"""A row of the table with one sample of it, and the machinery run on them: where every check of a row starts."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from chainrule.core import engine
+from chainrule.core.node import Leaf
+from chainrule.core.primitive import Primitive, unsupported
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.interpreters.dual import Dual
+from chainrule.testing.differences import worst
+from chainrule.testing.samples import Sample, normal_like
+
+ndarray = np.ndarray
+LEVEL = 10**7  # above every transformation the caller can have entered
+
+
+class Case:
+    """A row and a sample of it, with what all checks need."""
+
+    def __init__(self, prim: Primitive, sample: Sample, seed: int = 0) -> None:
+        self.prim = prim
+        self.sample = sample
+        self.operands = sample.draw(seed)
+        self.params = dict(sample.params)
+        names = (prim.operands[-1],) * len(self.operands) if prim.variadic else prim.operands
+        self.names = names
+        rules = prim.vjps
+        self.wanted = tuple(
+            i for i in sample.floating if names[i] in rules and not isinstance(rules[names[i]], unsupported)
+        )
+
+    def fail(self, what: str, got: Any, expected: Any, operand: int | None = None, at: Any = None) -> None:
+        about = "" if operand is None else f" with respect to operand {self.names[operand]!r} (number {operand})"
+        place = "" if at is None else f" at {at}"
+        raise AssertionError(
+            f"row {self.prim.name}: {what}{about}, on sample {self.sample}{place}: got {got}, expected {expected}"
+        )
+
+    def agree(self, what: str, got: Any, expected: Any, tolerance: float, operand: int | None = None) -> None:
+        problem = worst(got, expected, tolerance)
+        if problem is not None:
+            at, g, e = problem
+            self.fail(what + (" (shapes)" if at == "shape" else ""), g, e, operand, None if at == "shape" else at)
+
+    def value(self, operands: Any) -> tuple[Any, ...]:
+        """The outputs on raw arrays, by the value column alone."""
+        return as_tuple(self.prim.value(*operands, **self.params))
+
+    def differentiable_outputs(self) -> tuple[int, ...]:
+        return tuple(i for i, out in enumerate(self.value(self.operands)) if out.dtype.kind in "fc")
+
+    def cotangents(self, operands: Any, seed: int) -> list[Any]:
+        outs = self.value(operands)
+        return [normal_like(np.asarray(outs[i]), seed + i) for i in self.differentiable_outputs()]
+
+    def run(self, operands: Any, wanted: Iterable[int]) -> tuple[list[Tensor], list[Any]]:
+        """Apply the row with the wanted operands on the tape: their tensors, and the differentiable outputs."""
+        wanted = tuple(wanted)
+        given = [on_tape(x) if i in wanted else x for i, x in enumerate(operands)]
+        outs = as_tuple(self.prim(*given, **self.params))
+        return [given[i] for i in wanted], [outs[i] for i in self.differentiable_outputs()]
+
+    def pull(self, operands: Any, gs: Any, wanted: Any = None) -> list[Any]:
+        """The gradients at the wanted operands, by the machinery: tape, engine, rules."""
+        leaves, outs = self.run(operands, self.wanted if wanted is None else wanted)
+        return sweep(leaves, outs, gs, False)
+
+    def moved(self, i: int, x: Any) -> tuple[Any, ...]:
+        return (*self.operands[:i], x, *self.operands[i + 1 :])
+
+
+def as_tuple(x: Any) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, tuple) else (x,)
+
+
+def on_tape(data: Any) -> Tensor:
+    tensor = data if isinstance(data, Tensor) else wrap(data)
+    if tensor._edge is None:
+        tensor._edge = Leaf(tensor)
+    return tensor
+
+
+def sweep(leaves: list[Tensor], outs: Any, gs: Any, create_graph: bool) -> list[Any]:
+    roots = [
+        (out._edge, g) for out, g in zip(outs, gs, strict=True) if isinstance(out, Tensor) and out._edge is not None
+    ]
+    if not roots:
+        return [None] * len(leaves)
+    found: list[Any] = engine.sweep(
+        [edge for edge, _ in roots],
+        [_as_tensor(g) if create_graph else g for _, g in roots],
+        [leaf._edge for leaf in leaves],
+        retain_graph=True,
+        create_graph=create_graph,
+        accumulate=False,
+    )
+    return found
+
+
+def _as_tensor(g: Any) -> Tensor:
+    return g if isinstance(g, Tensor) else wrap(g)
+
+
+def or_zeros(g: Any, like: Any) -> Any:
+    return np.zeros(np.shape(like), getattr(like, "dtype", np.float64)) if g is None else g
+
+
+def push(case: Case, operands: Any, tangents: dict[int, Any], level: int = LEVEL) -> list[Any]:
+    """The differentiable outputs' tangents (zeros for None), by forward mode."""
+    given = [Dual(x, tangents[i], level) if i in tangents else x for i, x in enumerate(operands)]
+    outs = as_tuple(case.prim(*given, **case.params))
+    return [
+        or_zeros(outs[i].tangent, outs[i]) if isinstance(outs[i], Dual) else np.zeros(np.shape(outs[i]))
+        for i in case.differentiable_outputs()
+    ]
+
+
+def subsets(items: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
+    if len(items) > 4:
+        return [(i,) for i in items] + [items]
+    return itertools.chain.from_iterable(itertools.combinations(items, n) for n in range(1, len(items) + 1))

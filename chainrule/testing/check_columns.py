@@ -1,0 +1,152 @@
+"""Checks of what else a row says: dtypes, formulas, index maps, what is saved, and the user's function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core import kinds
+from chainrule.core.primitive import TABLE, argument_names
+from chainrule.core.tensor import wrap
+from chainrule.testing.case import Case, as_tuple, on_tape, or_zeros, push, subsets, sweep
+from chainrule.testing.differences import ROUNDING_TOLERANCE
+from chainrule.testing.samples import normal_like
+
+ndarray = np.ndarray
+
+
+def check_dtype(case: Case) -> None:
+    """float32 in, float32 out and back, also to second order; operands of mixed dtypes get gradients of theirs."""
+    narrow = np.complex64 if case.sample.complex else np.float32
+    operands = case.sample.draw(0, np.float32)
+    outs = case.value(operands)
+    floats = case.differentiable_outputs()
+    results = as_tuple(
+        case.prim(*[wrap(x) if i in case.sample.floating else x for i, x in enumerate(operands)], **case.params)
+    )
+    for out, result in zip(outs, results, strict=True):
+        if result.dtype != out.dtype or tuple(result.shape) != np.shape(out):
+            case.fail("a tensor's dtype and shape", (result.dtype, tuple(result.shape)), (out.dtype, np.shape(out)))
+    if case.sample.floating and "dtype" not in case.params:
+        for k in floats:
+            if outs[k].dtype not in (np.float32, np.complex64):
+                case.fail(f"the value's dtype for {np.dtype(narrow)} operands", outs[k].dtype, np.dtype(narrow))
+    if not case.wanted:
+        return
+    gs = case.cotangents(operands, 1)
+    for i, r in zip(case.wanted, case.pull(operands, gs)):
+        if r is not None and r.dtype != narrow:
+            case.fail("the VJP's dtype", r.dtype, np.dtype(narrow), i)
+    tangents = {i: case.sample.direction(i, operands[i], 3) for i in case.wanted}
+    for t, k in zip(push(case, operands, tangents), floats):
+        if t.dtype != outs[k].dtype:
+            case.fail("the JVP's dtype", t.dtype, outs[k].dtype)
+    leaves, tensors = case.run(operands, case.wanted)
+    first = [r for r in sweep(leaves, tensors, gs, True) if r is not None]
+    for r in sweep(leaves, first, [normal_like(np.empty(r.shape, r.dtype), 5) for r in first], False):
+        if r is not None and r.dtype != narrow:
+            case.fail("the second derivative's dtype", r.dtype, np.dtype(narrow))
+    if len(case.wanted) > 1 and case.prim.promotion != "none":
+        mixed = [x.astype(case.operands[i].dtype) if i == case.wanted[0] else x for i, x in enumerate(operands)]
+        with_mixed = [normal_like(np.asarray(case.value(mixed)[k]), 1) for k in floats]
+        for i, r in zip(case.wanted, case.pull(mixed, with_mixed)):
+            if r is not None and r.dtype != mixed[i].dtype:
+                case.fail("the VJP's dtype among mixed ones", r.dtype, mixed[i].dtype, i)
+
+
+def check_formula(case: Case) -> None:
+    """The text of each VJP, evaluated, against the rule."""
+    if case.sample.complex or not case.wanted:
+        return
+    gs = case.cotangents(case.operands, 1)
+    outs = case.value(case.operands)
+    names: dict[str, Any] = {}
+    for rule in case.prim.vjps.values():  # what stands beside the rule: its own helpers
+        names.update(getattr(rule, "__globals__", {}))
+    names.update(TABLE, np=np, unfit=kinds.unfit)
+    names.update(zip(case.prim.outputs, outs))
+    names.update(g=gs[0] if len(case.prim.outputs) == 1 else tuple(gs), out=outs[0] if len(outs) == 1 else outs)
+    if case.prim.variadic:
+        name = case.names[0].lstrip("*")
+        names.update(
+            {
+                name: case.operands,
+                name + "_shape": tuple(np.shape(x) for x in case.operands),
+                name + "_dtype": tuple(x.dtype for x in case.operands),
+            }
+        )
+    for name, x in zip(case.prim.operands, case.operands):
+        if not name.startswith("*"):
+            names.update({name: x, name + "_shape": np.shape(x), name + "_dtype": getattr(x, "dtype", None)})
+    names.update(case.params)
+    pulled = dict(zip(case.wanted, case.pull(case.operands, gs)))
+    for i in case.wanted:
+        x = case.operands[i]
+        text = case.prim.formula[case.names[i]]
+        said = eval(text, names)
+        if case.prim.variadic:
+            said = said[i]
+        got = kinds.unfit(np.asarray(said), np.shape(x), x.dtype)
+        case.agree(f"formula {text!r}", got, or_zeros(pulled[i], x), ROUNDING_TOLERANCE, i)
+
+
+def check_moves(case: Case) -> None:
+    """A row that only moves elements: where they go, read off from an array of their positions."""
+    if not case.prim.moves:
+        return
+    x = case.operands[0]
+    positions = np.arange(x.size).reshape(x.shape)
+    moved = case.prim.value(positions, *case.operands[1:], **case.params)
+    case.agree("index map", case.value(case.operands)[0], x.reshape(-1)[np.asarray(moved)], 0.0)
+
+
+def check_saves(case: Case) -> None:
+    """A node keeps what the rules of the operands that require grad name, and nothing else."""
+    prim = case.prim
+    for subset in subsets(case.wanted):
+        _, outs = case.run(case.operands, subset)
+        node = next((out.grad_fn for out in outs if out.grad_fn is not None), None)
+        if node is None:
+            continue
+        named = {name for i in subset for name in argument_names(prim.vjps[case.names[i]])}  # type: ignore[arg-type]
+        for name, kept in zip(prim.saves, node.saved, strict=True):
+            if kept is None and name in named:
+                case.fail(f"what the node saves for operands {subset}", f"no {name}", name)
+            if kept is not None and name not in named:
+                case.fail(f"what the node saves for operands {subset}", name, f"no {name}")
+
+
+def check_face(case: Case) -> None:
+    """The user's function (which has a path of its own, for speed) against the row."""
+    if case.prim.fast is None or not case.wanted or case.params:
+        return
+    gs = case.cotangents(case.operands, 1)
+    for subset in subsets(case.wanted):
+        given = [
+            on_tape(x) if i in subset else wrap(x) if isinstance(x, ndarray) else x for i, x in enumerate(case.operands)
+        ]
+        out = case.prim.fast(*given)
+        case.agree("value of the user's function", out._data, case.value(case.operands)[0], ROUNDING_TOLERANCE)
+        found = sweep([given[i] for i in subset], [out], gs, False)
+        for i, got, expected in zip(subset, found, case.pull(case.operands, gs, subset)):
+            zeros = np.zeros_like(case.operands[i])
+            case.agree(
+                "VJP of the user's function",
+                zeros if got is None else got,
+                zeros if expected is None else expected,
+                ROUNDING_TOLERANCE,
+                i,
+            )
+    narrow = [on_tape(x) if i in case.wanted else x for i, x in enumerate(case.sample.draw(0, np.float32))]
+    out = case.prim.fast(*narrow)
+    for i, got in zip(
+        case.wanted, sweep([narrow[i] for i in case.wanted], [out], [np.ones(out.shape, out.dtype)], False)
+    ):
+        if got is not None and (got.dtype, got.shape) != (narrow[i].dtype, narrow[i].shape):
+            case.fail(
+                "dtype and shape of the VJP of the user's function",
+                (got.dtype, got.shape),
+                (narrow[i].dtype, narrow[i].shape),
+                i,
+            )

@@ -1,0 +1,149 @@
+"""Checks of derivatives: each mode against differences of the values, against the other mode, and a second time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.tensor import Tensor
+from chainrule.interpreters.dual import Dual
+from chainrule.testing.case import LEVEL, Case, as_tuple, on_tape, or_zeros, push, sweep
+from chainrule.testing.differences import DIFFERENCE_TOLERANCE, ROUNDING_TOLERANCE, all_along, along, inner
+from chainrule.testing.samples import normal_like
+
+
+def check_vjp(case: Case) -> None:
+    """The VJP against central differences of the value, operand by operand."""
+    gs = case.cotangents(case.operands, 1)
+    floats = case.differentiable_outputs()
+    for i, got in zip(case.wanted, case.pull(case.operands, gs)):
+        x = case.operands[i]
+        got = or_zeros(got, x)
+        if np.shape(got) != np.shape(x):
+            case.fail("the VJP's shape", np.shape(got), np.shape(x), i)
+
+        def loss(moved: Any, i: int = i) -> float:
+            outs = case.value(case.moved(i, moved))
+            return sum(inner(g, outs[k]) for g, k in zip(gs, floats))
+
+        directions = list(case.sample.directions(i, x))
+        expected = all_along(loss, x, directions)
+        case.agree("VJP", [inner(got, d) for d in directions], expected, DIFFERENCE_TOLERANCE, i)
+
+
+def check_jvp(case: Case) -> None:
+    """The JVP against central differences along a direction: each operand alone, and all together."""
+    if not case.wanted or case.prim.jvp is None:
+        return
+    floats = case.differentiable_outputs()
+    for which in dict.fromkeys([*((i,) for i in case.wanted), case.wanted]):
+        tangents = {i: case.sample.direction(i, case.operands[i], 3) for i in which}
+        got = push(case, case.operands, tangents)
+
+        def moved(s: Any, tangents: Any = tangents) -> list[Any]:
+            return [np.asarray(x + s * tangents[i]) if i in tangents else x for i, x in enumerate(case.operands)]
+
+        for n, k in enumerate(floats):
+
+            def output(s: Any, k: int = k, moved: Any = moved) -> Any:
+                return case.value(moved(s))[k]
+
+            expected = along(output, 0.0, 1.0)
+            case.agree("JVP", got[n], expected, DIFFERENCE_TOLERANCE, which[0] if len(which) == 1 else None)
+
+
+def check_adjoint(case: Case) -> None:
+    """⟨g, J·t⟩ = ⟨Jᵀ·g, t⟩."""
+    if not case.wanted:
+        return
+    gs = case.cotangents(case.operands, 1)
+    tangents = {i: case.sample.direction(i, case.operands[i], 3) for i in case.wanted}
+    forward = sum(inner(g, t) for g, t in zip(gs, push(case, case.operands, tangents)))
+    pulled = case.pull(case.operands, gs)
+    backward = sum(inner(or_zeros(r, case.operands[i]), tangents[i]) for i, r in zip(case.wanted, pulled))
+    case.agree("adjoint identity (JVP, VJP)", forward, backward, ROUNDING_TOLERANCE)
+
+
+def check_second_order(case: Case) -> None:
+    """Derivatives of the VJP, by reverse over reverse, forward over reverse and reverse over forward."""
+    gs = case.cotangents(case.operands, 1)
+    if not case.wanted or not gs:
+        return
+    weights = [case.sample.direction(i, case.operands[i], 5) for i in case.wanted]
+
+    def pulled(operands: Any, cotangents: Any) -> float:
+        found = case.pull(operands, cotangents)
+        return sum(inner(w, or_zeros(r, w)) for w, r in zip(weights, found))
+
+    # reverse over reverse: the gradient of ⟨weights, VJP(x, g)⟩ with respect to x and g
+    leaves, outs = case.run(case.operands, case.wanted)
+    cotangents = [on_tape(g.copy()) for g in gs]
+    first = sweep(leaves, outs, cotangents, True)
+    second = sweep(
+        [*leaves, *cotangents],
+        [r for r in first if r is not None],
+        [w for w, r in zip(weights, first) if r is not None],
+        False,
+    )
+    for n, i in enumerate(case.wanted):
+        x = case.operands[i]
+        directions = list(case.sample.directions(i, x))
+
+        def at_operand(moved: Any, i: int = i) -> float:
+            return pulled(case.moved(i, moved), gs)
+
+        expected = all_along(at_operand, x, directions)
+        got = or_zeros(second[n], x)
+        case.agree("derivative of the VJP", [inner(got, d) for d in directions], expected, DIFFERENCE_TOLERANCE, i)
+    for n, g in enumerate(gs):
+        direction = normal_like(g, 23)
+
+        def at_cotangent(moved: Any, n: int = n) -> float:
+            return pulled(case.operands, [*gs[:n], moved, *gs[n + 1 :]])
+
+        expected = along(at_cotangent, g, direction)
+        got = inner(or_zeros(second[len(leaves) + n], g), direction)
+        case.agree("derivative of the VJP along the cotangent", got, expected, DIFFERENCE_TOLERANCE)
+
+    # forward over reverse: the VJP's tangent
+    tangents = {i: case.sample.direction(i, case.operands[i], 3) for i in case.wanted}
+    duals = [Dual(x, tangents[i], LEVEL) if i in tangents else x for i, x in enumerate(case.operands)]
+    g_tangents = [normal_like(g, 29) for g in gs]
+    found = case.pull(duals, [Dual(g, t, LEVEL) for g, t in zip(gs, g_tangents)])
+
+    def at(s: Any) -> list[Any]:
+        operands = [np.asarray(x + s * tangents[i]) if i in tangents else x for i, x in enumerate(case.operands)]
+        return [
+            or_zeros(r, case.operands[i])
+            for i, r in zip(case.wanted, case.pull(operands, [np.asarray(g + s * t) for g, t in zip(gs, g_tangents)]))
+        ]
+
+    for n, i in enumerate(case.wanted):
+
+        def gradient(s: Any, n: int = n) -> Any:
+            return at(s)[n]
+
+        expected = along(gradient, 0.0, 1.0)
+        r = found[n]
+        got = r.tangent if isinstance(r, Dual) else None
+        case.agree("JVP of the VJP", or_zeros(got, case.operands[i]), expected, DIFFERENCE_TOLERANCE, i)
+
+    # reverse over forward: the gradient of ⟨g, JVP(x, t)⟩
+    leaves = [on_tape(case.operands[i]) for i in case.wanted]
+    by_position = dict(zip(case.wanted, leaves))
+    given = [Dual(by_position[i], tangents[i], LEVEL) if i in by_position else x for i, x in enumerate(case.operands)]
+    outs_ = as_tuple(case.prim(*given, **case.params))
+    parts = [outs_[k].tangent for k in case.differentiable_outputs()]
+    kept = [(p, g) for p, g in zip(parts, gs) if isinstance(p, Tensor)]
+    back = sweep(leaves, [p for p, _ in kept], [g for _, g in kept], False)
+    for n, i in enumerate(case.wanted):
+        x = case.operands[i]
+        directions = list(case.sample.directions(i, x))
+
+        def pushed(moved: Any, i: int = i) -> float:
+            return sum(inner(g, t) for g, t in zip(gs, push(case, case.moved(i, moved), tangents)))
+
+        expected = all_along(pushed, x, directions)
+        got = or_zeros(back[n], x)
+        case.agree("VJP of the JVP", [inner(got, d) for d in directions], expected, DIFFERENCE_TOLERANCE, i)

@@ -1,0 +1,56 @@
+"""Writes ``recorded.json`` anew, from PyTorch (the ``oracle`` extra): ``python tests/ops/record.py``. Not a test.
+
+It also runs chainrule, and stops at the first disagreement that ``KNOWN`` does not list. The name of a node is recorded
+where the two agree: a composite may show its parts instead.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+import warnings
+
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import cases
+import observe
+
+import chainrule
+
+#: Where chainrule differs on purpose.
+KNOWN = {
+    "bool tensors or numbers where PyTorch wants tensors": "more is accepted",
+}
+
+
+def main() -> None:
+    """Record every block."""
+    warnings.simplefilter("ignore")
+    recorded: dict[str, dict[str, object]] = {}
+    differing = []
+    for block, items in cases.BLOCKS.items():
+        recorded[block] = {}
+        for case in items:
+            theirs, ours = observe.observe(torch, case), observe.observe(chainrule, case)
+            if theirs.get("node") != ours.get("node"):
+                theirs.pop("node", None)
+            problem = observe.difference(theirs, ours)
+            if problem:
+                differing.append(f"{block}: {case}: {problem}")
+                continue
+            recorded[block][case] = theirs
+    lines = []
+    for block, found in recorded.items():
+        body = ",\n".join(f"  {json.dumps(case)}: {json.dumps(seen)}" for case, seen in found.items())
+        lines.append(f"{json.dumps(block)}: {{\n{body}\n}}")
+    path = pathlib.Path(__file__).with_name("recorded.json")
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    print(*differing, sep="\n")
+    print(sum(map(len, recorded.values())), "cases recorded;", len(differing), "left out because they differ")
+
+
+if __name__ == "__main__":
+    main()
