@@ -71,8 +71,9 @@ from chainrule.ops.gathering import (
     argwhere, bincount, bucketize, gather, index_add, index_copy, index_fill, index_put, isin, masked_fill,
     masked_scatter, masked_select, nonzero, scatter, scatter_add, searchsorted, take, take_along_dim, unique,
 )
+from chainrule.ops.einsum import einsum
 from chainrule.ops.products import (
-    addbmm, addmm, addmv, addr, baddbmm, bmm, chain_matmul, dot, einsum, ger, inner, kron, matmul, mm, mv,
+    addbmm, addmm, addmv, addr, baddbmm, bmm, chain_matmul, dot, ger, inner, kron, matmul, mm, mv,
     outer, tensordot, trace, vdot,
 )
 from chainrule.ops.queries import (
@@ -82,8 +83,10 @@ from chainrule.random import (
     Generator, bernoulli, get_rng_state, initial_seed, manual_seed, multinomial, normal, rand, rand_like,
     randint, randn, randn_like, randperm, seed, set_rng_state,
 )
-from chainrule import autograd, func, random
+from chainrule import autograd, func, random, special
+from chainrule.autograd.functional import jacobian_of as jacobian
 from chainrule.func import vmap
+from chainrule.special import erf, erfc
 
 if TYPE_CHECKING:
     from chainrule import linalg, nn, testing
@@ -104,14 +107,14 @@ __all__ = [
     "clone", "column_stack", "combinations", "complex", "complex128", "complex64", "concat", "concatenate", "conj",
     "conj_physical", "copysign", "cos", "cosh", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum", "deg2rad",
     "device", "diag", "diag_embed", "diagflat", "diagonal", "diff", "dist", "div", "divide", "dot", "double",
-    "dstack", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "exp", "exp2", "expm1",
-    "eye", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64",
-    "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "from_numpy", "full", "full_like",
-    "func", "gather", "gcd", "ge", "ger", "get_default_dtype", "get_printoptions", "get_rng_state", "greater",
-    "greater_equal", "gt", "half", "heaviside", "hsplit", "hstack", "hypot", "iinfo", "imag", "index_add",
-    "index_copy", "index_fill", "index_put", "index_select", "inf", "inference_mode", "initial_seed", "inner",
-    "int", "int16", "int32", "int64", "int8", "is_complex", "is_floating_point", "is_grad_enabled",
-    "is_inference_mode_enabled", "is_nonzero", "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan", "kron",
+    "dstack", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "erf", "erfc", "exp",
+    "exp2", "expm1", "eye", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32",
+    "float64", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "from_numpy", "full",
+    "full_like", "func", "gather", "gcd", "ge", "ger", "get_default_dtype", "get_printoptions", "get_rng_state",
+    "greater", "greater_equal", "gt", "half", "heaviside", "hsplit", "hstack", "hypot", "iinfo", "imag",
+    "index_add", "index_copy", "index_fill", "index_put", "index_select", "inf", "inference_mode", "initial_seed",
+    "inner", "int", "int16", "int32", "int64", "int8", "is_complex", "is_floating_point", "is_grad_enabled",
+    "is_inference_mode_enabled", "is_nonzero", "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan", "jacobian", "kron",
     "kthvalue", "lcm", "le", "lerp", "less", "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2",
     "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logical_and", "logical_not", "logical_or",
     "logical_xor", "logit", "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter",
@@ -123,7 +126,7 @@ __all__ = [
     "randperm", "ravel", "real", "reciprocal", "relu", "remainder", "repeat_interleave", "reshape", "result_type",
     "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "scalar_tensor", "scatter", "scatter_add",
     "searchsorted", "seed", "select", "set_default_dtype", "set_grad_enabled", "set_printoptions", "set_rng_state",
-    "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "softmax", "sort", "split",
+    "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "softmax", "sort", "special", "split",
     "split_with_sizes", "sqrt", "square", "squeeze", "stack", "std", "std_mean", "sub", "subtract", "sum",
     "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot",
     "testing", "tile", "topk", "trace", "transpose", "tril", "tril_indices", "triu", "triu_indices", "true_divide",

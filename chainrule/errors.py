@@ -283,6 +283,17 @@ def no_grad_needed(tensor: Any, text: str) -> RuntimeError:
     return RuntimeError(f"{text}{why}")
 
 
+def warn_leaves_graph(tensor: Any, what: str) -> None:
+    name = name_of(tensor) or "the tensor"
+    warnings.warn(
+        "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider using "
+        f"tensor.detach() first.\n{what}({name}) is a plain number: no gradient flows back from it (math.sin(x) does this, "
+        f"np.sin(x) keeps the path). Where a number is what you want, write {name}.item().",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
 def assigned_grad_shape(tensor: Any, grad: Any) -> RuntimeError:
     return RuntimeError(
         f"assigned grad has data of a different size: the gradient has shape {_shape(grad)}, the tensor {_shape(tensor)}"
@@ -628,18 +639,16 @@ class LinAlgError(RuntimeError, _NumpyLinAlgError):
     """A matrix that has no such decomposition or inverse; NumPy's error of that name and PyTorch's at once."""
 
 
-_DTYPE_WORDS = {"float16": "Half", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
-                "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
-
 
 def dtype_word(dtype: Any) -> str:
     """What PyTorch calls a dtype in its messages: Long, Float, Double ..."""
-    return _DTYPE_WORDS.get(str(dtype), str(dtype))
+    return _TYPE_NAMES.get(str(dtype), str(dtype))
 
 
 def matrix_rank_low(function: str, x: Any, name: str = "A") -> LinAlgError:
     return LinAlgError(
-        f"{function}: The input tensor {name} must have at least 2 dimensions. It has shape {_shape(x)}: the last two axes are a "
+        f"{function}: The input tensor {name} must have at least 2 dimensions. It has shape {_shape(x)}: the last "
+        "two axes are a "
         "matrix's rows and columns, the others a batch."
     )
 
@@ -653,7 +662,8 @@ def matrix_dtype(function: str, x: Any) -> RuntimeError:
     if str(x.dtype) == "float16":
         return RuntimeError(f"{function}: Low precision dtypes not supported. Got Half: convert with .float() first")
     return RuntimeError(
-        f"{function}: Expected a floating point or complex tensor as input. Got {dtype_word(x.dtype)}: convert with .float() or "
+        f"{function}: Expected a floating point or complex tensor as input. Got {dtype_word(x.dtype)}: convert with "
+        ".float() or "
         ".double() first"
     )
 
@@ -661,7 +671,8 @@ def matrix_dtype(function: str, x: Any) -> RuntimeError:
 def matrix_shapes(function: str, a: Any, b: Any, left: bool = True) -> LinAlgError:
     (m, n), (p, q) = _shape(a)[-2:], _shape(b)[-2:]
     return LinAlgError(
-        f"{function}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} ({m}x{n} and {p}x{q})"
+        f"{function}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} ({m}x{n} and "
+        f"{p}x{q})"
     )
 
 
@@ -674,14 +685,18 @@ def matrix_dtypes(function: str, a: Any, b: Any) -> RuntimeError:
 
 def ill_defined_phase(function: str, vectors: str) -> RuntimeError:
     return RuntimeError(
-        f"{function}_backward: The {vectors} in the complex case are specified up to multiplication by e^{{i phi}}. The specified "
-        "loss function depends on this quantity, so it is ill-defined. Use a loss that a phase does not change, such as one "
+        f"{function}_backward: The {vectors} in the complex case are specified up to multiplication by e^{{i phi}}. "
+        "The specified "
+        "loss function depends on this quantity, so it is ill-defined. Use a loss that a phase does not change, such "
+        "as one "
         "of absolute values."
     )
 
 
 def svd_extra_columns() -> RuntimeError:
     return RuntimeError(
-        "svd_backward: the loss depends on the columns of U (or rows of Vh) that full_matrices=True adds. They are not determined by "
-        "the matrix, so there is no gradient through them: use full_matrices=False, or only the first min(m, n) of them."
+        "svd_backward: the loss depends on the columns of U (or rows of Vh) that full_matrices=True adds. They are "
+        "not determined by "
+        "the matrix, so there is no gradient through them: use full_matrices=False, or only the first min(m, n) of "
+        "them."
     )

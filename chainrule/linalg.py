@@ -129,8 +129,8 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
     """The Moore–Penrose pseudoinverse, of shape (..., n, m) for A of shape (..., m, n).
 
     Args:
-        atol, rtol: singular values up to max(atol, rtol·largest) count as zero; by default rtol is max(m, n)·ε, and 0 if
-            atol was given.
+        atol, rtol: singular values up to max(atol, rtol·largest) count as zero; by default rtol is max(m, n)·ε, and 0
+            if atol was given.
     """
     A = _matrices("linalg.pinv", A, hermitian)
     atol, rtol = _tolerances(A, atol, rtol)
@@ -147,8 +147,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     """The X of least norm that minimizes ‖A @ X − B‖.
 
     Returns:
-        A named tuple ``(solution, residuals, rank, singular_values)``; what ``driver`` does not compute is empty: residuals
-        with "gelsy" (the default), the rank with "gels", the singular values with both.
+        A named tuple ``(solution, residuals, rank, singular_values)``; what ``driver`` does not compute is empty:
+        residuals with "gelsy" (the default), the rank with "gels", the singular values with both.
     """
     name = "linalg.lstsq"
     A, B = _matrices(name, A), _tensor(name, B, 1)
@@ -161,7 +161,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     b = B.unsqueeze(-1) if vector else B
     if b.shape[-2] != A.shape[-2]:
         raise RuntimeError(
-            f"torch.linalg.{'lstsq'}: input.size(-2) should match other.size(-{1 if vector else 2}): got shapes {tuple(A.shape)} "
+            f"torch.linalg.lstsq: input.size(-2) should match other.size(-{1 if vector else 2}): got shapes "
+            f"{tuple(A.shape)} "
             f"and {tuple(B.shape)}"
         )
     m, n = A.shape[-2:]
@@ -205,7 +206,8 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> T
     n = B.numel()
     if np.prod(rest, dtype=int) != n or np.prod(tuple(A.shape[: B.ndim]), dtype=int) != n:
         raise RuntimeError(
-            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            "prod(self.shape[:other.ndim]), but got "
             f"{np.prod(rest, dtype=int)} != {np.prod(tuple(A.shape[: B.ndim]), dtype=int)}"
         )
     return written(solve(A.reshape(n, n), B.reshape(n)).reshape(*rest), out)
@@ -510,13 +512,13 @@ def _cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 #: What PyTorch has outside ``torch.linalg``, under these names.
 TOP_LEVEL = {
     "inverse": inv, "det": det, "slogdet": slogdet, "logdet": _logdet, "cholesky": _cholesky, "pinverse": _pinverse,
-    "matrix_power": matrix_power, "matrix_exp": matrix_exp, "qr": _qr, "svd": _svd, "cholesky_inverse": _cholesky_inverse,
-    "cholesky_solve": _cholesky_solve,
+    "matrix_power": matrix_power, "matrix_exp": matrix_exp, "qr": _qr, "svd": _svd,
+    "cholesky_inverse": _cholesky_inverse, "cholesky_solve": _cholesky_solve,
 }  # fmt: skip
 attach(**TOP_LEVEL)
 
 __all__ = [
-    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul", "matrix_exp",
-    "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd",
-    "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
+    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul",
+    "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
+    "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
 ]  # fmt: skip

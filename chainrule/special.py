@@ -13,5 +13,6 @@ expit = sigmoid
 attach(erf=erf, erfc=erfc)
 
 __all__ = [
-    "erf", "erfc", "exp2", "expit", "expm1", "log1p", "log_softmax", "logit", "logsumexp", "round", "sinc", "softmax", "xlogy",
+    "erf", "erfc", "exp2", "expit", "expm1", "log1p", "log_softmax", "logit", "logsumexp", "round", "sinc", "softmax",
+    "xlogy",
 ]  # fmt: skip

@@ -10,7 +10,8 @@ import numpy as np
 from chainrule import errors
 from chainrule.core import engine
 from chainrule.core.dispatch import rank
-from chainrule.core.node import Leaf, Node, Output
+from chainrule.core.modes import recording
+from chainrule.core.node import FREED, Leaf, Node, Output
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.interpreters.batched import Batched
 from chainrule.ops.creation import zeros_like
@@ -295,9 +296,6 @@ attach(backward=_tensor_backward)
 
 def _call_node(self: Node, *cotangents: Any) -> Any:
     """The node's rule applied to a cotangent of its output: one cotangent per operand that needs one."""
-    from chainrule.core.modes import recording
-    from chainrule.core.node import FREED
-
     if self.saved is FREED:
         raise errors.second_backward(self)
     tensors = all(isinstance(c, Tensor) for c in cotangents)
@@ -313,8 +311,6 @@ def _call_node(self: Node, *cotangents: Any) -> Any:
 
 def _node_attribute(self: Node, name: str) -> Any:
     """``_saved_self``, ``_saved_other``, ``_saved_result`` and the parameters, by PyTorch's names."""
-    from chainrule.core.node import FREED
-
     if not name.startswith("_saved_"):
         raise AttributeError(f"'{self.name()}' object has no attribute {name!r}")
     prim = self.prim
@@ -333,5 +329,5 @@ def _node_attribute(self: Node, name: str) -> Any:
     )
 
 
-Node.__call__ = _call_node  # type: ignore[attr-defined]
-Node.__getattr__ = _node_attribute  # type: ignore[attr-defined]
+setattr(Node, "__call__", _call_node)  # noqa: B010
+setattr(Node, "__getattr__", _node_attribute)  # noqa: B010

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule import errors
 from chainrule.autograd.backward import grad
 from chainrule.core.modes import enable_grad
 from chainrule.core.tensor import Tensor, wrap
@@ -102,3 +103,41 @@ def _rows(y: Tensor, xs: tuple[Tensor, ...], create_graph: bool, strict: bool, v
             f"Output is independent of input {parts.index(None)}. This is not allowed in strict mode."
         )
     return tuple(wrap(np.zeros((*y.shape, *x.shape), y.dtype)) if p is None else p for p, x in zip(parts, xs))
+
+
+def jacobian_of(y: Any, x: Any) -> Any:
+    """The generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``: of tensors already computed, or of a function.
+
+    Args:
+        y: a tensor that was computed from ``x``, or a function of ``x``.
+        x: a tensor that requires grad (any tensor, with a function); or a tuple of them, for a tuple of Jacobians.
+
+    Raises:
+        RuntimeError: ``y`` does not depend on anything that requires grad, or ``x`` does not require grad.
+
+    >>> import chainrule as cr
+    >>> b = cr.tensor([4., 5., 6.], requires_grad=True)
+    >>> c = cr.tensor([1., 2., 3.]) * b
+    >>> cr.jacobian(c, b)
+    tensor([[1., 0., 0.],
+            [0., 2., 0.],
+            [0., 0., 3.]])
+    """
+    if not isinstance(y, Tensor):
+        if not callable(y):
+            raise TypeError(f"jacobian(): the first argument must be a Tensor or a function, not {type(y).__name__}")
+        return jacobian(y, x, vectorize=True)
+    if y._edge is None:
+        raise errors.no_grad_fn(0, y)
+    several = isinstance(x, (tuple, list))
+    xs = tuple(x) if several else (x,)
+    for i, t in enumerate(xs):
+        if not isinstance(t, Tensor):
+            raise errors.not_a_tensor("jacobian", "x", t)
+        if t._edge is None:
+            raise errors.input_requires_no_grad(i, t)
+    parts = _rows(y, xs, False, False, True)
+    return parts if several else parts[0]
+
+
+jacobian_of.__name__ = jacobian_of.__qualname__ = "jacobian"

@@ -35,7 +35,7 @@ def rank(x: Any) -> int:
         return 0
     if kind is Tensor or isinstance(x, Tensor):
         data = x._data
-        return 1 if type(data) is ndarray else 2 * data.level + 1  # type: ignore[no-any-return]
+        return 1 if type(data) is ndarray else 2 * data.level + 1
     if isinstance(x, ArrayLike):
         return 2 * x.level
     return 0
@@ -88,7 +88,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
             return _unrecorded(prim, operands, out, needs, params)
     node = Node()
     node.prim = prim
-    node.pullback = prim.pullback
+    node.pullback = prim.pullback  # type: ignore[assignment]
     node.params = params
     node.edges = tuple(edges)
     node.fits = _fits(prim, datas, out if not several else out[0])
@@ -186,7 +186,7 @@ def _dtype(x: Any, otherwise: Any) -> Any:
 
 def _saved(prim: Primitive, datas: Any, edges: Any, out: Any) -> tuple[Any, ...]:
     """What the rules of the operands that require grad name; None for the rest."""
-    saved = []
+    saved: list[Any] = []
     for name, users in zip(prim.saves, prim.save_users, strict=True):
         if users is not None and not prim.variadic and all(edges[i] is None for i in users):
             saved.append(None)

@@ -220,7 +220,7 @@ def _all_outputs(node: Node, parts: list[Any]) -> tuple[Any, ...]:
 def saved_tensors(node: Node) -> tuple[Any, ...]:
     """The saved values as tensors that know where they came from, for rules that are to be recorded."""
     prim = node.prim
-    tensors = []
+    tensors: list[Any] = []
     for name, value in zip(prim.saves, node.saved, strict=True):
         if prim.variadic and name == prim.operands[-1]:
             tensors.append(tuple(_rewrap(v, edge) for v, edge in zip(value, node.edges, strict=True)))

@@ -212,7 +212,7 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
     return written(general(PRIM, (input, other), {}), out)
 
 
-def specialised(template: FunctionType, prim: Primitive, **constants: Any) -> Callable[..., Any]:
+def specialised(template: Any, prim: Primitive, **constants: Any) -> Callable[..., Any]:
     """A copy of a template function for one row."""
     scope = {**template.__globals__, "PRIM": prim, "VALUE": prim.value, "PULLBACK": prim.pullback, **constants}
     code = template.__code__.replace(co_name=prim.name, co_qualname=prim.name)

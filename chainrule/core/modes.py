@@ -172,6 +172,9 @@ class set_grad_enabled(_Mode):
 class inference_mode(_Mode):
     """As :class:`no_grad`, for code whose results never meet autograd. ``inference_mode(False)`` records."""
 
+    mode: bool
+    previous: tuple[bool, bool]
+
     def __new__(cls, mode: Any = True) -> Any:
         self = super().__new__(cls)
         if callable(mode):
@@ -181,7 +184,8 @@ class inference_mode(_Mode):
         return self
 
     def clone(self) -> _Mode:
-        return inference_mode(self.mode)
+        copy: _Mode = inference_mode(self.mode)
+        return copy
 
     def __enter__(self) -> None:
         self.previous = LOCAL.grad, LOCAL.inference

@@ -108,7 +108,7 @@ class Node:
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for the user's own notes about this node."""
         try:
-            return self.meta  # type: ignore[has-type, no-any-return]
+            return self.meta
         except AttributeError:
             self.meta: dict[Any, Any] = {}
             return self.meta

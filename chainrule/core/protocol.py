@@ -117,11 +117,11 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def mT(self) -> Any:
-        return np.swapaxes(self, -1, -2)  # type: ignore[call-overload]
+        return np.swapaxes(self, -1, -2)
 
     @property
     def T(self) -> Any:
-        return np.transpose(self)  # type: ignore[call-overload]
+        return np.transpose(self)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         return self if self.dtype == dtype else np.astype(self, dtype)  # type: ignore[call-overload]

@@ -10,6 +10,7 @@ Methods that are operations are attached by the floors above (``attach``), so th
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -237,8 +238,6 @@ class Tensor:
 
     def retain_grad(self) -> None:
         """Keep this non-leaf's gradient in ``.grad`` when a backward pass comes by."""
-        import weakref
-
         if self._edge is None:
             raise errors.no_grad_needed(self, "can't retain_grad on Tensor that has requires_grad=False")
         if type(self._edge) is not Leaf:
@@ -356,6 +355,8 @@ class Tensor:
             )
         if type(self._data) is not ndarray:
             raise errors.data_dependent(self, f"{what}()")
+        if self._edge is not None:
+            errors.warn_leaves_graph(self, what)
         return convert(self._data.item())
 
     def __int__(self) -> int:

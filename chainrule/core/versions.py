@@ -33,6 +33,18 @@ class Written:
         return sum(time > seq for time in self.times)
 
 
+class _Forget:
+    """Drops the record of a piece of memory when its owner dies."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+
+    def __call__(self, _: Any) -> None:
+        _WRITES.pop(self.key, None)
+
+
 class _Clock:
     __slots__ = ("latest",)
 
@@ -61,7 +73,7 @@ def wrote(array: Any, op: str, where: Any) -> None:
     key = id(memory)
     written = _WRITES.get(key)
     if written is None:
-        written = _WRITES[key] = Written(weakref.ref(memory, lambda _, key=key: _WRITES.pop(key, None)))
+        written = _WRITES[key] = Written(weakref.ref(memory, _Forget(key)))
     time = next_seq()
     written.count += 1
     written.times.append(time)

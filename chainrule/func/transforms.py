@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from chainrule import errors
 from chainrule.core import engine
-from chainrule.core.modes import enable_grad, recording
+from chainrule.core.modes import enable_grad, no_grad, recording
 from chainrule.core.node import Leaf, next_seq
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
@@ -168,8 +169,6 @@ def grad_and_value(
         if outer:
             found = _pull([result], [np.ones((), result.dtype)], starts, since, False)
         else:
-            from chainrule.core.modes import no_grad
-
             with no_grad():
                 found = _pull([result], [np.ones((), result.dtype)], starts, since, False)
         grads = iter(found)
@@ -280,8 +279,6 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             raise RuntimeError(f"Expected pytree structure of cotangents to be the same as of outputs: {len(outputs)} outputs, {len(gs)} cotangents")
         for g, y in zip(gs, outputs, strict=True):
             if tuple(np.shape(g)) != tuple(y.shape):
-                from chainrule import errors
-
                 raise errors.gradient_shape(0, g if isinstance(g, Tensor) else wrap(np.asarray(g)), y)
         gs = [g if isinstance(g, (Tensor, ArrayLike)) else np.asarray(g, y.dtype) for g, y in zip(gs, outputs, strict=True)]
         found = iter(_pull(outputs, gs, starts, since, True))

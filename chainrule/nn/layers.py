@@ -170,7 +170,7 @@ def _shrink(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """Integers as rows of zeros with a 1, of shape (*tensor.shape, num_classes); one class more than the largest by default."""
+    """Integers as rows of zeros with a 1, of shape (*tensor.shape, num_classes); by default all up to the largest."""
     if tensor.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if type(tensor._data) is ndarray:
@@ -203,17 +203,20 @@ def _trailing(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any =
     shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
     if not shape:
         raise RuntimeError(
-            f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got {shape}"
+            f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            f"{shape}"
         )
     for what, given in (("weight", weight), ("bias", bias)):
         if given is not None and tuple(given.shape) != shape:
             raise RuntimeError(
-                f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape {list(given.shape)} and "
+                f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape "
+                f"{list(given.shape)} and "
                 f"normalized_shape = {list(shape)}"
             )
     if tuple(x.shape[x.ndim - len(shape) :]) != shape:
         raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of "
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but "
+            "got input of "
             f"size{list(x.shape)}"
         )
     return tuple(range(-len(shape), 0))
@@ -267,7 +270,7 @@ def batch_norm(
     """Every channel (axis 1) minus its mean, over its standard deviation; then times weight plus bias.
 
     Args:
-        running_mean, running_var: used instead of the batch's own; with ``training`` moved towards those by ``momentum``.
+        running_mean, running_var: used instead of the batch's own; with ``training`` moved towards those.
     """
     x = tensor_of("batch_norm", input, "f")
     if x.ndim < 2:
@@ -326,7 +329,8 @@ def group_norm(
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {x.ndim}")
     if x.shape[1] % num_groups:
         raise RuntimeError(
-            f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(x.shape)} and "
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(x.shape)} and "
             f"num_groups={num_groups}"
         )
     _check_channels(x, weight=weight, bias=bias)

@@ -80,7 +80,8 @@ def _pair(name: str, input: Any, target: Any) -> tuple[Any, Any]:
     x, y = tensor_of(name, input), tensor_of(name, target)
     if tuple(x.shape) != tuple(y.shape):
         warnings.warn(
-            f"Using a target size ({y.shape}) that is different to the input size ({x.shape}). This will likely lead to "
+            f"Using a target size ({y.shape}) that is different to the input size ({x.shape}). This will likely lead "
+            "to "
             "incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=3,
         )
@@ -199,7 +200,7 @@ def huber_loss(
 
 
 def _classes(x: Any, target: Any) -> Any:
-    """Check the shapes of scores (classes), (n, classes) or (n, classes, d...) and of their targets; returns the target."""
+    """Check the shapes of scores (classes), (n, classes) or (n, classes, d...) and targets; returns the target."""
     if not isinstance(target, Tensor):
         target = wrap(np.asarray(target))
     if target.dtype.kind not in "iu" or target.dtype not in (np.int64, np.uint8):
@@ -215,7 +216,8 @@ def _classes(x: Any, target: Any) -> Any:
         return target
     if x.shape[0] != (target.shape[0] if target.ndim else 1):
         raise ValueError(
-            f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({target.shape[0] if target.ndim else 1})."
+            f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
+            f"({target.shape[0] if target.ndim else 1})."
         )
     want = [x.shape[0], *x.shape[2:]]
     if list(target.shape) != want:
@@ -243,19 +245,21 @@ def _class_weights(weight: Any, classes: int) -> Any:
         return None
     if tuple(weight.shape) != (classes,):
         raise RuntimeError(
-            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor "
+            "of shape: "
             f"{list(weight.shape)}"
         )
     if isinstance(weight, Tensor) and weight._edge is not None and recording():
         raise RuntimeError(
-            "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input cannot have "
+            "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
+            "cannot have "
             "requires_grad True."
         )
     return weight if isinstance(weight, Tensor) else wrap(np.asarray(weight))
 
 
 def _picks(target: Any, classes: int, weight: Any, ignore_index: int, mode: str, dtype: Any) -> tuple[Any, Any]:
-    """For each row the class to pick, and the factor of its logarithm: minus its weight, over all weights for the mean."""
+    """For each row the class to pick, and the factor of its logarithm: minus its weight, over all weights if a mean."""
     index = target.reshape(-1)
     plain = type(index._data) is ndarray and (weight is None or type(weight._data) is ndarray)
     if not plain:  # inside a transformation there are no numbers to look at
@@ -389,7 +393,8 @@ def cross_entropy(
 def _soft_cross_entropy(x: Any, target: Any, weight: Any, mode: str, label_smoothing: float) -> Tensor:
     if target.dtype.kind != "f":
         raise RuntimeError(
-            f"Expected floating point type for target with class probabilities, got {target.dtype}: class indices have the shape of "
+            f"Expected floating point type for target with class probabilities, got {target.dtype}: class indices "
+            "have the shape of "
             "the input without its class axis"
         )
     axis = 1 if x.ndim > 1 else 0
@@ -418,7 +423,8 @@ def binary_cross_entropy(
     x, y = tensor_of("binary_cross_entropy", input, "f"), tensor_of("binary_cross_entropy", target, "f")
     if tuple(x.shape) != tuple(y.shape):
         raise ValueError(
-            f"Using a target size ({y.shape}) that is different to the input size ({x.shape}) is deprecated. Please ensure they "
+            f"Using a target size ({y.shape}) that is different to the input size ({x.shape}) is deprecated. Please "
+            "ensure they "
             "have the same size."
         )
     for name, z in (("input", x._data), ("target", y._data)):
@@ -476,8 +482,10 @@ def kl_div(
     """
     if size_average is None and reduce is None and reduction == "mean":
         warnings.warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the "
-            "batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in "
+            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' "
+            "divides only by the "
+            "batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as "
+            "'batchmean' in "
             "the next major release.",
             stacklevel=2,
         )
@@ -492,7 +500,7 @@ def kl_div(
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
-    """The mean of (log(var) + (input − target)²/var) / 2; ``full`` adds log(2π)/2. The variance counts as at least ``eps``."""
+    """The mean of (log(var) + (input − target)²/var) / 2, where var is at least ``eps``; ``full`` adds log(2π)/2."""
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries")

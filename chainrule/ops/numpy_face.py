@@ -13,7 +13,7 @@ from chainrule.core.dispatch import rank
 from chainrule.core.protocol import UFUNCS, ArrayLike, implements
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.ops import products
+from chainrule.ops import einsum, products
 from chainrule.table import arithmetic, comparison, trigonometric
 from chainrule.table import shape as rows
 
@@ -223,7 +223,7 @@ def _kron(a: Any, b: Any) -> Any:
 
 @implements(np.einsum)
 def _einsum(subscripts: str, *operands: Any, out: Any = None, optimize: Any = False, **_: Any) -> Any:
-    return products.einsum(subscripts, *operands)
+    return einsum.einsum(subscripts, *operands)
 
 
 if hasattr(np, "vecdot"):  # NumPy 2.0 has it

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.batching import spread
-from chainrule.core.kinds import linear
+from chainrule.core.kinds import linear, unfit
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import FUNCTIONS
 from chainrule.core.shapes import shape_of
@@ -157,8 +157,6 @@ def _put_base(g: Any, *, index: tuple[Any, ...], accumulate: bool) -> Any:
 
 
 def _put_values(g: Any, values_shape: tuple[int, ...], *, index: tuple[Any, ...]) -> Any:
-    from chainrule.core.kinds import unfit
-
     return unfit(g[index], values_shape, g.dtype)
 
 

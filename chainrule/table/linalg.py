@@ -2,8 +2,9 @@
 
 The formulas are those of Giles (2008), "An extended collection of matrix derivative results for forward and reverse
 mode algorithmic differentiation", extended to complex matrices; further sources are Townsend (2016) for the thin SVD,
-Walter and Lehmann (2012) for QR, Murray (2016) for Cholesky, Golub and Pereyra (1973) for the pseudoinverse, and Najfeld
-and Havel (1995) for the exponential. The rules are products and solutions again, so they can be differentiated, too.
+Walter and Lehmann (2012) for QR, Murray (2016) for Cholesky, Golub and Pereyra (1973) for the pseudoinverse, and
+Najfeld and Havel (1995) for the exponential. The rules are products and solutions again, so they can be
+differentiated, too.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def _singular(x: Any) -> errors.LinAlgError:
             raw.inv(x[index])
         except raw.LinAlgError:
             return errors.LinAlgError(
-                f"linalg.inv: {_batch_element(index, x)}The diagonal element {_dependent_column(x[index])} is zero, the inversion "
+                f"linalg.inv: {_batch_element(index, x)}The diagonal element {_dependent_column(x[index])} is zero, "
+                "the inversion "
                 "could not be completed because the input matrix is singular. pinv gives the pseudoinverse."
             )
     return errors.LinAlgError("linalg.inv: the input matrix is singular")
@@ -114,7 +116,8 @@ def solve(x, y):
         return raw.solve(x, y)
     except raw.LinAlgError:
         raise errors.LinAlgError(
-            "torch.linalg.solve: The solver failed because the input matrix is singular. lstsq gives the least-squares solution."
+            "torch.linalg.solve: The solver failed because the input matrix is singular. lstsq gives the "
+            "least-squares solution."
         ) from None
 
 
@@ -176,7 +179,7 @@ _TRIANGLES = [
         "y": lambda t, x, *, upper, unitriangular: _direct(x, t, upper, unitriangular),
     },
     formula={
-        "x": "-(np.triu if upper else np.tril)(np.linalg.solve(H(x), g) @ H(out), (1 if upper else -1) * unitriangular)",
+        "x": "-(np.triu if upper else np.tril)(np.linalg.solve(H(x), g) @ H(out), unitriangular * (2 * upper - 1))",
         "y": "np.linalg.solve(H(x), g)",
     },
     aliases={"x": "A", "y": "B"},
@@ -239,7 +242,8 @@ def _slogdet_jvp(t: Any, x: Any, sign: Any) -> Any:
     jvp={"x": _slogdet_jvp},
     outputs=("sign", "logabsdet"),
     formula={
-        "x": "(g[1] - (1j * np.imag(np.conjugate(g[0]) * sign) if x.dtype.kind == 'c' else 0))[..., None, None] * H(np.linalg.inv(x))"
+        "x": "(g[1] - (1j * np.imag(np.conjugate(g[0]) * sign) if x.dtype.kind == 'c' else 0))[..., None, None]"
+        " * H(np.linalg.inv(x))"
     },
     aliases={"x": "A"},
     naming=lambda params: "LinalgSlogdetBackward0",
@@ -283,7 +287,8 @@ def _not_positive(x: Any) -> errors.LinAlgError:
                 raw.cholesky(x[index][:k, :k])
             except raw.LinAlgError:
                 return errors.LinAlgError(
-                    f"linalg.cholesky: {_batch_element(index, x)}The factorization could not be completed because the input is not "
+                    f"linalg.cholesky: {_batch_element(index, x)}The factorization could not be completed because "
+                    "the input is not "
                     f"positive-definite (the leading minor of order {k} is not positive-definite)."
                 )
     return errors.LinAlgError("linalg.cholesky: the input is not positive-definite")
@@ -377,7 +382,8 @@ def _eigh_jvp(t: Any, w: Any, v: Any) -> Any:
 def eigh(x, *, UPLO):
     """Eigenvalues (ascending) and eigenvectors (in columns) of Hermitian matrices, read from one triangle.
 
-    The gradient is Hermitian. Eigenvectors of equal eigenvalues are not determined, so their derivatives are infinite; the eigenvalues' are not.
+    The gradient is Hermitian. Eigenvectors of equal eigenvalues are not determined, so their derivatives are infinite;
+    the eigenvalues' are not.
     """
     try:
         w, v = raw.eigh(x, UPLO)
@@ -510,7 +516,8 @@ def _qr_vjp(g: Any, q: Any, r: Any, x_shape: tuple[int, ...], *, mode: str) -> A
     m, n = x_shape[-2:]
     if mode == "complete" and m > n:
         raise RuntimeError(
-            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols. Use mode='reduced': the extra "
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols. Use mode='reduced': "
+            "the extra "
             "columns of Q are not determined."
         )
     gq = _like(gq, q)
@@ -610,8 +617,8 @@ def pinv(x, *, atol, rtol):
 #: The Padé approximant of degree 13 and the norm up to which it is exact in float64: Higham (2005), "The scaling and
 #: squaring method for the matrix exponential revisited".
 _PADE = (
-    64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0, 10559470521600.0,
-    670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
+    64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
+    10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
 )  # fmt: skip
 _THETA = 5.371920351148152
 

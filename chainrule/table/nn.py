@@ -1,4 +1,4 @@
-"""What neural networks are made of and is a primitive for speed or accuracy: activations, losses, an affine map, a norm.
+"""The primitives of neural networks: activations, losses, an affine map, standardization.
 
 Each activation is one pass with its own partial, where a composition would leave a node per step. The losses reduce as
 they go. Everything else in ``chainrule.nn.functional`` is composed.
@@ -92,7 +92,8 @@ def _gelu_partial(x: Any, approximate: str) -> Any:
 @elementwise(
     d={"x": lambda x, *, approximate: _gelu_partial(x, approximate)},
     formula={
-        "x": "g * ((1 + erf(x / np.sqrt(2))) / 2 + x * np.exp(-x ** 2 / 2) / np.sqrt(2 * np.pi)) if approximate == 'none' else "
+        "x": "g * ((1 + erf(x / np.sqrt(2))) / 2 + x * np.exp(-x ** 2 / 2) / np.sqrt(2 * np.pi))"
+        " if approximate == 'none' else "
         "g * (lambda h: 0.5 * (1 + h) + 0.5 * x * (1 - h ** 2) * np.sqrt(2 / np.pi) * (1 + 3 * 0.044715 * x ** 2))"
         "(np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))"
     },
@@ -355,8 +356,7 @@ def _cross_entropy_jvp(t: Any, x: Any, index: Any, coef: Any, *, reduce: bool) -
     vjp={"x": _cross_entropy_vjp},
     jvp={"x": _cross_entropy_jvp},
     formula={
-        "x": f"({_HOT} - np.exp(x - x.max(-1, keepdims=True)) / np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True))"
-        f" * {_G_PICKED}"
+        "x": f"({_HOT} - (lambda e: e / e.sum(-1, keepdims=True))(np.exp(x - x.max(-1, keepdims=True)))) * {_G_PICKED}"
     },
     batch=_picks_batch,
     naming=lambda params: "NllLossBackward0",
@@ -427,7 +427,8 @@ def _rescaled(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], eps: float, na
     vjp={"x": _rescaled},
     jvp={"x": lambda t, x, out, *, axis, eps, name: _rescaled(t, x, out, axis=axis, eps=eps, name=name)},
     formula={
-        "x": "(g - g.mean(axis, keepdims=True) - out * (g * out).mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + eps)"
+        "x": "(g - g.mean(axis, keepdims=True) - out * (g * out).mean(axis, keepdims=True))"
+        " / np.sqrt(x.var(axis, keepdims=True) + eps)"
     },
     naming=lambda params: params["name"],
     samples=[

@@ -13,8 +13,8 @@ _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _BLOCK = 8192
 _SMALL = 300  # up to this many elements the C library, one call each, is about as quick
 
-# Rational approximations of erf on [0, 0.46875], of exp(x²)·erfc on [0.46875, 4] and of its distance from 1/(x√π) beyond:
-# W. J. Cody (1969), "Rational Chebyshev approximations for the error function", Mathematics of Computation 23.
+# Rational approximations of erf on [0, 0.46875], of exp(x²)·erfc on [0.46875, 4], and of its distance from 1/(x√π)
+# beyond: W. J. Cody (1969), "Rational Chebyshev approximations for the error function", Mathematics of Computation 23.
 _NEAR = (
     (1.85777706184603153e-1, 3.16112374387056560, 1.13864154151050156e2, 3.77485237685302021e2, 3.20937758913846947e3),
     (1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3, 2.84423683343917062e3),
@@ -26,9 +26,10 @@ _MIDDLE = (
      3.29079923573345963e3, 4.36261909014324716e3, 3.43936767414372164e3, 1.23033935480374942e3),
 )  # fmt: skip
 _FAR = (
-    (1.63153871373020978e-2, 3.05326634961232344e-1, 3.60344899949804439e-1, 1.25781726111229246e-1, 1.60837851487422766e-2,
-     6.58749161529837803e-4),
-    (1.0, 2.56852019228982242, 1.87295284992346725, 5.27905102951428412e-1, 6.05183413124413191e-2, 2.33520497626869185e-3),
+    (1.63153871373020978e-2, 3.05326634961232344e-1, 3.60344899949804439e-1, 1.25781726111229246e-1,
+     1.60837851487422766e-2, 6.58749161529837803e-4),
+    (1.0, 2.56852019228982242, 1.87295284992346725, 5.27905102951428412e-1, 6.05183413124413191e-2,
+     2.33520497626869185e-3),
 )  # fmt: skip
 
 
@@ -66,8 +67,10 @@ def _erfc_tail(y: Any) -> Any:
 
 #: erf(x)/x as a ratio of polynomials in x² up to 3.95, where erf rounds to 1: a fit of ours, of relative error 2·10⁻⁸.
 _SINGLE = (
-    (2.0259442508725453e-06, 0.00028468556258258284, 0.0038080236017276037, 0.05287501636331567, 0.1915469607391112, 1.1283791437940116),
-    (3.783206767006973e-05, 0.0011706942374493873, 0.015054810007351909, 0.11455825118579706, 0.5030867502598195, 1.0),
+    (2.0259442508725453e-6, 2.8468556258258284e-4, 3.8080236017276037e-3, 5.287501636331567e-2, 1.915469607391112e-1,
+     1.1283791437940116),
+    (3.783206767006973e-5, 1.1706942374493873e-3, 1.5054810007351909e-2, 1.1455825118579706e-1, 5.030867502598195e-1,
+     1.0),
 )  # fmt: skip
 
 
@@ -98,7 +101,7 @@ def _erfc_of(x: Any) -> Any:
 
 
 def _in_blocks(one: Any, many: Any, dtypes: tuple[Any, ...]) -> Any:
-    """A function of arrays from one of numbers and one of vectors of certain dtypes, which gets blocks that fit a cache."""
+    """A function of arrays, from one of numbers and one of vectors of these dtypes, in blocks that fit a cache."""
 
     def value(x: Any) -> Any:
         x = np.asarray(x)

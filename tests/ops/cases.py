@@ -70,9 +70,9 @@ x.sum((0,1)) | x.sum(0,1) | x.mean(0,dtype=m.float64) | x.all(0) | x.any((0,1)) 
 x.norm(2,1) | x.norm(2,1,True) | x.std(0) | x.var(1,keepdim=True) | x.argmax() | x.argmax(1) | x.argmax(1,True)
 x.argmin(dim=0,keepdim=True) | x.logsumexp(0) | x.logsumexp((0,1)) | x.amax((0,1)) | x.amax() | m.sum(x,0)
 m.sum(input=x,dim=0) | x.cumsum(0).sum() | x.prod(0) | m.argmax(x,keepdim=True) | x.sum(axis=(0,1))
-m.max(input=x,dim=0)[0] | m.sum(x,(0,),True,dtype=m.float64) | x.median() | x.median(0)[0] | m.sum
-m.aminmax(x).min | x.sum() | x.sum(0) | x.sum(-1, keepdim=True) | m.sum(x, axis=1) | x.sum((0, 1)) | x.mean()
-x.mean(0) | x.mean(-1, keepdim=True) | m.mean(x, axis=1) | x.mean((0, 1)) | x.prod() | x.prod(-1, keepdim=True)
+m.max(input=x,dim=0)[0] | m.sum(x,(0,),True,dtype=m.float64) | x.median() | x.median(0)[0] | m.aminmax(x).min
+x.sum() | x.sum(0) | x.sum(-1, keepdim=True) | m.sum(x, axis=1) | x.sum((0, 1)) | x.mean() | x.mean(0)
+x.mean(-1, keepdim=True) | m.mean(x, axis=1) | x.mean((0, 1)) | x.prod() | x.prod(-1, keepdim=True)
 m.prod(x, axis=1) | x.amax(0) | x.amax(-1, keepdim=True) | m.amax(x, axis=1) | x.amax((0, 1)) | x.amin() | x.amin(0)
 x.amin(-1, keepdim=True) | m.amin(x, axis=1) | x.amin((0, 1)) | x.var() | x.var(0) | x.var(-1, keepdim=True)
 m.var(x, axis=1) | x.var((0, 1)) | x.std() | x.std(-1, keepdim=True) | m.std(x, axis=1) | x.std((0, 1)) | i.sum()

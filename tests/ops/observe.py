@@ -53,7 +53,7 @@ def _numbers(tensor: Any) -> list[Any]:
     array = tensor.detach().resolve_conj().numpy().reshape(-1)
     if array.dtype.kind == "c":
         array = array.view(array.real.dtype)
-    return [float(f"{v:.7g}") for v in array.tolist()] if array.dtype.kind == "f" else [int(v) for v in array]
+    return [float(f"{v:.6g}") for v in array.tolist()] if array.dtype.kind == "f" else [int(v) for v in array]
 
 
 def difference(want: dict[str, Any], got: dict[str, Any]) -> str:

@@ -1,0 +1,38 @@
+"""The public face: what is exported, what loads lazily, what has a docstring."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+
+import chainrule as cr
+
+
+def test_all_lists_what_is_there() -> None:
+    missing = [name for name in cr.__all__ if not hasattr(cr, name)]
+    assert missing == []
+    assert len(cr.__all__) == len(set(cr.__all__))
+    public = {
+        name for name, thing in vars(cr).items()
+        if not name.startswith("_") and not isinstance(thing, types.ModuleType) and name not in _INTERNAL
+    }
+    assert public - set(cr.__all__) == set()
+
+
+_INTERNAL = {"annotations", "TYPE_CHECKING", "keep_freed_memory"}
+
+
+def test_every_function_has_a_docstring() -> None:
+    bare = [name for name in cr.__all__ if callable(getattr(cr, name)) and not getattr(cr, name).__doc__]
+    assert bare == []
+
+
+def test_submodules_load_when_first_used() -> None:
+    code = (
+        "import sys, chainrule as cr\n"
+        "assert 'chainrule.nn' not in sys.modules and 'chainrule.testing' not in sys.modules\n"
+        "cr.linalg, cr.nn.functional, cr.testing.gradcheck\n"
+        "assert {'linalg', 'nn', 'testing'} <= set(dir(cr))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,31 @@
+"""The operations give what PyTorch gives: values, dtypes, shapes, nodes, gradients, exception types."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import warnings
+
+import cases
+import numpy as np
+import observe
+import pytest
+
+import chainrule
+
+RECORDED = json.loads(pathlib.Path(__file__).with_name("recorded.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("block", "case"), [(block, case) for block, found in RECORDED.items() for case in found], ids=lambda text: text
+)
+def test_case(block: str, case: str) -> None:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        got = observe.observe(chainrule, case)
+    assert observe.difference(RECORDED[block][case], got) == ""
+
+
+def test_every_recorded_case_is_listed() -> None:
+    listed = {case for items in cases.BLOCKS.values() for case in items}
+    assert {case for found in RECORDED.values() for case in found} <= listed
