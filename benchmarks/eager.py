@@ -47,7 +47,9 @@ def parse_arguments() -> argparse.Namespace:
 def worker_environment(threads: int) -> dict[str, str]:
     limits = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
-    return {**os.environ, **dict.fromkeys(limits, str(threads)), "PYTHONPATH": path}
+    # compiled modules are cached, as they are for an installed library
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, **dict.fromkeys(limits, str(threads)), "PYTHONPATH": path}
 
 
 def progress(text: str) -> None:

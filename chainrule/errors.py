@@ -54,14 +54,31 @@ class Cut:
             return f"tensor(...) made a copy outside the graph{at}: use clone() to keep the gradient"
         if self.kind == "cast":
             return f"the path{of} was cut by the conversion to an integer dtype{at}: integers have no gradient"
-        reason = "a comparison has no derivative" if self.kind in _COMPARISONS else (
-            "its integer or boolean output has no derivative"
+        reason = (
+            "a comparison has no derivative"
+            if self.kind in _COMPARISONS
+            else ("its integer or boolean output has no derivative")
         )
         return f"the path{of} was cut by {self.kind}{at}: {reason}"
 
 
-_COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge", "isclose", "isnan", "isinf", "isfinite", "logical_and",
-                "logical_or", "logical_not", "logical_xor", "signbit"}
+_COMPARISONS = {
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "isclose",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "logical_and",
+    "logical_or",
+    "logical_not",
+    "logical_xor",
+    "signbit",
+}
 
 
 def user_line() -> Where | None:
@@ -132,8 +149,10 @@ def gradient_shape(index: int, gradient: Any, output: Any, label: str = "output"
     name = name_of(output) or "y"
     node = output.grad_fn
     made = f" = {node.prim.name}(...)" if node is not None else ""
-    hint = f"Did you mean ones_like({name})?" if all(bool(v == 1) for v in _flat(gradient)) else (
-        f"Give one number per element of {name}."
+    hint = (
+        f"Did you mean ones_like({name})?"
+        if all(bool(v == 1) for v in _flat(gradient))
+        else (f"Give one number per element of {name}.")
     )
     inputs = [edge.data.shape for edge in getattr(node, "edges", ()) if hasattr(edge, "data")]
     from_input = f", the shape of an input of {name}" if given in inputs else ""
@@ -242,8 +261,14 @@ def saved_was_written(node: Any, name: str, array: Any, written: Any) -> Runtime
 
 
 def _tensor_type(dtype: Any) -> str:
-    return {"float32": "FloatTensor", "float64": "DoubleTensor", "complex64": "ComplexFloatTensor",
-            "complex128": "ComplexDoubleTensor", "float16": "HalfTensor", "int64": "LongTensor"}.get(str(dtype), "Tensor")
+    return {
+        "float32": "FloatTensor",
+        "float64": "DoubleTensor",
+        "complex64": "ComplexFloatTensor",
+        "complex128": "ComplexDoubleTensor",
+        "float16": "HalfTensor",
+        "int64": "LongTensor",
+    }.get(str(dtype), "Tensor")
 
 
 # -- tensors and their flags -----------------------------------------------------------------------------------------
@@ -355,9 +380,11 @@ def find_tensor(data: Any, kind: type) -> Any:
             if item._edge is not None:  # type: ignore[attr-defined]
                 return item
             found = found if found is not None else item
-        elif isinstance(item, (list, tuple)) and item and (isinstance(item[0], (list, tuple, kind)) or any(
-            isinstance(i, kind) for i in item
-        )):
+        elif (
+            isinstance(item, (list, tuple))
+            and item
+            and (isinstance(item[0], (list, tuple, kind)) or any(isinstance(i, kind) for i in item))
+        ):
             stack.extend(reversed(item))
     return found
 
@@ -386,7 +413,9 @@ def not_numbers(data: Any, dtype: Any) -> Exception:
         "uint32, uint16, uint8, and bool."
     )
     if hasattr(data, "dtype"):
-        return TypeError(f"can't convert {type(data).__module__}.{type(data).__name__} of type {dtype} to a tensor. {kinds}")
+        return TypeError(
+            f"can't convert {type(data).__module__}.{type(data).__name__} of type {dtype} to a tensor. {kinds}"
+        )
     if isinstance(data, (str, bytes)):
         return TypeError(f"new(): invalid data type '{type(data).__name__}'. {kinds}")
     item = data
@@ -436,7 +465,9 @@ def matmul_shapes(function: str, x: Any, y: Any) -> RuntimeError:
         text = f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})"
         inner = f"inner sizes {a[1]} ≠ {b[0]}"
     elif len(a) == 1 and len(b) == 1:
-        text = f"inconsistent tensor size, expected tensor {list(a)} and src {list(b)} to have the same number of elements"
+        text = (
+            f"inconsistent tensor size, expected tensor {list(a)} and src {list(b)} to have the same number of elements"
+        )
         inner = f"lengths {a[0]} ≠ {b[0]}"
     else:
         text = f"Expected size for first two dimensions of batch2 tensor to match; got shapes {a} and {b}"
@@ -451,9 +482,19 @@ def matmul_shapes(function: str, x: Any, y: Any) -> RuntimeError:
     return RuntimeError(f"{text}.\n{function}: {a} @ {b}, {inner}.{fix}")
 
 
-_TYPE_NAMES = {"bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
-               "float16": "Half", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
-               "complex128": "ComplexDouble"}
+_TYPE_NAMES = {
+    "bool": "Bool",
+    "uint8": "Byte",
+    "int8": "Char",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "float16": "Half",
+    "float32": "Float",
+    "float64": "Double",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+}
 _KINDS = {"b": "booleans", "i": "integers", "u": "unsigned integers", "f": "real floats", "c": "complex numbers"}
 
 _ON_BOOLS = {
@@ -470,7 +511,7 @@ def no_kernel(function: str, dtype: Any, accepts: str) -> NotImplementedError:
     name = _TYPE_NAMES.get(str(dtype), str(dtype))
     takes = [_KINDS[kind] for kind in accepts]
     return NotImplementedError(
-        f'"{function}_cpu" not implemented for \'{name}\': {function} does not take {_KINDS[dtype.kind]}, only '
+        f"\"{function}_cpu\" not implemented for '{name}': {function} does not take {_KINDS[dtype.kind]}, only "
         f"{', '.join(takes)}. Convert first, with .to(dtype)."
     )
 
@@ -501,9 +542,7 @@ def check_dim(function: str, dim: Any, ndim: int) -> int:
 
 
 def reshape_size(function: str, shape: Any, target: Any, numel: int) -> RuntimeError:
-    return RuntimeError(
-        f"shape '{list(target)}' is invalid for input of size {numel}: {function} from {tuple(shape)}"
-    )
+    return RuntimeError(f"shape '{list(target)}' is invalid for input of size {numel}: {function} from {tuple(shape)}")
 
 
 def no_rule_for_numpy(name: str, inputs: Any) -> TypeError:
@@ -637,7 +676,6 @@ def hook_count(kind: str, got: int, want: int) -> RuntimeError:
 
 class LinAlgError(RuntimeError, _NumpyLinAlgError):
     """A matrix that has no such decomposition or inverse; NumPy's error of that name and PyTorch's at once."""
-
 
 
 def dtype_word(dtype: Any) -> str:

@@ -231,7 +231,7 @@ def slogdet(A: Tensor) -> Any:
     return linalg_slogdet(*rows.slogdet(_matrices("linalg.slogdet", A, True)))
 
 
-def _logdet(input: Tensor) -> Tensor:
+def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant; nan where it is negative."""
     sign, logabsdet = rows.slogdet(_matrices("logdet", input, True))
     if sign.dtype.kind == "c":
@@ -473,22 +473,22 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
 # -- names at the top level and methods ------------------------------------------------------------------------------
 
 
-def _cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
+def top_cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     """As :func:`linalg.cholesky`."""
     return cholesky(input, upper=upper, out=out)
 
 
-def _pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The pseudoinverse: as :func:`linalg.pinv`, with ``rtol=rcond``."""
     return pinv(input, rtol=rcond)
 
 
-def _qr(input: Tensor, some: bool = True) -> Any:
+def top_qr(input: Tensor, some: bool = True) -> Any:
     """As :func:`linalg.qr`, with the mode "complete" for ``some=False``."""
     return qr(input, "reduced" if some else "complete")
 
 
-def _svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+def top_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """As :func:`linalg.svd`, but with V itself: input = U @ diag(S) @ Vᴴ."""
     u, s, vh = svd(input, full_matrices=not some)
     if not compute_uv:
@@ -496,26 +496,28 @@ def _svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     return old_svd(u, s, shaping.adjoint(vh))
 
 
-def _cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is L."""
     L = _matrices("cholesky_inverse", L, True)
     half = solve_triangular(L, wrap(np.eye(L.shape[-1], dtype=L.dtype)), upper=upper)
     return products.matmul(half, shaping.adjoint(half)) if upper else products.matmul(shaping.adjoint(half), half)
 
 
-def _cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """The solution X of A @ X = B, where L is the Cholesky factor of A."""
     lower = shaping.adjoint(L) if upper else L
     return solve_triangular(shaping.adjoint(lower), solve_triangular(lower, B, upper=False), upper=True)
 
 
 #: What PyTorch has outside ``torch.linalg``, under these names.
-TOP_LEVEL = {
-    "inverse": inv, "det": det, "slogdet": slogdet, "logdet": _logdet, "cholesky": _cholesky, "pinverse": _pinverse,
-    "matrix_power": matrix_power, "matrix_exp": matrix_exp, "qr": _qr, "svd": _svd,
-    "cholesky_inverse": _cholesky_inverse, "cholesky_solve": _cholesky_solve,
+inverse = inv
+
+_METHODS = {
+    "inverse": inv, "det": det, "slogdet": slogdet, "logdet": logdet, "cholesky": top_cholesky, "pinverse": pinverse,
+    "matrix_power": matrix_power, "matrix_exp": matrix_exp, "qr": top_qr, "svd": top_svd,
+    "cholesky_inverse": cholesky_inverse, "cholesky_solve": cholesky_solve,
 }  # fmt: skip
-attach(**TOP_LEVEL)
+attach(**_METHODS)
 
 __all__ = [
     "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul",

@@ -134,8 +134,14 @@ def _normal(shape: tuple[int, ...], dtype: Any, generator: Generator | None) -> 
 
 
 def randint(
-    low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: Any = None,
-    device: Any = None, requires_grad: bool = False,
+    low: int,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Integers from ``low`` (0) up to and without ``high``."""
     if size is None:

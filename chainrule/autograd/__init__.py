@@ -9,7 +9,14 @@ from chainrule.core.modes import enable_grad, inference_mode, no_grad, set_grad_
 from chainrule.ops.creation import Variable
 
 __all__ = [
-    "GradientEdge", "Variable", "backward", "enable_grad", "functional", "grad", "inference_mode", "no_grad",
+    "GradientEdge",
+    "Variable",
+    "backward",
+    "enable_grad",
+    "functional",
+    "grad",
+    "inference_mode",
+    "no_grad",
     "set_grad_enabled",
 ]
 

@@ -79,7 +79,9 @@ def _first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool,
     return gradient._data if rank(gradient) == rank(output) or type(gradient._data) is ndarray else gradient
 
 
-def _starts(function: str, outputs: Any, gradients: Any, create_graph: bool) -> tuple[list[Any], list[Any], tuple[Any, ...]]:
+def _starts(
+    function: str, outputs: Any, gradients: Any, create_graph: bool
+) -> tuple[list[Any], list[Any], tuple[Any, ...]]:
     given = _sequence(function, "tensors" if function == "backward" else "outputs", outputs)
     if gradients is None:
         grads: tuple[Any, ...] = (None,) * len(given)
@@ -137,7 +139,9 @@ def backward(
     """
     if grad_variables is not None:
         if grad_tensors is not None:
-            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`.")
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`."
+            )
         grad_tensors = grad_variables
     if inputs is not None and not isinstance(inputs, (Tensor, GradientEdge)) and len(inputs) == 0:
         raise errors.empty_inputs("backward")
@@ -202,7 +206,9 @@ def grad(
     if not wanted:
         raise errors.empty_inputs("grad")
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     if is_grads_batched:
         edges, starts, given = _batched_starts(outputs, grad_outputs, create_graph)
     else:
@@ -225,9 +231,9 @@ def grad(
 
 def _fresh(g: Any, results: list[Any], starts: list[Any]) -> Any:
     """A gradient that shares no memory with another one or with what the caller passed."""
-    if type(g) is ndarray and (g.base is not None or any(g is s for s in starts) or any(
-        r is not None and r._data is g for r in results
-    )):
+    if type(g) is ndarray and (
+        g.base is not None or any(g is s for s in starts) or any(r is not None and r._data is g for r in results)
+    ):
         return g.copy()
     return g
 
@@ -304,7 +310,8 @@ def _call_node(self: Node, *cotangents: Any) -> Any:
     given = [c if recorded else (c._data if isinstance(c, Tensor) else c) for c in cotangents]
     g = tuple(given) if len(self.prim.outputs) > 1 else given[0]
     results = tuple(
-        None if r is None else r if isinstance(r, Tensor) else wrap(r) for r in self.pullback(self, g, saved, self.edges)
+        None if r is None else r if isinstance(r, Tensor) else wrap(r)
+        for r in self.pullback(self, g, saved, self.edges)
     )
     return results[0] if len(results) == 1 else results
 

@@ -81,7 +81,9 @@ def _rows(y: Tensor, xs: tuple[Tensor, ...], create_graph: bool, strict: bool, v
     n = y.numel()
     if y._edge is None or n == 0:
         if strict and y._edge is None:
-            raise RuntimeError("The Jacobian of an output that does not require grad: it is independent of the inputs (strict=True).")
+            raise RuntimeError(
+                "The Jacobian of an output that does not require grad: it is independent of the inputs (strict=True)."
+            )
         return tuple(wrap(np.zeros((*y.shape, *x.shape), y.dtype)) for x in xs)
     eye = wrap(np.eye(n, dtype=y.dtype).reshape(n, *y.shape))
     if vectorize:
@@ -99,9 +101,7 @@ def _rows(y: Tensor, xs: tuple[Tensor, ...], create_graph: bool, strict: bool, v
                 continue
             parts.append(stack([zeros_like(x) if g is None else g for g in grads]).reshape(*y.shape, *x.shape))
     if strict and any(p is None for p in parts):
-        raise RuntimeError(
-            f"Output is independent of input {parts.index(None)}. This is not allowed in strict mode."
-        )
+        raise RuntimeError(f"Output is independent of input {parts.index(None)}. This is not allowed in strict mode.")
     return tuple(wrap(np.zeros((*y.shape, *x.shape), y.dtype)) if p is None else p for p, x in zip(parts, xs))
 
 

@@ -104,9 +104,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
         return tensor
     seq = next_seq()
     node.params = {**params, "_outputs": tuple((shape_of(o), o.dtype) for o in out)}
-    return tuple(
-        wrap(o, Output(node, i, seq)) if o.dtype.kind in "fc" else wrap(o) for i, o in enumerate(out)
-    )
+    return tuple(wrap(o, Output(node, i, seq)) if o.dtype.kind in "fc" else wrap(o) for i, o in enumerate(out))
 
 
 def _record_one(prim: Primitive, x: Tensor, params: dict[str, Any]) -> Tensor:

@@ -121,8 +121,13 @@ def _visit(
             g = _before(node, g, hooks, retained, create_graph)
         if kind is Node:
             if (
-                type(g) is ndarray and g.size >= regions.LARGE and useful is None and not create_graph and hooks is None
-                and node.prim.kind == "elementwise" and g.flags.c_contiguous
+                type(g) is ndarray
+                and g.size >= regions.LARGE
+                and useful is None
+                and not create_graph
+                and hooks is None
+                and node.prim.kind == "elementwise"
+                and g.flags.c_contiguous
             ):
                 members = regions.find(node, g, order, pending, latest_write)
                 if len(members) > 1:
@@ -165,7 +170,7 @@ def _visit(
                     else:
                         pending[edge] = grads[0]
                 continue
-            for edge, grad in zip(edges, grads):  # noqa: B905
+            for edge, grad in zip(edges, grads):
                 if edge is not None and grad is not None:
                     if edge in pending:
                         _add(pending, owned, edge, grad)
@@ -212,9 +217,7 @@ def _add(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None:
 def _all_outputs(node: Node, parts: list[Any]) -> tuple[Any, ...]:
     """The cotangents of a node with several outputs; zeros for those nothing arrived at."""
     outputs = node.params["_outputs"]
-    return tuple(
-        np.zeros(*about) if part is None else part for part, about in zip(parts, outputs, strict=True)
-    )
+    return tuple(np.zeros(*about) if part is None else part for part, about in zip(parts, outputs, strict=True))
 
 
 def saved_tensors(node: Node) -> tuple[Any, ...]:
@@ -347,7 +350,9 @@ def _write(
             if old is None:
                 fresh.append(tensor)
                 fresh_grads.append(_own(g, taken))
-            elif create_graph or type(old._data) is not ndarray or type(_raw(g)) is not ndarray or old._edge is not None:
+            elif (
+                create_graph or type(old._data) is not ndarray or type(_raw(g)) is not ndarray or old._edge is not None
+            ):
                 fresh.append(tensor)
                 fresh_grads.append(_tensor(old + g) if create_graph else wrap(old._data + _raw(g)))
             else:

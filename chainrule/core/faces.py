@@ -30,7 +30,6 @@ _OPERANDS = (Tensor, int, float, complex, ndarray, generic, ArrayLike)
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-
 def operand(function: str, position: int, x: Any) -> Any:
     """Check an operand: tensors and numbers pass, arrays become tensors, anything else is a TypeError."""
     if isinstance(x, generic) and x.dtype.kind in "fciub":
@@ -58,7 +57,9 @@ def promoted(prim: Primitive, operands: list[Any]) -> list[Any]:
         else:
             target = dtypes.scalar_dtype(x.dtype, y) if x_array else dtypes.scalar_dtype(y.dtype, x)
     else:
-        target = dtypes.result_type(*[x._data if isinstance(x, Tensor) and type(x._data) is ndarray else x for x in operands])
+        target = dtypes.result_type(
+            *[x._data if isinstance(x, Tensor) and type(x._data) is ndarray else x for x in operands]
+        )
     if prim.promotion == "float" and target.kind in "iub":
         target = dtypes.get_default_dtype()
     return [cast(x, target) if hasattr(x, "dtype") and x.dtype != target else x for x in operands]
@@ -96,7 +97,9 @@ SAVES_INPUT: bool
 SAVES_OUT: bool
 SAVES_BOTH: bool
 OUT_FIRST: bool
-SAVES: tuple[tuple[int, bool, bool], ...]  # (0 input, 1 other, 2 out; whether input's rule reads it; whether other's does)
+SAVES: tuple[
+    tuple[int, bool, bool], ...
+]  # (0 input, 1 other, 2 out; whether input's rule reads it; whether other's does)
 PLAIN: bool
 CROSSED: bool
 OPERATOR: bool
@@ -171,10 +174,12 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
                 elif CROSSED:
                     node.saved = (None if ex is None else y, None if ey is None else x)
                 else:
-                    node.saved = tuple([
-                        (x, y, result)[i] if (ex is not None and for_x) or (ey is not None and for_y) else None
-                        for i, for_x, for_y in SAVES
-                    ])
+                    node.saved = tuple(
+                        [
+                            (x, y, result)[i] if (ex is not None and for_x) or (ey is not None and for_y) else None
+                            for i, for_x, for_y in SAVES
+                        ]
+                    )
                 node.seq = next_seq()
                 tensor = new(Tensor)
                 tensor._data = result
@@ -225,7 +230,11 @@ def unary(prim: Primitive) -> Callable[..., Any]:
     """The user's function for an elementwise primitive of one operand."""
     saves_input, saves_out = prim.operands[0] in prim.saves, "out" in prim.saves
     return specialised(
-        _unary, prim, SAVES_INPUT=saves_input, SAVES_OUT=saves_out, SAVES_BOTH=saves_input and saves_out,
+        _unary,
+        prim,
+        SAVES_INPUT=saves_input,
+        SAVES_OUT=saves_out,
+        SAVES_BOTH=saves_input and saves_out,
         OUT_FIRST=prim.saves[:1] == ("out",),
     )
 
@@ -239,7 +248,11 @@ def binary(prim: Primitive, operator: bool = False) -> Callable[..., Any]:
     users = [(0, 1) if u is None else u for u in prim.save_users]
     saves = tuple(((x, y, "out").index(s), 0 in u, 1 in u) for s, u in zip(prim.saves, users, strict=True))
     return specialised(
-        _binary, prim, PLAIN=not saves, CROSSED=saves == ((1, True, False), (0, False, True)), SAVES=saves,
+        _binary,
+        prim,
+        PLAIN=not saves,
+        CROSSED=saves == ((1, True, False), (0, False, True)),
+        SAVES=saves,
         OPERATOR=operator,
     )
 

@@ -173,4 +173,3 @@ def write_out(out: Tensor, result: Tensor) -> Tensor:
         out._data = result._data.astype(out._data.dtype)
         return out
     return update(out, result, "out=")
-

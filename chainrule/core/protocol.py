@@ -72,7 +72,12 @@ def _one_float_dtype(inputs: tuple[Any, ...]) -> bool:
     if len(inputs) == 1:
         return True
     second = inputs[1]
-    return hasattr(second, "_edge") and second._data.dtype is dtype and bool(first._data.shape) and bool(second._data.shape)
+    return (
+        hasattr(second, "_edge")
+        and second._data.dtype is dtype
+        and bool(first._data.shape)
+        and bool(second._data.shape)
+    )
 
 
 def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -90,6 +95,13 @@ def _put(name: str, out: Any, result: Any) -> Any:
     if not hasattr(target, "copy_"):
         raise errors.out_is_plain_array(name, target)
     return target.copy_(result)
+
+
+def detached(x: Any) -> Any:
+    """Any value, cut off from every derivative: tensors and interpreters' values know how; arrays are."""
+    if isinstance(x, ArrayLike):
+        return x.detached()
+    return x.detach() if hasattr(x, "detach") else x
 
 
 class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
@@ -125,6 +137,10 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         return self if self.dtype == dtype else np.astype(self, dtype)  # type: ignore[call-overload]
+
+    def detached(self) -> Any:
+        """The value cut off from every derivative that is being taken of it."""
+        raise NotImplementedError
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -38,7 +38,12 @@ def find(node: Node, g: Any, order: list[Any], pending: dict[Any, Any], latest_w
         if waiting is None:
             if other not in fed:
                 break
-        elif type(waiting) is not ndarray or waiting.shape != shape or waiting.dtype != dtype or not waiting.flags.c_contiguous:
+        elif (
+            type(waiting) is not ndarray
+            or waiting.shape != shape
+            or waiting.dtype != dtype
+            or not waiting.flags.c_contiguous
+        ):
             break
         members.append(other)
         fed.update(other.edges)
@@ -71,7 +76,12 @@ def sweep(members: list[Node], g: Any, pending: dict[Any, Any]) -> dict[Any, Any
         waiting = pending.pop(node, None)
         if waiting is not None:
             arriving[node] = waiting.reshape(-1)
-    leaving = {edge: np.empty(shape, dtype) for node in members for edge in node.edges if edge is not None and edge not in inside}
+    leaving = {
+        edge: np.empty(shape, dtype)
+        for node in members
+        for edge in node.edges
+        if edge is not None and edge not in inside
+    }
     flat = {edge: out.reshape(-1) for edge, out in leaving.items()}
     plan = [
         (node, node.pullback, tuple([v.reshape(-1) if type(v) is ndarray else v for v in node.saved]), node.edges)
@@ -84,7 +94,7 @@ def sweep(members: list[Node], g: Any, pending: dict[Any, Any]) -> dict[Any, Any
         for node, pullback, saved, edges in plan:
             parts = tuple([v[start:stop] if type(v) is ndarray else v for v in saved])
             grads = pullback(node, block.pop(node), parts, edges)
-            for edge, grad in zip(edges, grads):  # noqa: B905
+            for edge, grad in zip(edges, grads):
                 if edge is None:
                     continue
                 before = block.get(edge)

@@ -22,7 +22,7 @@ from chainrule.core.device import device
 from chainrule.core.dtypes import as_dtype, get_default_dtype
 from chainrule.core.modes import LOCAL
 from chainrule.core.node import Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
-from chainrule.core.protocol import array_function, array_ufunc
+from chainrule.core.protocol import array_function, array_ufunc, detached
 from chainrule.core.size import Size
 from chainrule.core.versions import version_of
 
@@ -280,7 +280,7 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same memory, cut off from the graph."""
-        out = wrap(self._data)
+        out = wrap(self._data if type(self._data) is ndarray else detached(self._data))
         if self._edge is not None:
             out._cut = errors.Cut("detach", errors.user_line())
         else:
@@ -388,7 +388,9 @@ class Tensor:
 
     def __contains__(self, element: Any) -> bool:
         if not isinstance(element, (Tensor, int, float, complex, np.generic)):
-            raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+            raise RuntimeError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+            )
         return bool((self == element).any())
 
     __hash__ = object.__hash__
@@ -404,9 +406,7 @@ class Tensor:
         elif self._edge is not None:
             suffixes.append(f"grad_fn=<{grad_fn_of(self._edge).name()}>")  # type: ignore[union-attr]
         prefix = "tensor(" if type(self) is Tensor else f"{type(self).__name__}("
-        return printing.tensor_repr(
-            self._data, suffixes=suffixes, default_dtype=get_default_dtype(), prefix=prefix
-        )
+        return printing.tensor_repr(self._data, suffixes=suffixes, default_dtype=get_default_dtype(), prefix=prefix)
 
     def __format__(self, spec: str) -> str:
         if self._data.shape or type(self._data) is not ndarray:

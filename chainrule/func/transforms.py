@@ -111,16 +111,24 @@ def _end(g: Any, like: Any) -> Any:
 
 def _pull(outputs: list[Tensor], cotangents: list[Any], starts: list[Tensor], since: int, keep: bool) -> list[Any]:
     """The cotangents at ``starts``. Recorded if the result can depend on anything else that is recorded."""
-    pairs = [(y._edge, g) for y, g in zip(outputs, cotangents, strict=True) if isinstance(y, Tensor) and y._edge is not None]
+    pairs = [
+        (y._edge, g) for y, g in zip(outputs, cotangents, strict=True) if isinstance(y, Tensor) and y._edge is not None
+    ]
     if not pairs:
         return [None] * len(starts)
     targets = [x._edge for x in starts]
     ours = set(targets)
-    record = recording() and any(
-        (type(edge) is Leaf or edge.seq < since or type(targets[0]) is not Leaf) and edge not in ours
-        for edge in engine.reachable([edge for edge, _ in pairs])
+    record = (
+        recording()
+        and any(
+            (type(edge) is Leaf or edge.seq < since or type(targets[0]) is not Leaf) and edge not in ours
+            for edge in engine.reachable([edge for edge, _ in pairs])
+        )
     ) or (recording() and any(isinstance(g, Tensor) and g._edge is not None for _, g in pairs))
-    gs = [(g if isinstance(g, Tensor) else wrap(g)) if record else (g._data if isinstance(g, Tensor) else g) for _, g in pairs]
+    gs = [
+        (g if isinstance(g, Tensor) else wrap(g)) if record else (g._data if isinstance(g, Tensor) else g)
+        for _, g in pairs
+    ]
     return engine.sweep(
         [edge for edge, _ in pairs], gs, targets, retain_graph=keep or record, create_graph=record, accumulate=False
     )
@@ -154,7 +162,9 @@ def grad_and_value(
         aux = None
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
-                raise RuntimeError("grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True")
+                raise RuntimeError(
+                    "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
+                )
             result, aux = result
         if not isinstance(result, Tensor):
             raise RuntimeError(
@@ -193,10 +203,14 @@ def _value(result: Any, args: Any, since: int) -> Any:
     """The function's value, off the tape unless it depends on something outside."""
     if not isinstance(result, Tensor):
         return result
-    outside = recording() and result._edge is not None and any(
-        (type(edge) is Leaf and any(isinstance(a, Tensor) and a._edge is edge for a in tree_leaves(list(args))))
-        or (edge.seq < since and type(edge) is not Leaf)
-        for edge in engine.reachable([result._edge])
+    outside = (
+        recording()
+        and result._edge is not None
+        and any(
+            (type(edge) is Leaf and any(isinstance(a, Tensor) and a._edge is edge for a in tree_leaves(list(args))))
+            or (edge.seq < since and type(edge) is not Leaf)
+            for edge in engine.reachable([result._edge])
+        )
     )
     if outside:
         return result
@@ -276,11 +290,16 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     def vjp_fn(*cotangents: Any, retain_graph: bool = True) -> Any:
         gs = tree_leaves(cotangents[0] if len(cotangents) == 1 else cotangents)
         if len(gs) != len(outputs):
-            raise RuntimeError(f"Expected pytree structure of cotangents to be the same as of outputs: {len(outputs)} outputs, {len(gs)} cotangents")
+            raise RuntimeError(
+                f"Expected pytree structure of cotangents to be the same as of outputs: {len(outputs)} outputs, {len(gs)} cotangents"
+            )
         for g, y in zip(gs, outputs, strict=True):
             if tuple(np.shape(g)) != tuple(y.shape):
                 raise errors.gradient_shape(0, g if isinstance(g, Tensor) else wrap(np.asarray(g)), y)
-        gs = [g if isinstance(g, (Tensor, ArrayLike)) else np.asarray(g, y.dtype) for g, y in zip(gs, outputs, strict=True)]
+        gs = [
+            g if isinstance(g, (Tensor, ArrayLike)) else np.asarray(g, y.dtype)
+            for g, y in zip(gs, outputs, strict=True)
+        ]
         found = iter(_pull(outputs, gs, starts, since, True))
         return tuple(
             tree_map(lambda leaf, given: _zero_if_none(next(found), leaf, given), tree, primal)
@@ -302,16 +321,22 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool 
     (tensor([0., 0.]), tensor([1., 2.]))
     """
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to be tuples, as in jvp(f, (x,), (t,))")
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals and tangents to be tuples, as in jvp(f, (x,), (t,))"
+        )
     if len(primals) != len(tangents):
-        raise RuntimeError(f"jvp(f, primals, tangents): Expected primals and tangents to have the same length: {len(primals)}, {len(tangents)}")
+        raise RuntimeError(
+            f"jvp(f, primals, tangents): Expected primals and tangents to have the same length: {len(primals)}, {len(tangents)}"
+        )
     tensors = any(isinstance(leaf, Tensor) for leaf in tree_leaves([primals, tangents]))
     with _level(lambda x, level: Dual(x, None, level)) as level:
 
         def dual(x: Any, t: Any) -> Tensor:
             p, d = _bare(x), _bare(t)
             if tuple(np.shape(p)) != tuple(np.shape(d)):
-                raise RuntimeError(f"jvp: a tangent has shape {tuple(np.shape(d))}, its primal {tuple(np.shape(p))}: they must be equal")
+                raise RuntimeError(
+                    f"jvp: a tangent has shape {tuple(np.shape(d))}, its primal {tuple(np.shape(p))}: they must be equal"
+                )
             return wrap(Dual(p, d, level))
 
         result = func(*[tree_map(dual, p, t) for p, t in zip(primals, tangents, strict=True)])
@@ -337,7 +362,14 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool 
     return values, derivatives
 
 
-def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None) -> Callable[..., Any]:
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
     """The function that applies ``func`` to every entry along an axis of its arguments, all at once.
 
     Args:
@@ -354,12 +386,17 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         dims = _spread_dims(in_dims, args)
         sizes = {
-            np.shape(x)[d] for x, d in zip(tree_leaves(list(args)), tree_leaves_with_none(dims), strict=True) if d is not None
+            np.shape(x)[d]
+            for x, d in zip(tree_leaves(list(args)), tree_leaves_with_none(dims), strict=True)
+            if d is not None
         }
         if not sizes:
             raise ValueError("vmap: at least one argument must be mapped over (an in_dim that is not None)")
         if len(sizes) > 1:
-            raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sorted(sizes)} for the mapped dimension")
+            raise ValueError(
+                f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+                f"{sorted(sizes)} for the mapped dimension"
+            )
         (size,) = sizes
         tensors = any(isinstance(x, Tensor) for x in tree_leaves(list(args)))
         flags = itertools.chain(tree_leaves_with_none(dims))
@@ -385,7 +422,9 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
                 if type(data) is Batched and data.level == level:
                     payload = data.payload
                 else:
-                    payload = np.broadcast_to(y if isinstance(y, Tensor) and y._edge is not None else data, (size, *np.shape(y)))
+                    payload = np.broadcast_to(
+                        y if isinstance(y, Tensor) and y._edge is not None else data, (size, *np.shape(y))
+                    )
                 if d:
                     payload = np.moveaxis(payload, 0, d)
                 if isinstance(payload, Tensor) or (not tensors and type(payload) is ndarray):
@@ -412,7 +451,9 @@ def _spread_dims(in_dims: Any, args: tuple[Any, ...]) -> list[Any]:
     if isinstance(in_dims, int):
         in_dims = (in_dims,) * len(args)
     if not isinstance(in_dims, (tuple, list)) or len(in_dims) != len(args):
-        raise ValueError(f"vmap: in_dims is not compatible with the structure of inputs: in_dims={in_dims} for {len(args)} arguments")
+        raise ValueError(
+            f"vmap: in_dims is not compatible with the structure of inputs: in_dims={in_dims} for {len(args)} arguments"
+        )
 
     def spread(dim: Any, tree: Any) -> Any:
         if isinstance(tree, (tuple, list)):
@@ -423,7 +464,9 @@ def _spread_dims(in_dims: Any, args: tuple[Any, ...]) -> list[Any]:
         if isinstance(dim, int):
             n = len(np.shape(tree)) if _is_array(tree) else 0
             if not n:
-                raise ValueError(f"vmap: in_dim {dim} given for a number or 0-d tensor: use None for arguments that are shared")
+                raise ValueError(
+                    f"vmap: in_dim {dim} given for a number or 0-d tensor: use None for arguments that are shared"
+                )
             if not -n <= dim < n:
                 raise ValueError(f"vmap: in_dim {dim} is out of range for an argument of {n} dimensions")
             return dim

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from chainrule.core.dispatch import INTERPRETERS, rank
 from chainrule.core.primitive import Primitive
-from chainrule.core.protocol import ArrayLike
+from chainrule.core.protocol import ArrayLike, detached
 from chainrule.core.shapes import shape_of
 
 
@@ -27,6 +25,9 @@ class Batched(ArrayLike):
         self.level = level
         self.shape = tuple(shape_of(payload))[1:]
         self.dtype = payload.dtype
+
+    def detached(self) -> Batched:
+        return Batched(detached(self.payload), self.level)
 
     def __repr__(self) -> str:
         return f"Batched(level {self.level}, {self.payload!r})"

@@ -12,7 +12,7 @@ import numpy as np
 
 from chainrule.core.dispatch import INTERPRETERS, bind
 from chainrule.core.primitive import Primitive
-from chainrule.core.protocol import ArrayLike
+from chainrule.core.protocol import ArrayLike, detached
 from chainrule.core.shapes import shape_of
 
 
@@ -27,6 +27,9 @@ class Dual(ArrayLike):
         self.level = level
         self.shape = tuple(shape_of(primal))
         self.dtype = primal.dtype
+
+    def detached(self) -> Dual:
+        return Dual(detached(self.primal), None, self.level)
 
     def __repr__(self) -> str:
         return f"Dual(level {self.level}, primal={self.primal!r}, tangent={self.tangent!r})"

@@ -93,7 +93,11 @@ def _sizes(name: str, size: Any) -> tuple[int, ...]:
 
 
 def zeros(
-    *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
     layout: Any = None,
 ) -> Tensor:
     """Zeros of a shape."""
@@ -102,7 +106,11 @@ def zeros(
 
 
 def ones(
-    *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
     layout: Any = None,
 ) -> Tensor:
     """Ones of a shape."""
@@ -111,7 +119,11 @@ def ones(
 
 
 def empty(
-    *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
     layout: Any = None,
 ) -> Tensor:
     """Memory of a shape, with whatever is in it."""
@@ -164,7 +176,12 @@ def _number(x: Any) -> Any:
 
 
 def arange(
-    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None,
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Numbers from ``start`` (0) up to and without ``end``. Integers give int64, floats the default dtype."""
@@ -192,7 +209,13 @@ def linspace(
 
 
 def logspace(
-    start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """``steps`` numbers from base**start to base**end, evenly apart in the exponent."""

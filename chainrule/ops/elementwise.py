@@ -136,9 +136,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
         if kinds <= set("iub"):
             result = cast(result, np.result_type(*[getattr(x, "dtype", x) for x in (input, other)]))
         return written(result, out)
-    raise RuntimeError(
-        f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
-    )
+    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
@@ -164,6 +162,7 @@ def heaviside(input: Any, values: Any, *, out: Any = None) -> Tensor:
 
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """input to the power exponent, in float64 (or complex128)."""
+
     def wide(x: Any) -> Any:
         if not isinstance(x, Tensor):
             return x
@@ -349,9 +348,9 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether |input − other| ≤ atol + rtol·|other|, element by element."""
-    close = logical_or(eq(input, other), logical_and(
-        le(abs(sub(input, other)), add(mul(abs(other), rtol), atol)), isfinite(other)
-    ))
+    close = logical_or(
+        eq(input, other), logical_and(le(abs(sub(input, other)), add(mul(abs(other), rtol), atol)), isfinite(other))
+    )
     return logical_or(close, logical_and(isnan(input), isnan(other))) if equal_nan else close
 
 

@@ -246,7 +246,10 @@ argwhere = nonzero
 
 
 def unique(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
     """The distinct elements, in order."""

@@ -53,8 +53,10 @@ def read_index(index: Any) -> tuple[Any, ...]:
 
 def _stands_for_tuple(index: Any) -> bool:
     """As in PyTorch, a short list of sequences is read as a tuple: ``x[[[0, 1], [2, 3]]]`` is ``x[[0, 1], [2, 3]]``."""
-    return type(index) is list and len(index) < 32 and any(
-        isinstance(i, (slice, list, tuple, Tensor, ndarray)) or i is None or i is Ellipsis for i in index
+    return (
+        type(index) is list
+        and len(index) < 32
+        and any(isinstance(i, (slice, list, tuple, Tensor, ndarray)) or i is None or i is Ellipsis for i in index)
     )
 
 
@@ -71,9 +73,7 @@ def _plain_slice(item: slice) -> slice:
 
 def _tensor_item(item: Tensor) -> Any:
     if item._data.dtype.kind not in "iub":
-        raise IndexError(
-            f"tensors used as indices must be long, int, byte or bool tensors; got {item.dtype}"
-        )
+        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors; got {item.dtype}")
     if type(item._data) is ndarray:
         if item._data.dtype == np.uint8:  # PyTorch's masks of old
             return item._data.astype(bool)
@@ -125,8 +125,10 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         value = cast(value, self._data.dtype)
     data = self._data
     try:
-        if type(data) is ndarray and type(value._data) is ndarray and (
-            not recording() or (self._edge is None and value._edge is None and _outside(self))
+        if (
+            type(data) is ndarray
+            and type(value._data) is ndarray
+            and (not recording() or (self._edge is None and value._edge is None and _outside(self)))
         ):
             data[items] = _leading_ones(value._data, data, items)
             wrote(data, "__setitem__", errors.user_line())

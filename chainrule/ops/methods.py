@@ -49,23 +49,44 @@ def _reflected(function: Any) -> Any:
 
 
 attach(
-    __add__=binary(arithmetic.add, operator=True), __radd__=_reflected(ew.add),
-    __mul__=binary(arithmetic.mul, operator=True), __rmul__=_reflected(ew.mul),
-    __truediv__=binary(arithmetic.div, operator=True), __rtruediv__=_reflected(ew.true_divide),
-    __sub__=binary(arithmetic.sub, operator=True), __rsub__=_operator(ew.rsub_),
-    __floordiv__=_operator(ew.floor_divide), __rfloordiv__=_reflected(ew.floor_divide),
-    __mod__=_operator(ew.remainder), __rmod__=_reflected(ew.remainder),
-    __pow__=_operator(ew.pow), __rpow__=_reflected(ew._pow),
-    __matmul__=_operator(products.matmul), __rmatmul__=_reflected(products.matmul),
-    __eq__=_operator(ew.eq), __ne__=_operator(ew.ne), __lt__=_operator(ew.lt), __le__=_operator(ew.le),
-    __gt__=_operator(ew.gt), __ge__=_operator(ew.ge),
-    __and__=_operator(ew.bitwise_and), __rand__=_reflected(ew.bitwise_and),
-    __or__=_operator(ew.bitwise_or), __ror__=_reflected(ew.bitwise_or),
-    __xor__=_operator(ew.bitwise_xor), __rxor__=_reflected(ew.bitwise_xor),
-    __lshift__=_operator(ew.bitwise_left_shift), __rshift__=_operator(ew.bitwise_right_shift),
-    __rlshift__=_reflected(ew.bitwise_left_shift), __rrshift__=_reflected(ew.bitwise_right_shift),
-    __neg__=ew.neg, __pos__=ew.positive, __abs__=ew.abs,
-    __getitem__=indexing.getitem, __setitem__=indexing.setitem, __hash__=object.__hash__,
+    __add__=binary(arithmetic.add, operator=True),
+    __radd__=_reflected(ew.add),
+    __mul__=binary(arithmetic.mul, operator=True),
+    __rmul__=_reflected(ew.mul),
+    __truediv__=binary(arithmetic.div, operator=True),
+    __rtruediv__=_reflected(ew.true_divide),
+    __sub__=binary(arithmetic.sub, operator=True),
+    __rsub__=_operator(ew.rsub_),
+    __floordiv__=_operator(ew.floor_divide),
+    __rfloordiv__=_reflected(ew.floor_divide),
+    __mod__=_operator(ew.remainder),
+    __rmod__=_reflected(ew.remainder),
+    __pow__=_operator(ew.pow),
+    __rpow__=_reflected(ew._pow),
+    __matmul__=_operator(products.matmul),
+    __rmatmul__=_reflected(products.matmul),
+    __eq__=_operator(ew.eq),
+    __ne__=_operator(ew.ne),
+    __lt__=_operator(ew.lt),
+    __le__=_operator(ew.le),
+    __gt__=_operator(ew.gt),
+    __ge__=_operator(ew.ge),
+    __and__=_operator(ew.bitwise_and),
+    __rand__=_reflected(ew.bitwise_and),
+    __or__=_operator(ew.bitwise_or),
+    __ror__=_reflected(ew.bitwise_or),
+    __xor__=_operator(ew.bitwise_xor),
+    __rxor__=_reflected(ew.bitwise_xor),
+    __lshift__=_operator(ew.bitwise_left_shift),
+    __rshift__=_operator(ew.bitwise_right_shift),
+    __rlshift__=_reflected(ew.bitwise_left_shift),
+    __rrshift__=_reflected(ew.bitwise_right_shift),
+    __neg__=ew.neg,
+    __pos__=ew.positive,
+    __abs__=ew.abs,
+    __getitem__=indexing.getitem,
+    __setitem__=indexing.setitem,
+    __hash__=object.__hash__,
 )
 
 # -- functions that are methods under the same name ------------------------------------------------------------------
@@ -104,8 +125,15 @@ _PRODUCTS = "matmul mm bmm mv dot vdot inner outer ger addmm addmv addr baddbmm 
 _CREATION = "new_tensor new_zeros new_ones new_empty new_full".split()
 
 for _module, _names in (
-    (ew, _ELEMENTWISE), (reductions, _REDUCTIONS), (ordering, _ORDERING), (shaping, _SHAPING), (joining, _JOINING),
-    (matrices, _MATRICES), (gathering, _GATHERING), (products, _PRODUCTS), (creation, _CREATION),
+    (ew, _ELEMENTWISE),
+    (reductions, _REDUCTIONS),
+    (ordering, _ORDERING),
+    (shaping, _SHAPING),
+    (joining, _JOINING),
+    (matrices, _MATRICES),
+    (gathering, _GATHERING),
+    (products, _PRODUCTS),
+    (creation, _CREATION),
 ):
     attach(**{name: getattr(_module, name) for name in _names})
 
@@ -116,8 +144,13 @@ def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 
 
 attach(
-    where=where, T=property(shaping.T), mT=property(shaping.mT), H=property(shaping.adjoint),
-    mH=property(shaping.adjoint), real=property(ew.real), imag=property(ew.imag),
+    where=where,
+    T=property(shaping.T),
+    mT=property(shaping.mT),
+    H=property(shaping.adjoint),
+    mH=property(shaping.adjoint),
+    real=property(ew.real),
+    imag=property(ew.imag),
 )
 
 # -- in place --------------------------------------------------------------------------------------------------------
@@ -145,10 +178,23 @@ def _ufunc_in_place(op: str, ufunc: Any, function: Any) -> Any:
     def method(self: Tensor, other: Any, **options: Any) -> Tensor:
         x = self._data
         y = other._data if type(other) is Tensor else other
-        if type(x) is ndarray and not options and (not recording() or (
-            self._edge is None and self._view is None and not (type(other) is Tensor and other._edge is not None)
-        )) and x.dtype.kind in "fc" and (
-            type(y) is float or type(y) is int or (type(y) is ndarray and y.dtype == x.dtype and (y.ndim or not x.ndim))
+        if (
+            type(x) is ndarray
+            and not options
+            and (
+                not recording()
+                or (
+                    self._edge is None
+                    and self._view is None
+                    and not (type(other) is Tensor and other._edge is not None)
+                )
+            )
+            and x.dtype.kind in "fc"
+            and (
+                type(y) is float
+                or type(y) is int
+                or (type(y) is ndarray and y.dtype == x.dtype and (y.ndim or not x.ndim))
+            )
         ):
             inplace.check_writable(self, op)
             try:
@@ -174,8 +220,10 @@ def _fits(x: Any, y: Any) -> bool:
 
 
 attach(
-    add_=_ufunc_in_place("add_", np.add, ew.add), sub_=_ufunc_in_place("sub_", np.subtract, ew.sub),
-    mul_=_ufunc_in_place("mul_", np.multiply, ew.mul), div_=_ufunc_in_place("div_", np.divide, ew.div),
+    add_=_ufunc_in_place("add_", np.add, ew.add),
+    sub_=_ufunc_in_place("sub_", np.subtract, ew.sub),
+    mul_=_ufunc_in_place("mul_", np.multiply, ew.mul),
+    div_=_ufunc_in_place("div_", np.divide, ew.div),
 )
 
 
@@ -189,9 +237,16 @@ def _assign(name: str) -> Any:
 
 
 attach(
-    __iadd__=_assign("add_"), __isub__=_assign("sub_"), __imul__=_assign("mul_"), __itruediv__=_assign("div_"),
-    __ipow__=_assign("pow_"), __ifloordiv__=_assign("floor_divide_"), __imod__=_assign("remainder_"),
-    __iand__=_assign("bitwise_and_"), __ior__=_assign("bitwise_or_"), __ixor__=_assign("bitwise_xor_"),
+    __iadd__=_assign("add_"),
+    __isub__=_assign("sub_"),
+    __imul__=_assign("mul_"),
+    __itruediv__=_assign("div_"),
+    __ipow__=_assign("pow_"),
+    __ifloordiv__=_assign("floor_divide_"),
+    __imod__=_assign("remainder_"),
+    __iand__=_assign("bitwise_and_"),
+    __ior__=_assign("bitwise_or_"),
+    __ixor__=_assign("bitwise_xor_"),
 )
 
 
@@ -286,8 +341,16 @@ def _reshaped(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
-attach(fill_=fill_, zero_=zero_, copy_=copy_, fill_diagonal_=fill_diagonal_, unsqueeze_=unsqueeze_, squeeze_=squeeze_,
-       t_=t_, transpose_=transpose_)
+attach(
+    fill_=fill_,
+    zero_=zero_,
+    copy_=copy_,
+    fill_diagonal_=fill_diagonal_,
+    unsqueeze_=unsqueeze_,
+    squeeze_=squeeze_,
+    t_=t_,
+    transpose_=transpose_,
+)
 
 # -- casts -----------------------------------------------------------------------------------------------------------
 
@@ -295,7 +358,12 @@ _DEVICES = ("cpu", "cuda", "mps", "meta")
 
 
 def to(
-    self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
+    self: Tensor,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
     """The tensor in another dtype (itself, if it has it): ``to(dtype)``, ``to('cpu')``, ``to(other)``; recorded."""
@@ -327,11 +395,19 @@ def _to_dtype(name: str, dtype: Any) -> Any:
 
 
 attach(
-    to=to, float=_to_dtype("float", np.float32), double=_to_dtype("double", np.float64),
-    half=_to_dtype("half", np.float16), long=_to_dtype("long", np.int64), int=_to_dtype("int", np.int32),
-    short=_to_dtype("short", np.int16), char=_to_dtype("char", np.int8), byte=_to_dtype("byte", np.uint8),
-    bool=_to_dtype("bool", np.bool_), cfloat=_to_dtype("cfloat", np.complex64),
-    cdouble=_to_dtype("cdouble", np.complex128), type_as=lambda self, other: to(self, other),
+    to=to,
+    float=_to_dtype("float", np.float32),
+    double=_to_dtype("double", np.float64),
+    half=_to_dtype("half", np.float16),
+    long=_to_dtype("long", np.int64),
+    int=_to_dtype("int", np.int32),
+    short=_to_dtype("short", np.int16),
+    char=_to_dtype("char", np.int8),
+    byte=_to_dtype("byte", np.uint8),
+    bool=_to_dtype("bool", np.bool_),
+    cfloat=_to_dtype("cfloat", np.complex64),
+    cdouble=_to_dtype("cdouble", np.complex128),
+    type_as=lambda self, other: to(self, other),
     astype=lambda self, dtype, copy=True: to(self, dtype),
 )
 
@@ -382,7 +458,15 @@ def element(self: Tensor) -> Any:
 
 
 attach(
-    type=type_, __invert__=_invert, is_nonzero=is_nonzero, cpu=cpu, cuda=cuda, _base=property(_base), _is_view=is_view,
-    resolve_conj=lambda self: self, resolve_neg=lambda self: self, is_conj=lambda self: False,
+    type=type_,
+    __invert__=_invert,
+    is_nonzero=is_nonzero,
+    cpu=cpu,
+    cuda=cuda,
+    _base=property(_base),
+    _is_view=is_view,
+    resolve_conj=lambda self: self,
+    resolve_neg=lambda self: self,
+    is_conj=lambda self: False,
     is_neg=lambda self: False,
 )

@@ -20,6 +20,7 @@ from chainrule.table import shape as rows
 
 ndarray = np.ndarray
 
+
 @implements(np.reshape)
 def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
     target = shape if shape is not None else newshape

@@ -61,7 +61,12 @@ def _total(row: Any, a: Any, axis: Any, dtype: Any, keepdims: Any, where: Any, n
 
 @implements(np.sum)
 def _sum(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NOTHING,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = _NOTHING,
     where: Any = True,
 ) -> Any:
     total = _total(reduction.sum, a, axis, dtype, keepdims, where, 0)
@@ -70,7 +75,12 @@ def _sum(
 
 @implements(np.prod)
 def _prod(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NOTHING,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = _NOTHING,
     where: Any = True,
 ) -> Any:
     total = _total(reduction.prod, a, axis, dtype, keepdims, where, 1)
@@ -94,16 +104,32 @@ def _counted(where: Any, a: Any, axis: Any, keepdims: Any) -> Any:
 
 @implements(np.var)
 def _var(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, *,
-    where: Any = True, mean: Any = _NOTHING, correction: Any = _NOTHING,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = _NOTHING,
+    correction: Any = _NOTHING,
 ) -> Any:
     return _spread(statistics.var, a, axis, dtype, ddof if correction is _NOTHING else correction, keepdims, where)
 
 
 @implements(np.std)
 def _std(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, *,
-    where: Any = True, mean: Any = _NOTHING, correction: Any = _NOTHING,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = _NOTHING,
+    correction: Any = _NOTHING,
 ) -> Any:
     return _spread(statistics.std, a, axis, dtype, ddof if correction is _NOTHING else correction, keepdims, where)
 
@@ -278,8 +304,14 @@ def _percentile(a: Any, q: Any, axis: Any = None, out: Any = None, **options: An
 
 @implements(np.quantile)
 def _quantile(
-    a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
-    keepdims: Any = False, **_: Any,
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = False,
+    **_: Any,
 ) -> Any:
     if method != "linear":
         raise errors.numpy_keyword("quantile", f"method={method!r}")
@@ -350,16 +382,22 @@ def _reducer(row: Any, function: Any) -> Any:
     return reduce
 
 
-UFUNC_METHODS.update({
-    (np.add, "reduce"): _reducer(reduction.sum, _sum), (np.multiply, "reduce"): _reducer(reduction.prod, _prod),
-    (np.maximum, "reduce"): _reducer(reduction.amax, _max), (np.minimum, "reduce"): _reducer(reduction.amin, _min),
-    (np.logical_or, "reduce"): _reducer(reduction.any, _any), (np.logical_and, "reduce"): _reducer(reduction.all, _all),
-    (np.logaddexp, "reduce"): lambda a, axis=0, dtype=None, keepdims=False, **_: _reduce(
-        reduction.logsumexp, a, axis, keepdims),
-    (np.add, "accumulate"): lambda a, axis=0, dtype=None, **_: _scan(reduction.cumsum, a, axis, dtype),
-    (np.multiply, "accumulate"): lambda a, axis=0, dtype=None, **_: _scan(reduction.cumprod, a, axis, dtype),
-    (np.logaddexp, "accumulate"): lambda a, axis=0, **_: _scan(reduction.logcumsumexp, a, axis, None),
-})
+UFUNC_METHODS.update(
+    {
+        (np.add, "reduce"): _reducer(reduction.sum, _sum),
+        (np.multiply, "reduce"): _reducer(reduction.prod, _prod),
+        (np.maximum, "reduce"): _reducer(reduction.amax, _max),
+        (np.minimum, "reduce"): _reducer(reduction.amin, _min),
+        (np.logical_or, "reduce"): _reducer(reduction.any, _any),
+        (np.logical_and, "reduce"): _reducer(reduction.all, _all),
+        (np.logaddexp, "reduce"): lambda a, axis=0, dtype=None, keepdims=False, **_: _reduce(
+            reduction.logsumexp, a, axis, keepdims
+        ),
+        (np.add, "accumulate"): lambda a, axis=0, dtype=None, **_: _scan(reduction.cumsum, a, axis, dtype),
+        (np.multiply, "accumulate"): lambda a, axis=0, dtype=None, **_: _scan(reduction.cumprod, a, axis, dtype),
+        (np.logaddexp, "accumulate"): lambda a, axis=0, **_: _scan(reduction.logcumsumexp, a, axis, None),
+    }
+)
 
 
 def _outer(ufunc: np.ufunc) -> Any:

@@ -62,8 +62,10 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
     if type(input) is Tensor and type(other) is Tensor and out is None and not STATE.special:
         x, y = input._data, other._data
         if (
-            type(x) is ndarray and type(y) is ndarray
-            and ((dtype := x.dtype) is float32 or dtype is float64) and y.dtype is dtype
+            type(x) is ndarray
+            and type(y) is ndarray
+            and ((dtype := x.dtype) is float32 or dtype is float64)
+            and y.dtype is dtype
             and (row := _HOT.get((x.ndim, y.ndim))) is not None
         ):
             ex, ey = input._edge, other._edge
@@ -147,8 +149,10 @@ def _ranked(name: str, ranks: tuple[int, int], what: str) -> Any:
         for position, (z, rank) in enumerate(zip((x, y), ranks, strict=True)):
             if z.ndim != rank:
                 names = ("self", "mat2" if name != "mv" else "vec")
-                raise RuntimeError(f"{names[position]} must be a {what.split('|')[position]}: {name} got shapes "
-                                   f"{tuple(x.shape)} and {tuple(y.shape)}; matmul takes any rank")
+                raise RuntimeError(
+                    f"{names[position]} must be a {what.split('|')[position]}: {name} got shapes "
+                    f"{tuple(x.shape)} and {tuple(y.shape)}; matmul takes any rank"
+                )
         if name == "bmm" and x.shape[0] != y.shape[0]:
             raise RuntimeError(
                 f"Expected size for first two dimensions of batch2 tensor to be: [{x.shape[0]}, {x.shape[2]}] but got: "

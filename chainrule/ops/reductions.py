@@ -26,7 +26,13 @@ std_mean_result = result_type("std_mean", "std", "mean")
 
 
 def sum(
-    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None,
+    input: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
     out: Any = None,
 ) -> Tensor:
     """Sum over ``dim`` (an int, a tuple, or None for everything). Booleans and integers are summed as int64.
@@ -60,7 +66,13 @@ def _total(name: str, row: Any, input: Any, dim: Any, keepdim: bool, dtype: Any,
 
 
 def mean(
-    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None,
+    input: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
     out: Any = None,
 ) -> Tensor:
     """Mean over ``dim``.

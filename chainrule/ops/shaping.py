@@ -26,9 +26,7 @@ def _ints(function: str, sizes: Any) -> tuple[int, ...]:
     try:
         return tuple(s.__index__() for s in sizes)
     except (AttributeError, TypeError):
-        raise TypeError(
-            f"{function}(): argument 'size' must be ints or a tuple of ints, not {sizes!r}"
-        ) from None
+        raise TypeError(f"{function}(): argument 'size' must be ints or a tuple of ints, not {sizes!r}") from None
 
 
 def _filled(function: str, have: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -191,9 +189,7 @@ def mT(input: Any) -> Tensor:
     """The last two axes exchanged (``tensor.mT``)."""
     x = tensor_of("mT", input)
     if x.ndim < 2:
-        raise RuntimeError(
-            f"tensor.mT is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor."
-        )
+        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor.")
     return bind(rows.transpose, (x,), {"axis0": -2, "axis1": -1})
 
 

@@ -123,10 +123,13 @@ def xlogy(x, y):
     return np.where(zero, 0, x * np.log(np.where(zero, 1, y))).astype(np.result_type(x, y), copy=False)
 
 
-@elementwise(d={"x": lambda out: out * (1 - out)}, formula={"x": "g * out * (1 - out)"}, promotion="float")
+@elementwise(d={"x": lambda out: out - out * out}, formula={"x": "g * out * (1 - out)"}, promotion="float")
 def sigmoid(x):
     """The logistic function 1 / (1 + exp(−x)), without overflow."""
-    return 0.5 * (1 + np.tanh(0.5 * x))
+    if x.dtype.kind == "c":
+        return 0.5 * (1 + np.tanh(0.5 * x))
+    small = np.exp(-np.absolute(x))  # at most 1, and exact in its last place also where the result is tiny
+    return np.where(x >= 0, 1, small).astype(x.dtype, copy=False) / (1 + small)
 
 
 @elementwise(
@@ -136,7 +139,10 @@ def sigmoid(x):
     formula={"x": "g * np.where(x * beta > threshold, 1, 1 / (1 + np.exp(-beta * x)))"},
     promotion="float",
     samples=[{"beta": 2.0, "threshold": 20.0}, {"beta": 1.0, "threshold": 0.5}],
+    accepts="biuf",
 )
 def softplus(x, *, beta, threshold):
     """log(1 + exp(beta·x)) / beta; the identity where beta·x is over the threshold."""
-    return np.where(x * beta > threshold, x, np.logaddexp(0, beta * x) / beta).astype(x.dtype)
+    z = beta * x
+    soft = np.maximum(z, 0) + np.log1p(np.exp(-np.absolute(z)))
+    return np.where(z > threshold, x, soft / beta).astype(x.dtype, copy=False)

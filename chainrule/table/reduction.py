@@ -260,7 +260,8 @@ def _norm_jvp(t: Any, x: Any, out: Any, *, ord: float, axis: tuple[int, ...], ke
     vjp={"x": _norm_vjp},
     jvp={"x": _norm_jvp},
     formula={
-        "x": "(ord != 0) * (g if keepdims else np.expand_dims(g, axis)) * np.sign(x) * np.abs(x / (out if keepdims else np.expand_dims(out, axis))) ** (ord - 1)"
+        "x": "(ord != 0) * (g if keepdims else np.expand_dims(g, axis)) * np.sign(x) * "
+        "np.abs(x / (out if keepdims else np.expand_dims(out, axis))) ** (ord - 1)"
     },
     samples=[
         {"shapes": [(2, 3)], "ord": 2.0, "axis": (-1,), "keepdims": False},

@@ -70,10 +70,16 @@ def var(x, *, axis, keepdims, correction):
 
 
 @opaque(
-    vjp={"x": lambda g, x, out, *, axis, keepdims, correction: _var_vjp(
-        g * _half_over(out), x, axis=axis, keepdims=keepdims, correction=correction)},
-    jvp={"x": lambda t, x, out, *, axis, keepdims, correction: _half_over(out) * _var_jvp(
-        t, x, axis=axis, keepdims=keepdims, correction=correction)},
+    vjp={
+        "x": lambda g, x, out, *, axis, keepdims, correction: _var_vjp(
+            g * _half_over(out), x, axis=axis, keepdims=keepdims, correction=correction
+        )
+    },
+    jvp={
+        "x": lambda t, x, out, *, axis, keepdims, correction: (
+            _half_over(out) * _var_jvp(t, x, axis=axis, keepdims=keepdims, correction=correction)
+        )
+    },
     formula={"x": f"(g / out if keepdims else np.expand_dims(g / out, axis)) * {_AWAY} / {_COUNT}"},
     samples=_SAMPLES,
 )

@@ -182,6 +182,7 @@ def test_no_reference_cycles():
     gc.collect()
     gc.disable()
     try:
+
         def step():
             w = cr.randn(4, 4, requires_grad=True)
             x = cr.randn(4, 4)

@@ -101,10 +101,14 @@ def _arrays() -> dict[str, np.ndarray]:
     wave = np.arange(12.0)
     x = 0.2 + 0.7 * np.abs(np.sin(1.1 * wave + 0.3)).reshape(3, 4)
     return {
-        "x": x, "y": 0.25 + 0.6 * np.abs(np.cos(1.7 * wave)).reshape(3, 4),
+        "x": x,
+        "y": 0.25 + 0.6 * np.abs(np.cos(1.7 * wave)).reshape(3, 4),
         "v": 0.3 + 0.5 * np.abs(np.sin(wave[:4] + 1)),
-        "z": np.sin(2.1 * wave + 0.5).reshape(3, 4), "s": 0.3 + 0.5 * np.abs(np.cos(1.3 * wave[:9])).reshape(3, 3),
-        "i": (np.arange(12) * 5 % 7).reshape(3, 4), "c": x + 1j * np.cos(wave).reshape(3, 4), "b": x > 0.5,
+        "z": np.sin(2.1 * wave + 0.5).reshape(3, 4),
+        "s": 0.3 + 0.5 * np.abs(np.cos(1.3 * wave[:9])).reshape(3, 3),
+        "i": (np.arange(12) * 5 % 7).reshape(3, 4),
+        "c": x + 1j * np.cos(wave).reshape(3, 4),
+        "b": x > 0.5,
         "f": x.astype(np.float32),
     }
 
@@ -158,7 +162,9 @@ def _differentiate(case: str, got: list[Any], scope: dict[str, Any]) -> None:
         return
     weights = [np.cos(1.0 + np.arange(got[k].numel())).reshape(got[k].shape) for k in picks]
     grads = cr.autograd.grad(
-        [got[k] for k in picks], [scope[n] for n in names], [cr.from_numpy(np.asarray(w)) for w in weights],
+        [got[k] for k in picks],
+        [scope[n] for n in names],
+        [cr.from_numpy(np.asarray(w)) for w in weights],
         allow_unused=True,
     )
 

@@ -16,8 +16,25 @@ def leaf(dtype: type = np.float64) -> cr.Tensor:
 
 @pytest.mark.parametrize(
     "expression",
-    ["A * t", "A + t", "A - t", "A / t", "A ** t", "A @ t", "A > t", "A == t", "t * A", "t @ A", "np.float64(2) * t",
-     "t * np.float64(2)", "2 * t", "np.exp(t)", "np.add(A, t)", "np.where(A > 2, t, A)", "np.concatenate([A, t])"],
+    [
+        "A * t",
+        "A + t",
+        "A - t",
+        "A / t",
+        "A ** t",
+        "A @ t",
+        "A > t",
+        "A == t",
+        "t * A",
+        "t @ A",
+        "np.float64(2) * t",
+        "t * np.float64(2)",
+        "2 * t",
+        "np.exp(t)",
+        "np.add(A, t)",
+        "np.where(A > 2, t, A)",
+        "np.concatenate([A, t])",
+    ],
 )
 def test_arrays_and_tensors_mix_and_stay_recorded(expression: str) -> None:
     t = leaf()
@@ -29,10 +46,21 @@ def test_arrays_and_tensors_mix_and_stay_recorded(expression: str) -> None:
 
 @pytest.mark.parametrize(
     ("expression", "dtype"),
-    [("np.exp(i)", "float64"), ("np.multiply(f, A)", "float64"), ("A * f", "float64"), ("np.mean(i)", "float64"),
-     ("f * 2.0", "float32"), ("np.sin(f)", "float32"), ("np.multiply(f, 2.0)", "float32"), ("np.sum(i)", "int64"),
-     ("np.exp(t)", "float64"), ("t * np.float32(2)", "float64"), ("np.true_divide(i, i + 1)", "float64"),
-     ("np.exp(t, dtype=np.float32)", "float32"), ("np.sum(t, dtype=np.float32)", "float32")],
+    [
+        ("np.exp(i)", "float64"),
+        ("np.multiply(f, A)", "float64"),
+        ("A * f", "float64"),
+        ("np.mean(i)", "float64"),
+        ("f * 2.0", "float32"),
+        ("np.sin(f)", "float32"),
+        ("np.multiply(f, 2.0)", "float32"),
+        ("np.sum(i)", "int64"),
+        ("np.exp(t)", "float64"),
+        ("t * np.float32(2)", "float64"),
+        ("np.true_divide(i, i + 1)", "float64"),
+        ("np.exp(t, dtype=np.float32)", "float32"),
+        ("np.sum(t, dtype=np.float32)", "float32"),
+    ],
 )
 def test_dtypes_are_numpys(expression: str, dtype: str) -> None:
     scope = {"A": A, "t": leaf(), "f": leaf(np.float32), "i": cr.arange(4).reshape(2, 2), "np": np}
@@ -92,9 +120,15 @@ def test_where() -> None:
 
 @pytest.mark.parametrize(
     ("expression", "name"),
-    [("np.spacing(t)", "np.spacing"), ("np.add.at(t, [0], 1.0)", "np.add.at"), ("np.histogram(t)", "np.histogram"),
-     ("np.apply_along_axis(np.sum, 0, t)", "np.apply_along_axis"), ("np.interp(t, A, A)", "np.interp"),
-     ("np.subtract.reduce(t)", "np.subtract.reduce"), ("np.maximum.accumulate(t)", "np.maximum.accumulate")],
+    [
+        ("np.spacing(t)", "np.spacing"),
+        ("np.add.at(t, [0], 1.0)", "np.add.at"),
+        ("np.histogram(t)", "np.histogram"),
+        ("np.apply_along_axis(np.sum, 0, t)", "np.apply_along_axis"),
+        ("np.interp(t, A, A)", "np.interp"),
+        ("np.subtract.reduce(t)", "np.subtract.reduce"),
+        ("np.maximum.accumulate(t)", "np.maximum.accumulate"),
+    ],
 )
 def test_a_function_without_a_rule_is_named(expression: str, name: str) -> None:
     with pytest.raises(TypeError, match=f"{name} has no rule for tensors .*detach"):

@@ -44,7 +44,9 @@ def _part(m: Any, part: Any) -> Any:
     if not isinstance(part, m.Tensor):
         return {"object": str(part).removeprefix("torch.") if isinstance(part, m.dtype) else repr(part)}
     return {
-        "dtype": str(part.dtype).removeprefix("torch."), "shape": list(part.shape), "values": _numbers(part),
+        "dtype": str(part.dtype).removeprefix("torch."),
+        "shape": list(part.shape),
+        "values": _numbers(part),
         "requires_grad": part.requires_grad,
     }
 

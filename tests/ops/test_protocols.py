@@ -43,10 +43,13 @@ def test_pickle_refuses_a_graph() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (f"{cr.tensor(2.5):.2f}", "2.50"), (f"{cr.tensor(3):d}", "3"), (f"{cr.tensor(2.5)}", "2.5"),
+        (f"{cr.tensor(2.5):.2f}", "2.50"),
+        (f"{cr.tensor(3):d}", "3"),
+        (f"{cr.tensor(2.5)}", "2.5"),
         ("%.1f" % cr.tensor(2.5), "2.5"),  # noqa: UP031
         (f"{cr.tensor([1, 2])}", "tensor([1, 2])"),
-        (f"{cr.tensor(2.5, requires_grad=True) * 1:.1f}", "2.5"), (str(round(float(cr.tensor(2.567)), 1)), "2.6"),
+        (f"{cr.tensor(2.5, requires_grad=True) * 1:.1f}", "2.5"),
+        (str(round(float(cr.tensor(2.567)), 1)), "2.6"),
     ],
 )
 def test_format(text: str, expected: str) -> None:
@@ -71,8 +74,18 @@ def test_hash_is_identity_and_equality_is_elementwise() -> None:
 
 
 VIEWS = [
-    "z[0]", "z.view(-1)", "z.t()", "z.squeeze()", "z.expand(3, 4)", "z.unsqueeze(0)", "z[:]", "z.reshape(4, 3)",
-    "z.diagonal()", "z.narrow(0, 0, 3)", "z.transpose(0, 1)", "z.permute(0, 1)",
+    "z[0]",
+    "z.view(-1)",
+    "z.t()",
+    "z.squeeze()",
+    "z.expand(3, 4)",
+    "z.unsqueeze(0)",
+    "z[:]",
+    "z.reshape(4, 3)",
+    "z.diagonal()",
+    "z.narrow(0, 0, 3)",
+    "z.transpose(0, 1)",
+    "z.permute(0, 1)",
 ]
 
 
@@ -94,8 +107,16 @@ def test_a_write_into_a_view_reaches_the_base_and_its_history(make: str) -> None
 
 def test_random_numbers_repeat_after_a_seed() -> None:
     def draw() -> list[object]:
-        return [cr.rand(3), cr.randn(2, 2), cr.randint(9, (4,)), cr.randperm(5), cr.bernoulli(cr.full((5,), 0.5)),
-                cr.normal(0.0, 1.0, (2,)), cr.ones(3).uniform_(), cr.multinomial(cr.ones(4), 2)]
+        return [
+            cr.rand(3),
+            cr.randn(2, 2),
+            cr.randint(9, (4,)),
+            cr.randperm(5),
+            cr.bernoulli(cr.full((5,), 0.5)),
+            cr.normal(0.0, 1.0, (2,)),
+            cr.ones(3).uniform_(),
+            cr.multinomial(cr.ones(4), 2),
+        ]
 
     cr.manual_seed(7)
     first = draw()

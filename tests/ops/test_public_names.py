@@ -14,7 +14,8 @@ def test_all_lists_what_is_there() -> None:
     assert missing == []
     assert len(cr.__all__) == len(set(cr.__all__))
     public = {
-        name for name, thing in vars(cr).items()
+        name
+        for name, thing in vars(cr).items()
         if not name.startswith("_") and not isinstance(thing, types.ModuleType) and name not in _INTERNAL
     }
     assert public - set(cr.__all__) == set()
