@@ -641,15 +641,6 @@ def in_place_dtype(op: str, got: Any, want: Any) -> RuntimeError:
     )
 
 
-def in_place_on_constant(op: str, tensor: Any, result: Any) -> RuntimeError:
-    kind = {"Batched": "vmap", "Dual": "jvp"}.get(type(result._data).__name__, "a transformation")
-    return RuntimeError(
-        f"vmap: {op}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that is "
-        f"inside {kind} while self is not: the one array of shape {_shape(tensor)} cannot hold a value per example. "
-        "Make self inside the function (zeros_like(x)), or write it out of place."
-    )
-
-
 def out_requires_grad(prim: Any) -> RuntimeError:
     name = prim.name if prim is not None else "the function"
     return RuntimeError(

@@ -4,7 +4,8 @@ An in-place operation is computed as the ordinary one; then its value is written
 history becomes the tensor's. If the tensor is a view, its base (and the base's other views) change too: the base's
 history continues with a CopySlices node, and every view's edge is made anew from its base's.
 
-Array-likes that cannot be written (inside a transformation) get new data by the same route.
+Array-likes that cannot be written (inside a transformation) get new data by the same route; so does an ordinary tensor,
+made inside the transformed function, that such a value is written into.
 """
 
 from __future__ import annotations
@@ -79,14 +80,12 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
             raise errors.in_place_dtype(op, new.dtype, data.dtype)
         result = dispatch.cast(result, data.dtype)
         new = result._data
-    if type(data) is ndarray:
-        if type(new) is not ndarray:
-            raise errors.in_place_on_constant(op, tensor, result)
+    if type(data) is ndarray and type(new) is ndarray:
         np.copyto(data, new)
         wrote(data, op, errors.user_line())
     else:
         tensor._data = new
-    if recording() or type(data) is not ndarray:
+    if recording() or type(tensor._data) is not ndarray:
         continue_history(tensor, result._edge, result._cut)
     return tensor
 
@@ -99,7 +98,7 @@ def continue_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
     while root._view is not None:
         view = root._view
         base = view.base
-        if type(base._data) is not ndarray:
+        if type(base._data) is not ndarray or type(root._data) is not ndarray:
             base._data = dispatch.bind(
                 TABLE["copy_slices"], (base._data, root._data), {"view": view.prim, "view_params": view.params}
             )
