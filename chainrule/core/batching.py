@@ -44,11 +44,3 @@ def leading(prim: Primitive, payloads: Any, batched: Any, size: int, params: dic
 def spread(x: Any, size: int) -> Any:
     """An unbatched operand, repeated (without copying) along a new leading axis."""
     return np.broadcast_to(x, (size, *shape_of(x)))
-
-
-def looped(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
-    """The rule of last resort: one call per example, stacked."""
-    results = [prim(*[p[i] if b else p for p, b in zip(payloads, batched, strict=True)], **params) for i in range(size)]
-    if isinstance(results[0], tuple):
-        return tuple(np.stack(parts) for parts in zip(*results, strict=True))
-    return np.stack(results)

@@ -63,6 +63,7 @@ def sweep(
     retain_graph: bool,
     create_graph: bool,
     accumulate: bool = True,
+    order: list[Any] | None = None,
 ) -> list[Any]:
     """Run backward from ``roots``.
 
@@ -73,11 +74,13 @@ def sweep(
         retain_graph: keep the saved values for another sweep.
         create_graph: record what the rules compute.
         accumulate: add the gradients of leaves to their tensors' ``.grad``.
+        order: ``reachable(roots)``, where the caller has it already; it is used up.
 
     Returns:
         The cotangents of the targets, None where no path led to one.
     """
-    order = reachable(roots)
+    if order is None:
+        order = reachable(roots)
     wanted = None if targets is None else set(targets)
     useful = None if wanted is None else leading_to(order, wanted)
     if not create_graph:

@@ -97,9 +97,8 @@ SAVES_INPUT: bool
 SAVES_OUT: bool
 SAVES_BOTH: bool
 OUT_FIRST: bool
-SAVES: tuple[
-    tuple[int, bool, bool], ...
-]  # (0 input, 1 other, 2 out; whether input's rule reads it; whether other's does)
+#: for each saved value: which it is (0 input, 1 other, 2 out), and whether input's and other's rules read it
+SAVES: tuple[tuple[int, bool, bool], ...]
 PLAIN: bool
 CROSSED: bool
 OPERATOR: bool

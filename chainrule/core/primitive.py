@@ -173,9 +173,6 @@ class Primitive:
         name = self.naming(params) if self.naming.__code__.co_argcount == 1 else self.naming(params, node)
         return name if name[-1:].isdigit() else name + "Backward0"
 
-    def index_of(self, operand: str) -> int:
-        return self.operands.index(operand)
-
     def set_vjps(self, rules: Mapping[str, Rule | unsupported]) -> None:
         """Fill the VJP column and derive the save list from the rules' parameter names."""
         known = {*self.operands, *self.outputs, "out", "g"}

@@ -116,21 +116,23 @@ def _pull(outputs: list[Tensor], cotangents: list[Any], starts: list[Tensor], si
     ]
     if not pairs:
         return [None] * len(starts)
+    roots = [edge for edge, _ in pairs]
     targets = [x._edge for x in starts]
     ours = set(targets)
-    record = (
-        recording()
-        and any(
+    order = engine.reachable(roots)
+    record = recording() and (
+        any(
             (type(edge) is Leaf or edge.seq < since or type(targets[0]) is not Leaf) and edge not in ours
-            for edge in engine.reachable([edge for edge, _ in pairs])
+            for edge in order
         )
-    ) or (recording() and any(isinstance(g, Tensor) and g._edge is not None for _, g in pairs))
+        or any(isinstance(g, Tensor) and g._edge is not None for _, g in pairs)
+    )
     gs = [
         (g if isinstance(g, Tensor) else wrap(g)) if record else (g._data if isinstance(g, Tensor) else g)
         for _, g in pairs
     ]
     return engine.sweep(
-        [edge for edge, _ in pairs], gs, targets, retain_graph=keep or record, create_graph=record, accumulate=False
+        roots, gs, targets, retain_graph=keep or record, create_graph=record, accumulate=False, order=order
     )
 
 

@@ -453,10 +453,6 @@ def is_view(self: Tensor) -> bool:
     return self._view is not None
 
 
-def element(self: Tensor) -> Any:
-    return self.item()
-
-
 attach(
     type=type_,
     __invert__=_invert,
