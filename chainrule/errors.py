@@ -729,3 +729,13 @@ def svd_extra_columns() -> RuntimeError:
         "the matrix, so there is no gradient through them: use full_matrices=False, or only the first min(m, n) of "
         "them."
     )
+
+
+# -- hooks on saved values -------------------------------------------------------------------------------------------
+
+
+def unpacked_no_tensor(value: Any) -> TypeError:
+    return TypeError(
+        f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(value).__name__}: "
+        "unpack_hook must give back a tensor with the values that pack_hook was handed"
+    )

@@ -16,6 +16,7 @@ from chainrule.core.modes import LOCAL, STATE, recording
 from chainrule.core.node import Node, Output, next_seq
 from chainrule.core.primitive import TABLE, Primitive
 from chainrule.core.protocol import ArrayLike
+from chainrule.core.saved import pack
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.view import viewed
@@ -77,7 +78,11 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
         else:
             datas.append(x)
             edges.append(None)
-    out = prim.value(*datas, **params) if top == 1 else bind(prim, datas, params)
+    watch = LOCAL.watch if STATE.special else None
+    if top > 1:
+        out = bind(prim, datas, params)
+    else:
+        out = prim.value(*datas, **params) if watch is None else watch.forward(prim, datas, params)
     several = len(prim.outputs) > 1
     if not needs or not prim.differentiable or (STATE.special and not LOCAL.grad):
         return _unrecorded(prim, operands, out, needs, params)
@@ -95,6 +100,8 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
     node.hooks = None
     node.saved = _saved(prim, datas, edges, out) if prim.saves else ()
     node.seq = next_seq()
+    if STATE.special:
+        _special(node)
     if not several:
         tensor = new(Tensor)
         tensor._data = out
@@ -111,7 +118,10 @@ def _record_one(prim: Primitive, x: Tensor, params: dict[str, Any]) -> Tensor:
     """``record`` for the commonest case: one tensor of an ordinary array."""
     data = x._data
     edge = x._edge
-    out = prim.value(data, **params)
+    if STATE.special and LOCAL.watch is not None:
+        out = LOCAL.watch.forward(prim, (data,), params)
+    else:
+        out = prim.value(data, **params)
     if type(out) is not ndarray:
         out = np.asarray(out)
     dtype = data.dtype
@@ -129,12 +139,22 @@ def _record_one(prim: Primitive, x: Tensor, params: dict[str, Any]) -> Tensor:
     node.hooks = None
     node.saved = tuple([out if name == "out" else data for name in prim.saves]) if prim.saves else ()
     node.seq = next_seq()
+    if STATE.special:
+        _special(node)
     tensor = new(Tensor)
     tensor._data = out
     tensor._edge = node
     if prim.view:
         viewed(tensor, x, prim, params)
     return tensor
+
+
+def _special(node: Node) -> None:
+    """What this thread's modes want done with a node."""
+    if LOCAL.saved_hooks and node.saved:
+        pack(node)
+    if LOCAL.watch is not None:
+        LOCAL.watch.recorded(node)
 
 
 def _unrecorded(prim: Primitive, operands: Any, out: Any, needs: bool, params: dict[str, Any]) -> Any:

@@ -20,8 +20,9 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import regions
-from chainrule.core.modes import LOCAL, _set_grad
+from chainrule.core.modes import LOCAL, STATE, _set_grad
 from chainrule.core.node import FREED, Leaf, Node, Output
+from chainrule.core.saved import Packed, unpack
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import CLOCK, writes_of
 
@@ -112,6 +113,7 @@ def _visit(
     leaves: list[tuple[Leaf, Any]] = []
     retained: list[tuple[Tensor, Any]] = []
     latest_write = CLOCK.latest
+    watch = LOCAL.watch if STATE.special else None
     arrived = pending.pop
     while order:
         node = order.pop()
@@ -129,6 +131,7 @@ def _visit(
                 and useful is None
                 and not create_graph
                 and hooks is None
+                and watch is None
                 and node.prim.kind == "elementwise"
                 and g.flags.c_contiguous
             ):
@@ -162,7 +165,10 @@ def _visit(
                 raise errors.second_backward(node)
             if type(g) is list:
                 g = _all_outputs(node, g)
-            grads = node.pullback(node, g, saved, edges)
+            if watch is None:
+                grads = node.pullback(node, g, saved, edges)
+            else:
+                grads = watch.backward(node, g, saved, edges)
             if hooks is not None and hooks.post:
                 grads = _after(grads, g, hooks, create_graph)
             if len(edges) == 1:
@@ -227,7 +233,7 @@ def saved_tensors(node: Node) -> tuple[Any, ...]:
     """The saved values as tensors that know where they came from, for rules that are to be recorded."""
     prim = node.prim
     tensors: list[Any] = []
-    for name, value in zip(prim.saves, node.saved, strict=True):
+    for name, value in zip(prim.saves, unpack(node.saved), strict=True):
         if prim.variadic and name == prim.operands[-1]:
             tensors.append(tuple(_rewrap(v, edge) for v, edge in zip(value, node.edges, strict=True)))
         elif name in prim.operands:
@@ -250,6 +256,8 @@ def _rewrap(value: Any, edge: Any) -> Any:
 
 def check_saved(node: Node) -> None:
     """Raise if memory that this node saved was written in place since."""
+    if type(node.saved) is Packed:  # it is the hooks' business what they keep
+        return
     for name, value in zip(node.prim.saves, node.saved, strict=True):
         for array in value if type(value) in (tuple, list) else (value,):
             written = writes_of(array)

@@ -25,6 +25,9 @@ class _State:
 class _Local(threading.local):
     grad = True
     inference = False
+    saved_hooks: tuple[Any, ...] = ()  # see ``saved``
+    saved_disabled: str | None = None
+    watch: Any = None  # see ``watch``
 
 
 STATE = _State()
@@ -53,10 +56,20 @@ def is_inference_mode_enabled() -> bool:
     return LOCAL.inference
 
 
+def set_special() -> None:
+    """Have operations take the path that looks at the thread's modes, until ``leave_special``."""
+    with _LOCK:
+        STATE.special += 1
+
+
+def leave_special() -> None:
+    with _LOCK:
+        STATE.special -= 1
+
+
 def _set_grad(enabled: bool) -> None:
     if LOCAL.grad is not enabled:
-        with _LOCK:
-            STATE.special += -1 if enabled else 1
+        (leave_special if enabled else set_special)()
         LOCAL.grad = enabled
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.dispatch import INTERPRETERS, bind
+from chainrule.core.modes import LOCAL, STATE
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike, detached
 from chainrule.core.shapes import shape_of
@@ -48,7 +49,11 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
     out = bind(prim, primals, params)
     if not prim.differentiable or all(t is None for t in tangents):
         return _dual(out, None, level)
-    return _dual(out, prim.jvp(primals, tangents, out, params), level)  # type: ignore[misc]
+    if STATE.special and LOCAL.watch is not None:
+        tangent = LOCAL.watch.tangent(prim, primals, tangents, out, params)
+    else:
+        tangent = prim.jvp(primals, tangents, out, params)  # type: ignore[misc]
+    return _dual(out, tangent, level)
 
 
 def _dual(out: Any, tangent: Any, level: int) -> Any:

@@ -1,0 +1,124 @@
+"""Hooks on what the tape saves: a value can be kept elsewhere (on disk, compressed) or not at all (recomputed).
+
+While a thread has hooks, every value a node would save is handed to the innermost pack hook, and the node keeps what that
+returned. ``unpack`` gives the values back when a rule needs them. Without hooks nothing here is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.modes import LOCAL, leave_special, no_grad, set_special
+from chainrule.core.protocol import ArrayLike
+from chainrule.core.tensor import Tensor, wrap
+
+Hook = Callable[[Any], Any]
+
+
+class PackedValue:
+    """One saved value, as its pack hook returned it, and the hook that undoes that."""
+
+    __slots__ = ("bare", "dtype", "handle", "unpack")
+
+    def __init__(self, data: Any, pack: Hook, unpack: Hook) -> None:
+        self.bare = not isinstance(data, Tensor)
+        self.dtype = data.dtype
+        self.unpack = unpack
+        with _aside():
+            self.handle = pack(wrap(data) if self.bare else data)
+
+    def get(self) -> Any:
+        with _aside():
+            value = self.unpack(self.handle)
+        if not isinstance(value, Tensor):
+            raise errors.unpacked_no_tensor(value)
+        return value._data if self.bare else value
+
+
+class Packed(tuple[Any, ...]):
+    """What ``Node.saved`` is when hooks packed it."""
+
+    __slots__ = ()
+
+
+def push(pack: Hook, unpack: Hook) -> None:
+    """Let these hooks, rather than those before, pack what this thread saves."""
+    if LOCAL.saved_disabled is not None:
+        raise RuntimeError(LOCAL.saved_disabled)
+    if not callable(pack) or not callable(unpack):
+        raise TypeError("saved_tensors_hooks() takes two callables: pack_hook(tensor) and unpack_hook(packed)")
+    LOCAL.saved_hooks = (*LOCAL.saved_hooks, (pack, unpack))
+    set_special()
+
+
+def pop() -> None:
+    """Undo the last ``push``."""
+    LOCAL.saved_hooks = LOCAL.saved_hooks[:-1]
+    leave_special()
+
+
+def active() -> bool:
+    """Whether this thread has hooks."""
+    return bool(LOCAL.saved_hooks)
+
+
+def disable(message: str) -> str | None:
+    """Make ``push`` raise with this message; returns what to hand to ``enable`` afterwards."""
+    previous: str | None = LOCAL.saved_disabled
+    if LOCAL.saved_hooks:
+        raise RuntimeError(message)
+    LOCAL.saved_disabled = message
+    return previous
+
+
+def enable(previous: str | None = None) -> None:
+    """Undo ``disable``."""
+    LOCAL.saved_disabled = previous
+
+
+class _aside(no_grad):
+    """Hooks run unrecorded, and what they do themselves is not packed."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self.hooks = LOCAL.saved_hooks
+        LOCAL.saved_hooks = ()
+
+    def __exit__(self, *exc: object) -> None:
+        LOCAL.saved_hooks = self.hooks
+        super().__exit__(*exc)
+
+
+def pack_one(data: Any) -> Any:
+    """One value as the hooks want it kept; the value itself where there are none."""
+    hooks = LOCAL.saved_hooks
+    if hooks and isinstance(data, (np.ndarray, ArrayLike, Tensor)):
+        return PackedValue(data, *hooks[-1])
+    return data
+
+
+def unpack_one(kept: Any) -> Any:
+    """The value that ``pack_one`` was given."""
+    return kept.get() if type(kept) is PackedValue else kept
+
+
+def pack(node: Any) -> None:
+    """Hand what the node saved to the hooks."""
+    node.saved = Packed(tuple(map(pack_one, v)) if type(v) in (tuple, list) else pack_one(v) for v in node.saved)
+    node.pullback = _unpacked_pullback
+
+
+def unpack(saved: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values a rule reads, from what a node keeps."""
+    if type(saved) is not Packed:
+        return saved
+    return tuple(tuple(map(unpack_one, v)) if type(v) is tuple else unpack_one(v) for v in saved)
+
+
+def _unpacked_pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    grads: tuple[Any, ...] = node.prim.pullback(node, g, unpack(saved), edges)
+    return grads

@@ -1,0 +1,26 @@
+"""Tests of behaviour that PyTorch documents, written once and run against both libraries.
+
+Without further ado ``torch`` is chainrule. With ``CHAINRULE_ORACLE=1`` (``make oracle``) it is the real one, which keeps
+these tests from encoding a misunderstanding of ours.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+ORACLE = os.environ.get("CHAINRULE_ORACLE", "") not in ("", "0")
+OURS = not ORACLE
+
+if ORACLE:
+    import torch
+else:
+    import chainrule as torch
+
+__all__ = ["ORACLE", "OURS", "differs", "torch"]
+
+
+def differs(why: str) -> Callable[[Any], Any]:
+    """Mark a test of what PyTorch does differently, or does not have."""
+    return pytest.mark.skipif(ORACLE, reason=f"PyTorch differs: {why}")
