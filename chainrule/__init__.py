@@ -84,8 +84,8 @@ from chainrule.random import (
     Generator, bernoulli, get_rng_state, initial_seed, manual_seed, multinomial, normal, rand, rand_like, randint,
     randn, randn_like, randperm, seed, set_rng_state,
 )
-from chainrule import autograd, func, linalg, random, special
-from chainrule.autograd.functional import jacobian_of as jacobian
+from chainrule import autograd, func, linalg, random, special, tree
+from chainrule.autograd.jacobian import jacobian
 from chainrule.func import vmap
 from chainrule.linalg import (
     cholesky_inverse, cholesky_solve, det, inverse, logdet, matrix_exp, matrix_power, pinverse, slogdet,
@@ -95,6 +95,8 @@ from chainrule.special import erf, erfc
 
 if TYPE_CHECKING:
     from chainrule import nn, testing
+    from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
+    from chainrule.serialization import load, save
 
 __version__ = "0.1.0"
 
@@ -102,52 +104,62 @@ __version__ = "0.1.0"
 __all__ = [
     "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator", "HalfTensor", "IntTensor",
     "LongTensor", "ShortTensor", "Size", "Tensor", "Variable", "abs", "absolute", "acos", "acosh", "add", "addbmm",
-    "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint", "all", "allclose", "amax", "amin", "aminmax",
-    "angle", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax",
-    "argmin", "argsort", "argwhere", "as_tensor", "asarray", "asin", "asinh", "atan", "atan2", "atanh",
-    "atleast_1d", "atleast_2d", "atleast_3d", "autograd", "baddbmm", "bernoulli", "bincount", "bitwise_and",
-    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "block_diag", "bmm",
-    "bool", "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod",
-    "cat", "cbrt", "cdouble", "ceil", "cfloat", "chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve",
-    "chunk", "clamp", "clamp_max", "clamp_min", "clip", "clone", "column_stack", "combinations", "complex",
-    "complex128", "complex64", "concat", "concatenate", "conj", "conj_physical", "copysign", "cos", "cosh",
-    "count_nonzero", "cummax", "cummin", "cumprod", "cumsum", "deg2rad", "det", "device", "diag", "diag_embed",
-    "diagflat", "diagonal", "diff", "dist", "div", "divide", "dot", "double", "dstack", "dtype", "e", "einsum",
-    "empty", "empty_like", "enable_grad", "eq", "equal", "erf", "erfc", "exp", "exp2", "expm1", "eye", "finfo",
-    "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor",
-    "floor_divide", "fmax", "fmin", "fmod", "frac", "from_numpy", "full", "full_like", "func", "gather", "gcd",
-    "ge", "ger", "get_default_dtype", "get_printoptions", "get_rng_state", "greater", "greater_equal", "gt", "half",
-    "heaviside", "hsplit", "hstack", "hypot", "iinfo", "imag", "index_add", "index_copy", "index_fill", "index_put",
-    "index_select", "inf", "inference_mode", "initial_seed", "inner", "int", "int16", "int32", "int64", "int8",
-    "inverse", "is_complex", "is_floating_point", "is_grad_enabled", "is_inference_mode_enabled", "is_nonzero",
-    "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan", "jacobian", "kron", "kthvalue", "lcm", "le",
-    "lerp", "less", "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2", "log_softmax", "logaddexp",
-    "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit",
-    "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select",
-    "matmul", "matrix_exp", "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm",
-    "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "nan", "nan_to_num", "nanmean",
-    "nansum", "narrow", "ne", "neg", "negative", "nextafter", "nn", "no_grad", "nonzero", "norm", "normal",
-    "not_equal", "numel", "ones", "ones_like", "outer", "permute", "pi", "pinverse", "polar", "positive", "pow",
-    "printoptions", "prod", "promote_types", "qr", "quantile", "rad2deg", "rand", "rand_like", "randint", "randn",
-    "randn_like", "random", "randperm", "ravel", "real", "reciprocal", "relu", "remainder", "repeat_interleave",
-    "reshape", "result_type", "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "scalar_tensor", "scatter",
-    "scatter_add", "searchsorted", "seed", "select", "set_default_dtype", "set_grad_enabled", "set_printoptions",
-    "set_rng_state", "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slogdet", "softmax",
-    "sort", "special", "split", "split_with_sizes", "sqrt", "square", "squeeze", "stack", "std", "std_mean", "sub",
-    "subtract", "sum", "svd", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor",
-    "tensor_split", "tensordot", "testing", "tile", "topk", "trace", "transpose", "tril", "tril_indices", "triu",
-    "triu_indices", "true_divide", "trunc", "uint16", "uint32", "uint64", "uint8", "unbind", "unflatten", "unfold",
-    "unique", "unsqueeze", "vander", "var", "var_mean", "vdot", "vmap", "vsplit", "vstack", "where", "xlogy",
+    "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint", "all", "allclose", "amax", "amin", "aminmax", "angle",
+    "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin",
+    "argsort", "argwhere", "as_tensor", "asarray", "asin", "asinh", "atan", "atan2", "atanh", "atleast_1d",
+    "atleast_2d", "atleast_3d", "autograd", "baddbmm", "bernoulli", "bincount", "bitwise_and", "bitwise_left_shift",
+    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "block_diag", "bmm", "bool", "broadcast_shapes",
+    "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "cbrt", "cdouble", "ceil",
+    "cfloat", "chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_max",
+    "clamp_min", "clip", "clone", "column_stack", "combinations", "complex", "complex128", "complex64", "concat",
+    "concatenate", "conj", "conj_physical", "copysign", "cos", "cosh", "count_nonzero", "cummax", "cummin", "cumprod",
+    "cumsum", "deg2rad", "det", "device", "diag", "diag_embed", "diagflat", "diagonal", "diff", "dist", "div", "divide",
+    "dot", "double", "dstack", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "erf",
+    "erfc", "exp", "exp2", "expm1", "eye", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16",
+    "float32", "float64", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "from_numpy", "full",
+    "full_like", "func", "gather", "gcd", "ge", "ger", "get_default_dtype", "get_printoptions", "get_rng_state",
+    "greater", "greater_equal", "gt", "half", "heaviside", "hsplit", "hstack", "hypot", "iinfo", "imag", "index_add",
+    "index_copy", "index_fill", "index_put", "index_select", "inf", "inference_mode", "initial_seed", "inner", "int",
+    "int16", "int32", "int64", "int8", "inverse", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex",
+    "is_floating_point", "is_grad_enabled", "is_inference_mode_enabled", "is_nonzero", "is_tensor", "isclose",
+    "isfinite", "isin", "isinf", "isnan", "jacobian", "kron", "kthvalue", "lcm", "le", "lerp", "less", "less_equal",
+    "linalg", "linspace", "load", "log", "log10", "log1p", "log2", "log_softmax", "logaddexp", "logaddexp2",
+    "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logspace",
+    "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp",
+    "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "mode", "moveaxis",
+    "movedim", "msort", "mul", "multinomial", "multiply", "mv", "nan", "nan_to_num", "nanmean", "nansum", "narrow",
+    "ne", "neg", "negative", "nextafter", "nn", "no_grad", "nonzero", "norm", "normal", "not_equal", "numel", "ones",
+    "ones_like", "outer", "permute", "pi", "pinverse", "polar", "positive", "pow", "printoptions", "prod",
+    "promote_types", "qr", "quantile", "rad2deg", "rand", "rand_like", "randint", "randn", "randn_like", "random",
+    "randperm", "ravel", "real", "reciprocal", "relu", "remainder", "repeat_interleave", "reshape", "result_type",
+    "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "save", "scalar_tensor", "scatter", "scatter_add",
+    "searchsorted", "seed", "select", "set_anomaly_enabled", "set_default_dtype", "set_grad_enabled",
+    "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slogdet",
+    "softmax", "sort", "special", "split", "split_with_sizes", "sqrt", "square", "squeeze", "stack", "std", "std_mean",
+    "sub", "subtract", "sum", "svd", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor",
+    "tensor_split", "tensordot", "testing", "tile", "topk", "trace", "transpose", "tree", "tril", "tril_indices",
+    "triu", "triu_indices", "true_divide", "trunc", "uint16", "uint32", "uint64", "uint8", "unbind", "unflatten",
+    "unfold", "unique", "unsqueeze", "vander", "var", "var_mean", "vdot", "vmap", "vsplit", "vstack", "where", "xlogy",
     "zeros", "zeros_like",
 ]
 
-_LAZY = {"nn", "testing"}
+#: What loads when it is first used, and where it is: submodules, and functions in them.
+_LAZY = {
+    "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
+    "is_anomaly_enabled": "autograd.anomaly_mode",
+    "load": "serialization",
+    "nn": "nn",
+    "save": "serialization",
+    "set_anomaly_enabled": "autograd.anomaly_mode",
+    "testing": "testing",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name in _LAZY:
-        return importlib.import_module(f"chainrule.{name}")
-    raise errors.no_such_name(name, [*globals(), *_LAZY])
+    if name not in _LAZY:
+        raise errors.no_such_name(name, [*globals(), *_LAZY])
+    module = importlib.import_module(f"chainrule.{_LAZY[name]}")
+    return module if name == _LAZY[name] else getattr(module, name)
 
 
 def __dir__() -> list[str]:

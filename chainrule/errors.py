@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import linecache
 import os
 import sys
 import warnings
@@ -34,7 +35,7 @@ class Where:
 class Cut:
     """Why a tensor does not require grad though something it was computed from does."""
 
-    __slots__ = ("kind", "names", "where")
+    __slots__ = ("kind", "leaf", "names", "where")
 
     def __init__(self, kind: str, where: Where | None, sources: tuple[Any, ...] = ()) -> None:
         self.kind = kind
@@ -343,15 +344,55 @@ def numpy_requires_grad(tensor: Any) -> RuntimeError:
 
 def deepcopy_non_leaf(tensor: Any) -> RuntimeError:
     return RuntimeError(
-        "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
-        f"This one is the output of {tensor.grad_fn.name()}: deepcopy t.detach(), or use t.clone() to stay in the graph."
+        "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment, inside "
+        f"transformations. This one is the output of {tensor.grad_fn.name()}: use t.clone() to stay in the graph."
     )
+
+
+def _no_deepcopy(node: Any, why: str) -> RuntimeError:
+    return RuntimeError(
+        "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment, and those "
+        f"whose graph can be copied. Behind this one is {node.name()}, {why}. Deepcopy t.detach(), or use t.clone() to stay "
+        "in the graph."
+    )
+
+
+def copy_function(node: Any) -> RuntimeError:
+    return _no_deepcopy(node, "a Function of yours, whose context may hold anything")
+
+
+def copy_packed(node: Any) -> RuntimeError:
+    return _no_deepcopy(node, "whose saved values were packed by saved_tensors_hooks")
+
+
+def copy_inside(node: Any) -> RuntimeError:
+    return _no_deepcopy(node, "which was recorded inside a transformation")
+
+
+def copy_overwritten(node: Any, written: Any) -> RuntimeError:
+    op, where = written.last
+    return _no_deepcopy(node, f"one of the values it needs has been modified by an inplace operation ({op}, {where})")
 
 
 def pickle_non_leaf(tensor: Any) -> RuntimeError:
     return RuntimeError(
         f"Can't pickle a tensor that is the output of {tensor.grad_fn.name()}: its graph would be lost. "
-        "Pickle t.detach(), and compute it again after loading if you need gradients."
+        "Pickle t.detach(), and compute it again after loading if you need gradients. (copy.deepcopy copies the graph, too.)"
+    )
+
+
+def pickle_node(node: Any) -> TypeError:
+    return TypeError(
+        f"cannot pickle {node.name()!r} object: graphs are not pickled, and are copied by copy.deepcopy of their tensors"
+    )
+
+
+def warn_hooks_not_pickled(hooks: dict[int, Any]) -> None:
+    hook = next(iter(hooks.values()))
+    warnings.warn(
+        f"backward hook {hook!r} on tensor will not be serialized. Register it again on the tensor that is loaded.",
+        UserWarning,
+        stacklevel=3,
     )
 
 
@@ -574,25 +615,36 @@ def escaped_to_numpy(kind: str) -> TypeError:
 
 def inside_transformation(tensor: Any) -> RuntimeError:
     kind = type(tensor._data).__name__
-    names = {"Batched": "vmap", "Dual": "jvp"}
-    inside = names.get(kind, kind)
+    inside = {"Batched": "vmap", "Dual": "jvp"}.get(kind, kind)
+    level = getattr(tensor._data, "level", 0)
+    if not getattr(level, "alive", True):
+        return escaped_tensor(level, ".numpy()")
+    where = user_line()
     return RuntimeError(
-        f"this tensor lives inside {inside} and has no single NumPy array: .numpy(), .item() and .tolist() cannot work "
-        f"there. Return the value from the function, and look at it outside. If {inside} has ended, the tensor escaped "
-        f"from it (through a global or a list, say)."
+        f"Cannot access data pointer of Tensor that doesn't have storage{f' ({where})' if where else ''}: this tensor lives "
+        f"inside {inside} and has no single NumPy array there, so .numpy(), np.asarray() and other code that needs the "
+        "numbers cannot work on it. Compute with tensors all the way and return the value from the function: outside it "
+        "is an ordinary one."
     )
 
 
 def data_dependent(tensor: Any, what: str) -> RuntimeError:
+    level = getattr(tensor._data, "level", 0)
+    if not getattr(level, "alive", True):
+        return escaped_tensor(level, what)
     where = user_line()
-    if type(tensor._data).__name__ == "Batched":
+    at = f" ({where})" if where else ""
+    many = "inside vmap each example has a value of its own, so there is no one number to go on with."
+    if what == "bool()":
         return RuntimeError(
-            f"vmap: It looks like you're attempting to use {what} on a tensor inside vmap"
-            f"{f' ({where})' if where else ''}. Each example may take another branch, and there is one program for all. "
-            "Use torch.where(condition, a, b), which computes both and chooses."
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow"
+            f"{at}: {many} Use torch.where(condition, a, b), which computes both and chooses."
         )
+    if what.startswith(("a boolean mask", "nonzero", "unique")):
+        return dynamic_shape(what, "Use torch.where(mask, x, 0.) or multiply by the mask, which keep the size.")
     return RuntimeError(
-        f"{what} of a tensor inside a transformation{f' ({where})' if where else ''} has no single number."
+        f"vmap: It looks like you're calling .item() on a Tensor ({what}{at}): {many} Keep it a tensor (a 0-d tensor works "
+        "in arithmetic as a number does), or return it and call this outside."
     )
 
 
@@ -621,12 +673,49 @@ def leaf_view_in_place(op: str) -> RuntimeError:
     )
 
 
-def no_grad_view_in_place(op: str) -> RuntimeError:
+_FORBIDDEN_VIEWS = {
+    "no_grad": (
+        "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
+        "case is ambiguous and error-prone, it is forbidden.",
+        "Make the view outside no_grad if {op} is to be recorded, or write inside no_grad if it is not; or change a "
+        "clone().",
+    ),
+    "inference": (
+        "A view was created in inference mode and is being modified inplace in normal mode. Given that this use case is "
+        "ambiguous and error-prone, it is forbidden.",
+        "Make the view outside inference_mode if {op} is to be recorded, or write inside it if it is not; or change a "
+        "clone().",
+    ),
+    "function": (
+        "Output of a custom Function is a view and is being modified inplace. This view was created inside a custom "
+        "Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override the "
+        "custom backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden.",
+        "Return a clone() from forward, or write {op} out of place.",
+    ),
+}
+
+
+def view_in_place(origin: Any, op: str) -> RuntimeError:
+    if isinstance(origin, str):
+        what, advice = _FORBIDDEN_VIEWS[origin]
+    else:
+        what = (
+            f"Output {origin[0]} of {origin[1]} is a view and is being modified inplace. This view is the output of a "
+            "function that returns multiple views. Such functions do not allow the output views to be modified inplace."
+        )
+        advice = "Write {op} out of place, or take the part with an index (x[i], x[a:b]), which may be written to."
+    return RuntimeError(f"{what}\n{advice.format(op=op)}")
+
+
+def expanded_in_place(op: str) -> RuntimeError:
     return RuntimeError(
-        "A view was created in no_grad mode and is being modified inplace with grad mode enabled. This view is the output "
-        f"of an operation that was not recorded, so the gradient of {op} cannot be routed to its base. Make the view "
-        "outside no_grad, or change a clone()."
+        "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+        f"{op} got an expanded tensor, or windows that overlap: clone() it first."
     )
+
+
+def read_only(op: str) -> RuntimeError:
+    return RuntimeError(f"{op}: the array behind this tensor is read-only; clone() the tensor first")
 
 
 def in_place_shape(op: str, want: Any, got: Any) -> RuntimeError:
@@ -642,9 +731,9 @@ def in_place_dtype(op: str, got: Any, want: Any) -> RuntimeError:
 
 
 def out_requires_grad(prim: Any) -> RuntimeError:
-    name = prim.name if prim is not None else "the function"
+    name = f"{prim.name}(): " if prim is not None else ""
     return RuntimeError(
-        f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+        f"{name}functions with out=... arguments don't support automatic differentiation, but one of the arguments "
         "requires grad. Use the returned value instead of out=, or work inside no_grad()."
     )
 
@@ -652,14 +741,40 @@ def out_requires_grad(prim: Any) -> RuntimeError:
 # -- hooks -----------------------------------------------------------------------------------------------------------
 
 
-def hook_shape(want: Any, got: Any) -> RuntimeError:
+def _hook_name(hook: Any) -> str:
+    return repr(getattr(hook, "__name__", type(hook).__name__))
+
+
+def hook_shape(hook: Any, want: Any, got: Any) -> RuntimeError:
     return RuntimeError(
-        f"hook has changed the size of value: the gradient has shape {tuple(want)}, the hook returned {tuple(got)}"
+        f"hook {_hook_name(hook)} has changed the size of value: the gradient has shape {tuple(want)}, the hook "
+        f"returned {tuple(got)}"
     )
 
 
-def hook_count(kind: str, got: int, want: int) -> RuntimeError:
-    return RuntimeError(f"{kind} returned an incorrect number of values: expected {want}, got {got}")
+def hook_dtype(hook: Any, want: Any, got: Any) -> RuntimeError:
+    return RuntimeError(
+        f"hook {_hook_name(hook)} has changed the type of value (was {want} got {got}): return g.to({want})"
+    )
+
+
+def hook_count(hook: Any, got: int, want: int) -> RuntimeError:
+    return RuntimeError(
+        f"hook {_hook_name(hook)} has returned an incorrect number of values (got {got}, but expected {want})"
+    )
+
+
+def hook_type(expected: str, got: Any) -> TypeError:
+    return TypeError(
+        f"expected {expected}, but hook returned '{type(got).__name__}': a tensor's hook returns a tensor or None, a "
+        "node's hook a tuple of them or None"
+    )
+
+
+def hook_fills_none() -> RuntimeError:
+    return RuntimeError(
+        "can't replace a None gradient with a non-None value: this operand of the node needs no gradient"
+    )
 
 
 # -- linear algebra --------------------------------------------------------------------------------------------------
@@ -738,4 +853,825 @@ def unpacked_no_tensor(value: Any) -> TypeError:
     return TypeError(
         f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(value).__name__}: "
         "unpack_hook must give back a tensor with the values that pack_hook was handed"
+    )
+
+
+# -- inference mode, data and detach ---------------------------------------------------------------------------------
+
+
+def inference_in_place(op: str) -> RuntimeError:
+    return RuntimeError(
+        f"Inplace update to inference tensor outside InferenceMode is not allowed.\n{op} would overwrite a tensor that was "
+        "made in inference_mode: change a clone(), or write inside inference_mode."
+    )
+
+
+def inference_saved(function: str) -> RuntimeError:
+    return RuntimeError(
+        f"Inference tensors cannot be saved for backward.\n{function} would keep an operand that was made in "
+        "inference_mode: use its clone(), or make it inside no_grad instead."
+    )
+
+
+def inference_requires_grad() -> RuntimeError:
+    return RuntimeError(
+        "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.\n"
+        "It was made in inference_mode: ask for the gradient of its clone()."
+    )
+
+
+def inference_version() -> RuntimeError:
+    return RuntimeError("Inference tensors do not track version counter.")
+
+
+def detach_view() -> RuntimeError:
+    return RuntimeError(
+        "Can't detach views in-place. Use detach() instead.\nA view shares its history with its base; detach() gives a "
+        "tensor of the same memory without one."
+    )
+
+
+def data_dtype(dtype: Any) -> RuntimeError:
+    return RuntimeError(
+        "data set to a tensor that requires gradients must be floating point or complex dtype\n"
+        f"The new data is {dtype}: convert it with .float() first."
+    )
+
+
+def no_resize(name: str) -> RuntimeError:
+    return RuntimeError(
+        f"{name}(): a tensor's memory belongs to NumPy and cannot be exchanged or made longer under its views. Assign "
+        "`x.data = new` for other contents, reshape() for another shape, or make a new tensor."
+    )
+
+
+# -- forward mode ----------------------------------------------------------------------------------------------------
+
+
+def numpy_has_tangent(tensor: Any) -> RuntimeError:
+    name = name_of(tensor) or "tensor"
+    return RuntimeError(
+        "Can't call numpy() on a dual Tensor: a plain array cannot carry its tangent, so the derivative would be lost "
+        f"silently. Where that is what you want: {name}.detach().numpy(). NumPy's own functions work on tensors and keep "
+        f"it: np.sin({name}), np.sum({name}, axis=0)."
+    )
+
+
+def nested_dual_level() -> RuntimeError:
+    return RuntimeError(
+        "Nested forward mode AD is not supported at the moment: a dual_level is open in this thread. For derivatives of "
+        "tangents nest func.jvp, which has a level for each call."
+    )
+
+
+def dual_level_not_open() -> RuntimeError:
+    return RuntimeError("Dual level must be a positive number: exit_dual_level() was called with no level open.")
+
+
+def dual_level_not_last() -> RuntimeError:
+    return RuntimeError(
+        "Trying to exit a forward AD level that was not the last one that was created. This is not supported: leave the "
+        "innermost first (dual_level, func.jvp and func.vmap each open one)."
+    )
+
+
+def no_dual_level() -> RuntimeError:
+    return RuntimeError(
+        "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first: write "
+        "`with forward_ad.dual_level():` around it."
+    )
+
+
+def invalid_dual_level(level: Any) -> RuntimeError:
+    return RuntimeError(
+        "Trying to access a forward AD level with an invalid index. This index was either not created or is already "
+        f"deleted: level={level!r}, and only level 0 exists, inside dual_level(). Leave level= out."
+    )
+
+
+def dual_dtype(which: str, value: Any) -> ValueError:
+    return ValueError(
+        f"Expected {which} to be floating point or complex, but got: torch.{value.dtype}. Convert it first: .float(), "
+        ".double()."
+    )
+
+
+def dual_not_tensor(function: str, which: str, value: Any) -> TypeError:
+    return TypeError(f"{function}(): argument '{which}' must be Tensor, not {type(value).__name__}")
+
+
+def dual_shape(primal: Any, tangent: Any) -> RuntimeError:
+    return RuntimeError(
+        "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+        f"supported. Tensor is of size {list(_shape(primal))} while the given forward gradient is of size "
+        f"{list(_shape(tangent))}: a tangent holds one number per element of its primal."
+    )
+
+
+def dual_complex_tangent(primal: Any, tangent: Any) -> RuntimeError:
+    return RuntimeError(
+        f"Trying to set a complex forward gradient ({tangent.dtype}) on a real Tensor ({primal.dtype}): a real number "
+        "moves along a real direction. Use tangent.real, or make the primal complex."
+    )
+
+
+def dual_already(level: int = 0) -> RuntimeError:
+    return RuntimeError(
+        f"Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {level} is not "
+        "supported: use unpack_dual(x).primal, or x.detach()."
+    )
+
+
+# -- saving and loading ----------------------------------------------------------------------------------------------
+
+
+class TorchFile(ValueError):
+    """A file of PyTorch's own format, which only PyTorch reads."""
+
+
+def torch_file(name: Any) -> TorchFile:
+    return TorchFile(
+        f"{name} is a pickle, as torch.save writes it. Reading a pickle can run any code, so load() never does. Convert it "
+        "where PyTorch is installed: safetensors.torch.save_file(torch.load(path), 'file.safetensors'), or "
+        "numpy.savez('file.npz', **{k: v.numpy() for k, v in torch.load(path).items()})."
+    )
+
+
+def unknown_suffix(path: str, suffix: str) -> ValueError:
+    if suffix in (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle"):
+        return torch_file(path)
+    hint = " (for one array, use numpy.load and from_numpy)" if suffix == ".npy" else ""
+    return ValueError(
+        f"{path!r} ends in {suffix!r}, which says nothing about a format that save() and load() know: name it .npz or "
+        f".safetensors, or give format='npz' or format='safetensors'{hint}."
+    )
+
+
+def only_weights() -> ValueError:
+    return ValueError(
+        "load() never runs code from a file, so weights_only=False is not possible: leave it out. For pickled objects that "
+        "you trust there is pickle.load."
+    )
+
+
+def cannot_save(value: Any, where: str) -> TypeError:
+    return TypeError(
+        f"save(): {where} is a {type(value).__name__}, which is not data: only tensors, arrays of numbers, numbers, text, "
+        "None, and dictionaries, lists and tuples of them can be saved. (pickle saves Python objects.)"
+    )
+
+
+# -- transformations of functions ------------------------------------------------------------------------------------
+
+
+def escaped_tensor(level: Any, what: str) -> RuntimeError:
+    where, here = level.where, user_line()
+    called = f" (called at {where})" if where else ""
+    return RuntimeError(
+        f"{what}{f' ({here})' if here else ''} was given a tensor that has escaped from inside a function being "
+        f"vmapped: it was made inside {level.name}{called}, which has ended, and holds the values of all examples. "
+        "Return it from the function instead of keeping it in a list, a global or an attribute."
+    )
+
+
+def dynamic_shape(what: str, instead: str) -> RuntimeError:
+    where = user_line()
+    return RuntimeError(
+        f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over {what}"
+        f"{f' ({where})' if where else ''}: each example could give a result of another size. {instead}"
+    )
+
+
+def random_in_vmap() -> RuntimeError:
+    where = user_line()
+    return RuntimeError(
+        "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+        f"randomness flags on vmap or perform the randomness operation out of vmap{f' ({where})' if where else ''}: "
+        "vmap(f, randomness='different') draws anew for each example, 'same' once for all."
+    )
+
+
+def no_func_name(name: str) -> AttributeError:
+    instead = {
+        "functional_call": "there are no modules here: write the model as a function of its parameters (any nested "
+        "container of them) and transform that",
+        "stack_module_state": "there are no modules here: stack the parameters with "
+        "chainrule.tree.tree_map(lambda *p: chainrule.stack(p), *trees) and vmap over them",
+        "replace_all_batch_norm_modules_": "there are no modules here: call batch_norm with running_mean=None and "
+        "running_var=None, which has no state",
+        "functionalize": "it is not needed: functions that write in place can be transformed as they are",
+    }.get(name)
+    if instead is None:
+        return AttributeError(f"module 'chainrule.func' has no attribute {name!r}")
+    return AttributeError(f"module 'chainrule.func' has no attribute {name!r}: {instead}.")
+
+
+# -- custom functions ------------------------------------------------------------------------------------------------
+
+
+def function_saves(method: str, index: int, value: Any) -> TypeError:
+    return TypeError(
+        f"{method} can only save variables, but argument {index} is of type {type(value).__name__}. Tensors (or None) are "
+        "saved; keep anything else as an attribute: ctx.axis = axis."
+    )
+
+
+def function_marks(message: str, index: int, value: Any) -> RuntimeError:
+    return RuntimeError(f"{message}, but argument {index} is of type {type(value).__name__}")
+
+
+def function_saved_was_written(node: Any, index: int, array: Any, written: Any) -> RuntimeError:
+    op, where = written.last
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{_tensor_type(array.dtype)} {list(array.shape)}], which is saved_tensors[{index}] of {node.name()}, is at "
+        f"version {written.count}; expected version {written.count - written.since(node.seq)} instead.\n"
+        f"{node.prim.name} saved it for backward; {op}{f' at {where}' if where else ''} overwrote it. Write the change out "
+        "of place, or save a clone()."
+    )
+
+
+def once_differentiable(name: str) -> RuntimeError:
+    return RuntimeError(
+        "trying to differentiate twice a function that was marked with @once_differentiable\n"
+        f"{name}.backward says that its operations are not recorded. Write it with recorded operations and take the mark "
+        "off, or do without create_graph=True."
+    )
+
+
+def function_instance(name: str) -> RuntimeError:
+    return RuntimeError(
+        "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
+        f"with static forward method.\n{name} should not be instantiated: its methods are static; call {name}.apply(...)."
+    )
+
+
+def function_keywords(name: str, kwargs: Any) -> TypeError:
+    return TypeError(
+        f"forward() got an unexpected keyword argument {next(iter(kwargs))!r}: {name}.apply passes keywords only to a "
+        "forward without ctx, next to which setup_context is defined. Pass it by position."
+    )
+
+
+def function_nested(name: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{name}: NestedIOFunction is not supported. Derive from Function, and pass the tensors of nested arguments one by "
+        "one: apply(*tensors)."
+    )
+
+
+def function_two_rules(name: str) -> RuntimeError:
+    return RuntimeError(
+        "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of "
+        f"them: they are two names of one method. {name} has both."
+    )
+
+
+def function_grad_count(name: str, want: int, got: int) -> RuntimeError:
+    return RuntimeError(
+        f"function {name}Backward returned an incorrect number of gradients (expected {want}, got {got}).\n"
+        f"{name}.backward returns one gradient for each argument of apply, in order, and None for those that are no tensors."
+    )
+
+
+def function_grad_of_constant(name: str, index: int) -> RuntimeError:
+    return RuntimeError(
+        f"function {name}Backward returned a gradient different than None at position {index + 1}, but the corresponding "
+        f"forward input was not a Variable: {name}.backward returns None there."
+    )
+
+
+def function_grad_type(name: str, index: int, got: Any) -> RuntimeError:
+    fix = (
+        " Wrap the array: from_numpy(array)."
+        if hasattr(got, "dtype")
+        else " Several gradients are returned as a tuple."
+        if isinstance(got, list)
+        else ""
+    )
+    return RuntimeError(
+        f"expected Variable or None (got {type(got).__name__}): {name}.backward returned it as gradient {index}.{fix}"
+    )
+
+
+def function_grad_shape(name: str, index: int, got: Any, want: Any) -> RuntimeError:
+    return RuntimeError(
+        f"Function {name}Backward returned an invalid gradient at index {index} - got {list(got)} but expected shape "
+        f"compatible with {list(want)}.\nThe gradient has the shape of argument {index} of {name}.apply (a shape that it was "
+        "broadcast to is summed over)."
+    )
+
+
+def function_grad_complex(name: str, index: int) -> RuntimeError:
+    return RuntimeError(
+        f"Function {name}Backward returned a complex gradient at index {index}, but that argument is real. "
+        "Return its real part: grad.real."
+    )
+
+
+def function_dirty_lost(name: str) -> RuntimeError:
+    return RuntimeError(
+        "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
+        f"inplace must all be outputs of the Function: return the tensor that {name}.forward passed to mark_dirty."
+    )
+
+
+def function_dirty_leaf(name: str) -> RuntimeError:
+    return RuntimeError(
+        f"a leaf Variable that requires grad has been used in an in-place operation.\n{name}.forward wrote into it "
+        "(mark_dirty). Pass a clone(), or work inside no_grad()."
+    )
+
+
+def function_dirty_view(name: str) -> RuntimeError:
+    return RuntimeError(
+        "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than "
+        f"one Tensor. Pass {name}.apply a clone() of the view, or make two Functions of it."
+    )
+
+
+def function_view_in_place() -> RuntimeError:
+    return RuntimeError(
+        "the output of a custom Function is a view (or an input that was returned as it is), and its base or another view of "
+        "it was written to in place: the gradient of that write is not in the output's history. This behavior is forbidden. "
+        "Return a clone() from forward, or write out of place."
+    )
+
+
+def function_no_jvp(name: str, why: str) -> NotImplementedError:
+    return NotImplementedError(
+        "You must implement the jvp function for custom autograd.Function to use it with forward mode AD.\n"
+        f"{name} has no jvp, and its tangent could not be derived from backward: {why}. Define jvp(ctx, *tangents), which "
+        "returns one tangent for each output."
+    )
+
+
+def function_jvp_count(name: str, want: int, got: int) -> RuntimeError:
+    return RuntimeError(
+        f"Function's jvp returned an invalid number of forward gradients (expected {want} but got {got}): {name}.jvp returns "
+        "one tangent for each output of forward."
+    )
+
+
+def function_jvp_type(name: str, index: int, got: Any) -> RuntimeError:
+    return RuntimeError(
+        f"expected Variable or None (got {type(got).__name__}) for grad output {index}: {name}.jvp returned it."
+    )
+
+
+def function_jvp_shape(name: str, index: int, want: Any, got: Any) -> RuntimeError:
+    return RuntimeError(
+        "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
+        f"Tensor is of size {list(want)} while the given forward gradient is of size {list(got)}: {name}.jvp returned it for "
+        f"output {index}."
+    )
+
+
+def function_numpy_inside(name: str, where: str) -> RuntimeError:
+    return RuntimeError(
+        f"{name}.{where} asked for the numbers of a tensor inside vmap, where there is one program for all examples. "
+        "Write it with NumPy's functions on the tensor itself (np.sin(x)), or give the Function a vmap staticmethod: "
+        "vmap(info, in_dims, *args) gets ordinary tensors with a batch axis and returns (output, out_dims)."
+    )
+
+
+def function_two_vmaps(name: str) -> RuntimeError:
+    return RuntimeError(
+        f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. "
+        "Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity."
+    )
+
+
+def function_vmap_result(name: str, got: Any) -> RuntimeError:
+    return RuntimeError(
+        "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with "
+        f"the output. Got a {type(got)} instead, from {name}.vmap."
+    )
+
+
+def function_vmap_dims(name: str, output: Any, dims: Any) -> RuntimeError:
+    return RuntimeError(
+        "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+        f"out_dims={dims} to be compatible with the structure of `output`: {name}.vmap returned "
+        f"{len(output) if isinstance(output, tuple) else 'one'} output(s)."
+    )
+
+
+def function_vmap_size(name: str, index: int, got: Any, size: int) -> RuntimeError:
+    return RuntimeError(
+        f"{name}.vmap returned output {index} of shape {tuple(got)}, which has no axis of the batch size {size} where "
+        "out_dims says."
+    )
+
+
+def function_needs_setup(name: str) -> RuntimeError:
+    return RuntimeError(
+        "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
+        f"setup_context staticmethod.\n{name} has a vmap staticmethod, which computes the value without a ctx: to "
+        "differentiate it inside vmap, give forward no ctx and fill it in setup_context(ctx, inputs, output)."
+    )
+
+
+# -- anomalies -------------------------------------------------------------------------------------------------------
+
+
+class CallStack(tuple[Any, ...]):
+    """The lines of the user's program that were running, outermost first: (file, line, function) each."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "".join(
+            f'  File "{file}", line {line}, in {function}\n    {linecache.getline(file, line).strip()}\n'
+            for file, line, function in self
+        )
+
+    @property
+    def innermost(self) -> str:
+        if not self:
+            return ""
+        file, line, function = self[-1]
+        code = linecache.getline(file, line).strip()
+        return f"{os.path.basename(file)}:{line} in {function}" + (f": {code}" if code else "")
+
+
+def call_stack() -> CallStack:
+    found = []
+    frame = _user_frame()
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            found.append((code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back
+    return CallStack(reversed(found))
+
+
+#: What helps against a NaN of an operation, by the operation's name.
+_REMEDIES = {
+    "sqrt": "it is not real below 0, and its slope at 0 is infinite, so add a small number inside, sqrt(x + eps)",
+    "rsqrt": "it is infinite at 0, so add a small number inside, rsqrt(x + eps)",
+    "pow": "a negative base has no real power that is not whole, and at 0 powers below 1 have infinite slope, so clamp the "
+    "base, x.clamp(min=eps) ** p",
+    "div": "0/0 and inf/inf are nan, so add a small number to the denominator",
+    "reciprocal": "it is infinite at 0, so add a small number to the denominator",
+    "mul": "0 * inf is nan, so keep the infinite factor from arising",
+    "sub": "inf - inf is nan, so keep the infinite operands from arising",
+    "add": "inf + -inf is nan, so keep the infinite operands from arising",
+    "acos": "it is real only between -1 and 1, and at the ends its slope is infinite, so x.clamp(-1 + eps, 1 - eps)",
+    "asin": "it is real only between -1 and 1, and at the ends its slope is infinite, so x.clamp(-1 + eps, 1 - eps)",
+    "atanh": "it is real only between -1 and 1, so x.clamp(-1 + eps, 1 - eps)",
+    "acosh": "it is real only from 1 on, so x.clamp(min=1 + eps)",
+    "eigh": "the derivative of eigenvectors divides by differences of eigenvalues, and two of them are equal",
+    "svd": "the derivative of singular vectors divides by differences of singular values, and two of them are equal",
+}
+for _log in ("log", "log2", "log10", "log1p", "xlogy"):
+    _REMEDIES[_log] = "a logarithm is real only of positive numbers, so keep its operand positive, x.clamp(min=eps)"
+
+
+def _values(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name} = {value!r}" for name, value in values.items())
+
+
+def _remedy(name: str) -> str:
+    return f" What helps: {_REMEDIES[name]}." if name in _REMEDIES else ""
+
+
+def nan_born(prim: Any, index: Any, values: dict[str, Any], stack: CallStack) -> str:
+    with_ = f", with {_values(values)}" if values else ", from operands without nan"
+    return f"The first nan was born in {prim.name} at index {index}{with_} ({stack.innermost}).{_remedy(prim.name)}"
+
+
+def nan_came_in(prim: Any, stack: CallStack) -> str:
+    return f"A nan was in the data already when it came to {prim.name} ({stack.innermost})."
+
+
+def warn_detected(node: Any) -> None:
+    """Show the lines that made a node whose rule failed, and those of the node whose rule made that."""
+    stack = node.metadata.get("traceback_")
+    if stack is None:
+        text = f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
+        text += "forward pass for more information."
+    else:
+        text = f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{stack}"
+    parent = node.metadata.get("parent_")
+    while parent is not None:
+        text += f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call that induced the "
+        text += f"previous calculation:\n{parent.metadata.get('traceback_', '  (it was outside of anomaly mode)')}"
+        parent = parent.metadata.get("parent_")
+    frame, level = sys._getframe(1), 2
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1  # type: ignore[assignment]
+    warnings.warn(text, UserWarning, stacklevel=level)
+
+
+def nan_gradient(
+    node: Any, i: int, index: Any, values: dict[str, Any], upstream: Any, arrived: bool, born: str | None
+) -> RuntimeError:
+    prim = node.prim
+    operands = getattr(prim, "operands", ())
+    operand = operands[min(i, len(operands) - 1)].lstrip("*") if operands else str(i)
+    lines = [f"Function '{node.name()}' returned nan values in its {i}th output."]
+    stack = node.metadata.get("traceback_")
+    where = f", called at {stack.innermost}" if stack else ""
+    lines.append(f"This is the gradient of {prim.name} for its operand {operand}, at index {index}{where}.")
+    formula = getattr(prim, "formula", {}).get(operand) or getattr(prim, "formula", {}).get(f"*{operand}")
+    known = dict(values) if upstream is None else {"g": upstream, **values}
+    rule = f"The rule is {formula}, where g is the gradient that arrived." if formula else ""
+    if known:
+        rule += f" There {_values(known)}."
+    lines += [rule.strip()] if rule else []
+    if arrived:
+        lines.append(
+            "The gradient that arrived had nan in it already: it was given to backward(), a hook made it, or infinite "
+            "gradients of several paths were added."
+        )
+    elif upstream == 0 and born is None:
+        lines.append(
+            f"The gradient that arrived is 0, and 0 times the infinite slope of {prim.name} is nan. If a mask such as "
+            f"where(ok, {prim.name}(x), 0) came after it, mask the input instead: {prim.name}(where(ok, x, 1.0)) never "
+            "sees the bad numbers."
+        )
+    if not arrived and born is None and prim.name in _REMEDIES:
+        lines.append(_remedy(prim.name).strip())
+    if born is not None:
+        lines.append(f"In the forward pass: {born}")
+    return RuntimeError("\n".join(lines))
+
+
+def nan_tangent(
+    prim: Any, index: Any, values: dict[str, Any], moved: dict[str, Any], stack: CallStack, born: str | None
+) -> RuntimeError:
+    where = f" ({stack.innermost})" if stack else ""
+    lines = [f"Function '{prim.name}' returned nan values in its tangent, in forward mode, at index {index}{where}."]
+    tangents = {f"tangent of {name}": value for name, value in moved.items()}
+    if values:
+        lines.append(f"There {_values({**values, **tangents})}.")
+    if any(value == 0 for value in moved.values()):
+        lines.append("A tangent is 0 where the slope is infinite, and 0 times inf is nan: mask the input of the operation.")
+    if prim.name in _REMEDIES:
+        lines.append(_remedy(prim.name).strip())
+    if born is not None:
+        lines.append(f"In the forward pass: {born}")
+    return RuntimeError("\n".join(lines))
+
+
+def pack_hook_wrote() -> RuntimeError:
+    return RuntimeError(
+        "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
+        "modified by in-place operations, as the forward pass still uses their memory: change a clone()."
+    )
+
+
+def packed_was_written(tensor: Any) -> RuntimeError:
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{_tensor_type(tensor.dtype)} {list(tensor.shape)}], which a pack hook kept as it was given. Write the "
+        "change out of place, or let the pack hook keep a clone()."
+    )
+
+
+def unpacked_differs(value: Any, shape: Any, dtype: Any) -> RuntimeError:
+    return RuntimeError(
+        f"unpack_hook returned a tensor of shape {_shape(value)} and dtype {value.dtype}, but what pack_hook was handed has "
+        f"shape {tuple(shape)} and dtype {dtype}: give back the same values"
+    )
+
+
+def complex_into_real(dtype: Any) -> RuntimeError:
+    return RuntimeError(
+        f"value cannot be converted to type {dtype_word(dtype)} without overflow: it is complex; assign its .real part"
+    )
+
+
+def index_put_dtype(got: Any, want: Any) -> RuntimeError:
+    return RuntimeError(
+        f"Index put requires the source and destination dtypes match, got {dtype_word(want).capitalize()} for the "
+        f"destination and {dtype_word(got).capitalize()} for the source.\nConvert the value with .to(dtype) first."
+    )
+
+
+# -- Jacobians -------------------------------------------------------------------------------------------------------
+
+
+def jacobian_needs_function() -> ValueError:
+    return ValueError(
+        "jacobian(): mode='forward' runs the function again, so it needs the function: jacobian(f, x). Of tensors already "
+        "computed there is only the graph, which is swept backward."
+    )
+
+
+def jacobian_of_nothing(which: str) -> ValueError:
+    return ValueError(f"jacobian(): {which} holds no tensor")
+
+
+def jacobian_integers(dtype: Any) -> TypeError:
+    return TypeError(
+        f"jacobian(): x has dtype {dtype}; only floating point and complex values have derivatives: pass 1. instead of 1, "
+        "or use .astype(float) (.double() for tensors)"
+    )
+
+
+def jacobian_integer_output(y: Any) -> TypeError:
+    cut = f" {y._cut}." if getattr(y, "_cut", None) is not None else ""
+    return TypeError(f"jacobian(): the function returns dtype {y.dtype}: integers and booleans have no derivative.{cut}")
+
+
+def jacobian_output(out: Any) -> TypeError:
+    return TypeError(f"jacobian(): the function must return arrays or tensors (or a tree of them), not {out!r}")
+
+
+def warn_unbatched(error: Exception) -> None:
+    warnings.warn(
+        f"jacobian(): one row at a time, because the rows cannot go in one batch ({error})", UserWarning, stacklevel=5
+    )
+
+
+# -- profiles --------------------------------------------------------------------------------------------------------
+
+
+def profiler_option(name: str) -> NotImplementedError:
+    if name.startswith("with_") or name == "use_kineto":
+        return NotImplementedError(
+            f"profile({name}=True) is not supported: profile() records operations, backward rules and "
+            "record_function() labels with their times, shapes and memory; leave it out."
+        )
+    return NotImplementedError(
+        f"{name} is for GPUs and their vendors' tools, and everything here runs on the CPU: use profile() without it, and "
+        "export_chrome_trace(path) to look at the events in a browser."
+    )
+
+
+def profiler_sort(given: str, known: tuple[str, ...]) -> ValueError:
+    return ValueError(f"cannot sort by {given!r}: sort_by is one of {', '.join(map(repr, known))}")
+
+
+def jacobian_complex_forward() -> ValueError:
+    return ValueError(
+        "jacobian(): the derivative of a real output along one direction of a complex input is half of what there is to "
+        "say: use mode='reverse'."
+    )
+
+
+# -- autograd.functional ---------------------------------------------------------------------------------------------
+
+
+def functional_type(function: str, what: str, value: Any, index: int | None = None) -> TypeError:
+    where = f"the value at index {index}" if index is not None else f"the given {what}"
+    return TypeError(
+        f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but {where} has type "
+        f"{type(value)}."
+    )
+
+
+def functional_v_count(want: int, got: int) -> RuntimeError:
+    return RuntimeError(
+        f"v is a tuple of invalid length: should be {want} but got {got}: one tensor for each of what it multiplies."
+        if want != 1
+        else "The given v should contain a single Tensor."
+    )
+
+
+def functional_v_size(index: int | None, want: Any, got: Any) -> RuntimeError:
+    which = "v" if index is None else f"Entry {index} in v"
+    return RuntimeError(f"{which} has invalid size: should be {_size(want)} but got {_size(got)}.")
+
+
+def functional_v_none(source: str) -> RuntimeError:
+    return RuntimeError(
+        f"The vector v can only be None if {source} a single Tensor with a single element: give v, one number per element."
+    )
+
+
+def functional_output_cut(index: int, output: Any) -> RuntimeError:
+    cut = f"\n{output._cut}." if output._cut is not None else ""
+    return RuntimeError(
+        f"Output {index} of the user-provided function does not require gradients. The outputs must be computed in a "
+        f"differentiable manner from the input when running in strict mode.{cut}"
+    )
+
+
+def functional_independent(subject: str, index: int, mode: str = "strict mode") -> RuntimeError:
+    return RuntimeError(f"{subject} is independent of input {index}. This is not allowed in {mode}.")
+
+
+def functional_hessian_independent(index: int) -> RuntimeError:
+    return RuntimeError(
+        "While computing the hessian, found that the jacobian of the user-provided function with respect to input "
+        f"{index} is independent of the input. This is not allowed in strict mode: the function is linear in it, or does "
+        "not use it, and its second derivatives are zero."
+    )
+
+
+def functional_scalar(function: str, several: bool) -> RuntimeError:
+    if several:
+        return RuntimeError(f"The function given to {function} should return a single Tensor, not a tuple")
+    return RuntimeError(f"The Tensor returned by the function given to {function} should contain a single element")
+
+
+def functional_strategy(hint: bool = True) -> AssertionError:
+    return AssertionError(
+        'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: "forward-mode" costs a pass per input '
+        'element, "reverse-mode" one per output element.'
+    )
+
+
+def functional_forward_loop() -> NotImplementedError:
+    return NotImplementedError(
+        "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`."
+    )
+
+
+def functional_strict_vectorize() -> RuntimeError:
+    return RuntimeError(
+        "torch.autograd.functional.jacobian: `strict=True` and `vectorize=True` are not supported together. Please "
+        "either set `strict=False` or `vectorize=False`."
+    )
+
+
+def warn_out_resized(have: Any, want: Any) -> None:
+    frame, level = sys._getframe(1), 2
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1  # type: ignore[assignment]
+    warnings.warn(
+        f"An output with one or more elements was resized since it had shape {list(have)}, which does not match the "
+        f"required output shape {list(want)}. Give out= a tensor of the right shape, or an empty one.",
+        UserWarning,
+        stacklevel=level,
+    )
+
+
+# -- checkpoints -----------------------------------------------------------------------------------------------------
+
+
+class CheckpointError(RuntimeError):
+    """A checkpointed function did something else when it was run again for the backward pass."""
+
+
+WARN_USE_REENTRANT = (
+    "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant=False is "
+    "recommended; without it, use_reentrant=True is taken, as in PyTorch."
+)
+
+
+def _operations(frame: Any, run: Any) -> str:
+    if not frame.debug:
+        return (
+            "\nThe function must compute the same when it is run again. Look for what changed between the runs: "
+            "a counter, a training flag, data read from elsewhere. debug=True lists the operations of both runs."
+        )
+    first, second = "\n  ".join(frame.log), "\n  ".join(run.log)
+    return f"\nOperations of the first run:\n  {first}\nOperations of the recomputation:\n  {second}"
+
+
+def checkpoint_saved_more(frame: Any, run: Any) -> CheckpointError:
+    return CheckpointError(
+        "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward "
+        f"pass, which saved {len(frame.about)}.{_operations(frame, run)}"
+    )
+
+
+def checkpoint_saved_fewer(frame: Any, run: Any) -> CheckpointError:
+    return CheckpointError(
+        "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+        f"Number of tensors saved during forward: {len(frame.about)}\n"
+        f"Number of tensors saved during recomputation: {run.count}.{_operations(frame, run)}"
+    )
+
+
+def checkpoint_saved_others(frame: Any, run: Any) -> CheckpointError:
+    lines = "".join(
+        f"\ntensor at position {i}: saved with shape {tuple(was[0])} and dtype {was[1]}, recomputed with shape "
+        f"{tuple(now[0])} and dtype {now[1]}"
+        for i, was, now in run.differing[:8]
+    )
+    return CheckpointError(
+        "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
+        f"forward pass.{lines}{_operations(frame, run)}"
+    )
+
+
+def argument_was_written(tensor: Any, written: Any) -> RuntimeError:
+    op, where = written.last
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{_tensor_type(tensor.dtype)} {list(tensor.shape)}], which a checkpointed function reads, was overwritten "
+        f"by {op}{f' at {where}' if where else ''} after the function ran, so it can't be run again. Write the change "
+        "out of place, or run backward() first."
+    )
+
+
+def kept_was_written(prim: Any, array: Any, written: Any) -> RuntimeError:
+    op, where = written.last
+    return RuntimeError(
+        f"Tensor cached during selective activation checkpoint has been mutated: the result of {prim.name}, of shape "
+        f"{_shape(array)}, was overwritten by {op}{f' at {where}' if where else ''}. allow_cache_entry_mutation=True "
+        "computes it again instead."
+    )
+
+
+def reentrant_needs_all_leaves() -> RuntimeError:
+    return RuntimeError(
+        "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter "
+        "to .backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without "
+        "passing the `inputs` argument."
     )

@@ -20,7 +20,7 @@ from chainrule.errors import LinAlgError
 from chainrule.ops import elementwise as ew
 from chainrule.ops import numpy_linalg as shared
 from chainrule.ops import products, shaping
-from chainrule.ops.arguments import axes_of
+from chainrule.ops.arguments import axes_of, takes_out
 from chainrule.table import linalg as rows
 from chainrule.table import reduction
 
@@ -226,6 +226,7 @@ def det(A: Tensor, *, out: Any = None) -> Tensor:
     return written(rows.det(_matrices("linalg.det", A, True)), out)
 
 
+@takes_out
 def slogdet(A: Tensor) -> Any:
     """Sign and logarithm of the absolute value of the determinant, as ``(sign, logabsdet)``."""
     return linalg_slogdet(*rows.slogdet(_matrices("linalg.slogdet", A, True)))
@@ -257,6 +258,7 @@ def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
     return written(shaping.adjoint(factor) if upper else factor, out)
 
 
+@takes_out
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
     """Eigenvalues and eigenvectors of Hermitian matrices, as ``(eigenvalues, eigenvectors)``.
 
@@ -279,6 +281,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
     return written(eigh(A, UPLO).eigenvalues, out)
 
 
+@takes_out
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """The singular value decomposition A = U @ diag(S) @ Vh, as ``(U, S, Vh)``.
 
@@ -295,6 +298,7 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
     return written(rows.svd(_matrices("linalg.svd", A), full_matrices=False)[1], out)
 
 
+@takes_out
 def qr(A: Tensor, mode: str = "reduced") -> Any:
     """The decomposition A = Q @ R, as ``(Q, R)``.
 
@@ -496,6 +500,7 @@ def top_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     return old_svd(u, s, shaping.adjoint(vh))
 
 
+@takes_out
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is L."""
     L = _matrices("cholesky_inverse", L, True)
@@ -503,6 +508,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     return products.matmul(half, shaping.adjoint(half)) if upper else products.matmul(shaping.adjoint(half), half)
 
 
+@takes_out
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """The solution X of A @ X = B, where L is the Cholesky factor of A."""
     lower = shaping.adjoint(L) if upper else L

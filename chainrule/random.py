@@ -1,15 +1,21 @@
-"""Random tensors, from one generator that ``manual_seed`` resets."""
+"""Random tensors, from one generator that ``manual_seed`` resets.
+
+Inside ``vmap`` the numbers are drawn anew for each example or once for all, as its ``randomness`` says.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule import errors
 from chainrule.core.dtypes import as_dtype, get_default_dtype
+from chainrule.core.levels import STACK, Level
 from chainrule.core.tensor import Tensor, attach, wrap
-from chainrule.ops.arguments import tensor_of
+from chainrule.interpreters.batched import Batched
+from chainrule.ops.arguments import creates_out, tensor_of
 from chainrule.ops.creation import _made, _sizes
 
 
@@ -93,6 +99,25 @@ def set_rng_state(state: Any) -> None:
     default_generator.set_state(state)
 
 
+def _mapped() -> list[Level]:
+    """The vmaps around, outermost first, that want different numbers for each example."""
+    levels = [level for level in STACK.levels if level.size is not None]
+    if any(level.randomness == "error" for level in levels):
+        raise errors.random_in_vmap()
+    return [level for level in levels if level.randomness == "different"]
+
+
+def _drawn(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], Any]) -> Any:
+    """``draw(shape)``; inside vmap with an axis for each level that wants its own numbers."""
+    if not STACK.levels:
+        return draw(shape)
+    levels = _mapped()
+    data = draw((*[level.size for level in levels if level.size is not None], *shape))
+    for level in levels:
+        data = Batched(data, level)
+    return data
+
+
 def _rng(generator: Generator | None) -> np.random.Generator:
     return (generator or default_generator)._rng
 
@@ -104,11 +129,13 @@ def _real(name: str, dtype: Any, accepts: str = "f") -> Any:
     return kind
 
 
+@creates_out
 def rand(
     *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Uniform numbers in [0, 1)."""
-    return _made(_uniform(_sizes("rand", size), _real("rand", dtype), generator), requires_grad)
+    kind = _real("rand", dtype)
+    return _made(_drawn(_sizes("rand", size), lambda shape: _uniform(shape, kind, generator)), requires_grad)
 
 
 def _uniform(shape: tuple[int, ...], dtype: Any, generator: Generator | None) -> Any:
@@ -116,23 +143,25 @@ def _uniform(shape: tuple[int, ...], dtype: Any, generator: Generator | None) ->
     return np.asarray(_rng(generator).random(shape, kind)).astype(dtype, copy=False)
 
 
+@creates_out
 def randn(
     *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Standard normal numbers (complex ones have variance 1 in all)."""
     kind = _real("randn", dtype, "fc")
     shape = _sizes("randn", size)
-    if kind.kind == "c":
-        parts = _rng(generator).standard_normal((2, *shape)) * np.sqrt(0.5)
-        return _made((parts[0] + 1j * parts[1]).astype(kind), requires_grad)
-    return _made(_normal(shape, kind, generator), requires_grad)
+    return _made(_drawn(shape, lambda shape: _normal(shape, kind, generator)), requires_grad)
 
 
 def _normal(shape: tuple[int, ...], dtype: Any, generator: Generator | None) -> Any:
+    if dtype.kind == "c":
+        parts = _rng(generator).standard_normal((2, *shape)) * np.sqrt(0.5)
+        return (parts[0] + 1j * parts[1]).astype(dtype)
     kind = np.float32 if dtype == np.float32 else np.float64
     return np.asarray(_rng(generator).standard_normal(shape, kind)).astype(dtype, copy=False)
 
 
+@creates_out
 def randint(
     low: int,
     high: Any = None,
@@ -149,17 +178,24 @@ def randint(
     kind = np.dtype(np.int64) if dtype is None else as_dtype(dtype)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    drawn = _rng(generator).integers(low, high, _sizes("randint", (size,)))
-    return _made(np.asarray(drawn).astype(kind), requires_grad)
+    draw = lambda shape: np.asarray(_rng(generator).integers(low, high, shape)).astype(kind)
+    return _made(_drawn(_sizes("randint", (size,)), draw), requires_grad)
 
 
+@creates_out
 def randperm(
     n: int, *, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """The integers below n in random order."""
     kind = np.dtype(np.int64) if dtype is None else as_dtype(dtype)
     (n,) = _sizes("randperm", (n,))
-    return _made(_rng(generator).permutation(n).astype(kind), requires_grad)
+
+    def draw(shape: tuple[int, ...]) -> Any:
+        if len(shape) == 1:
+            return _rng(generator).permutation(n).astype(kind)
+        return _rng(generator).permuted(np.broadcast_to(np.arange(n), shape), axis=-1).astype(kind)
+
+    return _made(_drawn((n,), draw), requires_grad)
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -180,15 +216,20 @@ def normal(
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     if size is not None:
         kind = _real("normal", dtype)
-        return wrap((_normal(_sizes("normal", (size,)), kind, generator) * std + mean).astype(kind))
+        draw = lambda shape: (_normal(shape, kind, generator) * std + mean).astype(kind)
+        return wrap(_drawn(_sizes("normal", (size,)), draw))
     like = mean if isinstance(mean, Tensor) else std
-    noise = wrap(_normal(tuple(like.shape), like.dtype, generator))
+    noise = wrap(_drawn(tuple(like.shape), lambda shape: _normal(shape, like.dtype, generator)))
     return noise * std + mean
 
 
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that each element gives, else 0."""
-    p = tensor_of("bernoulli", input, "f").detach()._array()
+    x = tensor_of("bernoulli", input, "f").detach()
+    if STACK.levels:
+        u = wrap(_drawn(tuple(x.shape), lambda shape: _rng(generator).random(shape).astype(x.dtype)))
+        return (u < x).to(x.dtype)  # type: ignore[no-any-return, operator]
+    p = x._array()
     if not ((p >= 0) & (p <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: the elements are probabilities")
     return wrap((_rng(generator).random(p.shape) < p).astype(p.dtype))
@@ -198,6 +239,8 @@ def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
     """Indices drawn with probabilities in proportion to each row's weights."""
+    if STACK.levels:
+        return _multinomial_inside(input.detach(), num_samples, replacement, generator)
     weights = np.atleast_2d(input.detach()._array()).astype(float)
     if (weights < 0).any() or not (weights.sum(-1) > 0).all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0, or sums to 0")
@@ -209,9 +252,22 @@ def multinomial(
     return wrap(picks[0] if input.ndim == 1 else picks)
 
 
+def _multinomial_inside(w: Any, n: int, replacement: bool, generator: Generator | None) -> Tensor:
+    """The same distribution without a loop: thresholds in the cumulative weights, or the largest of exponential races."""
+    rows, many = tuple(w.shape[:-1]), w.shape[-1]
+    if replacement:
+        u = wrap(_drawn((*rows, n), lambda shape: _rng(generator).random(shape)))
+        cumulative = w.double().cumsum(-1)
+        reached = (u * cumulative[..., -1:])[..., :, None] >= cumulative[..., None, :]
+        return reached.sum(-1).clamp(max=many - 1)  # type: ignore[no-any-return]
+    wait = wrap(_drawn((*rows, many), lambda shape: _rng(generator).standard_exponential(shape)))
+    return (w.double() / wait).topk(n, -1).indices  # type: ignore[no-any-return]
+
+
 def _filler(name: str, draw: Any) -> Any:
     def fill(self: Tensor, *args: Any, generator: Generator | None = None) -> Tensor:
-        return self.copy_(wrap(np.asarray(draw(_rng(generator), tuple(self.shape), *args)).astype(self.dtype)))
+        one = lambda shape: np.asarray(draw(_rng(generator), shape, *args)).astype(self.dtype)
+        return self.copy_(wrap(_drawn(tuple(self.shape), one)))
 
     fill.__name__ = name
     fill.__doc__ = f"Fill the tensor in place with random numbers ({name[:-1]})."

@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-from chainrule.autograd import functional
+from chainrule.autograd import forward_ad, functional
 from chainrule.autograd.backward import GradientEdge, backward, grad
 from chainrule.core.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from chainrule.ops.creation import Variable
@@ -13,6 +13,7 @@ __all__ = [
     "Variable",
     "backward",
     "enable_grad",
+    "forward_ad",
     "functional",
     "grad",
     "inference_mode",
@@ -21,8 +22,25 @@ __all__ = [
 ]
 
 
+#: What loads when it is first used; ``gradcheck`` lives on a floor above.
+_LAZY = {
+    "Function": "chainrule.autograd.function",
+    "anomaly_mode": "chainrule.autograd.anomaly_mode",
+    "detect_anomaly": "chainrule.autograd.anomaly_mode",
+    "function": "chainrule.autograd.function",
+    "gradcheck": "chainrule.testing.gradcheck",
+    "gradgradcheck": "chainrule.testing.gradcheck",
+    "profiler": "chainrule.autograd.profiler",
+    "set_detect_anomaly": "chainrule.autograd.anomaly_mode",
+}
+
+
 def __getattr__(name: str) -> Any:
-    """``gradcheck`` and ``gradgradcheck``, which live on a floor above and load when first used."""
-    if name in ("gradcheck", "gradgradcheck"):
-        return getattr(importlib.import_module("chainrule.testing"), name)
-    raise AttributeError(f"module 'chainrule.autograd' has no attribute {name!r}")
+    if name not in _LAZY:
+        raise AttributeError(f"module 'chainrule.autograd' has no attribute {name!r}")
+    module = importlib.import_module(_LAZY[name])
+    return module if module.__name__.endswith("autograd." + name) else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

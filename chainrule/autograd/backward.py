@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from chainrule import errors
+from chainrule.autograd import duals
 from chainrule.core import engine
 from chainrule.core.dispatch import rank
 from chainrule.core.modes import recording
@@ -19,24 +20,12 @@ from chainrule.ops.creation import zeros_like
 ndarray = np.ndarray
 
 
-class GradientEdge:
+class GradientEdge(NamedTuple):
     """An edge of the graph: a node and which of its outputs. Stands in for a tensor in ``grad`` and ``backward``."""
 
-    __slots__ = ("node", "output_nr", "ownership_token")
-
-    def __init__(self, node: Any, output_nr: int = 0) -> None:
-        self.node = node
-        self.output_nr = output_nr
-        self.ownership_token = None
-
-    def __iter__(self) -> Any:
-        return iter((self.node, self.output_nr))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GradientEdge) and (self.node, self.output_nr) == (other.node, other.output_nr)
-
-    def __hash__(self) -> int:
-        return hash((self.node, self.output_nr))
+    node: Any
+    output_nr: int = 0
+    ownership_token: Any = None  # the Output, where the node has several
 
 
 def _sequence(function: str, argument: str, value: Any) -> tuple[Any, ...]:
@@ -61,7 +50,8 @@ def _first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool,
             raise errors.implicit_scalar(output)
         if data.dtype.kind == "c":
             raise errors.implicit_not_real(data.dtype)
-        return wrap(np.ones(data.shape, data.dtype)) if create_graph else np.ones(data.shape, data.dtype)
+        one = np.ones(data.shape, data.dtype) if data.shape else np.array(1, data.dtype)
+        return wrap(one) if create_graph else one
     if not isinstance(gradient, Tensor):
         if not isinstance(gradient, (ndarray, np.generic)):
             raise errors.gradient_type("backward", gradient)
@@ -79,20 +69,26 @@ def _first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool,
     return gradient._data if rank(gradient) == rank(output) or type(gradient._data) is ndarray else gradient
 
 
-def _starts(
-    function: str, outputs: Any, gradients: Any, create_graph: bool
-) -> tuple[list[Any], list[Any], tuple[Any, ...]]:
-    given = _sequence(function, "tensors" if function == "backward" else "outputs", outputs)
+def _cotangents(function: str, gradients: Any, count: int) -> tuple[Any, ...]:
+    """What the caller gave as gradients, one for each of ``count`` outputs."""
     if gradients is None:
-        grads: tuple[Any, ...] = (None,) * len(given)
-    elif isinstance(gradients, (Tensor, ndarray, np.generic)):
-        grads = (gradients,)
+        return (None,) * count
+    if isinstance(gradients, (Tensor, ndarray, np.generic)):
+        grads: tuple[Any, ...] = (gradients,)
     elif isinstance(gradients, Sequence):
         grads = tuple(gradients)
     else:
         raise errors.gradient_type(function, gradients)
-    if len(grads) != len(given):
-        raise errors.gradient_count(len(given), len(grads))
+    if len(grads) != count:
+        raise errors.gradient_count(count, len(grads))
+    return grads
+
+
+def _starts(
+    function: str, outputs: Any, gradients: Any, create_graph: bool
+) -> tuple[list[Any], list[Any], tuple[Any, ...]]:
+    given = _sequence(function, "tensors" if function == "backward" else "outputs", outputs)
+    grads = _cotangents(function, gradients, len(given))
     edges = []
     starts = []
     for i, (output, gradient) in enumerate(zip(given, grads)):
@@ -111,6 +107,8 @@ def _starts(
 
 def _edge_of(edge: GradientEdge) -> Any:
     node = edge.node
+    if edge.ownership_token is not None:
+        return edge.ownership_token
     if type(node) is Node and len(node.prim.outputs) > 1:
         return Output(node, edge.output_nr, node.seq + 1)
     return node
@@ -145,6 +143,8 @@ def backward(
         grad_tensors = grad_variables
     if inputs is not None and not isinstance(inputs, (Tensor, GradientEdge)) and len(inputs) == 0:
         raise errors.empty_inputs("backward")
+    if _any_dual(tensors):
+        tensors, grad_tensors = _primals(tensors), _primals(grad_tensors)
     edges, starts, _ = _starts("backward", tensors, grad_tensors, create_graph)
     keep = create_graph if retain_graph is None else bool(retain_graph)
     if inputs is None:
@@ -152,19 +152,33 @@ def backward(
         return
     wanted = _sequence("backward", "inputs", inputs)
     targets = [_target(i, t) for i, t in enumerate(wanted)]
-    found = engine.sweep(edges, starts, targets, retain_graph=keep, create_graph=create_graph)
-    for tensor, edge, g in zip(wanted, targets, found):
-        if g is not None and isinstance(tensor, Tensor) and type(edge) is not Leaf:
-            new = g if isinstance(g, Tensor) else wrap(g)
-            tensor._grad = new if tensor._grad is None else tensor._grad + new
+    for tensor in wanted:
+        if isinstance(tensor, Tensor):
+            tensor.retain_grad()
+    engine.sweep(edges, starts, targets, retain_graph=keep, create_graph=create_graph)
 
 
 def _target(index: int, tensor: Any) -> Any:
     if isinstance(tensor, GradientEdge):
         return _edge_of(tensor)
     if tensor._edge is None:
-        raise errors.input_requires_no_grad(index, tensor)
+        inner = tensor._data.recorded if duals.is_dual(tensor) else None
+        if inner is None:
+            raise errors.input_requires_no_grad(index, tensor)
+        return _target(index, inner)
     return tensor._edge
+
+
+def _any_dual(tensors: Any) -> bool:
+    if isinstance(tensors, (tuple, list)):
+        return any([duals.is_dual(t) for t in tensors])
+    return duals.is_dual(tensors)
+
+
+def _primals(tensors: Any) -> Any:
+    if isinstance(tensors, (tuple, list)):
+        return tuple(duals.parts(t)[0] for t in tensors)
+    return duals.parts(tensors)[0]
 
 
 def grad(
@@ -209,13 +223,59 @@ def grad(
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    if _any_dual(outputs):
+        given = _sequence("grad", "outputs", outputs)
+        return duals.grad(
+            _gradients,
+            given,
+            wanted,
+            _cotangents("grad", grad_outputs, len(given)),
+            keep=keep,
+            create_graph=create_graph,
+            batched=is_grads_batched,
+            allow_unused=allow_unused,
+            materialize_grads=materialize_grads,
+        )
+    return _gradients(
+        outputs, wanted, grad_outputs, None, keep, create_graph, allow_unused, is_grads_batched, materialize_grads
+    )
+
+
+def _gradients(
+    outputs: Any,
+    wanted: tuple[Any, ...],
+    grad_outputs: Any,
+    block: Any = None,
+    retain_graph: bool = False,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """``grad`` of checked inputs. Paths through the edge ``block`` do not count."""
+    if _any_dual(outputs):  # of a level below
+        if block is not None:
+            raise NotImplementedError("the gradient with respect to a computed tensor, inside two levels of forward mode")
+        return grad(
+            outputs,
+            wanted,
+            grad_outputs,
+            retain_graph,
+            create_graph,
+            allow_unused=allow_unused,
+            is_grads_batched=is_grads_batched,
+            materialize_grads=materialize_grads,
+        )
     if is_grads_batched:
         edges, starts, given = _batched_starts(outputs, grad_outputs, create_graph)
     else:
         edges, starts, given = _starts("grad", outputs, grad_outputs, create_graph)
     targets = [_target(i, t) for i, t in enumerate(wanted)]
-    keep = create_graph if retain_graph is None else bool(retain_graph)
-    found = engine.sweep(edges, starts, targets, retain_graph=keep, create_graph=create_graph, accumulate=False)
+    order = None if block is None else [edge for edge in engine.reachable(edges) if edge is not block]
+    found = engine.sweep(
+        edges, starts, targets, retain_graph=retain_graph, create_graph=create_graph, accumulate=False, order=order
+    )
     results: list[Tensor | None] = []
     for i, (g, tensor) in enumerate(zip(found, wanted)):
         if g is None:
@@ -238,7 +298,7 @@ def _fresh(g: Any, results: list[Any], starts: list[Any]) -> Any:
     return g
 
 
-_BATCH_LEVEL = 10**6  # above every transformation a user can have entered
+_BATCH_LEVEL = 2**62  # above every transformation a user can have entered
 
 
 def _batched_starts(outputs: Any, gradients: Any, create_graph: bool) -> Any:
@@ -318,6 +378,8 @@ def _call_node(self: Node, *cotangents: Any) -> Any:
 
 def _node_attribute(self: Node, name: str) -> Any:
     """``_saved_self``, ``_saved_other``, ``_saved_result`` and the parameters, by PyTorch's names."""
+    if self.prim.kind == "function":
+        return self.prim.attribute(self, name)  # type: ignore[attr-defined]
     if not name.startswith("_saved_"):
         raise AttributeError(f"'{self.name()}' object has no attribute {name!r}")
     prim = self.prim

@@ -11,19 +11,70 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chainrule.core.contract import contraction_value, folded
 from chainrule.core.shapes import shape_of
 
 if TYPE_CHECKING:
     from chainrule.core.primitive import Primitive
 
+ndarray = np.ndarray
+
 
 def reshape(x: Any, shape: tuple[int, ...]) -> Any:
-    return x.reshape(shape) if type(x) is np.ndarray else np.reshape(x, shape)
+    return x.reshape(shape) if type(x) is ndarray else np.reshape(x, shape)
 
 
 def aligned(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     """Elementwise: give the batched operands one rank, so that their batch axes meet under broadcasting."""
+    if len(payloads) == 1:
+        return applied(prim, payloads, params)
     ranks = [len(shape_of(p)) - b for p, b in zip(payloads, batched, strict=True)]
+    most = max(ranks)
+    if min(ranks) == most:
+        return applied(prim, payloads, params)
+    fitted = []
+    for p, b, r in zip(payloads, batched, ranks, strict=True):
+        if b and r < most:
+            shape = shape_of(p)
+            p = reshape(p, (shape[0], *(1,) * (most - r), *shape[1:]))
+        fitted.append(p)
+    return applied(prim, fitted, params)
+
+
+def applied(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
+    """The operation itself, without the question of who handles it where all operands are arrays."""
+    for x in operands:
+        if type(x) is not ndarray:
+            return prim(*operands, **params)
+    return prim.value(*operands, **params)
+
+
+def leading(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """Operations that treat extra leading axes alike in every operand: give the axis to the operands without it."""
+    if len(payloads) > 1:
+        payloads = [p if b else spread(p, size) for p, b in zip(payloads, batched, strict=True)]
+    return applied(prim, payloads, params)
+
+
+def spread(x: Any, size: int) -> Any:
+    """An unbatched operand, repeated (without copying) along a new leading axis."""
+    return np.broadcast_to(x, (size, *shape_of(x)))
+
+
+def contracted(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """Contractions: one product of two matrices, where one operand is plain; else a stack of products.
+
+    In the stack the operands' own batch axes broadcast, so only a shared rank has to be made.
+    """
+    x, y = payloads
+    left, right = prim.structure.split("->")[0].split(",")
+    ranks = [
+        len(shape_of(p)) - b - len(core) for p, b, core in zip(payloads, batched, (left, right), strict=True)
+    ]
+    if ranks == [0, 0] and batched[0] is not batched[1]:
+        result = folded(prim.structure, x, y, True) if batched[0] else folded(prim.structure, y, x, False)
+        if result is not None:
+            return result
     most = max(ranks)
     fitted = []
     for p, b, r in zip(payloads, batched, ranks, strict=True):
@@ -31,16 +82,4 @@ def aligned(prim: Primitive, payloads: Any, batched: Any, size: int, params: dic
             shape = shape_of(p)
             p = reshape(p, (shape[0], *(1,) * (most - r), *shape[1:]))
         fitted.append(p)
-    return prim(*fitted, **params)
-
-
-def leading(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
-    """Operations that treat extra leading axes alike in every operand: give the axis to the operands without it."""
-    if len(payloads) > 1:
-        payloads = [p if b else spread(p, size) for p, b in zip(payloads, batched, strict=True)]
-    return prim(*payloads, **params)
-
-
-def spread(x: Any, size: int) -> Any:
-    """An unbatched operand, repeated (without copying) along a new leading axis."""
-    return np.broadcast_to(x, (size, *shape_of(x)))
+    return contraction_value(prim.structure)(*fitted)

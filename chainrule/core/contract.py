@@ -84,14 +84,14 @@ def contraction_value(subscripts: str) -> Callable[[Any, Any], Any]:
             a = a.mT
         if not y_last and len(y) == 2:
             b = b.mT
+        if a.ndim == len(x) and b.ndim == len(y):
+            result = a.dot(b) if type(a) is ndarray and type(b) is ndarray else np.matmul(a, b)
+            return result.mT if swapped else result
         if len(x) == 1:
             a = a[..., None, :]
         if len(y) == 1:
             b = b[..., :, None]
-        if type(a) is ndarray and type(b) is ndarray and a.ndim == b.ndim == 2:
-            result = a.dot(b)
-        else:
-            result = np.matmul(a, b)
+        result = np.matmul(a, b)
         if len(x) == 1:
             result = result[..., 0, :]
         if len(y) == 1:
@@ -109,3 +109,33 @@ def formula_of(subscripts: str, first: str, second: str) -> str:
     operands, result = subscripts.split("->")
     a, b = operands.split(",")
     return f"np.einsum('...{a},...{b}->...{result}', {first}, {second})"
+
+
+@cache
+def _fold_plan(subscripts: str, first: bool) -> tuple[Callable[[Any, Any], Any], bool] | None:
+    """How a batched operand (the first, or the second) and a plain one are contracted as two matrices, if they can be.
+
+    The batch axis becomes the free letter of a vector, or a part of that of a matrix, whose letter must come first.
+    """
+    x, y, out, left, right = _plan(subscripts)
+    mine, other, free, theirs = (x, y, left, right) if first else (y, x, right, left)
+    summed = next((c for c in mine if c in other and c not in out), "")
+    if not summed or out != free + theirs or len(mine) > 2 or (free and mine[0] != free):
+        return None
+    free = free or next(c for c in "zwv" if c not in x + y)
+    return contraction_value(f"{free}{summed},{other}->{free}{theirs}"), len(mine) == 2
+
+
+def folded(subscripts: str, batched: Any, plain: Any, first: bool) -> Any:
+    """The contraction of an operand whose batch axis comes first with a plain one, as one product; None if it can't be."""
+    plan = _fold_plan(subscripts, first)
+    if plan is None:
+        return None
+    product, matrix = plan
+    if not matrix:
+        return product(batched, plain)
+    size, free, summed = batched.shape
+    if type(batched) is ndarray and not batched.flags.c_contiguous:
+        return None
+    result = product(np.reshape(batched, (size * free, summed)), plain)
+    return np.reshape(result, (size, free, *result.shape[1:]))

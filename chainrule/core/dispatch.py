@@ -18,7 +18,7 @@ from chainrule.core.primitive import TABLE, Primitive
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.saved import pack
 from chainrule.core.shapes import shape_of
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import InferenceTensor, Tensor, wrap
 from chainrule.core.view import viewed
 
 ndarray = np.ndarray
@@ -47,13 +47,15 @@ def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
     if len(operands) == 1:
         (x,) = operands
         if type(x) is Tensor and type(x._data) is ndarray and len(prim.outputs) == 1:
-            return _record_one(prim, x, params)
+            return record_one(prim, x, params)
     top = 0
     for x in operands:
         r = rank(x)
         if r > top:
             top, highest = r, x
     if top == 0:
+        if STATE.special and LOCAL.watch is not None:
+            return LOCAL.watch.forward(prim, operands, params)
         return prim.value(*operands, **params)
     if top & 1:
         return record(prim, operands, params, top)
@@ -67,9 +69,11 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
     """Compute on the data of the tensors of rank ``top`` and, where one requires grad, put a node on the tape."""
     datas = []
     edges = []
-    needs = False
+    needs = inference = False
     for x in operands:
         if isinstance(x, Tensor) and (top == 1 or rank(x) == top):
+            if type(x) is InferenceTensor:
+                inference = True
             datas.append(x._data)
             edge = x._edge
             edges.append(edge)
@@ -99,6 +103,8 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
     node.fits = _fits(prim, datas, out if not several else out[0])
     node.hooks = None
     node.saved = _saved(prim, datas, edges, out) if prim.saves else ()
+    if inference:
+        _check_inference(prim, operands, node.saved)
     node.seq = next_seq()
     if STATE.special:
         _special(node)
@@ -114,7 +120,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
     return tuple(wrap(o, Output(node, i, seq)) if o.dtype.kind in "fc" else wrap(o) for i, o in enumerate(out))
 
 
-def _record_one(prim: Primitive, x: Tensor, params: dict[str, Any]) -> Tensor:
+def record_one(prim: Primitive, x: Tensor, params: dict[str, Any]) -> Tensor:
     """``record`` for the commonest case: one tensor of an ordinary array."""
     data = x._data
     edge = x._edge
@@ -160,7 +166,9 @@ def _special(node: Node) -> None:
 def _unrecorded(prim: Primitive, operands: Any, out: Any, needs: bool, params: dict[str, Any]) -> Any:
     """Tensors without an edge, which remember where the path to a tensor that requires grad was cut."""
     cut = None
-    if needs:
+    if LOCAL.quiet:
+        pass
+    elif needs:
         kind = "no_grad" if not recording() else prim.name
         cut = errors.Cut(kind, errors.user_line(), tuple(x for x in operands if isinstance(x, Tensor) and x._edge))
     else:
@@ -178,6 +186,13 @@ def _unrecorded(prim: Primitive, operands: Any, out: Any, needs: bool, params: d
     if prim.view:
         viewed(tensor, operands[0], prim, params)
     return tensor
+
+
+def _check_inference(prim: Primitive, operands: Any, saved: tuple[Any, ...]) -> None:
+    """Tensors of inference mode have no versions, so nothing would notice if a saved one was overwritten."""
+    for x in operands:
+        if type(x) is InferenceTensor and any(value is x._data for value in saved):
+            raise errors.inference_saved(prim.name)
 
 
 def _fits(prim: Primitive, datas: Any, out: Any) -> tuple[Any, ...] | None:

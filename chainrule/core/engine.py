@@ -9,10 +9,7 @@ exception nor another thread can divide.
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Iterable, Sequence
-from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
@@ -20,6 +17,8 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import regions
+from chainrule.core.accumulate import write_grads
+from chainrule.core.hooks import post_hooks, pre_hooks, tensor_hooks
 from chainrule.core.modes import LOCAL, STATE, _set_grad
 from chainrule.core.node import FREED, Leaf, Node, Output
 from chainrule.core.saved import Packed, unpack
@@ -28,20 +27,33 @@ from chainrule.core.versions import CLOCK, writes_of
 
 ndarray = np.ndarray
 _by_seq = attrgetter("seq")
-_ACCUMULATE = threading.RLock()
 _LARGE = 1000  # elements from which adding in place beats allocating a sum
 
 
 def reachable(roots: Iterable[Any]) -> list[Any]:
     """All nodes, outputs and leaves that the roots depend on, oldest first."""
     seen = set(roots)
-    stack = list(seen)
-    while stack:
-        for edge in stack.pop().edges:
+    found = list(seen)
+    for node in found:  # which grows as it is walked
+        for edge in node.edges:
             if edge is not None and edge not in seen:
                 seen.add(edge)
-                stack.append(edge)
-    return sorted(seen, key=_by_seq)
+                found.append(edge)
+    found.sort(key=_by_seq)
+    return found
+
+
+def _recorded(roots: Iterable[Any]) -> list[Any]:
+    """``reachable`` without the leaves."""
+    seen = {root for root in roots if type(root) is not Leaf}
+    found = list(seen)
+    for node in found:
+        for edge in node.edges:
+            if edge is not None and type(edge) is not Leaf and edge not in seen:
+                seen.add(edge)
+                found.append(edge)
+    found.sort(key=_by_seq)
+    return found
 
 
 def leading_to(order: list[Any], targets: set[Any]) -> set[Any]:
@@ -81,17 +93,25 @@ def sweep(
         The cotangents of the targets, None where no path led to one.
     """
     if order is None:
-        order = reachable(roots)
-    wanted = None if targets is None else set(targets)
-    useful = None if wanted is None else leading_to(order, wanted)
-    if not create_graph:
-        return _visit(order, roots, cotangents, targets, wanted, useful, retain_graph, False, accumulate)
+        order = _recorded(roots)
+    else:
+        order = [edge for edge in order if type(edge) is not Leaf]
+    wanted = useful = None
+    if targets is not None:
+        wanted = set(targets)
+        useful = leading_to(order, wanted)
+        order = [edge for edge in order if edge in useful]
+    outer = LOCAL.sweep
+    LOCAL.sweep = (roots, useful, {})
     previous = LOCAL.grad
-    _set_grad(True)
+    if create_graph:
+        _set_grad(True)
     try:
-        return _visit(order, roots, cotangents, targets, wanted, useful, retain_graph, True, accumulate)
+        return _visit(order, roots, cotangents, targets, wanted, useful, retain_graph, create_graph, accumulate)
     finally:
-        _set_grad(previous)
+        LOCAL.sweep = outer
+        if create_graph:
+            _set_grad(previous)
 
 
 def _visit(
@@ -108,23 +128,25 @@ def _visit(
     pending: dict[Any, Any] = {}
     owned: set[Any] = set()  # edges whose pending cotangent is a sum made here, so may be added to in place
     for root, g in zip(roots, cotangents, strict=True):
-        _add(pending, owned, root, g)
+        if root in pending:
+            _add(pending, owned, root, g)
+        else:
+            pending[root] = g
     captured: dict[Any, Any] = {}
-    leaves: list[tuple[Leaf, Any]] = []
     retained: list[tuple[Tensor, Any]] = []
     latest_write = CLOCK.latest
     watch = LOCAL.watch if STATE.special else None
     arrived = pending.pop
+    waiting = pending.get
     while order:
         node = order.pop()
         g = arrived(node, None)
         if g is None:
             continue
-        kind = type(node)
         hooks = node.hooks
-        if hooks is not None and kind is not Leaf:
-            g = _before(node, g, hooks, retained, create_graph)
-        if kind is Node:
+        if hooks is not None:
+            g = tensor_hooks(node, g, hooks, retained, create_graph)
+        if type(node) is Node:
             if (
                 type(g) is ndarray
                 and g.size >= regions.LARGE
@@ -139,8 +161,11 @@ def _visit(
                 if len(members) > 1:
                     del order[1 - len(members) :]
                     for edge, grad in regions.sweep(members, g, pending).items():
-                        _add(pending, owned, edge, grad)
-                        owned.add(edge)
+                        if edge in pending:
+                            _add(pending, owned, edge, grad)
+                        else:
+                            pending[edge] = grad
+                            owned.add(edge)
                     if not retain_graph:
                         for member in members:
                             if member.saved:
@@ -152,6 +177,10 @@ def _visit(
                     captured[node] = g
                 edges = tuple([edge if edge in useful else None for edge in edges])
                 if not any(edges):
+                    continue
+            if hooks is not None and hooks.pre:
+                g = pre_hooks(g, hooks, create_graph)
+                if g is None:
                     continue
             saved = node.saved
             if saved:
@@ -170,27 +199,22 @@ def _visit(
             else:
                 grads = watch.backward(node, g, saved, edges)
             if hooks is not None and hooks.post:
-                grads = _after(grads, g, hooks, create_graph)
+                grads = post_hooks(grads, g, hooks, create_graph)
+                if len(grads) == 1 and grads[0] is None:
+                    continue
             if len(edges) == 1:
                 edge = edges[0]
-                if edge is not None:
-                    if edge in pending:
-                        _add(pending, owned, edge, grads[0])
-                    else:
-                        pending[edge] = grads[0]
+                if waiting(edge) is None:
+                    pending[edge] = grads[0]
+                elif grads[0] is not None:
+                    _add(pending, owned, edge, grads[0])
                 continue
             for edge, grad in zip(edges, grads):
                 if edge is not None and grad is not None:
-                    if edge in pending:
-                        _add(pending, owned, edge, grad)
-                    else:
+                    if waiting(edge) is None:
                         pending[edge] = grad
-        elif kind is Leaf:
-            if hooks is not None:
-                g = _leaf_hooks(node, g, hooks, create_graph)
-            if wanted is not None and node in wanted:
-                captured[node] = g
-            leaves.append((node, g))
+                    else:
+                        _add(pending, owned, edge, grad)
         else:  # an Output
             if wanted is not None and node in wanted:
                 captured[node] = g
@@ -199,20 +223,31 @@ def _visit(
                 parts = pending[node.node] = [None] * len(node.node.params["_outputs"])
             have = parts[node.index]
             parts[node.index] = g if have is None else have + g
-    if accumulate:
+    leaves: list[tuple[Leaf, Any]] = []
+    for leaf, g in pending.items():  # everything else has been visited
+        if g is None:
+            continue
+        hooks = leaf.hooks
+        if hooks is not None:
+            g = tensor_hooks(leaf, g, hooks, retained, create_graph)
         if wanted is not None:
-            leaves = [(leaf, g) for leaf, g in leaves if leaf in wanted]
-        _write(leaves, retained, captured, cotangents, create_graph)
-    elif retained:
-        _write([], retained, captured, cotangents, create_graph)
+            if leaf not in wanted:
+                continue
+            captured[leaf] = g
+        if accumulate:
+            if hooks is not None and hooks.pre:
+                g = pre_hooks(g, hooks, create_graph)
+            if g is not None:
+                leaves.append((leaf, g))
+    if leaves or retained:
+        write_grads(leaves, retained, captured, cotangents, create_graph)
     return [] if targets is None else [captured.get(target) for target in targets]
 
 
 def _add(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None:
-    before = pending.get(edge)
-    if before is None:
-        pending[edge] = g
-    elif type(before) is ndarray and before.size > _LARGE:
+    """Add to the cotangent that is waiting at an edge."""
+    before = pending[edge]
+    if type(before) is ndarray and before.size > _LARGE:
         if edge in owned and type(g) is ndarray:
             np.add(before, g, before)
         else:
@@ -226,18 +261,19 @@ def _add(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None:
 def _all_outputs(node: Node, parts: list[Any]) -> tuple[Any, ...]:
     """The cotangents of a node with several outputs; zeros for those nothing arrived at."""
     outputs = node.params["_outputs"]
-    return tuple(np.zeros(*about) if part is None else part for part, about in zip(parts, outputs, strict=True))
+    return tuple(np.zeros(*about) if part is None and about else part for part, about in zip(parts, outputs, strict=True))
 
 
 def saved_tensors(node: Node) -> tuple[Any, ...]:
     """The saved values as tensors that know where they came from, for rules that are to be recorded."""
     prim = node.prim
     tensors: list[Any] = []
-    for name, value in zip(prim.saves, unpack(node.saved), strict=True):
-        if prim.variadic and name == prim.operands[-1]:
-            tensors.append(tuple(_rewrap(v, edge) for v, edge in zip(value, node.edges, strict=True)))
-        elif name in prim.operands:
-            tensors.append(_rewrap(value, node.edges[prim.operands.index(name)]))
+    for name, at, value in zip(prim.saves, prim.save_from, unpack(node.saved)):
+        if at >= 0:
+            if prim.variadic:
+                tensors.append(tuple(_rewrap(v, edge) for v, edge in zip(value, node.edges, strict=True)))
+            else:
+                tensors.append(_rewrap(value, node.edges[at]))
         elif len(prim.outputs) == 1:
             tensors.append(_rewrap(value, node))
         else:
@@ -247,6 +283,8 @@ def saved_tensors(node: Node) -> tuple[Any, ...]:
 
 
 def _rewrap(value: Any, edge: Any) -> Any:
+    if type(value) is ndarray and value.dtype.kind == "f":
+        return wrap(value, edge)
     if value is None or isinstance(value, (Tensor, int, float, complex)):
         return value
     if getattr(value, "dtype", None) is None or value.dtype.kind not in "fc":
@@ -263,134 +301,3 @@ def check_saved(node: Node) -> None:
             written = writes_of(array)
             if written is not None and written.times[-1] > node.seq:
                 raise errors.saved_was_written(node, name, array, written)
-
-
-# -- hooks -----------------------------------------------------------------------------------------------------------
-
-
-def _before(node: Any, g: Any, hooks: Any, retained: list[Any], create_graph: bool) -> Any:
-    if hooks.tensor:
-        g = _through(hooks.tensor, g, create_graph)
-    if hooks.retain is not None:
-        tensor = hooks.retain()
-        if tensor is not None:
-            retained.append((tensor, g))
-    if hooks.pre and type(node) is Node:
-        parts = g if type(g) is list else [g]
-        given = tuple(None if p is None else _tensor(p) for p in parts)
-        for hook in list(hooks.pre.values()):
-            result = hook(given)
-            if result is not None:
-                given = tuple(result) if isinstance(result, (tuple, list)) else (result,)
-                if len(given) != len(parts):
-                    raise errors.hook_count("prehook", len(given), len(parts))
-        bare = [None if p is None else _bare(p, create_graph) for p in given]
-        g = bare if type(g) is list else bare[0]
-    return g
-
-
-def _after(grads: Any, g: Any, hooks: Any, create_graph: bool) -> Any:
-    given = tuple(None if r is None else _tensor(r) for r in grads)
-    outs = tuple(_tensor(p) for p in (g if type(g) is tuple else (g,)))
-    for hook in list(hooks.post.values()):
-        result = hook(given, outs)
-        if result is not None:
-            given = tuple(result) if isinstance(result, (tuple, list)) else (result,)
-            if len(given) != len(grads):
-                raise errors.hook_count("hook", len(given), len(grads))
-    return tuple(None if r is None else _bare(r, create_graph) for r in given)
-
-
-def _leaf_hooks(leaf: Leaf, g: Any, hooks: Any, create_graph: bool) -> Any:
-    if hooks.tensor:
-        g = _through(hooks.tensor, g, create_graph)
-    for hook in list(hooks.pre.values()):
-        result = hook((_tensor(g),))
-        if result is not None:
-            g = _bare(result[0] if isinstance(result, (tuple, list)) else result, create_graph)
-    return g
-
-
-def _through(hooks: dict[int, Any], g: Any, create_graph: bool) -> Any:
-    for hook in list(hooks.values()):
-        result = hook(_tensor(g))
-        if result is not None:
-            if not isinstance(result, Tensor):
-                raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
-            if result._data.shape != g.shape:
-                raise errors.hook_shape(g.shape, result._data.shape)
-            g = _bare(result, create_graph)
-    return g
-
-
-def _tensor(g: Any) -> Tensor:
-    return g if isinstance(g, Tensor) else wrap(g)
-
-
-def _bare(g: Any, create_graph: bool) -> Any:
-    return g if create_graph else g._data
-
-
-# -- writing .grad ---------------------------------------------------------------------------------------------------
-
-
-def _write(
-    leaves: list[tuple[Leaf, Any]],
-    retained: list[tuple[Tensor, Any]],
-    captured: dict[Any, Any],
-    given: Sequence[Any],
-    create_graph: bool,
-) -> None:
-    """Add to ``.grad`` of every leaf and set it for tensors that retain theirs, all or nothing."""
-    fresh: list[Tensor] = []
-    fresh_grads: list[Tensor] = []
-    sums: list[ndarray[Any, Any]] = []
-    addends: list[Any] = []
-    hooked: list[Any] = []
-    taken = {id(g) for g in given}
-    if captured:
-        taken.update([id(g) for g in captured.values()])
-    with _ACCUMULATE:
-        for leaf, g in leaves:
-            tensor = leaf.tensor()
-            if tensor is None:
-                continue
-            if leaf.hooks is not None:
-                hooked.append((leaf, tensor))
-            old = tensor._grad
-            if old is None:
-                fresh.append(tensor)
-                fresh_grads.append(_own(g, taken))
-            elif (
-                create_graph or type(old._data) is not ndarray or type(_raw(g)) is not ndarray or old._edge is not None
-            ):
-                fresh.append(tensor)
-                fresh_grads.append(_tensor(old + g) if create_graph else wrap(old._data + _raw(g)))
-            else:
-                sums.append(old._data)
-                addends.append(_raw(g))
-        for tensor, g in retained:
-            fresh.append(tensor)
-            fresh_grads.append(_own(g, taken))
-        # map() below runs in C from one end to the other: no signal handler and no other thread gets in between.
-        if sums:
-            deque(map(np.add, sums, addends, sums), 0)
-        deque(map(setattr, fresh, repeat("_grad"), fresh_grads), 0)
-    for leaf, tensor in hooked:
-        for hook in list(leaf.hooks.post_accumulate.values()):
-            hook(tensor)
-        for hook in list(leaf.hooks.post.values()):
-            hook((), (tensor._grad,))
-
-
-def _raw(g: Any) -> Any:
-    return g._data if isinstance(g, Tensor) else g
-
-
-def _own(g: Any, taken: set[int]) -> Tensor:
-    """A tensor for ``.grad`` that shares its memory with nothing else."""
-    if type(g) is ndarray:
-        if g.base is not None or id(g) in taken:
-            g = g.copy()
-        taken.add(id(g))
-    return g if isinstance(g, Tensor) else wrap(g)

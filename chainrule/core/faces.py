@@ -17,7 +17,7 @@ from chainrule import errors
 from chainrule.core import dtypes
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.inplace import write_out
-from chainrule.core.modes import STATE
+from chainrule.core.modes import LOCAL, STATE
 from chainrule.core.node import Node, next_seq
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike
@@ -83,6 +83,29 @@ def general(prim: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) 
         raise errors.not_broadcastable(prim.name, *checked) from None
 
 
+def unrecorded(value: Callable[..., Any], x: Any, *other: Any) -> Tensor | None:
+    """Inside a custom Function, for arrays (and a number) of one floating dtype: only the value. Else None."""
+    if type(x) is not ndarray or LOCAL.grad or LOCAL.watch is not None or LOCAL.inference:
+        return None
+    dtype = x.dtype
+    if dtype is not float32 and dtype is not float64:
+        return None
+    for y in other:
+        if type(y) is ndarray:
+            if y.dtype is not dtype or (y.shape != x.shape and not (x.shape and y.shape)):
+                return None
+        elif type(y) is not float and type(y) is not int:
+            return None
+    try:
+        result = value(x, *other)
+    except ValueError:
+        return None
+    tensor = new(Tensor)
+    tensor._data = result if type(result) is ndarray else np.asarray(result)
+    tensor._edge = tensor._cut = None
+    return tensor
+
+
 def written(result: Any, out: Any) -> Any:
     """Put a result into the ``out=`` tensor that the caller gave."""
     return result if out is None else write_out(out, result)
@@ -129,6 +152,10 @@ def _unary(input: Any, *, out: Any = None) -> Any:
                 tensor._data = result
                 tensor._edge = node
                 return tensor
+        if STATE.special and LOCAL.quiet:
+            result = unrecorded(VALUE, input._data)
+            if result is not None:
+                return result
     return written(general(PRIM, (input,), {}), out)
 
 
@@ -211,6 +238,10 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
             tensor._data = result
             tensor._edge = node
             return tensor
+    if STATE.special and LOCAL.quiet and type(input) is Tensor and out is None:
+        result = unrecorded(VALUE, input._data, other._data if type(other) is Tensor else other)
+        if result is not None:
+            return result
     if OPERATOR and not isinstance(other, _OPERANDS):
         return NotImplemented
     return written(general(PRIM, (input, other), {}), out)

@@ -10,6 +10,7 @@ made inside the transformed function, that such a value is written into.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -17,39 +18,57 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import dispatch, dtypes
-from chainrule.core.modes import recording
+from chainrule.core.modes import LOCAL, enable_grad, recording
 from chainrule.core.node import Leaf, Node, next_seq
-from chainrule.core.primitive import TABLE
-from chainrule.core.tensor import Tensor, wrap
-from chainrule.core.versions import wrote
-from chainrule.core.view import View
+from chainrule.core.primitive import TABLE, Primitive
+from chainrule.core.tensor import InferenceTensor, Tensor, hold, wrap
+from chainrule.core.versions import about_to_write, moved, wrote
+from chainrule.core.view import Step, View, enter, views_of
 
 ndarray = np.ndarray
+_WINDOWS = frozenset({"unfold", "as_strided"})  # views in which one place may show more than once
 
 
 def check_writable(tensor: Tensor, op: str) -> None:
     """Raise if writing into this tensor would break autograd or the memory of its neighbours."""
-    if recording():
-        if type(tensor._edge) is Leaf:
-            raise errors.leaf_view_in_place(op) if op == "__setitem__" else errors.leaf_in_place(tensor, op)
-        view = tensor._view
-        while view is not None:
-            if type(view.base._edge) is Leaf:
-                raise errors.leaf_view_in_place(op)
-            if not view.recorded and view.base._edge is not None:
-                raise errors.no_grad_view_in_place(op)
-            view = view.base._view
-    if tensor._marks == "inference" and recording():
-        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed.")
+    view = tensor._view
+    if (tensor._edge is not None or (view is not None and view.base._edge is not None)) and recording():
+        check_history(tensor, op)
+    if type(tensor) is InferenceTensor and not LOCAL.inference:
+        raise errors.inference_in_place(op)
     data = tensor._data
     if type(data) is ndarray:
-        if any(step == 0 and length > 1 for step, length in zip(data.strides, data.shape, strict=True)):
-            raise RuntimeError(
-                f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
-                f"location. {op} got an expanded tensor: clone() it first."
-            )
+        if overlaps_itself(data, view):
+            raise errors.expanded_in_place(op)
         if not data.flags.writeable:
-            raise RuntimeError(f"{op}: the array behind this tensor is read-only; clone() the tensor first")
+            raise errors.read_only(op)
+
+
+def check_history(tensor: Tensor, op: str) -> None:
+    """Raise if a recorded write into this tensor could not become part of its history."""
+    view = tensor._view
+    if view is not None:
+        if view.origin:
+            raise errors.view_in_place(view.origin, op)
+        if (tensor._edge is not None or view.base._edge is not None) and view.base.is_leaf:
+            raise errors.leaf_view_in_place(op)
+    elif type(tensor._edge) is Leaf:
+        raise errors.leaf_in_place(tensor, op)
+
+
+def overlaps_itself(data: np.ndarray[Any, Any], view: View | None) -> bool:
+    """Whether two elements of an array are one place in memory: an expanded array, or windows that overlap."""
+    if 0 in data.strides:
+        return any(step == 0 and length > 1 for step, length in zip(data.strides, data.shape, strict=True))
+    if view is None or all(prim.name not in _WINDOWS for prim, _ in view.steps):
+        return False
+    extent = 0
+    for step, length in sorted(zip(map(abs, data.strides), data.shape, strict=True)):
+        if length > 1:
+            if step <= extent:
+                return True
+            extent += step * (length - 1)
+    return False
 
 
 def in_place(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -80,37 +99,42 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
             raise errors.in_place_dtype(op, new.dtype, data.dtype)
         result = dispatch.cast(result, data.dtype)
         new = result._data
+    recorded = recording()
+    if recorded and result._edge is not None:
+        check_history(tensor, op)
     if type(data) is ndarray and type(new) is ndarray:
+        about_to_write(data)
         np.copyto(data, new)
         wrote(data, op, errors.user_line())
     else:
-        tensor._data = new
-    if recording() or type(tensor._data) is not ndarray:
+        hold(tensor, new)
+    if recorded or type(tensor._data) is not ndarray:
         continue_history(tensor, result._edge, result._cut)
     return tensor
 
 
 def continue_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
-    """Make ``edge`` the tensor's, and mend its bases and all views of them."""
-    kept = tensor.retains_grad
-    root = tensor
-    history = edge
-    while root._view is not None:
-        view = root._view
-        base = view.base
-        if type(base._data) is not ndarray or type(root._data) is not ndarray:
-            base._data = dispatch.bind(
-                TABLE["copy_slices"], (base._data, root._data), {"view": view.prim, "view_params": view.params}
-            )
-        if history is not None or base._edge is not None:
-            history = _copied(base, root, history, view)
-        root = base
-        _set_edge(root, history, cut)
-    if tensor._view is None:
+    """Make ``edge`` the tensor's, and mend its base and all views of that."""
+    kept = tensor._edge.hooks if tensor.retains_grad else None
+    view = tensor._view
+    if view is None:
+        base = tensor
         _set_edge(tensor, edge, cut)
-    refresh(root)
-    if kept and tensor._edge is not None:
-        tensor.retain_grad()
+    else:
+        base = view.base
+        params = {"steps": view.steps}
+        if type(base._data) is not ndarray or type(tensor._data) is not ndarray:
+            hold(base, dispatch.bind(TABLE["copy_slices"], (base._data, tensor._data), params))
+        if edge is not None or base._edge is not None:
+            about = ((base._data.shape, base._data.dtype), (tensor._data.shape, tensor._data.dtype))
+            _set_edge(base, _node(TABLE["copy_slices"], params, (base._edge, edge), about), cut)
+        elif base._cut is None:
+            base._cut = cut
+    refresh(base)
+    if kept is not None:  # hooks stay with the old value, a retained gradient goes with the tensor
+        kept.retain = None
+        if tensor._edge is not None:
+            tensor.retain_grad()
 
 
 def _set_edge(tensor: Tensor, edge: Any, cut: Any) -> None:
@@ -119,13 +143,13 @@ def _set_edge(tensor: Tensor, edge: Any, cut: Any) -> None:
         tensor._cut = cut
 
 
-def _copied(base: Tensor, part: Tensor, part_edge: Any, view: View) -> Node:
+def _node(prim: Primitive, params: dict[str, Any], edges: tuple[Any, ...], fits: tuple[Any, ...]) -> Node:
     node = Node()
-    node.prim = TABLE["copy_slices"]
-    node.pullback = node.prim.pullback  # type: ignore[assignment]
-    node.params = {"view": view.prim, "view_params": view.params}
-    node.edges = (base._edge, part_edge)
-    node.fits = ((base._data.shape, base._data.dtype), (part._data.shape, part._data.dtype))
+    node.prim = prim
+    node.pullback = prim.pullback  # type: ignore[assignment]
+    node.params = params
+    node.edges = edges
+    node.fits = fits
     node.hooks = None
     node.saved = ()
     node.seq = next_seq()
@@ -134,30 +158,78 @@ def _copied(base: Tensor, part: Tensor, part_edge: Any, view: View) -> Node:
 
 def refresh(base: Tensor) -> None:
     """Make the edges (and where memory is not shared, the data) of all views of a base anew."""
-    views = base._views
-    if not views:
-        return
-    for ref in views:
-        tensor = ref()
-        if tensor is None or tensor._view is None or tensor._view.base is not base:
-            continue
+    for tensor in views_of(base):
         view = tensor._view
+        if view.origin == "function":
+            _spoil(tensor)
+            continue
         if type(base._data) is not ndarray:
-            tensor._data = dispatch.bind(view.prim, (base._data,), view.params)
-        if view.recorded:
-            edge = None
-            if base._edge is not None:
-                edge = Node()
-                edge.prim = view.prim
-                edge.pullback = view.prim.pullback
-                edge.params = view.params
-                edge.edges = (base._edge,)
-                edge.fits = ((base._data.shape, base._data.dtype),)
-                edge.hooks = None
-                edge.saved = ()
-                edge.seq = next_seq()
-            _set_edge(tensor, edge, base._cut)
-        refresh(tensor)
+            hold(tensor, _taken(base._data, view.steps))
+        if view.recorded and (base._edge is not None or type(tensor._edge) is not Leaf):
+            _set_edge(tensor, _edge_through(base, view.steps), base._cut)
+
+
+def _spoil(tensor: Tensor) -> None:
+    """Make gradients of a custom Function's output fail: it shares memory that was written to, and its rule knows not."""
+    if tensor._edge is not None:
+        tensor._edge = _node(TABLE["alias"], {}, (tensor._edge,), ((tensor._data.shape, tensor._data.dtype),))
+        tensor._edge.pullback = _spoiled
+
+
+def _spoiled(*_: Any) -> Any:
+    raise errors.function_view_in_place()
+
+
+def _taken(data: Any, steps: tuple[Step, ...]) -> Any:
+    for prim, params in steps:
+        data = dispatch.bind(prim, (data,), params)
+    return data
+
+
+def _edge_through(base: Tensor, steps: tuple[Step, ...]) -> Any:
+    """The edge of a view that these steps take from a base."""
+    edge, data = base._edge, base._data
+    if edge is None:
+        return None
+    for i, (prim, params) in enumerate(steps):
+        if i:
+            data = dispatch.bind(*before)
+        edge = _node(prim, params, (edge,), ((data.shape, data.dtype),))
+        before = prim, (data,), params
+    return edge
+
+
+def reshaped(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Tensor:
+    """Give a tensor the shape and history of ``move(tensor)``, a view of it (``tensor.transpose_()`` and its like).
+
+    If other tensors are views of this one, they stay views of what it was: that goes on as a base of its own.
+    """
+    if recording() and tensor._edge is not None:
+        check_history(tensor, op)
+    if type(tensor) is InferenceTensor and not LOCAL.inference:
+        raise errors.inference_in_place(op)
+    data, edge = tensor._data, tensor._edge
+    if type(edge) is Leaf:  # outside the tape, or it would have raised
+        hold(tensor, move(wrap(data))._data)
+        edge.data = tensor._data
+        moved(data)
+        return tensor
+    family = [] if tensor._view is not None else views_of(tensor)
+    with enable_grad():
+        result = move(tensor)
+    view = result._view
+    if family:
+        before = wrap(data, edge)
+        for member in family:
+            member._view.base = before
+        before._views = [weakref.ref(member) for member in family]
+        enter(tensor, before, view.steps, "")
+    elif tensor._view is not None and view is not None:
+        tensor._view = View(tensor._view.base, view.steps, tensor._view.origin)
+    hold(tensor, result._data)
+    tensor._edge = result._edge
+    moved(data)
+    return tensor
 
 
 def write_out(out: Tensor, result: Tensor) -> Tensor:
@@ -167,8 +239,12 @@ def write_out(out: Tensor, result: Tensor) -> Tensor:
     if result._edge is not None or (out._edge is not None and recording()):
         raise errors.out_requires_grad(getattr(result.grad_fn, "prim", None))
     if out._data.shape != result._data.shape:
-        if out.numel():
+        if not dtypes.can_cast(result.dtype, out.dtype):
+            raise errors.in_place_dtype("out=", result.dtype, out.dtype)
+        if out._view is not None:
             raise errors.in_place_shape("out=", out._data.shape, result._data.shape)
-        out._data = result._data.astype(out._data.dtype)
+        if out.numel():
+            errors.warn_out_resized(out._data.shape, result._data.shape)
+        hold(out, result._data.astype(out._data.dtype, copy=True))
         return out
     return update(out, result, "out=")

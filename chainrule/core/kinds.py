@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.batching import aligned, leading
+from chainrule.core.batching import aligned, contracted, leading
 from chainrule.core.contract import contraction_value, cotangent_subscripts, formula_of
 from chainrule.core.primitive import Primitive, Rule, TableError, argument_names, enter, refuse, unsupported
 from chainrule.core.shapes import shape_of
@@ -30,9 +30,15 @@ ndarray = np.ndarray
 
 def unfit(g: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """Undo what an operation did to fit its operand in: sum over broadcast axes, take the real part, cast back."""
-    have = g.shape
-    if have != shape:
+    data = getattr(g, "_data", g)  # a tensor's own attributes are slower
+    have = data.shape
+    if have == shape:
+        if data.dtype is dtype:
+            return g
+    else:
         extra = len(have) - len(shape)
+        if extra == 1 and have[1:] == shape and data.dtype is dtype:  # the commonest case, a bias
+            return np.add.reduce(g, 0)
         axes = tuple(range(extra)) + tuple([extra + i for i, n in enumerate(shape) if n == 1 and have[extra + i] != 1])
         if axes:
             g = np.add.reduce(g, axis=axes)
@@ -485,21 +491,6 @@ def _bilinear_jvp(prim: Primitive) -> Callable[..., Any]:
         return _total(terms, out) if terms else None
 
     return rule
-
-
-def contracted(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
-    """Batching of contractions: their own batch axes broadcast, so only a shared rank has to be made."""
-    left, right = (len(part) for part in prim.structure.split("->")[0].split(","))
-    cores = (left, right)
-    ranks = [len(shape_of(p)) - b - c for p, b, c in zip(payloads, batched, cores, strict=True)]
-    most = max(ranks)
-    fitted = []
-    for p, b, r in zip(payloads, batched, ranks, strict=True):
-        if b and r < most:
-            shape = shape_of(p)
-            p = np.reshape(p, (shape[0], *(1,) * (most - r), *shape[1:]))
-        fitted.append(p)
-    return contraction_value(prim.structure)(*fitted)
 
 
 def opaque(

@@ -23,11 +23,14 @@ class _State:
 
 
 class _Local(threading.local):
-    grad = True
+    grad = True  # whether operations are recorded
+    asked = True  # whether they would be, were it not for inference mode
     inference = False
+    quiet = False  # inside a custom Function: what is not recorded there is no mistake, and needs no note of where
     saved_hooks: tuple[Any, ...] = ()  # see ``saved``
     saved_disabled: str | None = None
     watch: Any = None  # see ``watch``
+    sweep: Any = None  # of the backward pass that is running: its roots, the edges it is confined to (or None), notes
 
 
 STATE = _State()
@@ -48,7 +51,7 @@ def is_grad_enabled() -> bool:
     ...     cr.is_grad_enabled()
     False
     """
-    return LOCAL.grad
+    return LOCAL.asked
 
 
 def is_inference_mode_enabled() -> bool:
@@ -67,7 +70,9 @@ def leave_special() -> None:
         STATE.special -= 1
 
 
-def _set_grad(enabled: bool) -> None:
+def _set_grad(asked: bool) -> None:
+    LOCAL.asked = asked
+    enabled = asked and not LOCAL.inference
     if LOCAL.grad is not enabled:
         (leave_special if enabled else set_special)()
         LOCAL.grad = enabled
@@ -145,7 +150,7 @@ class no_grad(_Mode):
         return self(function)
 
     def __enter__(self) -> None:
-        self.previous = LOCAL.grad
+        self.previous = LOCAL.asked
         _set_grad(self.enabled)
 
     def __exit__(self, *exc: object) -> None:
@@ -165,7 +170,7 @@ class set_grad_enabled(_Mode):
         if not isinstance(mode, bool):
             raise TypeError(f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}")
         self.mode = mode
-        self.previous = LOCAL.grad
+        self.previous = LOCAL.asked
         _set_grad(mode)
 
     def clone(self) -> _Mode:
@@ -201,10 +206,10 @@ class inference_mode(_Mode):
         return copy
 
     def __enter__(self) -> None:
-        self.previous = LOCAL.grad, LOCAL.inference
-        _set_grad(not self.mode)
+        self.previous = LOCAL.asked, LOCAL.inference
         LOCAL.inference = self.mode
+        _set_grad(not self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        _set_grad(self.previous[0])
         LOCAL.inference = self.previous[1]
+        _set_grad(self.previous[0])

@@ -15,6 +15,8 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from chainrule import errors
+
 if TYPE_CHECKING:
     from chainrule.core.primitive import Primitive
     from chainrule.core.tensor import Tensor
@@ -55,6 +57,11 @@ class RemovableHandle:
         self.hooks = hooks
         self.key = next_seq()
         hooks[self.key] = hook
+
+    @property
+    def id(self) -> int:
+        """A number of its own; later handles have larger ones."""
+        return self.key
 
     def remove(self) -> None:
         self.hooks.pop(self.key, None)
@@ -116,6 +123,9 @@ class Node:
     def _sequence_nr(self) -> int:
         return self.seq
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise errors.pickle_node(self)
+
     def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(grad_inputs, grad_outputs)`` after this node's rule ran; what it returns replaces grad_inputs."""
         return RemovableHandle(hooks_of(self).post, hook)
@@ -170,6 +180,7 @@ class Leaf:
     def __repr__(self) -> str:
         return f"<AccumulateGrad object at {id(self):#x}>"
 
+    __reduce_ex__ = Node.__reduce_ex__
     next_functions: tuple[Any, ...] = ()
     metadata = Node.metadata
     register_hook = Node.register_hook

@@ -91,6 +91,7 @@ class Primitive:
         "promotion",
         "pullback",
         "samples",
+        "save_from",
         "save_users",
         "saves",
         "structure",
@@ -147,6 +148,7 @@ class Primitive:
         self.partials: dict[str, Any] = {}
         self.saves: tuple[str, ...] = ()
         self.save_users: tuple[tuple[int, ...] | None, ...] = ()
+        self.save_from: tuple[int, ...] = ()
         self.needs_fits = False
         self.differentiable = True
         self.fast: Callable[..., Any] | None = None
@@ -171,7 +173,7 @@ class Primitive:
         if self.naming is None:
             return camel(self.name) + "Backward0"
         name = self.naming(params) if self.naming.__code__.co_argcount == 1 else self.naming(params, node)
-        return name if name[-1:].isdigit() else name + "Backward0"
+        return name if name[-1:].isdigit() or name == "CopySlices" else name + "Backward0"
 
     def set_vjps(self, rules: Mapping[str, Rule | unsupported]) -> None:
         """Fill the VJP column and derive the save list from the rules' parameter names."""
@@ -196,6 +198,7 @@ class Primitive:
                 users.setdefault(name, []).append(self.operands.index(operand))
         self.vjps = dict(rules)
         self.saves = tuple(saves)
+        self.save_from = tuple(self.operands.index(name) if name in self.operands else -1 for name in saves)
         everyone = {i for i, name in enumerate(self.operands) if name in rules}
         self.save_users = tuple(None if set(users[name]) == everyone else tuple(users[name]) for name in saves)
 

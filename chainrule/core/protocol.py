@@ -63,21 +63,13 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
 
 def _one_float_dtype(inputs: tuple[Any, ...]) -> bool:
     """Whether the inputs are tensors of one floating dtype (with axes, where there are two)."""
-    first = inputs[0]
-    if not hasattr(first, "_edge"):
-        return False
-    dtype = first._data.dtype
-    if dtype.kind != "f":
+    first = getattr(inputs[0], "_data", None)
+    if first is None or first.dtype.kind != "f":
         return False
     if len(inputs) == 1:
         return True
-    second = inputs[1]
-    return (
-        hasattr(second, "_edge")
-        and second._data.dtype is dtype
-        and bool(first._data.shape)
-        and bool(second._data.shape)
-    )
+    second = getattr(inputs[1], "_data", None)
+    return second is not None and second.dtype is first.dtype and bool(first.shape) and bool(second.shape)
 
 
 def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -141,6 +133,26 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
     def detached(self) -> Any:
         """The value cut off from every derivative that is being taken of it."""
         raise NotImplementedError
+
+    def concrete(self) -> Any:
+        """The plain array of the values, for code that needs the numbers; None where there is no single one."""
+        return None
+
+    @property
+    def recorded(self) -> Any:
+        """The tensor inside whose history is the history of a tensor around this; None where there is none."""
+        return None
+
+    def requiring(self, tensor: Any, value: bool) -> bool:
+        """Set ``requires_grad`` of a tensor around this, where that is not for the tensor itself to do: then True."""
+        return False
+
+    def held_by(self, tensor: Any) -> None:
+        """Called when a tensor gets this as its data."""
+
+    def described(self, suffixes: list[str]) -> str:
+        """What a tensor around this prints as."""
+        return f"tensor({self!r})"
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -16,9 +16,9 @@ from chainrule.core.node import FREED, Node
 
 ndarray = np.ndarray
 
-#: elements from which a region is worth its bookkeeping, and how many are in a block
+#: elements from which a region is worth its bookkeeping, and about how many are in a block
 LARGE = 65_536
-BLOCK = 32_768
+BLOCK = 40_000
 
 
 def find(node: Node, g: Any, order: list[Any], pending: dict[Any, Any], latest_write: int) -> list[Node]:
@@ -87,8 +87,9 @@ def sweep(members: list[Node], g: Any, pending: dict[Any, Any]) -> dict[Any, Any
         (node, node.pullback, tuple([v.reshape(-1) if type(v) is ndarray else v for v in node.saved]), node.edges)
         for node in members
     ]
-    for start in range(0, size, BLOCK):
-        stop = start + BLOCK
+    step = -(-size // max(1, round(size / BLOCK)))
+    for start in range(0, size, step):
+        stop = start + step
         block = {node: whole[start:stop] for node, whole in arriving.items()}
         summed: set[Any] = set()
         for node, pullback, saved, edges in plan:

@@ -15,6 +15,7 @@ from chainrule import errors
 from chainrule.core.modes import LOCAL, leave_special, no_grad, set_special
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.versions import CLOCK, writes_of
 
 Hook = Callable[[Any], Any]
 
@@ -22,21 +23,36 @@ Hook = Callable[[Any], Any]
 class PackedValue:
     """One saved value, as its pack hook returned it, and the hook that undoes that."""
 
-    __slots__ = ("bare", "dtype", "handle", "unpack")
+    __slots__ = ("bare", "dtype", "handle", "shape", "time", "unpack")
 
     def __init__(self, data: Any, pack: Hook, unpack: Hook) -> None:
         self.bare = not isinstance(data, Tensor)
         self.dtype = data.dtype
+        self.shape = tuple(data.shape)
         self.unpack = unpack
+        given = wrap(data) if self.bare else data
+        self.time = CLOCK.latest
         with _aside():
-            self.handle = pack(wrap(data) if self.bare else data)
+            self.handle = pack(given)
+        if CLOCK.latest > self.time and _written_since(given._data, self.time):
+            raise errors.pack_hook_wrote()
 
     def get(self) -> Any:
+        kept = self.handle
+        if CLOCK.latest > self.time and isinstance(kept, Tensor) and _written_since(kept._data, self.time):
+            raise errors.packed_was_written(kept)
         with _aside():
-            value = self.unpack(self.handle)
+            value = self.unpack(kept)
         if not isinstance(value, Tensor):
             raise errors.unpacked_no_tensor(value)
+        if value._data.shape != self.shape or value._data.dtype != self.dtype:
+            raise errors.unpacked_differs(value, self.shape, self.dtype)
         return value._data if self.bare else value
+
+
+def _written_since(data: Any, time: int) -> bool:
+    written = writes_of(data)
+    return written is not None and written.times[-1] > time
 
 
 class Packed(tuple[Any, ...]):

@@ -18,23 +18,25 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import printing
+from chainrule.core.copying import copy_graph, copy_memory
 from chainrule.core.device import device
 from chainrule.core.dtypes import as_dtype, get_default_dtype
-from chainrule.core.modes import LOCAL
+from chainrule.core.levels import STACK, lift_leaf
+from chainrule.core.modes import LOCAL, STATE
 from chainrule.core.node import Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
-from chainrule.core.protocol import array_function, array_ufunc, detached
+from chainrule.core.protocol import ArrayLike, array_function, array_ufunc, detached
 from chainrule.core.size import Size
-from chainrule.core.versions import version_of
+from chainrule.core.versions import apart, version_of
 
 ndarray = np.ndarray
 _CPU = device("cpu")
-_UNSET = frozenset({"_grad", "_cut", "_view", "_views", "_edge", "_marks"})
+_UNSET = frozenset({"_grad", "_cut", "_view", "_views", "_edge"})
 
 
 class Tensor:
     """An array that autograd can follow. Made by ``tensor``, ``from_numpy`` and the other creation functions."""
 
-    __slots__ = ("__weakref__", "_cut", "_data", "_edge", "_grad", "_marks", "_view", "_views")
+    __slots__ = ("__weakref__", "_cut", "_data", "_edge", "_grad", "_view", "_views")
     __array_priority__ = 1000.0
     __array_ufunc__ = array_ufunc
     __array_function__ = array_function
@@ -45,7 +47,6 @@ class Tensor:
     _cut: Any
     _view: Any
     _views: Any
-    _marks: Any
 
     if TYPE_CHECKING:  # operators, which the floors above attach
 
@@ -164,23 +165,33 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Whether gradients flow to this tensor."""
-        return self._edge is not None
+        return self._edge is not None or (type(self._data) is not ndarray and _inside(self) is not None)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if not isinstance(value, (bool, np.bool_)):
             raise TypeError(f"requires_grad must be a bool, not {type(value).__name__}")
+        if type(self._data) is not ndarray and self._data.requiring(self, bool(value)):
+            return
         if value:
             if self._edge is None:
                 if self._data.dtype.kind not in "fc":
                     raise errors.integer_requires_grad(self)
+                if type(self) is InferenceTensor and not LOCAL.inference:
+                    raise errors.inference_requires_grad()
+                former = getattr(self._cut, "leaf", None)
                 self._cut = None
-                self._edge = Leaf(self)
+                if STACK.levels:
+                    lift_leaf(self)
+                self._edge = former if former is not None and former.tensor() is self else Leaf(self)
+                self._edge.data = self._data
         elif self._edge is not None:
             if type(self._edge) is not Leaf:
                 raise errors.non_leaf_flag()
-            self._edge = None
             self._cut = errors.Cut("requires_grad", errors.user_line())
+            if self._edge.hooks is not None:
+                self._cut.leaf = self._edge  # its hooks are there again when it requires grad again
+            self._edge = None
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask for the gradient of this leaf (or stop asking), in place."""
@@ -190,12 +201,14 @@ class Tensor:
     @property
     def is_leaf(self) -> bool:
         """Whether the user made it (or it does not require grad), rather than a recorded operation."""
-        return self._edge is None or type(self._edge) is Leaf
+        edge = self._edge if self._edge is not None or type(self._data) is ndarray else _inside(self, "_edge")
+        return edge is None or type(edge) is Leaf
 
     @property
     def grad_fn(self) -> Node | None:
         """The node of the operation that made this tensor; None for a leaf."""
-        return grad_fn_of(self._edge)
+        edge = self._edge if self._edge is not None or type(self._data) is ndarray else _inside(self, "_edge")
+        return grad_fn_of(edge)
 
     @property
     def output_nr(self) -> int:
@@ -206,6 +219,8 @@ class Tensor:
     def grad(self) -> Tensor | None:
         """The accumulated gradient of a leaf, or of a tensor that called ``retain_grad()``."""
         grad = self._grad
+        if grad is None and type(self._data) is not ndarray and self._edge is None:
+            return _inside(self, "grad")  # type: ignore[no-any-return]
         if grad is None and type(self._edge) not in (Leaf, type(None)) and not self.retains_grad:
             errors.warn_non_leaf_grad(self)
         return grad
@@ -231,6 +246,8 @@ class Tensor:
     def retains_grad(self) -> bool:
         """Whether this non-leaf keeps its gradient (see ``retain_grad``)."""
         edge = self._edge
+        if edge is None and type(self._data) is not ndarray:
+            return bool(_inside(self, "retains_grad"))
         if type(edge) is Leaf or edge is None or edge.hooks is None:
             return False
         kept = edge.hooks.retain
@@ -239,6 +256,9 @@ class Tensor:
     def retain_grad(self) -> None:
         """Keep this non-leaf's gradient in ``.grad`` when a backward pass comes by."""
         if self._edge is None:
+            inner = _inside(self)
+            if inner is not None:
+                return inner.retain_grad()  # type: ignore[no-any-return]
             raise errors.no_grad_needed(self, "can't retain_grad on Tensor that has requires_grad=False")
         if type(self._edge) is not Leaf:
             hooks_of(self._edge).retain = weakref.ref(self)
@@ -250,23 +270,38 @@ class Tensor:
             RuntimeError: the tensor does not require grad.
         """
         if self._edge is None:
+            inner = _inside(self)
+            if inner is not None:
+                return inner.register_hook(hook)  # type: ignore[no-any-return]
             raise errors.no_grad_needed(self, "cannot register a hook on a tensor that doesn't require gradient")
         return RemovableHandle(hooks_of(self._edge).tensor, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(tensor)`` after this leaf's ``.grad`` was updated."""
+        if self._edge is None:
+            raise errors.no_grad_needed(self, "cannot register a hook on a tensor that doesn't require gradient")
         if type(self._edge) is not Leaf:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         return RemovableHandle(hooks_of(self._edge).post_accumulate, hook)
 
     @property
     def _version(self) -> int:
+        """How often this memory was written in place."""
+        if type(self) is InferenceTensor:
+            raise errors.inference_version()
         return version_of(self._data)
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in ``inference_mode``."""
+        return type(self) is InferenceTensor
 
     @property
     def data(self) -> Tensor:
-        """The same memory, outside autograd."""
-        return wrap(self._data)
+        """The same memory, outside autograd: what is written through it is not noticed.
+
+        Assigning another tensor gives this one the other's memory, shape and dtype.
+        """
+        return _alias(self, apart(self._data) if type(self._data) is ndarray else detached(self._data))
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -274,13 +309,13 @@ class Tensor:
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if type(self._edge) is Leaf:
             if value._data.dtype.kind not in "fc":
-                raise errors.integer_requires_grad(value)
+                raise errors.data_dtype(value._data.dtype)
             self._edge.data = value._data
         self._data = value._data
 
     def detach(self) -> Tensor:
         """The same memory, cut off from the graph."""
-        out = wrap(self._data if type(self._data) is ndarray else detached(self._data))
+        out = _alias(self, self._data if type(self._data) is ndarray else detached(self._data))
         if self._edge is not None:
             out._cut = errors.Cut("detach", errors.user_line())
         else:
@@ -290,12 +325,12 @@ class Tensor:
     def detach_(self) -> Tensor:
         """Cut this tensor off from the graph, in place."""
         if self._view is not None:
-            raise RuntimeError(
-                "Can't detach views in-place: they share memory with their base. Use detach() instead of detach_()."
-            )
+            raise errors.detach_view()
         if self._edge is not None:
             self._cut = errors.Cut("detach_", errors.user_line())
         self._edge = None
+        if type(self._data) is not ndarray:
+            hold(self, detached(self._data))
         return self
 
     # -- out of autograd ----------------------------------------------------------------------------------------
@@ -304,7 +339,21 @@ class Tensor:
         """The ndarray behind this tensor, whatever transformations are around it; errors where there is none."""
         if type(self._data) is ndarray:
             return self._data
+        if isinstance(self._data, ArrayLike):
+            values: np.ndarray[Any, Any] | None = self._data.concrete()
+            if values is not None:
+                return values
         raise errors.inside_transformation(self)
+
+    def _concrete(self, what: str) -> np.ndarray[Any, Any]:
+        """The values as an ndarray, for code that only looks at the numbers; errors under vmap, where they are many."""
+        data = self._data
+        if type(data) is ndarray:
+            return data
+        values = data.concrete()
+        if values is None:
+            raise errors.data_dependent(self, what)
+        return values  # type: ignore[no-any-return]
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """The tensor's memory as a NumPy array (no copy).
@@ -314,6 +363,11 @@ class Tensor:
         """
         if self._edge is not None and not force:
             raise errors.numpy_requires_grad(self)
+        if type(self._data) is not ndarray and not force:
+            if _inside(self) is not None:
+                raise errors.numpy_requires_grad(self)
+            if getattr(self._data, "tangent", None) is not None:
+                raise errors.numpy_has_tangent(self)
         return self._array()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -329,11 +383,11 @@ class Tensor:
                 f"a Tensor with {self.numel()} elements cannot be converted to Scalar: its shape is "
                 f"{tuple(self._data.shape)}; use tolist(), or index one element"
             )
-        return self._array().item()
+        return self._concrete(".item()").item()
 
     def tolist(self) -> Any:
         """The elements as nested Python lists (a number for a 0-d tensor)."""
-        return self._array().tolist()
+        return self._concrete(".tolist()").tolist()
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
@@ -343,9 +397,7 @@ class Tensor:
                 "Boolean value of Tensor with more than one value is ambiguous: use .any() or .all(), "
                 "or torch.where to choose element by element"
             )
-        if type(self._data) is not ndarray:
-            raise errors.data_dependent(self, "bool()")
-        return bool(self._data.item())
+        return bool(self._concrete("bool()").item())
 
     def _number(self, convert: Callable[[Any], Any], what: str) -> Any:
         if self.numel() != 1:
@@ -353,11 +405,10 @@ class Tensor:
                 f"only one element tensors can be converted to Python scalars; {what}() got shape "
                 f"{tuple(self._data.shape)}"
             )
-        if type(self._data) is not ndarray:
-            raise errors.data_dependent(self, f"{what}()")
+        values = self._concrete(f"{what}()")
         if self._edge is not None:
             errors.warn_leaves_graph(self, what)
-        return convert(self._data.item())
+        return convert(values.item())
 
     def __int__(self) -> int:
         return int(self._number(int, "int"))
@@ -381,7 +432,7 @@ class Tensor:
     def __iter__(self) -> Iterator[Tensor]:
         if not self._data.shape:
             raise TypeError("iteration over a 0-d tensor")
-        return iter([self[i] for i in range(self._data.shape[0])])
+        return iter(self.unbind(0))
 
     def __reversed__(self) -> Tensor:
         return self.flip(0) if self._data.shape else self
@@ -398,67 +449,130 @@ class Tensor:
     # -- printing, copying, pickling ----------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        suffixes = []
+        return self._described([])
+
+    def _described(self, more: list[str]) -> str:
+        """How it prints, with more things to say behind what is always said."""
         if type(self._data) is not ndarray:
-            return f"tensor({self._data!r})"
+            return str(self._data.described(more))
+        suffixes = []
         if type(self._edge) is Leaf:
             suffixes.append("requires_grad=True")
         elif self._edge is not None:
             suffixes.append(f"grad_fn=<{grad_fn_of(self._edge).name()}>")  # type: ignore[union-attr]
-        prefix = "tensor(" if type(self) is Tensor else f"{type(self).__name__}("
+        prefix = "tensor(" if type(self) in (Tensor, InferenceTensor) else f"{type(self).__name__}("
+        suffixes += more
         return printing.tensor_repr(self._data, suffixes=suffixes, default_dtype=get_default_dtype(), prefix=prefix)
 
     def __format__(self, spec: str) -> str:
-        if self._data.shape or type(self._data) is not ndarray:
+        if self._data.shape or (type(self._data) is not ndarray and self._data.concrete() is None):
             return object.__format__(self, spec) if spec else repr(self)
-        return printing.format_tensor(self._data, spec)
+        return printing.format_tensor(self._array(), spec)
 
     def __copy__(self) -> Tensor:
-        return self.detach().requires_grad_(self.requires_grad)
+        if type(self._data) is not ndarray:
+            return self.detach().requires_grad_(self.requires_grad)
+        return _made(_lasting(self), self._data, self.requires_grad, None, getattr(self, "__dict__", None))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if not self.is_leaf:
-            raise errors.deepcopy_non_leaf(self)
+        """A copy of the data, ``.grad`` and, for a result, the graph behind it; what shared memory shares the copy's.
+
+        Hooks are not copied.
+        """
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
-        out = _new(type(self))
-        _fill(out, self._array().copy(), self.requires_grad)
+        if self.is_leaf:
+            out = _made(_lasting(self), copy_memory(self._array(), memo), self.requires_grad, None)
+        else:
+            if type(self._data) is not ndarray:
+                raise errors.deepcopy_non_leaf(self)
+            out = _made(_lasting(self), self._data.copy(order="K"), False, None)
+            out._edge = copy_graph(self._edge, memo)
+            if self.retains_grad:
+                out.retain_grad()
+        memo[id(self)] = out
         if self._grad is not None:
             out._grad = copy.deepcopy(self._grad, memo)
-        memo[id(self)] = out
+        for name, value in getattr(self, "__dict__", {}).items():
+            setattr(out, name, copy.deepcopy(value, memo))
         return out
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if not self.is_leaf:
             raise errors.pickle_non_leaf(self)
-        return (_unpickle, (type(self), self._array(), self.requires_grad, self._grad))
+        if self._edge is not None and self._edge.hooks is not None and self._edge.hooks.tensor:
+            errors.warn_hooks_not_pickled(self._edge.hooks.tensor)
+        grad = None if self._grad is None else self._grad.detach()
+        return (
+            _made,
+            (_lasting(self), self._array(), self.requires_grad, grad, getattr(self, "__dict__", None)),
+        )
 
 
+class InferenceTensor(Tensor):
+    """A tensor made in ``inference_mode``. Being of another type keeps the test out of the common path."""
+
+    __slots__ = ()
+
+
+InferenceTensor.__name__ = InferenceTensor.__qualname__ = "Tensor"
 _new = object.__new__
 
 
-def _fill(tensor: Tensor, array: Any, requires_grad: bool) -> None:
-    tensor._data = array
-    tensor._edge = None
-    tensor._cut = None
-    if requires_grad:
-        tensor._edge = Leaf(tensor)
+def _lasting(tensor: Tensor) -> type[Tensor]:
+    """The type of a copy that outlives inference mode."""
+    return Tensor if type(tensor) is InferenceTensor else type(tensor)
 
 
-def _unpickle(kind: type[Tensor], array: Any, requires_grad: bool, grad: Tensor | None) -> Tensor:
+def _alias(tensor: Tensor, data: Any) -> Tensor:
+    """A tensor without history around a tensor's data, of inference if that is."""
+    out = _new(InferenceTensor if type(tensor) is InferenceTensor else Tensor)
+    hold(out, data)
+    out._edge = None
+    out._cut = None
+    return out
+
+
+def _made(
+    kind: type[Tensor], array: Any, requires_grad: bool, grad: Tensor | None, attributes: dict[str, Any] | None = None
+) -> Tensor:
+    """A leaf from its parts (what pickles call)."""
     tensor = _new(kind)
-    _fill(tensor, array, requires_grad)
+    tensor._data = array if array.flags.writeable else array.copy()
+    tensor._edge = Leaf(tensor) if requires_grad else None
+    tensor._cut = None
     tensor._grad = grad
+    if attributes:
+        tensor.__dict__.update(attributes)
     return tensor
 
 
 def wrap(data: Any, edge: Any = None) -> Tensor:
     """A Tensor around an array (a NumPy scalar becomes a 0-d array) or another array-like."""
-    tensor = _new(Tensor)
-    tensor._data = data if type(data) is ndarray or not isinstance(data, np.generic) else np.asarray(data)
+    tensor = _new(InferenceTensor if STATE.special and LOCAL.inference else Tensor)
+    if type(data) is ndarray:
+        tensor._data = data
+    elif isinstance(data, np.generic):
+        tensor._data = np.asarray(data)
+    else:
+        hold(tensor, data)
     tensor._edge = edge
     tensor._cut = None
     return tensor
+
+
+def hold(tensor: Tensor, data: Any) -> None:
+    """Make an array-like a tensor's data."""
+    tensor._data = data
+    if isinstance(data, ArrayLike):
+        data.held_by(tensor)
+
+
+def _inside(tensor: Tensor, attribute: str = "") -> Any:
+    """The tensor inside this one whose history is its history (see ``ArrayLike.recorded``), or an attribute of it."""
+    data = tensor._data
+    inner = data.recorded if isinstance(data, ArrayLike) else None
+    return getattr(inner, attribute) if attribute and inner is not None else inner
 
 
 Leaf.make_tensor = staticmethod(wrap)
@@ -483,8 +597,6 @@ def make_tensor(data: Any, dtype: Any, requires_grad: bool, copy_data: bool) -> 
         out.requires_grad = True
     elif isinstance(data, Tensor) and data._edge is not None:
         out._cut = errors.Cut("tensor()", errors.user_line())
-    if LOCAL.inference:
-        out._marks = "inference"
     return out
 
 

@@ -1,7 +1,7 @@
 """Which memory was written in place, when, and by what.
 
 A write is remembered under the array that owns the memory, so tensors that share storage (views, ``detach()``)
-share the record. Writes take their time from the same counter as nodes, so "was this saved value overwritten?" is
+share the record; ``tensor.data`` has one of its own. Writes take their time from the same counter as nodes, so "was this saved value overwritten?" is
 "was its memory written after the node's number?": saving costs nothing, and while nothing was written since a node was made
 (the normal case), checking costs one comparison.
 """
@@ -9,6 +9,7 @@ share the record. Writes take their time from the same counter as nodes, so "was
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -54,32 +55,89 @@ class _Clock:
 
 #: ``CLOCK.latest`` is the time of the last write to anything.
 CLOCK = _Clock()
+#: called with an array that an in-place operation is about to overwrite
+BEFORE_WRITE: list[Callable[[Any], None]] = []
 _WRITES: dict[int, Written] = {}
+
+
+class _Lender:
+    """Lends memory to an array without being an array.
+
+    ``array`` is what the memory was taken from. If the two are to count their writes separately it is hidden in ``kept``.
+    """
+
+    __slots__ = ("__array_interface__", "array", "kept")
+
+    def __init__(self, interface: dict[str, Any], array: Any, kept: Any) -> None:
+        self.__array_interface__ = interface
+        self.array = array
+        self.kept = kept
 
 
 def owner(array: np.ndarray[Any, Any]) -> Any:
     """The object that owns the array's memory."""
     base = array.base
-    while isinstance(base, np.ndarray):
+    while base is not None:
+        if type(base) is _Lender:
+            base = base.array
+            if base is None:
+                break
+        if not isinstance(base, np.ndarray):
+            break
         array, base = base, base.base
     return array
+
+
+def apart(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same memory under another owner: writes through it are not recorded for this one (``tensor.data``)."""
+    lender = owner(array).base
+    if type(lender) is memoryview:  # do not let a chain grow when this is done again and again
+        return np.asarray(_Lender(array.__array_interface__, None, lender.obj))
+    if type(lender) is _Lender:
+        return np.asarray(_Lender(array.__array_interface__, None, lender.kept))
+    return np.asarray(memoryview(array))
+
+
+def strided(array: np.ndarray[Any, Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """A view of an array's memory with any shape and strides (in bytes)."""
+    interface = {**array.__array_interface__, "shape": shape, "strides": strides}
+    return np.asarray(_Lender(interface, array, None))
+
+
+def about_to_write(array: Any) -> None:
+    """Tell those who want to know (see ``BEFORE_WRITE``) that an array is going to be overwritten."""
+    for tell in BEFORE_WRITE:
+        tell(array)
 
 
 def wrote(array: Any, op: str, where: Any) -> None:
     """Record that ``op``, at source line ``where``, wrote into the array's memory."""
     if not isinstance(array, np.ndarray):
         return
-    memory = owner(array)
-    key = id(memory)
-    written = _WRITES.get(key)
-    if written is None:
-        written = _WRITES[key] = Written(weakref.ref(memory, _Forget(key)))
+    written = _record(array)
     time = next_seq()
     written.count += 1
     written.times.append(time)
     del written.times[:-_KEPT]
     written.last = (op, where)
     CLOCK.latest = time
+
+
+def moved(array: Any) -> None:
+    """Count an in-place change of shape: a new version, though nothing that was saved is overwritten."""
+    if isinstance(array, np.ndarray):
+        written = _record(array)
+        written.count += 1
+        written.times.insert(0, 0)
+
+
+def _record(array: np.ndarray[Any, Any]) -> Written:
+    memory = owner(array)
+    key = id(memory)
+    written = _WRITES.get(key)
+    if written is None:
+        written = _WRITES[key] = Written(weakref.ref(memory, _Forget(key)))
+    return written
 
 
 def writes_of(array: Any) -> Written | None:

@@ -1,4 +1,8 @@
-"""Which tensors share memory with which: a view knows its base, a base its views."""
+"""Which tensors share memory with which: a view knows its base, a base its views.
+
+The base is always the tensor at the end: a view of a view belongs to the first tensor and keeps all the steps that lead
+from there to it. So an in-place write needs one correction of the base's history, whatever chain of views it came through.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +11,35 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.modes import recording
+from chainrule.core.modes import LOCAL, STATE
 from chainrule.core.primitive import Primitive
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import InferenceTensor, Tensor
+from chainrule.core.versions import owner
 
 ndarray = np.ndarray
 
+#: One step from a base to a view: the row, and its parameters.
+Step = tuple[Primitive, dict[str, Any]]
+
 
 class View:
-    """How a tensor was taken from its base: ``tensor = prim(base, **params)``, sharing memory."""
+    """How a tensor was taken from its base: by ``steps``, one after another, sharing memory.
 
-    __slots__ = ("base", "params", "prim", "recorded")
+    ``origin`` is "" for a view that may be written to while gradients are recorded. Otherwise it says why not:
+    "no_grad", "inference", "function" (made by a custom Function), or a pair (index, function) for one of several views that a function returned.
+    """
 
-    def __init__(self, base: Tensor, prim: Primitive, params: dict[str, Any], recorded: bool) -> None:
+    __slots__ = ("base", "origin", "steps")
+
+    def __init__(self, base: Tensor, steps: tuple[Step, ...], origin: Any) -> None:
         self.base = base
-        self.prim = prim
-        self.params = params
-        self.recorded = recorded
+        self.steps = steps
+        self.origin = origin
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the view belongs to the tape: gradients flow from it to its base."""
+        return self.origin not in ("no_grad", "inference", "function")
 
 
 def viewed(tensor: Tensor, base: Any, prim: Primitive, params: dict[str, Any]) -> None:
@@ -33,9 +49,30 @@ def viewed(tensor: Tensor, base: Any, prim: Primitive, params: dict[str, Any]) -
     data, source = tensor._data, base._data
     if type(data) is ndarray and data is not source:
         root = data.base
-        if root is None or (root is not source and root is not source.base):
+        if root is None or (root is not source and root is not source.base and owner(data) is not owner(source)):
             return
-    tensor._view = View(base, prim, params, recording())
+    origin: Any = ""
+    if STATE.special:
+        if LOCAL.inference:
+            origin = "inference"
+            if type(tensor) is InferenceTensor and type(base) is not InferenceTensor:
+                tensor.__class__ = Tensor
+        elif not LOCAL.grad:
+            origin = "no_grad"
+    if type(base) is InferenceTensor:
+        tensor.__class__ = InferenceTensor
+        return  # without versions or history there is nothing to keep up to date
+    enter(tensor, base, ((prim, params),), origin)
+
+
+def enter(tensor: Tensor, base: Tensor, steps: tuple[Step, ...], origin: Any) -> None:
+    """Make ``tensor`` a view of ``base`` (or of what that is a view of)."""
+    view = base._view
+    if view is not None:
+        base = view.base
+        steps = view.steps + steps
+        origin = origin or view.origin
+    tensor._view = View(base, steps, origin)
     views = base._views
     if views is None:
         base._views = [weakref.ref(tensor)]
@@ -45,10 +82,30 @@ def viewed(tensor: Tensor, base: Any, prim: Primitive, params: dict[str, Any]) -
     views.append(weakref.ref(tensor))
 
 
+def several(function: str, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Mark what a function returns as its several views: PyTorch does not let these be written to while recording."""
+    for index, tensor in enumerate(tensors):
+        view = tensor._view
+        if view is not None and not view.origin:
+            view.origin = (index, function)
+    return tensors
+
+
+def views_of(base: Tensor) -> list[Tensor]:
+    """The views of a base that are still alive."""
+    refs = base._views
+    if not refs:
+        return []
+    alive = []
+    for ref in refs:
+        tensor = ref()
+        if tensor is not None and tensor._view is not None and tensor._view.base is base:
+            alive.append(tensor)
+    base._views = [weakref.ref(tensor) for tensor in alive]
+    return alive
+
+
 def base_of(tensor: Tensor) -> Tensor | None:
-    """The tensor at the end of the chain of views (``tensor._base``)."""
-    if tensor._view is None:
-        return None
-    while tensor._view is not None:
-        tensor = tensor._view.base
-    return tensor
+    """The tensor whose memory this is a view of (``tensor._base``)."""
+    view = tensor._view
+    return None if view is None else view.base

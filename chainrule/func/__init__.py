@@ -1,5 +1,27 @@
 """Transformations of functions, with the names of ``torch.func``."""
 
-from chainrule.func.transforms import grad, grad_and_value, jvp, value_and_grad, vjp, vmap
+from chainrule import errors
+from chainrule.func.forward import jvp
+from chainrule.func.jacobians import hessian, hvp, jacfwd, jacrev
+from chainrule.func.linear import linear_transpose, linearize
+from chainrule.func.reverse import grad, grad_and_value, value_and_grad, vjp
+from chainrule.func.vectorize import vmap
 
-__all__ = ["grad", "grad_and_value", "jvp", "value_and_grad", "vjp", "vmap"]
+__all__ = [
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linear_transpose",
+    "linearize",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
+
+
+def __getattr__(name: str) -> object:
+    raise errors.no_func_name(name)

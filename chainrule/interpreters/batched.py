@@ -3,52 +3,149 @@
 ``Batched(payload, level)`` looks like one example while its payload holds all of them along axis 0. An operation on it
 runs once, on the payload, by the row's batching rule. The payload may be an array, a tensor or another array-like of
 a lower level.
+
+A value of the level that is the same for all examples has the payload without the axis, and is ``shared``: operations
+on shared values alone run once, not once for each example.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from chainrule.core.dispatch import INTERPRETERS, rank
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.dispatch import INTERPRETERS, bind, rank
+from chainrule.core.levels import escaped
 from chainrule.core.primitive import Primitive
-from chainrule.core.protocol import ArrayLike, detached
+from chainrule.core.protocol import ArrayLike, array_ufunc, detached
 from chainrule.core.shapes import shape_of
+from chainrule.core.tensor import Tensor
+
+ndarray = np.ndarray
 
 
 class Batched(ArrayLike):
     """An array-like with the payload's shape and dtype, less the leading axis."""
 
-    __slots__ = ("dtype", "level", "payload", "shape")
+    __slots__ = ("dtype", "level", "payload", "shape", "shared")
 
-    def __init__(self, payload: Any, level: int) -> None:
+    def __init__(self, payload: Any, level: int, shared: bool = False) -> None:
         self.payload = payload
         self.level = level
-        self.shape = tuple(shape_of(payload))[1:]
+        self.shared = shared
+        shape = shape_of(payload)
+        self.shape = tuple(shape) if shared else tuple(shape[1:])
         self.dtype = payload.dtype
 
     def detached(self) -> Batched:
-        return Batched(detached(self.payload), self.level)
+        return Batched(detached(self.payload), self.level, self.shared)
+
+    def concrete(self) -> Any:
+        if not self.shared:
+            return None
+        data = self.payload._data if isinstance(self.payload, Tensor) else self.payload
+        return data.concrete() if isinstance(data, ArrayLike) else np.asarray(data)
+
+    def spread(self, size: int) -> Any:
+        """The payload with the mapped axis, also where all examples share it."""
+        return np.broadcast_to(self.payload, (size, *self.shape)) if self.shared else self.payload
 
     def __repr__(self) -> str:
-        return f"Batched(level {self.level}, {self.payload!r})"
+        return f"Batched(level {int(self.level)}, {self.payload!r})"
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        """Arithmetic of two arrays needs no table: NumPy's function is applied to the payloads."""
+        if out is None and not kwargs and method == "__call__" and ufunc in _DIRECT and len(inputs) == 2:
+            x, y = inputs
+            direct = _direct(ufunc, x, y)
+            if direct is not None:
+                return direct
+        return array_ufunc(self, ufunc, method, *inputs, out=out, **kwargs)
+
+
+    def __getitem__(self, index: Any) -> Any:
+        payload = self.payload
+        if type(payload) is ndarray and not self.shared and _from_the_end(index):
+            return Batched(payload[index], self.level)
+        return super().__getitem__(index)
+
+
+def _from_the_end(index: Any) -> bool:
+    """Whether an index is an ellipsis and then new axes, slices and numbers: one more axis in front changes nothing."""
+    if type(index) is not tuple or index[0] is not Ellipsis:
+        return False
+    for item in index[1:]:
+        if item is not None and type(item) is not slice and type(item) is not int:
+            return False
+    return True
+
+
+_DIRECT = frozenset({np.add, np.subtract, np.multiply, np.true_divide})
+
+
+def _direct(ufunc: np.ufunc, x: Any, y: Any) -> Any:
+    """The result where one payload is an array and the other operand is an array, a number, or the same; else None."""
+    if type(x) is Batched:
+        if x.shared or type(x.payload) is not ndarray:
+            return None
+        level, a, n = x.level, x.payload, len(x.shape)
+        if type(y) is ndarray:
+            if y.ndim > n or y.dtype != a.dtype:
+                return None
+            b = y
+        elif type(y) is Batched:
+            b = y.payload
+            if y.level != level or y.shared or type(b) is not ndarray or b.ndim != n + 1 or b.dtype != a.dtype:
+                return None
+        elif type(y) is float or type(y) is int:
+            b = y
+        else:
+            return None
+    elif type(x) is ndarray:
+        if y.shared or type(y.payload) is not ndarray or x.ndim > len(y.shape) or x.dtype != y.dtype:
+            return None
+        level, a, b = y.level, x, y.payload
+    elif type(x) is float or type(x) is int:
+        if y.shared or type(y.payload) is not ndarray:
+            return None
+        level, a, b = y.level, x, y.payload
+    else:
+        return None
+    if escaped(x if type(x) is Batched else y):
+        return None
+    return Batched(ufunc(a, b), level)
 
 
 def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) -> Any:
     payloads = []
     batched = []
-    size = 0
+    size = -1
     for x in operands:
         if type(x) is Batched and x.level == level:
             payloads.append(x.payload)
-            batched.append(True)
-            size = shape_of(x.payload)[0]
+            if x.shared:
+                batched.append(False)
+            else:
+                batched.append(True)
+                size = shape_of(x.payload)[0]
+            own = x.level
         else:
             payloads.append(x)
             batched.append(False)
-    out = prim.batch(prim, payloads, batched, size, params)  # type: ignore[misc]
+    if type(own) is not int and not own.alive:  # type: ignore[attr-defined]
+        raise errors.escaped_tensor(own, prim.name)
+    if size < 0:
+        out = bind(prim, payloads, params)
+    else:
+        out = prim.batch(prim, payloads, batched, size, params)  # type: ignore[misc]
     if isinstance(out, tuple):
-        return tuple(Batched(o, level) for o in out)
-    return Batched(out, level)
+        return tuple(Batched(_array(o), own, size < 0) for o in out)
+    return Batched(_array(out), own, size < 0)
+
+
+def _array(x: Any) -> Any:
+    return np.asarray(x) if isinstance(x, np.generic) else x
 
 
 INTERPRETERS[Batched] = _handle

@@ -6,15 +6,20 @@ tangent may be arrays, tensors or other array-likes of lower levels. The tangent
 
 from __future__ import annotations
 
+import threading
+import weakref
 from typing import Any
 
 import numpy as np
 
+from chainrule import errors
 from chainrule.core.dispatch import INTERPRETERS, bind
 from chainrule.core.modes import LOCAL, STATE
+from chainrule.core.node import Leaf
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike, detached
 from chainrule.core.shapes import shape_of
+from chainrule.core.tensor import Tensor, hold, wrap
 
 
 class Dual(ArrayLike):
@@ -32,8 +37,95 @@ class Dual(ArrayLike):
     def detached(self) -> Dual:
         return Dual(detached(self.primal), None, self.level)
 
+    def concrete(self) -> Any:
+        data = self.primal._data if isinstance(self.primal, Tensor) else self.primal
+        return data.concrete() if isinstance(data, ArrayLike) else np.asarray(data)
+
+    @property
+    def recorded(self) -> Any:
+        primal = self.primal
+        if isinstance(primal, Tensor):
+            return primal if primal.requires_grad else None
+        return getattr(primal, "recorded", None)
+
+    def requiring(self, tensor: Any, value: bool) -> bool:
+        if self.level != FORWARD.level:
+            return False
+        primal = detached(self.primal) if isinstance(self.primal, Tensor) else wrap(self.primal)
+        if value is (self.recorded is not None):
+            return True
+        if value:
+            primal.requires_grad_()
+        elif not self.primal.is_leaf:
+            raise errors.non_leaf_flag()
+        hold(tensor, Dual(primal if value else primal._data, self.tangent, self.level))
+        return True
+
+    def held_by(self, tensor: Any) -> None:
+        if self.level == FORWARD.level:
+            FORWARD.hold(tensor)
+
+    def described(self, suffixes: list[str]) -> str:
+        if self.level != FORWARD.level:
+            return super().described(suffixes)
+        primal = self.primal if isinstance(self.primal, Tensor) else wrap(self.primal)
+        tangent = [] if self.tangent is None else [f"tangent={format(_tensor(self.tangent))}"]
+        return primal._described([*tangent, *suffixes])
+
     def __repr__(self) -> str:
-        return f"Dual(level {self.level}, primal={self.primal!r}, tangent={self.tangent!r})"
+        return f"Dual(level {int(self.level)}, primal={self.primal!r}, tangent={self.tangent!r})"
+
+
+class _Forward(threading.local):
+    """What ``autograd.forward_ad`` has entered in this thread: its level, 0 outside of it.
+
+    Attributes:
+        enabled: whether tangents are computed at all, at this level.
+        tensors: the tensors whose data is a Dual of the level, weakly; they become ordinary ones when it ends.
+    """
+
+    def __init__(self) -> None:
+        self.level: Any = 0
+        self.enabled = True
+        self.tensors: list[weakref.ref[Tensor]] = []
+        self._forget_at = 64
+
+    def hold(self, tensor: Tensor) -> None:
+        self.tensors.append(weakref.ref(tensor))
+        if len(self.tensors) > self._forget_at:
+            self.tensors = [ref for ref in self.tensors if ref() is not None]
+            self._forget_at = max(64, 2 * len(self.tensors))
+
+    def end(self) -> None:
+        """Leave the level: every tensor of it becomes its primal."""
+        number, self.level = self.level, 0
+        tensors, self.tensors = self.tensors, []
+        for ref in tensors:
+            tensor = ref()
+            if tensor is not None and type(tensor._data) is Dual and tensor._data.level == number:
+                _become(tensor, tensor._data.primal)
+
+
+FORWARD = _Forward()
+
+
+def _become(tensor: Tensor, primal: Any) -> None:
+    if not isinstance(primal, Tensor):
+        tensor._data = primal
+        return
+    tensor._data = primal._data
+    tensor._edge = edge = primal._edge
+    tensor._cut = primal._cut
+    tensor._grad = primal._grad
+    if type(edge) is Leaf and edge.tensor() is primal:
+        edge.tensor = weakref.ref(tensor)
+    elif edge is not None and edge.hooks is not None and edge.hooks.retain is not None:
+        if edge.hooks.retain() is primal:
+            edge.hooks.retain = weakref.ref(tensor)
+
+
+def _tensor(x: Any) -> Tensor:
+    return x if isinstance(x, Tensor) else wrap(x)
 
 
 def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) -> Any:
@@ -43,12 +135,17 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
         if type(x) is Dual and x.level == level:
             primals.append(x.primal)
             tangents.append(x.tangent)
+            own = x.level
         else:
             primals.append(x)
             tangents.append(None)
     out = bind(prim, primals, params)
-    if not prim.differentiable or all(t is None for t in tangents):
-        return _dual(out, None, level)
+    if type(own) is not int and not own.alive:  # type: ignore[attr-defined]
+        return out  # its transformation has ended: all that is left is the value
+    if not prim.differentiable or all(t is None for t in tangents) or (
+        level == FORWARD.level and not (FORWARD.enabled and not LOCAL.inference)
+    ):
+        return _dual(out, None, own)
     if STATE.special and LOCAL.watch is not None:
         tangent = LOCAL.watch.tangent(prim, primals, tangents, out, params)
     else:

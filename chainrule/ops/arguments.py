@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 from collections import namedtuple
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from chainrule import errors
 from chainrule.core import dtypes
 from chainrule.core.dispatch import cast
 from chainrule.core.faces import operand
+from chainrule.core.inplace import write_out
 from chainrule.core.tensor import Tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def tensor_of(name: str, x: Any, accepts: str = "biufc") -> Any:
@@ -78,3 +81,38 @@ def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **kwargs)
 
     return call
+
+
+def takes_out(function: F) -> F:
+    """Give a function that returns one or several tensors the argument ``out=``."""
+
+    @functools.wraps(function)
+    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is None:
+            return function(*args, **kwargs)
+        return _into(function.__name__, function(*args, **kwargs), out)
+
+    return call  # type: ignore[return-value]
+
+
+def creates_out(function: F) -> F:
+    """``takes_out`` for what makes a new tensor: its dtype is that of ``out``, if the caller says nothing else."""
+
+    @functools.wraps(function)
+    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is None:
+            return function(*args, **kwargs)
+        if kwargs.get("dtype") is None:
+            kwargs["dtype"] = getattr(out, "dtype", None)
+        return _into(function.__name__, function(*args, **kwargs), out)
+
+    return call  # type: ignore[return-value]
+
+
+def _into(name: str, result: Any, out: Any) -> Any:
+    if not isinstance(result, tuple):
+        return write_out(out, result)
+    if not isinstance(out, (tuple, list)) or len(out) != len(result):
+        raise TypeError(f"{name}(): argument 'out' must be a tuple of {len(result)} Tensors, not {type(out).__name__}")
+    written = [write_out(o, r) for o, r in zip(out, result, strict=True)]
+    return type(result)(*written) if hasattr(result, "_fields") else tuple(written)

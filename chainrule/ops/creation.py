@@ -9,7 +9,7 @@ import numpy as np
 from chainrule.core.device import device as Device
 from chainrule.core.dtypes import as_dtype, get_default_complex_dtype, get_default_dtype
 from chainrule.core.tensor import Tensor, make_tensor, wrap
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import creates_out, tensor_of
 from chainrule.ops.shaping import _ints
 
 
@@ -92,6 +92,7 @@ def _sizes(name: str, size: Any) -> tuple[int, ...]:
     return shape
 
 
+@creates_out
 def zeros(
     *sizes: Any,
     size: Any = None,
@@ -105,6 +106,7 @@ def zeros(
     return _made(np.zeros(_sizes("zeros", sizes if size is None else (size,)), _float_or(dtype)), requires_grad)
 
 
+@creates_out
 def ones(
     *sizes: Any,
     size: Any = None,
@@ -118,6 +120,7 @@ def ones(
     return _made(np.ones(_sizes("ones", sizes if size is None else (size,)), _float_or(dtype)), requires_grad)
 
 
+@creates_out
 def empty(
     *sizes: Any,
     size: Any = None,
@@ -131,6 +134,7 @@ def empty(
     return _made(np.empty(_sizes("empty", sizes if size is None else (size,)), _float_or(dtype)), requires_grad)
 
 
+@creates_out
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """One value in a shape; its Python type gives the dtype (a float the default one)."""
     _checked(device)
@@ -166,6 +170,7 @@ def full_like(
     return _made(np.full(tuple(input.shape), value, input.dtype if dtype is None else as_dtype(dtype)), requires_grad)
 
 
+@creates_out
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The identity matrix (n rows, m columns)."""
     return _made(np.eye(*_sizes("eye", (n, n if m is None else m)), dtype=_float_or(dtype)), requires_grad)
@@ -175,6 +180,7 @@ def _number(x: Any) -> Any:
     return x.item() if isinstance(x, Tensor) else x
 
 
+@creates_out
 def arange(
     start: Any = 0,
     end: Any = None,
@@ -201,6 +207,7 @@ def arange(
     return _made((start + step * np.arange(n)).astype(kind), requires_grad)
 
 
+@creates_out
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -208,6 +215,7 @@ def linspace(
     return _spaced(np.linspace, start, end, steps, dtype, requires_grad)
 
 
+@creates_out
 def logspace(
     start: Any,
     end: Any,

@@ -11,8 +11,8 @@ from chainrule.core.dispatch import bind, cast
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
-from chainrule.ops.arguments import tensor_of
-from chainrule.ops.indexing import read_index
+from chainrule.ops.arguments import takes_out, tensor_of
+from chainrule.ops.indexing import _value_shape, read_index
 from chainrule.table import indexing as rows
 
 ndarray = np.ndarray
@@ -36,6 +36,7 @@ def _bounds(name: str, index: Any, n: int, d: int, error: type[Exception] = Runt
         raise error(f"{name}(): index {bad} is out of bounds for dimension {d} with size {n}")
 
 
+@takes_out
 def gather(input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor:
     """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other dims."""
     index = _same_rank("gather", input, index)
@@ -60,6 +61,7 @@ def _cut(name: str, x: Tensor, index: Any, d: int) -> Tensor:
     return x if all(c == slice(None) for c in cut) else x[tuple(cut)]
 
 
+@takes_out
 def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tensor:
     """Elements at indices along ``dim``; the other axes broadcast (``np.take_along_axis``)."""
     if not isinstance(indices, Tensor):
@@ -187,7 +189,10 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
             f"Index put requires the source and destination dtypes match, got {input.dtype} for the destination and "
             f"{values.dtype} for the source."
         )
-    return rows.index_put(input, values, index=items, accumulate=accumulate)
+    try:
+        return rows.index_put(input, values, index=items, accumulate=accumulate)
+    except ValueError as error:
+        raise _value_shape(error, input, items, values) from None
 
 
 def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
@@ -207,6 +212,7 @@ def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
     return ew.where(mask, wrap(np.asarray(value).astype(input.dtype)), input)
 
 
+@takes_out
 def masked_select(input: Tensor, mask: Any) -> Tensor:
     """The elements where the mask is True, in one vector."""
     if getattr(mask, "dtype", None) != np.bool_:
@@ -232,6 +238,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return rows.index_put(input, source.reshape(-1)[:n], index=(np.ascontiguousarray(m),), accumulate=False)
 
 
+@takes_out
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Indices of the nonzero elements: a matrix with one row each, or one vector per axis."""
     if type(input._data) is not ndarray:
@@ -254,7 +261,7 @@ def unique(
 ) -> Any:
     """The distinct elements, in order."""
     options: dict[str, Any] = {"return_inverse": return_inverse, "return_counts": return_counts, "axis": dim}
-    out: Any = np.unique(tensor_of("unique", input)._array(), **options)
+    out: Any = np.unique(tensor_of("unique", input)._concrete("unique()"), **options)
     if not (return_inverse or return_counts):
         return wrap(out)
     parts = list(out)
@@ -263,6 +270,7 @@ def unique(
     return tuple(wrap(p) for p in parts)
 
 
+@takes_out
 def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """Where the values would be inserted in a sorted vector to keep it sorted."""
     values = input._array() if isinstance(input, Tensor) else np.asarray(input)
@@ -270,6 +278,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
     return wrap(np.asarray(found, np.int32 if out_int32 else np.int64))
 
 
+@takes_out
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The index of the bucket (between sorted boundaries) that every value falls in."""
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)

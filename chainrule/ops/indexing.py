@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from chainrule import errors
 from chainrule.core import inplace, view
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.modes import recording
+from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, to_array, wrap
 from chainrule.core.versions import wrote
 from chainrule.table import indexing as rows
@@ -84,7 +86,16 @@ def _tensor_item(item: Tensor) -> Any:
 
 
 def _failed(error: IndexError, x: Any) -> IndexError:
-    return IndexError(f"{error}: indexing a tensor of shape {tuple(x.shape)}")
+    """NumPy's complaint about an index, in PyTorch's words."""
+    text = str(error)
+    mask = re.search(r"axis (\d+); size of axis is \d+ but size of corresponding boolean axis is (\d+)", text)
+    if mask:
+        axis, length = mask.groups()
+        text = (
+            f"The shape of the mask [{length}] at index {axis} does not match the shape of the indexed tensor "
+            f"{list(x.shape)} at index {axis}"
+        )
+    return IndexError(f"{text.replace('for axis', 'for dimension')}: indexing a tensor of shape {tuple(x.shape)}")
 
 
 def _too_many(items: tuple[Any, ...], x: Any) -> None:
@@ -118,10 +129,16 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     """``tensor[index] = value``, recorded: gradients flow to the value, and to what was not overwritten."""
     items = read_index(index)
     _too_many(items, self)
+    if type(self._edge) is Leaf and recording() and _takes_part(items):
+        raise errors.leaf_view_in_place("__setitem__")
     inplace.check_writable(self, "__setitem__")
     if not isinstance(value, Tensor):
+        if isinstance(value, complex) and self._data.dtype.kind != "c":
+            raise errors.complex_into_real(self._data.dtype)
         value = wrap(to_array(value, self.dtype))
     elif value._data.dtype != self._data.dtype:
+        if any(isinstance(i, (ndarray, Tensor)) and i.dtype != bool for i in items):
+            raise errors.index_put_dtype(value._data.dtype, self._data.dtype)
         value = cast(value, self._data.dtype)
     data = self._data
     try:
@@ -159,6 +176,13 @@ def _kept_apart(value: Tensor, region: Tensor) -> Tensor:
     new, old = value._data, region._data
     shared = type(new) is ndarray and type(old) is ndarray and np.may_share_memory(new, old)
     return value.clone() if shared else value
+
+
+def _takes_part(items: tuple[Any, ...]) -> bool:
+    """Whether an index takes a view of a part before anything is written (rather than all, or what arrays say)."""
+    return any(
+        item is None or type(item) is int or (type(item) is slice and item != slice(None)) for item in items
+    )
 
 
 def _outside(tensor: Tensor) -> bool:

@@ -15,7 +15,8 @@ from chainrule.core.faces import operand, written
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
-from chainrule.ops.arguments import tensor_of
+from chainrule.core.view import several
+from chainrule.ops.arguments import takes_out, tensor_of
 from chainrule.ops.shaping import _ints, expand, reshape, transpose, unsqueeze
 from chainrule.table import indexing
 from chainrule.table import shape as rows
@@ -187,12 +188,14 @@ def stack(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> T
     return written(result, out)
 
 
+@takes_out
 def hstack(tensors: Any) -> Tensor:
     """Side by side: along the second axis (the first, of vectors)."""
     xs = [atleast_1d(x) for x in tensors]
     return cat(xs, 0 if xs[0].ndim == 1 else 1)
 
 
+@takes_out
 def vstack(tensors: Any) -> Tensor:
     """One above another: along the first axis (vectors become rows)."""
     return cat([atleast_2d(x) for x in tensors], 0)
@@ -201,11 +204,13 @@ def vstack(tensors: Any) -> Tensor:
 row_stack = vstack
 
 
+@takes_out
 def dstack(tensors: Any) -> Tensor:
     """Along the third axis."""
     return cat([atleast_3d(x) for x in tensors], 2)
 
 
+@takes_out
 def column_stack(tensors: Any) -> Tensor:
     """Vectors as columns of a matrix, matrices side by side."""
     return cat([reshape(x, x.numel(), 1) if x.ndim <= 1 else x for x in tensors], 1)
@@ -267,7 +272,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
     if not x.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     lead = (slice(None),) * errors.check_dim("unbind", dim, x.ndim)
-    return tuple(x[(*lead, i)] for i in range(x._data.shape[len(lead)]))
+    return several("Unbind", tuple([x[(*lead, i)] for i in range(x._data.shape[len(lead)])]))
 
 
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -295,7 +300,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tenso
     for size in sizes:
         pieces.append(x[(slice(None),) * d + (slice(start, start + size),)])
         start += size
-    return tuple(pieces)
+    return several("Split", tuple(pieces))
 
 
 def split_with_sizes(tensor: Any, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -327,7 +332,7 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Te
     else:
         cuts = [0, *[int(i) for i in indices_or_sections], n]
     lead = (slice(None),) * d
-    return tuple(input[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts))
+    return tuple([input[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts)])
 
 
 def hsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
@@ -399,6 +404,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
     return x
 
 
+@takes_out
 def index_select(input: Any, dim: int, index: Any) -> Tensor:
     """Entries at indices along ``dim`` (a copy; indices may repeat)."""
     x = tensor_of("index_select", input)

@@ -11,18 +11,20 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.tensor import Tensor
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import takes_out, tensor_of
 from chainrule.ops.joining import atleast_2d, cat, narrow, pad, stack
 from chainrule.ops.shaping import diagonal as diagonal_of
 from chainrule.ops.shaping import expand, reshape, transpose
 from chainrule.table import shape as rows
 
 
+@takes_out
 def tril(input: Any, diagonal: int = 0) -> Tensor:
     """The lower triangle of matrices, up to a diagonal; zeros elsewhere."""
     return bind(rows.tril, (_matrix("tril", input),), {"k": diagonal})
 
 
+@takes_out
 def triu(input: Any, diagonal: int = 0) -> Tensor:
     """The upper triangle of matrices, from a diagonal; zeros elsewhere."""
     return bind(rows.triu, (_matrix("triu", input),), {"k": diagonal})
@@ -44,6 +46,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return bind(rows.undiagonal, (x,), {"offset": offset, "axis1": a - n, "axis2": b - n, "sizes": (length, length)})
 
 
+@takes_out
 def diag(input: Any, diagonal: int = 0) -> Tensor:
     """A matrix with that diagonal, of a vector; the diagonal, of a matrix."""
     x = tensor_of("diag", input)
@@ -104,6 +107,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     return stack([x ** int(p) for p in powers], -1) if n else x.new_zeros((x.shape[0], 0))
 
 
+@takes_out
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Differences of neighbours along ``dim``, n times."""
     x = tensor_of("diff", input)

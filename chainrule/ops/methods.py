@@ -22,6 +22,7 @@ from chainrule.table import arithmetic
 from chainrule.table import indexing as table
 
 ndarray = np.ndarray
+_OPERANDS = (Tensor, int, float, complex, ndarray, np.generic)
 
 
 # -- operators -------------------------------------------------------------------------------------------------------
@@ -31,9 +32,9 @@ def _operator(function: Any) -> Any:
     """A binary operator: Python tries the other operand's side when this one is not an array or number."""
 
     def method(self: Any, other: Any) -> Any:
-        if not isinstance(other, (Tensor, int, float, complex, ndarray, np.generic)) and not hasattr(other, "level"):
-            return NotImplemented
-        return function(self, other)
+        if type(other) is Tensor or isinstance(other, _OPERANDS) or hasattr(other, "level"):
+            return function(self, other)
+        return NotImplemented
 
     method.__doc__ = function.__doc__
     return method
@@ -41,9 +42,7 @@ def _operator(function: Any) -> Any:
 
 def _reflected(function: Any) -> Any:
     def method(self: Any, other: Any) -> Any:
-        if not isinstance(other, (Tensor, int, float, complex, ndarray, np.generic)):
-            return NotImplemented
-        return function(other, self)
+        return function(other, self) if isinstance(other, _OPERANDS) else NotImplemented
 
     return method
 
@@ -247,6 +246,8 @@ attach(
     __iand__=_assign("bitwise_and_"),
     __ior__=_assign("bitwise_or_"),
     __ixor__=_assign("bitwise_xor_"),
+    __ilshift__=_assign("bitwise_left_shift_"),
+    __irshift__=_assign("bitwise_right_shift_"),
 )
 
 
@@ -316,29 +317,31 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 def unsqueeze_(self: Tensor, dim: int) -> Tensor:
     """A new axis of length 1, in place."""
-    return _reshaped(self, shaping.unsqueeze(self, dim))
+    return inplace.reshaped(self, lambda x: shaping.unsqueeze(x, dim), "unsqueeze_")
 
 
 def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
     """Axes of length 1 removed, in place."""
-    return _reshaped(self, shaping.squeeze(self, dim))
+    return inplace.reshaped(self, lambda x: shaping.squeeze(x, dim), "squeeze_")
 
 
 def t_(self: Tensor) -> Tensor:
     """The transpose of a matrix, in place."""
-    return _reshaped(self, shaping.t(self))
+    return inplace.reshaped(self, shaping.t, "t_")
 
 
 def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two axes exchanged, in place."""
-    return _reshaped(self, shaping.transpose(self, dim0, dim1))
+    return inplace.reshaped(self, lambda x: shaping.transpose(x, dim0, dim1), "transpose_")
 
 
-def _reshaped(self: Tensor, other: Tensor) -> Tensor:
-    inplace.check_writable(self, "in-place reshape")
-    self._data = other._data
-    self._edge = other._edge
-    return self
+def _no_resize(name: str) -> Any:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        raise errors.no_resize(name)
+
+    method.__name__ = name
+    method.__doc__ = "Not there: raises, and says what to use."
+    return method
 
 
 attach(
@@ -350,6 +353,9 @@ attach(
     squeeze_=squeeze_,
     t_=t_,
     transpose_=transpose_,
+    swapaxes_=transpose_,
+    swapdims_=transpose_,
+    **{name: _no_resize(name) for name in ("set_", "resize_", "resize_as_", "as_strided_")},
 )
 
 # -- casts -----------------------------------------------------------------------------------------------------------

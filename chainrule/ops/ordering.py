@@ -9,7 +9,7 @@ import numpy as np
 from chainrule.core.dispatch import bind
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import axis_of, floating, numpy_names, result_type, summed, tensor_of
+from chainrule.ops.arguments import axis_of, floating, numpy_names, result_type, summed, takes_out, tensor_of
 from chainrule.ops.reductions import any as any_
 from chainrule.ops.reductions import argmax, nonempty, of_number, picked
 from chainrule.table import reduction, statistics
@@ -36,6 +36,7 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool
     return bind(reduction.argsort, (x,), {"axis": axis, "descending": descending})  # type: ignore[no-any-return]
 
 
+@takes_out
 @numpy_names
 def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
     """Sorted values along ``dim``, and where they came from; equal elements keep their order."""
@@ -46,11 +47,13 @@ def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | 
     return sort_result(*picked("sort", x, argsort(x, axis, descending), axis, True))
 
 
+@takes_out
 def msort(input: Any) -> Tensor:
     """Sorted values along the first dimension."""
     return sort(input, 0).values  # type: ignore[no-any-return]
 
 
+@takes_out
 @numpy_names
 def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest (or smallest) elements along ``dim``, and their indices."""
@@ -65,6 +68,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     return topk_result(*picked("topk", x, indices, axis, True))
 
 
+@takes_out
 @numpy_names
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element along ``dim`` (counted from 1), and its index."""
@@ -81,6 +85,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     return kthvalue_result(*picked("kthvalue", x, indices, axis, keepdim))
 
 
+@takes_out
 @numpy_names
 def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The (lower) median of everything, or along ``dim`` with its index; nan where there is one."""
@@ -101,6 +106,7 @@ def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     return median_result(*picked("median", x, indices, axis, keepdim, overload=1))
 
 
+@takes_out
 @numpy_names
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent value along ``dim`` (the smallest of those), and the last index of it."""
@@ -128,6 +134,7 @@ _BLENDS = {
 }
 
 
+@takes_out
 @numpy_names
 def quantile(
     input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
@@ -170,30 +177,35 @@ def _scan(name: str, row: Any, x: Any, dim: Any) -> Tensor:
     return x.clone() if axis is None else bind(row, (x,), {"axis": axis})  # type: ignore[no-any-return]
 
 
+@takes_out
 @numpy_names
 def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
     """Running sum along ``dim``."""
     return _scan("cumsum", reduction.cumsum, summed(tensor_of("cumsum", input), dtype), dim)
 
 
+@takes_out
 @numpy_names
 def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
     """Running product along ``dim``. The gradient is right where elements are zero, too."""
     return _scan("cumprod", reduction.cumprod, summed(tensor_of("cumprod", input), dtype), dim)
 
 
+@takes_out
 @numpy_names
 def logcumsumexp(input: Any, dim: int) -> Tensor:
     """Running log Σ exp along ``dim``, without overflow."""
     return _scan("logcumsumexp", reduction.logcumsumexp, floating(tensor_of("logcumsumexp", input, "biuf")), dim)
 
 
+@takes_out
 @numpy_names
 def cummax(input: Any, dim: int) -> Any:
     """Running maximum along ``dim``, and the index of it (the last, of equal ones)."""
     return cummax_result(*_running("cummax", np.maximum, input, dim))
 
 
+@takes_out
 @numpy_names
 def cummin(input: Any, dim: int) -> Any:
     """Running minimum along ``dim``, and the index of it (the last, of equal ones)."""

@@ -16,7 +16,7 @@ from chainrule.core.protocol import UFUNCS, ArrayLike
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import takes_out, tensor_of
 from chainrule.table import contraction
 from chainrule.table import shape as moves
 
@@ -175,11 +175,13 @@ dot = _ranked("dot", (1, 1), "1D tensor|1D tensor")
 dot.__doc__ = "The inner product of two vectors."
 
 
+@takes_out
 def vdot(input: Any, other: Any) -> Tensor:
     """The inner product of two vectors, the first conjugated."""
     return dot(ew.conj(input), other)
 
 
+@takes_out
 def inner(input: Any, other: Any) -> Tensor:
     """Products summed over the last axis of both."""
     x, y = _checked("inner", input, other)
@@ -208,26 +210,31 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Tensor:
 ger = outer
 
 
+@takes_out
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·(mat1 @ mat2)."""
     return _plus(input, mm(mat1, mat2), beta, alpha)
 
 
+@takes_out
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·(mat @ vec)."""
     return _plus(input, mv(mat, vec), beta, alpha)
 
 
+@takes_out
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·outer(vec1, vec2)."""
     return _plus(input, outer(vec1, vec2), beta, alpha)
 
 
+@takes_out
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·(batch1 @ batch2)."""
     return _plus(input, bmm(batch1, batch2), beta, alpha)
 
 
+@takes_out
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
     return _plus(input, bmm(batch1, batch2).sum(0), beta, alpha)
@@ -240,6 +247,7 @@ def _plus(x: Any, y: Any, beta: Any, alpha: Any) -> Tensor:
     return ew.add(x if beta == 1 else ew.mul(x, beta), y)
 
 
+@takes_out
 def chain_matmul(*matrices: Any) -> Tensor:
     """The product of several matrices, in the cheapest order."""
     return multi_dot(list(matrices))
@@ -305,6 +313,7 @@ def _permute(x: Any, axes: list[int]) -> Any:
     return x if axes == sorted(axes) else moves.permute(x, axes=tuple(axes))
 
 
+@takes_out
 def kron(input: Any, other: Any) -> Tensor:
     """The Kronecker product."""
     input, other = tensor_of("kron", input), tensor_of("kron", other)

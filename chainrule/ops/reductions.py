@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.dispatch import bind, cast
+from chainrule.core.dispatch import bind, cast, record_one
 from chainrule.core.dtypes import as_dtype
 from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import axes_of, axis_of, floating, numpy_names, result_type, summed, tensor_of
+from chainrule.ops.arguments import axes_of, axis_of, floating, numpy_names, result_type, summed, takes_out, tensor_of
 from chainrule.table import reduction, statistics
 
+ndarray = np.ndarray
+float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 max_result = result_type("max", "values", "indices")
 min_result = result_type("min", "values", "indices")
 aminmax_result = result_type("aminmax", "min", "max")
@@ -41,7 +43,24 @@ def sum(
     >>> cr.sum(cr.tensor([[1., 2.], [3., 4.]]), dim=0)
     tensor([4., 6.])
     """
+    if dim is None and axis is None and dtype is None and out is None and not (keepdim or keepdims):
+        whole = _whole(input)
+        if whole is not None:
+            return record_one(reduction.sum, input, whole)
     return _total("sum", reduction.sum, input, dim if axis is None else axis, _either(keepdim, keepdims), dtype, out)
+
+
+#: the parameters of a reduction to one number, by the number of dimensions
+_WHOLE = tuple({"axis": tuple(range(-ndim, 0)), "keepdims": False} for ndim in range(9))
+
+
+def _whole(input: Any) -> dict[str, Any] | None:
+    """The parameters that reduce a tensor to one number, where nothing about it is unusual."""
+    if type(input) is Tensor:
+        x = input._data
+        if type(x) is ndarray and ((dtype := x.dtype) is float32 or dtype is float64) and (ndim := x.ndim) < 9:
+            return _WHOLE[ndim]
+    return None
 
 
 @numpy_names
@@ -80,6 +99,10 @@ def mean(
     Raises:
         RuntimeError: the tensor is of an integer dtype and no floating ``dtype`` was given.
     """
+    if dim is None and axis is None and dtype is None and out is None and not (keepdim or keepdims):
+        whole = _whole(input)
+        if whole is not None:
+            return record_one(reduction.mean, input, whole)
     x = tensor_of("mean", input)
     if dtype is not None:
         x = cast(x, as_dtype(dtype))
@@ -102,6 +125,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     return sum(ew.where(ew.isnan(x), 0.0, x) if x.dtype.kind in "fc" else x, dim, keepdim, dtype=dtype)
 
 
+@takes_out
 @numpy_names
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over ``dim`` of the elements that are not nan."""
@@ -172,12 +196,14 @@ def nonempty(name: str, x: Any, axes: tuple[int, ...], whole: bool = False) -> N
             raise IndexError(f"{name}(): Expected reduction dim {a % x.ndim} to have non-zero size.")
 
 
+@takes_out
 @numpy_names
 def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
     """Minimum and maximum."""
     return aminmax_result(amin(input, dim, keepdim), amax(input, dim, keepdim))
 
 
+@takes_out
 @numpy_names
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """Maximum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise maximum."""
@@ -188,6 +214,7 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
     return max_result(*_best("max", reduction.argmax, input, dim, keepdim))
 
 
+@takes_out
 @numpy_names
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """Minimum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise minimum."""
@@ -246,18 +273,21 @@ def _arg(name: str, row: Any, input: Any, dim: int | None, keepdim: bool) -> Ten
 # -- spread ----------------------------------------------------------------------------------------------------------
 
 
+@takes_out
 @numpy_names
 def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
     """Variance over ``dim``, divided by n − correction (1 by default; 0 with ``unbiased=False``)."""
     return _spread("var", statistics.var, input, dim, unbiased, keepdim, correction)[0]
 
 
+@takes_out
 @numpy_names
 def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
     """Standard deviation over ``dim``: the square root of :func:`var`; its gradient where it is 0 is 0."""
     return _spread("std", statistics.std, input, dim, unbiased, keepdim, correction)[0]
 
 
+@takes_out
 @numpy_names
 def var_mean(
     input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
@@ -267,6 +297,7 @@ def var_mean(
     return var_mean_result(result, bind(reduction.mean, (x,), axes))
 
 
+@takes_out
 @numpy_names
 def std_mean(
     input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
@@ -292,6 +323,7 @@ def _spread(name: str, row: Any, input: Any, dim: Any, unbiased: Any, keepdim: b
 # -- exponentials and norms ------------------------------------------------------------------------------------------
 
 
+@takes_out
 @numpy_names
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """log Σ exp(x) over ``dim``, without overflow."""
@@ -322,6 +354,7 @@ def _soft(name: str, row: Any, input: Any, dim: int | None, dtype: Any) -> Tenso
     return bind(row, (x,), {"axis": axis})  # type: ignore[no-any-return]
 
 
+@takes_out
 @numpy_names
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The p-norm over ``dim`` (everything by default). Its gradient where it is 0 is 0."""

@@ -15,6 +15,7 @@ from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import tensor_of
 from chainrule.table import shape as rows
+from chainrule.table import windows
 
 ndarray = np.ndarray
 
@@ -314,7 +315,7 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
 
 
 def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of ``size`` along a dimension, every ``step``, as a new last axis (a copy)."""
+    """Windows of ``size`` along a dimension, every ``step``, as a new last axis (a view)."""
     x = tensor_of("unfold", input)
     d = errors.check_dim("unfold", dimension, x.ndim)
     x = x if x.ndim else reshape(x, 1)
@@ -323,9 +324,7 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
         raise RuntimeError(f"step is {step} but must be > 0")
     if size > n:
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {n} but size is {size}")
-    starts = np.arange(0, n - size + 1, step)
-    windows = x[(slice(None),) * d + (starts[:, None] + np.arange(size),)]
-    return movedim(windows, d + 1, -1)
+    return bind(windows.unfold, (x,), {"axis": d - x.ndim, "size": size, "step": step})
 
 
 swapaxes = swapdims = transpose

@@ -208,7 +208,7 @@ def conj_physical(x):
     """Complex conjugate."""
 
 
-@elementwise(d={"x": 1}, vjp={"x": lambda g: g}, jvp={"x": lambda t: np.real(t)}, formula={"x": "g"})
+@elementwise(d={"x": 1}, vjp={"x": lambda g: g}, jvp={"x": lambda t: np.real(t)}, formula={"x": "g"}, view=True)
 def real(x):
     """Real part."""
     return np.real(x)
@@ -217,6 +217,7 @@ def real(x):
 @elementwise(
     d={"x": 1},
     vjp={"x": lambda g: g * 1j},
+    view=True,
     jvp={"x": lambda t: np.imag(t)},
     formula={"x": "g * 1j"},
     domain="complex",

@@ -43,6 +43,8 @@ def dot(x, y):
 
 def _flat(x: Any) -> Any:
     """A stack of matrices as one tall matrix."""
+    if type(x) is np.ndarray and x.size:
+        return x.reshape(-1, x.shape[-1])
     shape = shape_of(x)
     rows = 1
     for n in shape[:-1]:
@@ -52,9 +54,10 @@ def _flat(x: Any) -> Any:
 
 def _tall(x: Any, y: Any) -> Any:
     """x @ y for a stack x and one matrix y, as one large product."""
+    if type(x) is np.ndarray and type(y) is np.ndarray and x.size:
+        shape = x.shape
+        return x.reshape(-1, shape[-1]).dot(y).reshape(*shape[:-1], y.shape[1])
     shape = (*shape_of(x)[:-1], shape_of(y)[-1])
-    if type(x) is np.ndarray and type(y) is np.ndarray:
-        return x.reshape(-1, x.shape[-1]).dot(y).reshape(shape) if x.size else np.matmul(x, y)
     return reshape(np.matmul(_flat(x), y), shape)
 
 
@@ -67,6 +70,10 @@ def _tall_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params:
     return np.matmul(x, reshape(y, (size, *(1,) * (rank - 2), *shape[1:])))
 
 
+def _product(x: Any, y: Any) -> Any:
+    return x.dot(y) if type(x) is np.ndarray and type(y) is np.ndarray else np.matmul(x, y)
+
+
 def _h(x: Any) -> Any:
     return np.conjugate(x) if x.dtype.kind == "c" else x
 
@@ -74,7 +81,7 @@ def _h(x: Any) -> Any:
 @opaque(
     vjp={
         "x": lambda g, y: _tall(g, _h(y).mT),
-        "y": lambda g, x: np.matmul(_h(_flat(x)).mT, _flat(g)),
+        "y": lambda g, x: _product(_h(_flat(x)).mT, _flat(g)),
     },
     jvp={"x": lambda t, y: _tall(t, y), "y": lambda t, x: _tall(x, t)},
     formula={"x": "g @ y.mT", "y": "x.reshape(-1, x.shape[-1]).T @ g.reshape(-1, g.shape[-1])"},

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.kinds import discrete, linear, opaque
+from chainrule.core.primitive import TABLE
 from chainrule.core.shapes import shape_of
 from chainrule.table.arithmetic import unit
 
@@ -25,9 +26,13 @@ def kept(g: Any, axis: tuple[int, ...], keepdims: bool, x_shape: tuple[int, ...]
 
 def stretch(g: Any, shape: tuple[int, ...]) -> Any:
     """``np.broadcast_to``, with a short cut for a single number."""
-    if type(g) is ndarray and g.size == 1 and g.flags.c_contiguous:
-        return ndarray(shape, g.dtype, g, 0, (0,) * len(shape))
-    return g if shape_of(g) == shape else np.broadcast_to(g, shape)
+    if type(g) is ndarray:
+        if g.size == 1 and g.flags.c_contiguous:
+            return ndarray(shape, g.dtype, g, 0, (0,) * len(shape))
+        return g if g.shape == shape else np.broadcast_to(g, shape)
+    if shape_of(g) == shape:
+        return g
+    return TABLE["expand"](g, shape=shape) if hasattr(g, "_edge") else np.broadcast_to(g, shape)
 
 
 def _conjugate(x: Any) -> Any:

@@ -164,7 +164,10 @@ def _expand_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
 )
 def expand(x, *, shape):
     """Broadcast to a shape, without copying."""
-    return stretch(x, shape)
+    out = stretch(x, shape)
+    if type(x) is ndarray and out is not x:
+        out.flags.writeable = x.flags.writeable  # a part in which no element shows twice may be written to
+    return out
 
 
 @linear(
@@ -376,33 +379,60 @@ def cast(x, *, dtype):
     return x.astype(dtype)
 
 
+def _steps_batch(x: Any, steps: Any, size: int) -> Any:
+    """The steps that take, from a payload, what ``steps`` take from each example."""
+    under_batch: list[Any] = []
+    for row, params in steps:
+
+        def take(y: Any, row: Primitive = row, x: Any = x, **moved: Any) -> Any:
+            if shape_of(y) != shape_of(x):  # the rule gave it axes first
+                under_batch.append((view, {"shape": shape_of(y)}))
+            under_batch.append((row, moved))
+            return row(y, **moved)
+
+        x = row.batch(take, (x,), (True,), size, params)
+    return tuple(under_batch)
+
+
 def _slices_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     base, part = (p if b else spread(p, size) for p, b in zip(payloads, batched, strict=True))
-    view = params["view"]
-    under_batch = view.batch(lambda x, **moved: moved, (base,), (True,), size, params["view_params"])
-    return prim(base, part, view=view, view_params=under_batch)
+    return prim(base, part, steps=_steps_batch(base, params["steps"], size))
+
+
+def _shown(x: Any, steps: Any) -> Any:
+    for row, params in steps:
+        x = row(x, **params)
+    return x
 
 
 @linear(
     transpose={
-        "base": lambda g, part_shape, *, view, view_params: copy_slices(
-            g, np.zeros(part_shape, g.dtype), view=view, view_params=view_params
+        "base": lambda g, part_shape, part_dtype, *, steps: copy_slices(
+            g, np.zeros(part_shape, part_dtype), steps=steps
         ),
-        "part": lambda g, *, view, view_params: view(g, **view_params),
+        "part": lambda g, *, steps: _shown(g, steps),
     },
     formula={
-        "base": "copy_slices(g, np.zeros(part_shape), view=view, view_params=view_params)",
-        "part": "view(g, **view_params)",
+        "base": "copy_slices(g, np.zeros(part_shape), steps=steps)",
+        "part": "_shown(g, steps)",
     },
-    naming=lambda params: "CopySlices0",
+    naming=lambda params: "CopySlices",
     batch=_slices_batch,
     samples=[
-        {"shapes": [(2, 3), (3, 2)], "view": transpose, "view_params": {"axis0": -2, "axis1": -1}},
-        {"shapes": [(3, 3), (3,)], "view": diagonal, "view_params": {"offset": 0, "axis1": -2, "axis2": -1}},
+        {"shapes": [(2, 3), (3, 2)], "steps": ((transpose, {"axis0": -2, "axis1": -1}),)},
+        {"shapes": [(3, 3), (3,)], "steps": ((diagonal, {"offset": 0, "axis1": -2, "axis2": -1}),)},
+        {
+            "shapes": [(2, 3), (1, 2)],
+            "steps": (
+                (view, {"shape": (3, 2)}),
+                (diagonal, {"offset": 0, "axis1": -2, "axis2": -1}),
+                (unsqueeze, {"axis": (-2,)}),
+            ),
+        },
     ],
 )
-def copy_slices(base, part, *, view, view_params):
-    """The base, with the region that a view shows replaced by ``part``."""
+def copy_slices(base, part, *, steps):
+    """The base, with the region that a view shows (taken by ``steps``) replaced by ``part``."""
     out = np.array(base, order="K", copy=True)
-    view(out, **view_params)[...] = part
+    _shown(out, steps)[...] = part
     return out

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.tensor import Tensor
-from chainrule.func.transforms import vmap
+from chainrule.func import vmap
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import Dual
 from chainrule.testing.case import LEVEL, Case, as_tuple, or_zeros, push, subsets

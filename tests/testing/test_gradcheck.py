@@ -91,7 +91,7 @@ def test_which_output_and_input_is_said():
 
 def test_the_part_of_complex_outputs_is_said():
     z = torch.tensor([1 + 2j], dtype=torch.complex128, requires_grad=True)
-    with pytest.raises(GradcheckError, match="real part of complex outputs only"):
+    with pytest.raises(GradcheckError, match="imaginary part of complex outputs only"):
         gradcheck(half, z)
 
 

@@ -1,0 +1,223 @@
+"""What a custom Function keeps between its forward and its backward: the ``ctx``.
+
+Saved tensors are kept as data and an edge (for an output: its number), never as the tensors themselves. So nothing the
+tape holds is a reference cycle, and ``saved_tensors`` can give back tensors that know where they came from.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from chainrule import errors
+from chainrule.core.modes import LOCAL, STATE, no_grad, recording
+from chainrule.core.node import FREED, Node, Output, next_seq
+from chainrule.core.primitive import Primitive
+from chainrule.core.saved import pack_one, unpack_one
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.versions import CLOCK, writes_of
+
+
+class FunctionCtx:
+    """The ``ctx`` that forward (or setup_context) fills and backward and jvp read. Any attribute may be set on it.
+
+    Attributes:
+        needs_input_grad: for each argument of ``apply``, whether it is a tensor that requires grad.
+        saved_tensors: what ``save_for_backward`` was given (in jvp: ``save_for_forward``).
+    """
+
+    _forward_cls: Any = None
+    needs_input_grad: tuple[bool, ...] = ()
+    to_save: tuple[Tensor | None, ...] = ()
+    saved_for_forward: tuple[Tensor | None, ...] | None = None
+    dirty_tensors: tuple[Tensor, ...] = ()
+    non_differentiable: tuple[Tensor, ...] = ()
+    materialize_grads = True
+    _kept: Any = ()  # what was saved: for each tensor None or (data, edge or number of the output)
+    _now: Any = None  # during backward the node, or the tensors themselves
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for backward, which finds them in ``saved_tensors``. The last call counts; None may be among them.
+
+        Inputs and outputs can be differentiated again (``create_graph``); other tensors are constants to that.
+
+        Raises:
+            TypeError: an argument is neither a tensor nor None (keep it as an attribute instead).
+        """
+        for i, tensor in enumerate(tensors):
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise errors.function_saves("save_for_backward", i, tensor)
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for jvp, which finds them in ``saved_tensors``."""
+        for i, tensor in enumerate(tensors):
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise errors.function_saves("save_for_forward", i, tensor)
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *args: Tensor) -> None:
+        """Say which inputs forward wrote into. Each must be returned as an output."""
+        self.dirty_tensors = _tensors("mark_dirty can only accept variables", args)
+
+    def mark_non_differentiable(self, *args: Tensor) -> None:
+        """Say through which outputs no gradient passes: they will not require grad."""
+        self.non_differentiable = _tensors("mark_non_differentiable only accepts variable arguments", args)
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros (True, as it is without this call) or None for outputs that no gradient reached."""
+        self.materialize_grads = bool(value)
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """The tensors that were saved.
+
+        Raises:
+            RuntimeError: they were freed by a backward pass, or overwritten in place.
+        """
+        now = self._now
+        return now if type(now) is tuple else self._unpacked(now)
+
+    @property
+    def saved_variables(self) -> tuple[Tensor | None, ...]:
+        """The old name of ``saved_tensors``."""
+        return self.saved_tensors
+
+    def name(self) -> str:
+        """The name of the node, as in ``'MyFunctionBackward'``."""
+        return type(self).__name__
+
+    def _keep(self, outputs: tuple[Any, ...]) -> None:
+        """Take apart what was saved. An output is remembered by its number: its edge leads to what holds this."""
+        kept: list[Any] = []
+        hooks = STATE.special and LOCAL.saved_hooks
+        for tensor in self.to_save:
+            if tensor is None:
+                kept.append(None)
+                continue
+            edge = tensor._edge
+            if edge is None or self.dirty_tensors:  # an output; not an input that is returned as it is
+                for i, output in enumerate(outputs):
+                    if output is tensor:
+                        edge = i
+                        break
+            kept.append((pack_one(tensor._data) if hooks else tensor._data, edge))
+        self._kept = tuple(kept)
+        self.to_save = ()
+
+    def _unpacked(self, node: Any, bare: bool = False) -> tuple[Tensor | None, ...]:
+        kept = self._kept
+        if kept is FREED:
+            raise errors.second_backward(self if node is None else node)
+        check = node is not None and CLOCK.latest > node.seq
+        tensors: list[Tensor | None] = []
+        for i, item in enumerate(kept):
+            if item is None:
+                tensors.append(None)
+                continue
+            handle, edge = item
+            if check:
+                written = writes_of(handle)
+                if written is not None and written.times[-1] > node.seq:
+                    raise errors.function_saved_was_written(node, i, handle, written)
+            data = unpack_one(handle)
+            if bare:
+                edge = None
+            elif type(edge) is int:
+                if data.dtype.kind not in "fc" or node is None:
+                    edge = None
+                else:
+                    edge = node if len(node.prim.outputs) == 1 else Output(node, edge, node.seq + 1)
+            tensors.append(wrap(data, edge))
+        return tuple(tensors)
+
+
+def _tensors(message: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    for i, arg in enumerate(args):
+        if not isinstance(arg, Tensor):
+            raise errors.function_marks(message, i, arg)
+    return args
+
+
+class _Twice(Primitive):
+    """The node behind a gradient that must not be differentiated."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        def delayed_error(x: Any) -> Any:
+            """Raises when a gradient arrives."""
+            return x
+
+        super().__init__(delayed_error, "function")
+        self.pullback = _differentiated_twice
+
+    def node_name(self, params: dict[str, Any], node: Any = None) -> str:
+        return "DelayedError"
+
+
+def _differentiated_twice(node: Any, *_: Any) -> Any:
+    raise errors.once_differentiable(node.params["function"])
+
+
+_TWICE = _Twice()
+
+
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a backward that does not use recorded operations: differentiating its result again raises.
+
+    Write it between ``@staticmethod`` and the function. Inside, gradient mode is off.
+
+    Raises:
+        RuntimeError: when a gradient of the gradient is computed.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> class Cube(cr.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x**3
+    ...     @staticmethod
+    ...     @cr.autograd.function.once_differentiable
+    ...     def backward(ctx, g):
+    ...         (x,) = ctx.saved_tensors
+    ...         return cr.from_numpy(3 * g.numpy() * x.detach().numpy() ** 2)
+    >>> x = cr.tensor([2.], requires_grad=True)
+    >>> cr.autograd.grad(Cube.apply(x), x)
+    (tensor([12.]),)
+    """
+
+    @functools.wraps(fn)
+    def wrapper(ctx: Any, *grads: Any) -> Any:
+        with no_grad():
+            results = fn(ctx, *grads)
+        if not recording():
+            return results
+        edges = [g._edge for g in grads if isinstance(g, Tensor) and g._edge is not None]
+        if type(ctx._now) is Node:
+            edges += [edge for edge in ctx._now.edges if edge is not None]
+        if not edges:
+            return results
+        single = not isinstance(results, tuple)
+        guarded = tuple(_guarded(r, edges, ctx) for r in ((results,) if single else results))
+        return guarded[0] if single else guarded
+
+    wrapper._once_differentiable = True  # type: ignore[attr-defined]
+    return wrapper
+
+
+def _guarded(result: Any, edges: list[Any], ctx: Any) -> Any:
+    if not isinstance(result, Tensor) or result._data.dtype.kind not in "fc":
+        return result
+    node = Node()
+    node.prim = _TWICE
+    node.pullback = _differentiated_twice
+    node.params = {"function": ctx._forward_cls.__name__}
+    node.edges = tuple(edges)
+    node.fits = None
+    node.hooks = None
+    node.saved = ()
+    node.seq = next_seq()
+    return wrap(result._data, node)

@@ -1,0 +1,568 @@
+"""Custom Functions inside vmap and jvp.
+
+A transformation sees a Function as one operation, as it sees a row of the table; it never looks into forward. So the
+application goes down the operands' ranks as ``dispatch.bind`` does: a tape takes the tensors of its rank apart and puts
+a node on itself, Dual computes the value one level down and asks for the tangent, Batched calls the ``vmap`` static
+method or goes on with the payloads. At the bottom forward runs, on tensors that are as batched as the user's are but
+have no history and no tangents.
+
+A :class:`Call` remembers which axes to hide again (``lifts``), so that backward and jvp, too, see tensors as forward saw
+them. Each rank makes its own ctx from its own inputs and outputs: with ``setup_context``, or from forward's ctx by
+exchanging the tensors in it.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.autograd import function as plain
+from chainrule.core import engine
+from chainrule.core.dispatch import rank
+from chainrule.core.inplace import continue_history
+from chainrule.core.levels import entered
+from chainrule.core.modes import LOCAL, _set_grad, enable_grad, recording
+from chainrule.core.node import Leaf, Node, Output, next_seq
+from chainrule.core.protocol import ArrayLike
+from chainrule.core.shapes import shape_of
+from chainrule.core.tensor import Tensor, hold, wrap
+from chainrule.interpreters.batched import Batched
+from chainrule.interpreters.dual import FORWARD, Dual
+
+ndarray = np.ndarray
+
+
+class VmapInfo(NamedTuple):
+    """What a ``vmap`` static method is told: the length of the batch axis, and what vmap's ``randomness`` was."""
+
+    batch_size: int
+    randomness: str
+
+
+class Lift(NamedTuple):
+    """An axis that a Batched level hides: which operands have it, and how long it is."""
+
+    level: Any
+    batched: tuple[bool, ...]
+    size: int
+    former: tuple[Any, ...] = ()
+
+
+@dataclass
+class Outcome:
+    """What an application gave at one rank: the outputs' data (other things as they are), and what ctx marked."""
+
+    values: list[Any]
+    several: bool
+    ctx: Any = None  # forward's own, where forward ran
+    inputs: tuple[Any, ...] = ()  # the arguments and the outputs as that ctx knows them
+    outputs: tuple[Any, ...] = ()
+    constant: frozenset[int] = field(default_factory=frozenset)  # outputs marked non-differentiable
+    materialize: bool = True
+
+    def again(self, values: list[Any]) -> Outcome:
+        return Outcome(values, self.several, self.ctx, self.inputs, self.outputs, self.constant, self.materialize)
+
+    def is_array(self, i: int) -> bool:
+        return isinstance(self.values[i], (ndarray, ArrayLike, Tensor))
+
+
+class Call:
+    """One application of a Function: the class, its arguments, and the axes hidden on the way down."""
+
+    def __init__(self, cls: Any, args: tuple[Any, ...], at: tuple[int, ...], lifts: tuple[Lift, ...] = ()) -> None:
+        self.cls = cls
+        self.args = args
+        self.at = at
+        self.lifts = lifts
+
+    def below(self, lift: Lift) -> Call:
+        return Call(self.cls, self.args, self.at, (lift, *self.lifts))
+
+    # -- between a rank and what the user's methods see -----------------------------------------------------------
+
+    def shown(self, datas: Any) -> tuple[Any, ...]:
+        """All arguments as forward sees them: operands of this rank as tensors."""
+        args = list(self.args)
+        for n, (i, data) in enumerate(zip(self.at, datas, strict=True)):
+            for lift in self.lifts:
+                if lift.batched[n]:
+                    data = Batched(data, lift.level)
+            args[i] = _tensor(data)
+        return tuple(args)
+
+    def shown_output(self, data: Any) -> Any:
+        """An output (or a cotangent or tangent of one) as the user's methods see it."""
+        if data is None or not isinstance(data, (ndarray, np.generic, ArrayLike, Tensor)):
+            return data
+        for lift in self.lifts:
+            data = Batched(data, lift.level)
+        return _tensor(data)
+
+    def taken(self, tensor: Tensor, operand: int | None = None) -> Any:
+        """What a tensor of the user's methods is at this rank: an output, or the gradient of an operand."""
+        if not self.lifts:
+            return tensor
+        data = tensor._data
+        for lift in reversed(self.lifts):
+            mine = type(data) is Batched and data.level == lift.level
+            if operand is None or lift.batched[operand]:
+                data = data.spread(lift.size) if mine else np.broadcast_to(data, (lift.size, *shape_of(data)))
+            elif mine:  # an operand that all examples share gets the sum of their gradients
+                data = np.sum(data.spread(lift.size), axis=0)
+            else:
+                data = data * lift.size
+        return data
+
+    # -- the user's methods ---------------------------------------------------------------------------------------
+
+    def forward(self, datas: Any) -> Outcome:
+        """Run forward on data without history."""
+        cls = self.cls
+        args = self.shown(datas)
+        ctx = plain.new(cls._backward_cls)
+        ctx.needs_input_grad = self.needs()
+        old = cls.setup_context is plain._SETUP_CONTEXT
+        try:
+            output = plain.run_forward(cls, ctx, args, old)
+        except (RuntimeError, TypeError) as error:
+            raise self.explained(error, "forward") from error
+        outputs = output if isinstance(output, tuple) else (output,)
+        values = [_data(self.taken(o)) if isinstance(o, Tensor) else o for o in outputs]
+        outcome = Outcome(values, isinstance(output, tuple), ctx, args, outputs)
+        self.marks(outcome, ctx, outputs)
+        return outcome
+
+    def marks(self, outcome: Outcome, ctx: Any, outputs: tuple[Any, ...]) -> None:
+        """Take over what the ctx says about the outputs."""
+        outcome.materialize = ctx.materialize_grads
+        outcome.constant = frozenset(
+            i for i, o in enumerate(outputs) if any(o is t for t in ctx.non_differentiable)
+        )  # fmt: skip
+
+    def needs(self) -> tuple[bool, ...]:
+        return tuple(isinstance(x, Tensor) and x.requires_grad for x in self.args)
+
+    def explained(self, error: Exception, where: str) -> Exception:
+        text = str(error)
+        if "doesn't have storage" in text or "cannot become a plain array" in text:
+            return errors.function_numpy_inside(self.cls.__name__, where)
+        return error
+
+    def anew(self, stack: ExitStack) -> Call:
+        """The same call, with its hidden axes at levels of their own: backward may run when vmap has ended."""
+        lifts = []
+        for lift in self.lifts:
+            old = lift.level
+            fresh = stack.enter_context(entered(old.name, old.make, size=old.size, randomness=old.randomness))
+            lifts.append(Lift(fresh, lift.batched, lift.size, (*lift.former, old)))
+        return Call(self.cls, self.args, self.at, tuple(lifts))
+
+    def relevelled(self, data: Any) -> Any:
+        """A value that forward computed, at the levels that its axes are hidden at now."""
+        if isinstance(data, Tensor):
+            return wrap(self.relevelled(data._data))
+        if type(data) is Batched:
+            level = next((lift.level for lift in self.lifts if data.level in lift.former), data.level)
+            return Batched(self.relevelled(data.payload), level, data.shared)
+        return data
+
+    def context(self, outcome: Outcome, datas: Any, values: Any) -> Any:
+        """A ctx whose tensors are those of this rank."""
+        cls = self.cls
+        inputs = self.shown(datas)
+        outputs = tuple(self.shown_output(v) for v in values)
+        if cls.setup_context is not plain._SETUP_CONTEXT:
+            ctx = plain.new(cls._backward_cls)
+            ctx.needs_input_grad = self.needs()
+            change = LOCAL.grad
+            if change:
+                _set_grad(False)
+            try:
+                cls.setup_context(ctx, inputs, outputs if outcome.several else outputs[0])
+            finally:
+                if change:
+                    _set_grad(True)
+            return ctx
+        if outcome.ctx is None:
+            raise errors.function_needs_setup(cls.__name__)
+        here = {id(o): t for o, t in zip(outcome.outputs, outputs, strict=True) if isinstance(o, Tensor)}
+        here.update({id(x): t for x, t in zip(outcome.inputs, inputs, strict=True) if isinstance(x, Tensor)})
+
+        def moved(value: Any) -> Any:
+            if isinstance(value, Tensor):
+                return here[id(value)] if id(value) in here else self.relevelled(value) if self.lifts else value
+            if type(value) in (tuple, list):
+                return type(value)(map(moved, value))
+            return value
+
+        ctx = plain.new(cls._backward_cls)
+        ctx.__dict__.update({name: moved(value) for name, value in outcome.ctx.__dict__.items()})
+        return ctx
+
+    def backward(self, ctx: Any, gs: tuple[Any, ...]) -> list[Any]:
+        """The gradient for each argument (None where there is none), as the user's method sees it.
+
+        Gradient mode stays as it is: without ``create_graph`` nothing here has an edge of this rank, but values below
+        may be on tapes of their own.
+        """
+        ctx._now = ctx.to_save
+        try:
+            results = plain.run_backward(ctx, gs, True)
+        except (RuntimeError, TypeError) as error:
+            raise self.explained(error, "backward") from error
+        return list(plain.counted(self.cls.__name__, results, self.at, len(self.args)))
+
+    def fitted(self, results: list[Any], shown: tuple[Any, ...]) -> list[Any]:
+        name = self.cls.__name__
+        found = []
+        for i in self.at:
+            result, like = results[i], shown[i]._data
+            if result is not None:
+                if not isinstance(result, Tensor):
+                    raise errors.function_grad_type(name, i, result)
+                if tuple(shape_of(result)) != tuple(like.shape) or result.dtype != like.dtype:
+                    result = plain.fitted(name, i, result, tuple(like.shape), like.dtype)
+            found.append(result)
+        return found
+
+
+def apply(cls: Any, args: tuple[Any, ...]) -> Any:
+    """``cls.apply`` where an argument is inside a transformation."""
+    args = tuple(wrap(x) if isinstance(x, ArrayLike) else x for x in args)
+    at = tuple(i for i, x in enumerate(args) if isinstance(x, Tensor))
+    call = Call(cls, args, at)
+    outcome = run(call, [args[i] for i in at])
+    results = [_finished(outcome, i, v) for i, v in enumerate(outcome.values)]
+    ctx = outcome.ctx
+    if ctx is not None and ctx.dirty_tensors:
+        _write(outcome, args, results)
+    return tuple(results) if outcome.several else results[0]
+
+
+def _finished(outcome: Outcome, index: int, value: Any) -> Any:
+    return _tensor(value) if outcome.is_array(index) else value
+
+
+def _write(outcome: Outcome, args: tuple[Any, ...], results: list[Any]) -> None:
+    """Give the arguments that forward wrote into the values and histories of the outputs that they became."""
+    name = outcome.ctx._forward_cls.__name__
+    for dirty in outcome.ctx.dirty_tensors:
+        index = next((i for i, o in enumerate(outcome.outputs) if o is dirty), None)
+        if index is None:
+            raise errors.function_dirty_lost(name)
+        for seen, x in zip(outcome.inputs, args, strict=True):
+            if seen is dirty:
+                if type(x._edge) is Leaf and recording():
+                    raise errors.function_dirty_leaf(name)
+                hold(x, results[index]._data)
+                continue_history(x, results[index]._edge, results[index]._cut)
+                results[index] = x
+
+
+# -- down the ranks ---------------------------------------------------------------------------------------------------
+
+
+def run(call: Call, datas: list[Any]) -> Outcome:
+    """Apply the function to operands of any rank."""
+    top, highest = 0, None
+    for x in datas:
+        r = rank(x)
+        if r > top:
+            top, highest = r, x
+    if top == 0:
+        return call.forward(datas)
+    if top & 1:
+        return _recorded(call, datas, top)
+    return (_batched if type(highest) is Batched else _dual)(call, datas, highest.level)  # type: ignore[union-attr]
+
+
+def _recorded(call: Call, datas: list[Any], top: int) -> Outcome:
+    """On a tape: the function of the data, and a node where something requires grad."""
+    mine = [isinstance(x, Tensor) and rank(x) == top for x in datas]
+    bare = [x._data if m else x for x, m in zip(datas, mine, strict=True)]
+    edges = tuple(x._edge if m else None for x, m in zip(datas, mine, strict=True))
+    outcome = run(call, bare)
+    if not any(edges) or not recording():
+        return outcome.again([wrap(v) if outcome.is_array(i) else v for i, v in enumerate(outcome.values)])
+    if outcome.ctx is None:  # a vmap static method computed it: what is marked, setup_context says
+        ctx = call.context(outcome, bare, outcome.values)
+        if call.cls.setup_context is not plain._SETUP_CONTEXT:
+            outputs = tuple(call.shown_output(v) for v in outcome.values)
+            call.cls.setup_context(ctx, call.shown(bare), outputs if outcome.several else outputs[0])
+            call.marks(outcome, ctx, outputs)
+    n = len(outcome.values)
+    node = Node()
+    node.prim = plain._row(call.cls, n)
+    node.pullback = _pullback
+    node.params = {"ctx": outcome.ctx, "call": call, "bare": bare, "outcome": outcome}
+    node.edges = edges
+    node.fits = None
+    node.hooks = None
+    node.saved = ()
+    node.seq = next_seq()
+    if n > 1:
+        node.params["_outputs"] = (None,) * n
+        seq = next_seq()
+    values: list[Any] = []
+    for i, v in enumerate(outcome.values):
+        if not outcome.is_array(i):
+            values.append(v)
+        elif i in outcome.constant or v.dtype.kind not in "fc":
+            values.append(wrap(v))
+        else:
+            values.append(wrap(v, node if n == 1 else Output(node, i, seq)))
+    return outcome.again(values)
+
+
+def _pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The class's backward, with the inputs and outputs of the node's rank."""
+    with ExitStack() as stack:
+        return _pulled(node, g, edges, node.params["call"].anew(stack))
+
+
+def _pulled(node: Any, g: Any, edges: tuple[Any, ...], call: Call) -> tuple[Any, ...]:
+    bare, outcome = node.params["bare"], node.params["outcome"]
+    parts = list(g) if type(g) is tuple else [g]
+    recorded = any(isinstance(part, Tensor) for part in parts)
+    datas, values = bare, outcome.values
+    if recorded:
+        datas = [_rewrapped(x, edge) for x, edge in zip(bare, node.edges, strict=True)]
+        n = len(values)
+        values = [_rewrapped(v, node if n == 1 else Output(node, i, node.seq + 1)) for i, v in enumerate(values)]
+    if outcome.materialize:
+        parts = [
+            np.zeros(shape_of(v), v.dtype) if part is None and outcome.is_array(i) else part
+            for i, (part, v) in enumerate(zip(parts, outcome.values, strict=True))
+        ]
+    ctx = call.context(outcome, datas, values)
+    ctx._now = node
+    shown = call.shown(datas)
+    results = call.fitted(call.backward(ctx, tuple(map(call.shown_output, parts))), shown)
+    grads = []
+    for n, (result, edge) in enumerate(zip(results, edges, strict=True)):
+        if edge is None or result is None:
+            grads.append(None)
+            continue
+        grad = call.taken(result, n)
+        grads.append(_tensor(grad) if recorded else _data(grad))
+    return tuple(grads)
+
+
+def _rewrapped(value: Any, edge: Any) -> Any:
+    return wrap(value, edge) if edge is not None and getattr(value, "dtype", np.dtype(bool)).kind in "fc" else value
+
+
+def _batched(call: Call, datas: list[Any], level: int) -> Outcome:
+    """In a batch: the class's own rule, or the function of the payloads, with the axis hidden again below."""
+    mine = [type(x) is Batched and x.level == level for x in datas]
+    own = next(x.level for x, m in zip(datas, mine, strict=True) if m)
+    batched = tuple(m and not x.shared for x, m in zip(datas, mine, strict=True))
+    payloads = [x.payload if m else x for x, m in zip(datas, mine, strict=True)]
+    if not any(batched):
+        outcome = run(call, payloads)
+        return outcome.again([Batched(v, own, True) if outcome.is_array(i) else v for i, v in enumerate(outcome.values)])
+    size = next(shape_of(p)[0] for p, b in zip(payloads, batched, strict=True) if b)
+    if call.cls.vmap is not plain.Function.vmap:
+        return _by_vmap(call, payloads, batched, own, size)
+    outcome = run(call.below(Lift(own, batched, size)), payloads)
+    return outcome.again([Batched(v, own) if outcome.is_array(i) else v for i, v in enumerate(outcome.values)])
+
+
+def _by_vmap(call: Call, payloads: list[Any], batched: tuple[bool, ...], level: Any, size: int) -> Outcome:
+    """The class's ``vmap`` static method."""
+    cls = call.cls
+    name = cls.__name__
+    if cls.generate_vmap_rule:
+        raise errors.function_two_vmaps(name)
+    in_dims: list[Any] = [None] * len(call.args)
+    for i, b in zip(call.at, batched, strict=True):
+        in_dims[i] = 0 if b else None
+    info = VmapInfo(size, getattr(level, "randomness", "error"))
+    result = cls.vmap(info, tuple(in_dims), *call.shown(payloads))
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise errors.function_vmap_result(name, type(result))
+    output, dims = result
+    several = isinstance(output, tuple)
+    outputs = output if several else (output,)
+    if not several or not isinstance(dims, tuple):
+        dims = (dims,) * len(outputs) if not isinstance(dims, tuple) else dims
+    if len(dims) != len(outputs):
+        raise errors.function_vmap_dims(name, output, result[1])
+    values = []
+    for i, (o, dim) in enumerate(zip(outputs, dims, strict=True)):
+        if not isinstance(o, Tensor):
+            values.append(o)
+        elif dim is None:
+            values.append(Batched(_bare(o), level, True))
+        else:
+            if not -o.ndim <= dim < o.ndim or o.shape[dim] != size:
+                raise errors.function_vmap_size(name, i, o.shape, size)
+            values.append(Batched(_bare(o if dim == 0 else o.movedim(dim, 0)), level))
+    return Outcome(values, several)
+
+
+# -- tangents ---------------------------------------------------------------------------------------------------------
+
+
+def _dual(call: Call, datas: list[Any], level: int) -> Outcome:
+    """In forward mode: the function of the primals, with a tangent for every output."""
+    mine = [type(x) is Dual and x.level == level for x in datas]
+    own = next(x.level for x, m in zip(datas, mine, strict=True) if m)
+    primals = [x.primal if m else x for x, m in zip(datas, mine, strict=True)]
+    tangents = [x.tangent if m else None for x, m in zip(datas, mine, strict=True)]
+    outcome = run(call, primals)
+    off = level == FORWARD.level and not (FORWARD.enabled and not LOCAL.inference)
+    found: list[Any] = [None] * len(outcome.values)
+    if not off and any(t is not None for t in tangents):
+        rule = _transposed if call.cls.jvp is plain.Function.jvp else _by_jvp
+        found = rule(call, outcome, primals, tangents)
+    values = []
+    for i, (v, t) in enumerate(zip(outcome.values, found, strict=True)):
+        if not outcome.is_array(i):
+            values.append(v)
+            continue
+        if t is not None and (i in outcome.constant or v.dtype.kind not in "fc"):
+            t = None
+        if t is not None and t.dtype != v.dtype:
+            t = (np.real(t) if t.dtype.kind == "c" and v.dtype.kind != "c" else t).astype(v.dtype)
+        values.append(Dual(v, t, own))
+    return outcome.again(values)
+
+
+def _by_jvp(call: Call, outcome: Outcome, primals: list[Any], tangents: list[Any]) -> list[Any]:
+    """The class's ``jvp``."""
+    ctx = call.context(outcome, primals, outcome.values)
+    ctx._now = ctx.to_save if ctx.saved_for_forward is None else ctx.saved_for_forward
+    given: list[Any] = [None] * len(call.args)
+    shown = call.shown(primals)
+    moved = call.shown([
+        _zeros(p) if t is None and outcome.materialize and p.dtype.kind in "fc" else t if t is not None else p
+        for p, t in zip(primals, tangents, strict=True)
+    ])  # fmt: skip
+    for i, p, t in zip(call.at, primals, tangents, strict=True):
+        if t is not None or (outcome.materialize and p.dtype.kind in "fc"):
+            given[i] = moved[i]
+    del shown
+    try:
+        result = call.cls.jvp(ctx, *given)
+    except (RuntimeError, TypeError) as error:
+        raise call.explained(error, "jvp") from error
+    parts = result if isinstance(result, tuple) else (result,)
+    name = call.cls.__name__
+    if len(parts) != len(outcome.values):
+        raise errors.function_jvp_count(name, len(outcome.values), len(parts))
+    found = []
+    for i, (part, value) in enumerate(zip(parts, outcome.values, strict=True)):
+        if part is None or not outcome.is_array(i):
+            found.append(None)
+            continue
+        if not isinstance(part, Tensor):
+            raise errors.function_jvp_type(name, i, part)
+        want = tuple(shape_of(call.shown_output(value)))
+        if tuple(shape_of(part)) != want:
+            raise errors.function_jvp_shape(name, i, want, shape_of(part))
+        found.append(_bare(call.taken(part)))
+    return found
+
+
+def _transposed(call: Call, outcome: Outcome, primals: list[Any], tangents: list[Any]) -> list[Any]:
+    """The tangents from backward. It is linear in the gradients g, so the derivative of ⟨backward(g), t⟩ by g is J·t."""
+    cls = call.cls
+    name = cls.__name__
+    if getattr(plain.rule_of(cls), "_once_differentiable", False):
+        raise errors.function_no_jvp(name, "it is marked once_differentiable")
+    ctx = call.context(outcome, primals, outcome.values)
+    ctx.needs_input_grad = tuple(
+        i in call.at and tangents[call.at.index(i)] is not None for i in range(len(call.args))
+    )  # fmt: skip
+    starts: list[Any] = []
+    for i, v in enumerate(outcome.values):
+        if outcome.is_array(i) and v.dtype.kind in "fc" and i not in outcome.constant:
+            start = _tensor(_probe(call.shown_output(v)._data))
+            start._edge = Leaf(start)
+            starts.append(start)
+        elif outcome.is_array(i) and outcome.materialize:
+            starts.append(_tensor(_zeros(call.shown_output(v)._data)))
+        else:
+            starts.append(None)
+    shown = call.shown(primals)
+    with enable_grad():
+        try:
+            results = call.fitted(call.backward(ctx, tuple(starts)), shown)
+        except (RuntimeError, TypeError, NotImplementedError) as error:
+            raise errors.function_no_jvp(name, f"running it raised: {str(error).splitlines()[0]}") from error
+    roots, cotangents = [], []
+    along = call.shown([t if t is not None else p for p, t in zip(primals, tangents, strict=True)])
+    for i, result, t in zip(call.at, results, tangents, strict=True):
+        if t is None or result is None:
+            continue
+        if result._edge is None:
+            if np.any(_raw(result)):
+                raise errors.function_no_jvp(name, "its result does not depend on the gradient by recorded operations")
+            continue
+        roots.append(result._edge)
+        cotangents.append(along[i])
+    targets = [s._edge for s in starts if s is not None and s._edge is not None]
+    if not roots:
+        return [None] * len(starts)
+    found = iter(
+        engine.sweep(roots, cotangents, targets, retain_graph=True, create_graph=True, accumulate=False)
+        if recording()
+        else _unrecorded_sweep(roots, cotangents, targets)
+    )
+    pulled = [next(found) if s is not None and s._edge is not None else None for s in starts]
+    return [None if g is None else _bare(call.taken(_tensor(g))) for g in pulled]
+
+
+def _unrecorded_sweep(roots: list[Any], cotangents: list[Any], targets: list[Any]) -> list[Any]:
+    return engine.sweep(
+        roots, [c._data for c in cotangents], targets, retain_graph=True, create_graph=False, accumulate=False
+    )
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+def _tensor(x: Any) -> Tensor:
+    return x if isinstance(x, Tensor) else wrap(x)
+
+
+def _data(x: Any) -> Any:
+    return x._data if isinstance(x, Tensor) else np.asarray(x) if isinstance(x, np.generic) else x
+
+
+def _bare(x: Any) -> Any:
+    """A tensor's data where nothing is recorded by it, else the tensor."""
+    return x._data if isinstance(x, Tensor) and x._edge is None else x
+
+
+def _raw(x: Any) -> Any:
+    """The array inside everything."""
+    while not isinstance(x, ndarray):
+        x = x._data if isinstance(x, Tensor) else x.payload if isinstance(x, Batched) else x.primal
+    return x
+
+
+def _filled(x: Any, fill: Any) -> Any:
+    """An array-like built as another is, without history and tangents, whose numbers are ``fill(array)``."""
+    if isinstance(x, Tensor):
+        return _filled(x._data, fill)
+    if isinstance(x, Batched):
+        return Batched(_filled(x.payload, fill), x.level, x.shared)
+    if isinstance(x, Dual):
+        return Dual(_filled(x.primal, fill), None, x.level)
+    return fill(np.asarray(x))
+
+
+def _zeros(x: Any) -> Any:
+    return _filled(x, np.zeros_like)
+
+
+def _probe(x: Any) -> Any:
+    """A gradient to try backward with: no linear map of interest is zero on it by chance."""
+    return _filled(x, lambda a: np.cos(np.arange(1, a.size + 1)).reshape(a.shape).astype(a.dtype))

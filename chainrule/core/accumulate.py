@@ -1,0 +1,80 @@
+"""Writing gradients into ``.grad``, all or nothing: neither an exception nor another thread can divide it."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.hooks import accumulated, as_tensor
+from chainrule.core.node import Leaf
+from chainrule.core.tensor import Tensor, wrap
+
+ndarray = np.ndarray
+new = object.__new__
+_ACCUMULATE = threading.RLock()
+
+
+def write_grads(
+    leaves: list[tuple[Leaf, Any]],
+    retained: list[tuple[Tensor, Any]],
+    captured: dict[Any, Any],
+    given: Sequence[Any],
+    create_graph: bool,
+) -> None:
+    """Add to ``.grad`` of every leaf and set it for tensors that retain theirs, all or nothing."""
+    fresh: list[Tensor] = []
+    fresh_grads: list[Tensor] = []
+    sums: list[ndarray[Any, Any]] = []
+    addends: list[Any] = []
+    hooked: list[Any] = []
+    taken = {id(g) for g in given}
+    if captured:
+        taken.update([id(g) for g in captured.values()])
+    with _ACCUMULATE:
+        for leaf, g in leaves:
+            tensor = leaf.tensor()
+            if tensor is None or tensor._edge is None:  # it is gone, or asks for no gradient any more
+                continue
+            if leaf.hooks is not None:
+                hooked.append((leaf, tensor, g))
+            old = tensor._grad
+            if old is None:
+                fresh.append(tensor)
+                fresh_grads.append(_own(g, taken))
+            elif type(g) is ndarray and type(old._data) is ndarray and old._edge is None:
+                sums.append(old._data)
+                addends.append(g)
+            else:
+                fresh.append(tensor)
+                fresh_grads.append(as_tensor(old + g) if create_graph else wrap(old._data + _raw(g)))
+        for tensor, g in retained:
+            fresh.append(tensor)
+            fresh_grads.append(_own(g, taken) if tensor._grad is None else tensor._grad + as_tensor(g))
+        # map() below runs in C from one end to the other: no signal handler and no other thread gets in between.
+        if sums:
+            deque(map(np.add, sums, addends, sums), 0)
+        deque(map(setattr, fresh, repeat("_grad"), fresh_grads), 0)
+    for leaf, tensor, g in hooked:
+        accumulated(leaf, tensor, g, create_graph)
+
+
+def _raw(g: Any) -> Any:
+    return g._data if isinstance(g, Tensor) else g
+
+
+def _own(g: Any, taken: set[int]) -> Tensor:
+    """A tensor for ``.grad`` that shares its memory with nothing else."""
+    if type(g) is ndarray:
+        if g.base is not None or id(g) in taken:
+            g = g.copy()
+        taken.add(id(g))
+        tensor = new(Tensor)
+        tensor._data = g
+        tensor._edge = None
+        return tensor
+    return g if isinstance(g, Tensor) else wrap(g)

@@ -1,0 +1,92 @@
+"""Running users' hooks during a backward pass, and checking what they return.
+
+A hook gets tensors. What it returns in place of a gradient must have that gradient's type, shape and dtype; anything else raises
+before any ``.grad`` was written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chainrule import errors
+from chainrule.core.modes import set_grad_enabled
+from chainrule.core.node import Leaf
+from chainrule.core.tensor import Tensor, wrap
+
+
+def tensor_hooks(edge: Any, g: Any, hooks: Any, retained: list[Any], create_graph: bool) -> Any:
+    """The hooks of the tensor(s) at an edge; then its gradient is kept, if it is retained, whatever came first."""
+    if hooks.tensor:
+        with set_grad_enabled(create_graph):
+            for hook in list(hooks.tensor.values()):
+                result = hook(as_tensor(g))
+                if result is not None:
+                    g = _bare(_replacement(hook, result, g), create_graph)
+    if hooks.retain is not None:
+        tensor = hooks.retain()
+        if tensor is not None:
+            retained.append((tensor, g))
+    return g
+
+
+def pre_hooks(g: Any, hooks: Any, create_graph: bool) -> Any:
+    """The hooks before a node's rule: they see and may replace the cotangents of its outputs."""
+    parts = g if type(g) is list else [g]
+    given = tuple(None if p is None else as_tensor(p) for p in parts)
+    with set_grad_enabled(create_graph):
+        for hook in list(hooks.pre.values()):
+            given = _replacements(hook, hook(given), given)
+    bare = [None if p is None else _bare(p, create_graph) for p in given]
+    return bare if type(g) is list else bare[0]
+
+
+def post_hooks(grads: Any, g: Any, hooks: Any, create_graph: bool) -> Any:
+    """The hooks after a node's rule: they see what it was given and may replace what it computed."""
+    given = tuple(None if r is None else as_tensor(r) for r in grads)
+    outs = tuple(None if p is None else as_tensor(p) for p in (g if type(g) is tuple else (g,)))
+    with set_grad_enabled(create_graph):
+        for hook in list(hooks.post.values()):
+            given = _replacements(hook, hook(given, outs), given)
+    return tuple(None if r is None else _bare(r, create_graph) for r in given)
+
+
+def _replacements(hook: Any, results: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    if results is None:
+        return given
+    if not isinstance(results, tuple):
+        raise errors.hook_type("tuple", results)
+    if len(results) != len(given):
+        raise errors.hook_count(hook, len(results), len(given))
+    for result, before in zip(results, given, strict=True):
+        if before is None and result is not None:
+            raise errors.hook_fills_none()
+    return tuple(None if r is None else _replacement(hook, r, g) for r, g in zip(results, given, strict=True))
+
+
+def _replacement(hook: Any, result: Any, g: Any) -> Any:
+    if not isinstance(result, Tensor):
+        raise errors.hook_type("Variable", result)
+    if result._data.shape != tuple(g.shape):
+        raise errors.hook_shape(hook, tuple(g.shape), result._data.shape)
+    if result._data.dtype != g.dtype:
+        raise errors.hook_dtype(hook, g.dtype, result._data.dtype)
+    return result
+
+
+def as_tensor(g: Any) -> Tensor:
+    return g if isinstance(g, Tensor) else wrap(g)
+
+
+def _bare(g: Any, create_graph: bool) -> Any:
+    return g if create_graph else g._data
+
+
+def accumulated(leaf: Leaf, tensor: Tensor, g: Any, create_graph: bool) -> None:
+    """The hooks that run once a leaf's ``.grad`` is written."""
+    with set_grad_enabled(create_graph):
+        for hook in list(leaf.hooks.post_accumulate.values()):  # type: ignore[union-attr]
+            result = hook(tensor)
+            if result is not None and not isinstance(result, Tensor):
+                raise errors.hook_type("Variable", result)
+        for hook in list(leaf.hooks.post.values()):  # type: ignore[union-attr]
+            _replacements(hook, hook((), (as_tensor(g),)), ())

@@ -1,0 +1,123 @@
+"""The transformations that the running code is inside of.
+
+``vmap`` and ``jvp`` enter a level for their duration. Levels are numbers that grow with time, so a transformation
+inside another has the higher one, and no two ever share one: a value whose level has ended escaped from its
+transformation, and can be told from those of a later one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from chainrule import errors
+
+_next_level = itertools.count(1).__next__
+
+
+class Level(int):
+    """One use of a transformation: a number, and what is to be known about it."""
+
+    name: str  # as the user calls it
+    where: Any  # the user's line that called it
+    alive: bool
+    size: int | None  # of the mapped axis, under vmap
+    randomness: str
+    make: Callable[[Any, Level], Any]  # a value of this level that stands for a lower one
+    leaves: bool
+    lifted: list[tuple[Any, Any]]
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.levels: list[Level] = []
+
+
+STACK = _Stack()
+
+
+def open_level(
+    name: str,
+    make: Callable[[Any, Level], Any],
+    *,
+    size: int | None = None,
+    randomness: str = "same",
+    leaves: bool = True,
+) -> Level:
+    """Enter a new level of this thread.
+
+    Args:
+        name: what the user called.
+        make: ``make(data, level)`` is a value of this level that stands for a lower one.
+        size: the length of the mapped axis, for vmap.
+        randomness: what random functions do inside: "error", "different", "same".
+        leaves: whether tensors that are made to require grad inside are brought to this level.
+    """
+    level = Level(_next_level())
+    level.name = name
+    level.make = make
+    level.size = size
+    level.randomness = randomness
+    level.leaves = leaves
+    level.lifted = []
+    level.where = errors.user_line()
+    level.alive = True
+    STACK.levels.append(level)
+    return level
+
+
+def close_level(level: Level) -> None:
+    """Leave a level. Its values are dead from now on; leaves that were brought to it get their own data back."""
+    level.alive = False
+    STACK.levels.remove(level)
+    for ref, data in level.lifted:
+        tensor = ref()
+        if tensor is not None and getattr(tensor._data, "level", None) == level:
+            tensor._data = data
+
+
+class entered:
+    """A new level for the duration of a ``with`` block (the arguments are those of ``open_level``)."""
+
+    __slots__ = ("level", "name", "options")
+
+    def __init__(self, name: str, make: Callable[[Any, Level], Any], **options: Any) -> None:
+        self.name = name, make
+        self.options = options
+
+    def __enter__(self) -> Level:
+        self.level = open_level(*self.name, **self.options)
+        return self.level
+
+    def __exit__(self, *exc: object) -> None:
+        close_level(self.level)
+
+
+def innermost() -> Level | None:
+    """The level that a tape started now belongs to; None outside of all."""
+    for level in reversed(STACK.levels):
+        if level.leaves:
+            return level
+    return None
+
+
+def lift_leaf(tensor: Any) -> None:
+    """Bring a tensor that becomes a leaf inside a transformation to its level, where its tape will be.
+
+    What is computed from it there is mixed with values of the level; a tape of a lower level would end at them. When
+    the level ends the tensor has its own data again.
+    """
+    level = innermost()
+    data = tensor._data
+    if level is not None and getattr(data, "level", 0) < level:
+        level.lifted.append((weakref.ref(tensor), data))
+        tensor._data = level.make(data, level)
+
+
+def escaped(value: Any) -> bool:
+    """Whether an interpreter's value is used after its transformation ended."""
+    level = value.level
+    return type(level) is Level and not level.alive

@@ -1,0 +1,121 @@
+"""What transformations ask of their arguments, and the forms they give their results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.modes import recording
+from chainrule.core.protocol import ArrayLike
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.tree import tree_flatten, tree_leaves
+
+ndarray = np.ndarray
+_NUMBERS = (float, int, complex)
+
+
+def is_array(x: Any) -> bool:
+    return isinstance(x, (Tensor, ndarray, np.generic, ArrayLike))
+
+
+def data_of(x: Any) -> Any:
+    """The array-like behind a tensor, an array or a number."""
+    if type(x) is Tensor or isinstance(x, Tensor):
+        return x._data
+    if isinstance(x, (ndarray, ArrayLike)):
+        return x
+    if isinstance(x, (np.generic, *_NUMBERS)):
+        return np.asarray(x)
+    raise ValueError(
+        f"Thing passed to transform API must be Tensor, got {type(x)}: pass arrays, tensors or numbers, or containers of "
+        "them"
+    )
+
+
+def bare(x: Any) -> Any:
+    """A tensor's data where nothing is recorded by it, else the tensor."""
+    if isinstance(x, Tensor):
+        return x._data if x._edge is None or not recording() else x
+    return data_of(x)
+
+
+def has_tensor(leaves: list[Any]) -> bool:
+    """Whether the caller works with tensors (and gets them back) rather than with NumPy arrays."""
+    for x in leaves:
+        if isinstance(x, Tensor):
+            return True
+    return False
+
+
+def dressed(x: Any, tensors: bool) -> Any:
+    """A result in the caller's form: an ndarray where tensors are not wanted and it is one; else a tensor."""
+    if isinstance(x, Tensor) or (not tensors and type(x) is ndarray):
+        return x
+    return wrap(x)
+
+
+def chosen(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
+    """``argnums`` as positions from the left.
+
+    Raises:
+        RuntimeError: not an int or a tuple of them, out of range, none at all, or one twice.
+    """
+    if isinstance(argnums, int):
+        return (_position(argnums, args),)
+    if not isinstance(argnums, tuple):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    if not argnums:
+        raise RuntimeError("argnums must be non-empty")
+    positions = tuple([_position(argnum, args) for argnum in argnums])
+    if len(set(positions)) != len(positions):
+        raise RuntimeError(f"argnums elements must be unique, got {positions}")
+    return positions
+
+
+def _position(argnum: Any, args: tuple[Any, ...]) -> int:
+    if not isinstance(argnum, int):
+        raise RuntimeError(f"argnum must be int, got: {type(argnum)}")
+    n = len(args)
+    if not -n <= argnum < n:
+        raise RuntimeError(f"Got argnum={argnum}, but only {n} positional inputs")
+    return argnum % n
+
+
+def with_aux(result: Any, api: str) -> tuple[Any, Any]:
+    """The two parts of what a function returned that said it has auxiliary output."""
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise RuntimeError(f"{api}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    return result
+
+
+def outputs_of(result: Any, api: str, call: str) -> tuple[list[Any], Any]:
+    """The leaves and the structure of what a function returned, which must be tensors (or arrays)."""
+    leaves, spec = tree_flatten(result)
+    if not leaves:
+        raise RuntimeError(f"{api}: Expected f to be a function that has non-empty output (got output = {result!r})")
+    for i, y in enumerate(leaves):
+        if not is_array(y):
+            raise RuntimeError(
+                f"{api}: expected {call} to return only tensors, got unsupported type {type(y)}. Numbers that come out of "
+                "float(), .item() or the math module have no derivatives; what else is to be returned can be, as "
+                "(output, aux), with has_aux=True."
+            )
+        if not isinstance(y, Tensor):
+            leaves[i] = wrap(y)
+    return leaves, spec
+
+
+def real_only(api: str, what: str, leaves: list[Any]) -> None:
+    """Jacobians of complex functions depend on a convention that the caller should choose."""
+    for i, x in enumerate(leaves):
+        if getattr(x, "dtype", None) is not None and x.dtype.kind == "c":
+            raise RuntimeError(
+                f"{api}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}. Write the "
+                "function of real and imaginary part (view_as_real, view_as_complex), or use vjp and jvp, which take "
+                "complex numbers."
+            )
+
+
+def leaves_of(args: Any) -> list[Any]:
+    return tree_leaves(args)

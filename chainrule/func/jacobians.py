@@ -1,0 +1,276 @@
+"""Whole derivatives: Jacobians, Hessians and products with Hessians.
+
+A Jacobian is one sweep (or one forward pass) with a batch of basis vectors in the place of one cotangent (or tangent).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.levels import entered
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.func.arguments import bare, chosen, data_of, dressed, has_tensor, is_array, outputs_of, real_only, with_aux
+from chainrule.func.forward import _checked, taken_apart, without_tangent
+from chainrule.func.reverse import Trace, _scalar, differentiable_outputs
+from chainrule.func.vectorize import left, shared
+from chainrule.interpreters.batched import Batched
+from chainrule.interpreters.dual import Dual
+from chainrule.tree import leaves_like, tree_flatten, tree_map, tree_unflatten
+
+ndarray = np.ndarray
+
+
+def _nested(blocks: list[list[Any]], out_spec: Any, in_specs: list[Any], single: bool) -> Any:
+    """Blocks (for each output one for each input) as a tree of outputs, whose leaves are trees of inputs."""
+    rows = []
+    for row in blocks:
+        trees = []
+        at = 0
+        for spec in in_specs:
+            trees.append(tree_unflatten(row[at : at + spec.num_leaves], spec))
+            at += spec.num_leaves
+        rows.append(trees[0] if single else tuple(trees))
+    return tree_unflatten(rows, out_spec)
+
+
+def jacrev(
+    func: Callable[..., Any],
+    argnums: int | tuple[int, ...] = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Callable[..., Any]:
+    """The function that computes the Jacobian of ``func`` by reverse mode: best where outputs are few.
+
+    Args:
+        func: from arrays or tensors (or nested containers of them) to the same.
+        argnums: which arguments to differentiate with respect to; for a tuple each block is a tuple.
+        has_aux: ``func`` returns ``(output, aux)``, and so does the result: ``(jacobian, aux)``.
+        chunk_size: the number of rows computed at once (all of them without it), to use less memory.
+
+    Returns:
+        A function of the same arguments. For an output y and an argument x the Jacobian has the shape
+        ``(*y.shape, *x.shape)``. Where they are containers, it is a container like y of containers like x.
+
+    Raises:
+        RuntimeError: something is complex or not differentiable.
+
+    >>> import chainrule as cr
+    >>> cr.func.jacrev(lambda x: x ** 2)(cr.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    if chunk_size is not None and not chunk_size > 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        trace = Trace("jacrev", func, chosen(argnums, args), args, kwargs, has_aux)
+        real_only("jacrev", "inputs", trace.given)
+        outputs, spec = differentiable_outputs(trace, "jacrev", "f(*args)")
+        real_only("jacrev", "outputs", outputs)
+        blocks = [_rows(trace, outputs, k, chunk_size) for k in range(len(outputs))]
+        jacobian = _nested(blocks, spec, trace.specs, isinstance(argnums, int))
+        return (jacobian, tree_map(trace.value, trace.aux)) if has_aux else jacobian
+
+    return wrapper
+
+
+def _rows(trace: Trace, outputs: list[Tensor], k: int, chunk_size: int | None) -> list[Any]:
+    """The blocks of the k-th output: for each input ∂y/∂x, of shape (*y.shape, *x.shape)."""
+    y = outputs[k]
+    shape, n = tuple(y._data.shape), y.numel()
+    keep = k + 1 < len(outputs)
+    if n == 1:
+        parts = [trace.pull([y], [np.ones(shape, y._data.dtype)], keep)]
+        axes = False
+    else:
+        parts, axes = [], True
+        step = chunk_size or max(n, 1)
+        for begin in range(0, n, step):
+            rows = min(step, n - begin)
+            basis = np.zeros((rows, n), y._data.dtype)
+            basis.reshape(-1)[begin :: n + 1] = 1
+            with entered("jacrev", shared, size=rows) as level:
+                found = trace.pull([y], [Batched(basis.reshape(rows, *shape), level)], keep or begin + rows < n)
+                parts.append([None if g is None else left(g, level) for g in found])
+    blocks = []
+    for i, (x, given) in enumerate(zip(trace.starts, trace.given, strict=True)):
+        pieces = [part[i] for part in parts]
+        whole = (*shape, *x._data.shape)
+        if not pieces or pieces[0] is None:
+            block = np.zeros(whole, x._data.dtype)
+        elif axes and len(pieces) > 1:
+            block = np.reshape(np.concatenate(pieces), whole)
+        else:
+            block = np.reshape(pieces[0], whole) if shape_differs(pieces[0], whole) else pieces[0]
+            if type(block) is ndarray and block.base is not None and not block.flags.owndata and not _own(block):
+                block = block.copy()
+        blocks.append(dressed(block, isinstance(given, Tensor)))
+    return blocks
+
+
+def shape_differs(x: Any, shape: tuple[int, ...]) -> bool:
+    return tuple(x.shape) != shape
+
+
+def _own(array: Any) -> bool:
+    """Whether an array is a view of all of a writeable one that nothing else refers to by name."""
+    return bool(array.flags.writeable and array.base.size == array.size)
+
+
+def jacfwd(
+    func: Callable[..., Any],
+    argnums: int | tuple[int, ...] = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+) -> Callable[..., Any]:
+    """The function that computes the Jacobian of ``func`` by forward mode: best where inputs are few.
+
+    Args:
+        func: from arrays or tensors (or nested containers of them) to the same.
+        argnums: which arguments to differentiate with respect to; for a tuple each block is a tuple.
+        has_aux: ``func`` returns ``(output, aux)``, and so does the result: ``(jacobian, aux)``.
+        randomness: what random functions do inside, as for :func:`vmap`.
+
+    Returns:
+        A function of the same arguments; what it returns is as for :func:`jacrev`.
+
+    Raises:
+        RuntimeError: something is complex or not differentiable.
+
+    >>> import chainrule as cr
+    >>> cr.func.jacfwd(lambda x: x ** 2)(cr.tensor([1., 2.]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        positions = chosen(argnums, args)
+        flat = [tree_flatten(args[i]) for i in positions]
+        points = [x for leaves, _ in flat for x in leaves]
+        real_only("jacfwd", "inputs", points)
+        tensors = has_tensor(points)
+        datas = [bare(x) for x in points]
+        shapes = [tuple(d.shape) for d in datas]
+        counts = [int(np.prod(shape)) for shape in shapes]
+        total = sum(counts)
+        bounds = np.cumsum([0, *counts])
+        with (
+            entered("jacfwd", shared, size=total, randomness=randomness) as batch,
+            entered("jacfwd", without_tangent) as level,
+        ):
+            duals = []
+            for d, shape, n, at in zip(datas, shapes, counts, bounds, strict=False):
+                if d.dtype.kind != "f":
+                    raise ValueError(f"Expected primal to be floating point or complex, but got: {d.dtype}")
+                basis = np.zeros((total, n), d.dtype)
+                basis.reshape(-1)[at * n :: n + 1][:n] = 1
+                duals.append(wrap(Dual(d, Batched(basis.reshape(total, *shape), batch), level)))
+            inner = list(args)
+            at = 0
+            for i, (_, spec) in zip(positions, flat, strict=True):
+                inner[i] = tree_unflatten(duals[at : at + spec.num_leaves], spec)
+                at += spec.num_leaves
+            result = func(*inner, **kwargs)
+            aux = None
+            if has_aux:
+                result, aux = with_aux(result, "jacfwd")
+            outputs, out_spec = outputs_of(result, "jacfwd", "f(*args)")
+            real_only("jacfwd", "outputs", outputs)
+            blocks = []
+            for y in outputs:
+                shape = tuple(y._data.shape)
+                tangent = taken_apart(y, level)[1]
+                row = []
+                columns = None if tangent is None else np.moveaxis(left(tangent, batch), 0, -1)
+                for x, start, stop in zip(shapes, bounds[:-1], bounds[1:], strict=True):
+                    if columns is None:
+                        block = np.zeros((*shape, *x), y._data.dtype)
+                    else:
+                        block = columns if len(shapes) == 1 else columns[..., start:stop]
+                        if len(x) != 1:
+                            block = np.reshape(block, (*shape, *x))
+                    row.append(dressed(block, tensors))
+                blocks.append(row)
+            if has_aux:
+                aux = tree_map(lambda a: _off(a, level, batch, tensors), aux)
+        jacobian = _nested(blocks, out_spec, [spec for _, spec in flat], isinstance(argnums, int))
+        return (jacobian, aux) if has_aux else jacobian
+
+    return wrapper
+
+
+def _off(a: Any, level: int, batch: Any, tensors: bool) -> Any:
+    """An auxiliary output, off the levels of ``jacfwd``: its value at the point."""
+    if not is_array(a):
+        return a
+    primal = taken_apart(a, level)[0]
+    data = primal._data if isinstance(primal, Tensor) else primal
+    if type(data) is Batched and data.level == batch:
+        primal = data.payload if data.shared else data.payload[0]
+    return dressed(primal, tensors)
+
+
+def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+    """The function that computes the Hessian of ``func``: the Jacobian of its Jacobian.
+
+    Args:
+        func: from arrays or tensors (or nested containers of them) to a scalar (or anything else :func:`jacrev` takes).
+        argnums: which arguments to differentiate with respect to; for a tuple the result is a tuple of tuples.
+
+    Returns:
+        A function of the same arguments. For a scalar function of x the Hessian has the shape ``(*x.shape, *x.shape)``.
+
+    >>> import chainrule as cr
+    >>> cr.func.hessian(lambda x: (x ** 3).sum())(cr.tensor([1., 2.]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacrev(jacrev(func, argnums), argnums)
+
+
+def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
+    """The product of the Hessian of a scalar function and a vector, at the cost of a few gradients.
+
+    Args:
+        func: from arrays or tensors (or nested containers of them) to a 0-d tensor.
+        primals: its argument, or a tuple with its arguments.
+        tangents: the vector: as ``primals``, with the same shapes.
+
+    Returns:
+        H · tangents, in the structure of ``primals``.
+
+    Raises:
+        RuntimeError: the function's result is not a 0-d tensor; primals and tangents don't match.
+
+    >>> import chainrule as cr
+    >>> cr.func.hvp(lambda x: (x ** 3).sum(), cr.tensor([1., 2.]), cr.tensor([1., 1.]))
+    tensor([ 6., 12.])
+    """
+    args = primals if isinstance(primals, tuple) else (primals,)
+    vectors = tangents if isinstance(primals, tuple) else (tangents,)
+    points, spec = tree_flatten(args)
+    try:
+        leaves = leaves_like(spec, vectors, strict=True)
+    except ValueError as error:
+        raise RuntimeError(
+            "hvp(f, primals, tangents): Expected primals and tangents to have the same python structure: " + str(error)
+        ) from None
+    vs = [_checked(p, v, i, spec) for i, (p, v) in enumerate(zip(points, leaves, strict=True))]
+    trace = Trace("hvp(f, primals, tangents)", func, range(len(args)), args, {})
+    y = _scalar(trace.result)
+    gradients = trace.pull([y], [np.ones((), y._data.dtype)], True, create_graph=True)
+    pairs = [(g, v if isinstance(v, Tensor) else data_of(v)) for g, v in zip(gradients, vs, strict=True) if g is not None]
+    products = trace.pull([g for g, _ in pairs], [v for _, v in pairs], False)
+    found = trace.arranged(products, False)
+    return found if isinstance(primals, tuple) else found[0]

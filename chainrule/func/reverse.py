@@ -1,0 +1,362 @@
+"""Reverse mode: grad and vjp, and what they share, the trace of one call of a function.
+
+No level is entered. The function's arguments get a fresh start on the tape, and the sweep goes from its results to these
+starts only; whatever else the function used is reached by other edges and is constant. See docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core import engine
+from chainrule.core.levels import STACK, innermost
+from chainrule.core.modes import STATE, enable_grad, no_grad, recording
+from chainrule.core.node import Leaf, next_seq
+from chainrule.core.protocol import ArrayLike
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.func.arguments import bare, chosen, data_of, has_tensor, is_array, outputs_of, with_aux
+from chainrule.table.shape import alias
+from chainrule.tree import leaf_paths, leaves_like, tree_flatten, tree_leaves, tree_map, tree_unflatten
+
+ndarray = np.ndarray
+
+
+def start(x: Any) -> Tensor:
+    """A fresh place on the tape for an argument: connected to the argument, if that is on the tape itself.
+
+    Inside vmap or jvp it is a place of their level, also where the argument is from outside: results mix it with values
+    of that level, and a tape of a lower level ends there.
+    """
+    data = data_of(x)
+    if data.dtype.kind not in "fc":
+        raise RuntimeError(
+            "only Tensors of floating point dtype can require gradients: the argument to differentiate has dtype "
+            f"{data.dtype}. Pass 1. instead of 1, or use .float()"
+        )
+    level = innermost() if STACK.levels else None
+    if level is not None and getattr(data, "level", 0) < level:
+        fresh = wrap(level.make(bare(x), level))
+    elif isinstance(x, Tensor) and x._edge is not None and recording():
+        return alias(x)  # type: ignore[no-any-return]
+    else:
+        fresh = wrap(data)
+    fresh._edge = Leaf(fresh)
+    return fresh
+
+
+class Trace:
+    """One call of a function, recorded: where its arguments start on the tape, and its results.
+
+    Attributes:
+        given: the leaves of the arguments it is differentiated by, as the caller gave them.
+        specs: the structure of each of these arguments.
+        starts: the tensors that the function got in their place.
+        result, aux: what it returned.
+    """
+
+    __slots__ = ("args", "aux", "edges", "given", "inputs", "result", "since", "specs", "starts")
+
+    def __init__(
+        self, api: str, func: Callable[..., Any], positions: Any, args: Any, kwargs: Any, has_aux: bool = False
+    ) -> None:
+        self.args = args
+        self.since = next_seq()
+        self.given: list[Any] = []
+        self.starts: list[Tensor] = []
+        self.specs: list[Any] = []
+        inner = list(args)
+        for i in positions:
+            leaves, spec = tree_flatten(args[i])
+            starts = [start(x) for x in leaves]
+            inner[i] = tree_unflatten(starts, spec)
+            self.given += leaves
+            self.starts += starts
+            self.specs.append(spec)
+        self.edges = [x._edge for x in self.starts]
+        if STATE.special:
+            with enable_grad():
+                result = func(*inner, **kwargs)
+        else:
+            result = func(*inner, **kwargs)
+        self.aux = None
+        if has_aux:
+            result, self.aux = with_aux(result, api)
+        self.result = result
+
+    def outside(self, order: list[Any], own: Any = ()) -> bool:
+        """Whether a graph (oldest first) reaches something that was on the tape before the function was called."""
+        ours = self.edges
+        for edge in order:
+            if edge.seq >= self.since:
+                return False
+            if edge not in ours and edge not in own:
+                return True
+        return False
+
+    def pull(
+        self,
+        outputs: list[Tensor],
+        cotangents: list[Any],
+        keep: bool,
+        create_graph: bool | None = None,
+        targets: list[Any] | None = None,
+        own: Any = (),
+    ) -> list[Any]:
+        """The cotangents at the starts, None where none arrived.
+
+        They are recorded if they can depend on anything else that is recorded, unless ``create_graph`` says.
+        """
+        targets = self.edges if targets is None else targets
+        roots: list[Any] = []
+        gs: list[Any] = []
+        linked = False
+        for y, g in zip(outputs, cotangents, strict=True):
+            if y._edge is not None:
+                roots.append(y._edge)
+                gs.append(g)
+                linked = linked or (isinstance(g, Tensor) and g._edge is not None)
+        if not roots:
+            return [None] * len(targets)
+        order = engine.reachable(roots)
+        if create_graph is None:
+            create_graph = recording() and (linked or self.outside(order, own))
+        for i, g in enumerate(gs):
+            if isinstance(g, Tensor):
+                if not create_graph:
+                    gs[i] = g._data
+            elif create_graph and type(g) is ndarray:
+                gs[i] = wrap(g)
+        return engine.sweep(
+            roots,
+            gs,
+            targets,
+            retain_graph=keep or create_graph,
+            create_graph=create_graph,
+            accumulate=False,
+            order=order,
+        )
+
+    def arranged(self, gradients: list[Any], single: bool) -> Any:
+        """Gradients (one for each start) in the structure of the arguments."""
+        taken: set[int] = set()
+        formed = [_formed(g, x, given, taken) for g, x, given in zip(gradients, self.starts, self.given, strict=True)]
+        if single:
+            return tree_unflatten(formed, self.specs[0])
+        trees = []
+        at = 0
+        for spec in self.specs:
+            trees.append(tree_unflatten(formed[at : at + spec.num_leaves], spec))
+            at += spec.num_leaves
+        return tuple(trees)
+
+    def value(self, result: Any) -> Any:
+        """A result as the caller gets it: off the tape, unless it depends on something outside."""
+        if not isinstance(result, Tensor):
+            return result
+        if result._edge is not None and recording() and self.outside(engine.reachable([result._edge])):
+            return result
+        if type(result._data) is ndarray:
+            leaves = tree_leaves(self.args)
+            if leaves and not has_tensor(leaves):
+                return result._data
+        return wrap(result._data)
+
+
+def _formed(g: Any, begin: Tensor, given: Any, taken: set[int]) -> Any:
+    """A gradient in the form its argument had, in memory of its own: ndarray for ndarray, tensor for tensor."""
+    if g is None:
+        g = np.zeros(begin._data.shape, begin._data.dtype)
+    elif isinstance(g, Tensor):
+        return g
+    elif type(g) is ndarray:
+        if g.base is not None or id(g) in taken:
+            g = g.copy()
+        taken.add(id(g))
+    return wrap(g) if isinstance(given, Tensor) or isinstance(g, ArrayLike) else g
+
+
+def _scalar(result: Any) -> Tensor:
+    if not isinstance(result, Tensor):
+        raise RuntimeError(
+            f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(result)}. Use NumPy or chainrule "
+            "functions on the arguments all the way: float(), .item() and the math module leave the graph."
+        )
+    if result._data.shape:
+        raise RuntimeError(
+            f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with {result.ndim} dims "
+            f"(shape {tuple(result.shape)}). Maybe you wanted to use the vjp or jacrev APIs instead? Or sum() it."
+        )
+    return result
+
+
+def _gradient(trace: Trace, argnums: Any, outer: bool) -> Any:
+    y = _scalar(trace.result)
+    seed = np.ones((), y._data.dtype)
+    if outer:
+        found = trace.pull([y], [seed], False)
+    else:
+        with no_grad():
+            found = trace.pull([y], [seed], False)
+    return trace.arranged(found, isinstance(argnums, int))
+
+
+def grad_and_value(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """As :func:`grad`, returning ``(gradient, value)`` (``(gradient, (value, aux))`` with ``has_aux``).
+
+    >>> import chainrule as cr
+    >>> cr.func.grad_and_value(lambda x: (x ** 2).sum())(cr.tensor([1., 2.]))
+    (tensor([2., 4.]), tensor(5.))
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        trace = Trace("grad_and_value(f)(*args)", func, chosen(argnums, args), args, kwargs, has_aux)
+        _scalar(trace.result)
+        value = trace.value(trace.result)
+        gradient = _gradient(trace, argnums, recording())
+        if has_aux:
+            return gradient, (value, tree_map(trace.value, trace.aux))
+        return gradient, value
+
+    return wrapper
+
+
+def value_and_grad(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """As :func:`grad`, returning ``(value, gradient)``: what ``scipy.optimize.minimize(..., jac=True)`` wants.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> value, gradient = cr.func.value_and_grad(lambda x: np.sum(x**2))(np.array([1., 2.]))
+    >>> float(value), gradient
+    (5.0, array([2., 4.]))
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        gradient, value = both(*args, **kwargs)
+        return value, gradient
+
+    return wrapper
+
+
+def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that computes the gradient of ``func``, which must return a scalar.
+
+    Args:
+        func: from arrays or tensors (or nested containers of them) to a 0-d tensor.
+        argnums: which arguments to differentiate with respect to; for a tuple the result is a tuple.
+        has_aux: ``func`` returns ``(output, aux)``, and so does the result: ``(gradient, aux)``.
+
+    Returns:
+        A function of the same arguments. An ndarray argument gets an ndarray gradient (float64 stays float64).
+
+    Raises:
+        RuntimeError: the function's result is not a 0-d tensor, an argument is not of floating point or complex
+            dtype, or there is no such argument.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> cr.func.grad(lambda x: np.sum(np.sin(x)))(np.array([0., np.pi]))
+    array([ 1., -1.])
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        trace = Trace("grad_and_value(f)(*args)", func, chosen(argnums, args), args, kwargs, has_aux)
+        gradient = _gradient(trace, argnums, recording())
+        return (gradient, tree_map(trace.value, trace.aux)) if has_aux else gradient
+
+    return wrapper
+
+
+def differentiable_outputs(trace: Trace, api: str, call: str = "f(*primals)") -> tuple[list[Tensor], Any]:
+    """The leaves of a trace's result and their structure: tensors of floating point or complex dtype."""
+    outputs, spec = outputs_of(trace.result, api, call)
+    for y in outputs:
+        if y._data.dtype.kind not in "fc":
+            raise RuntimeError(
+                f"{api}: All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {y.dtype}. "
+                "Return it as (output, aux), with has_aux=True."
+            )
+    return outputs, spec
+
+
+def cotangents_like(outputs: list[Tensor], spec: Any, cotangents: tuple[Any, ...]) -> list[Any]:
+    """The leaves of the cotangents that were given, checked against the outputs."""
+    tree = cotangents[0] if len(cotangents) == 1 else cotangents
+    try:
+        leaves = leaves_like(spec, tree, strict=True)
+    except ValueError as error:
+        raise RuntimeError(
+            "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
+            f"cotangents: {tree_flatten(tree)[1]}, primal output: {spec}: {error}"
+        ) from None
+    paths = leaf_paths(spec)
+    for i, (g, y) in enumerate(zip(leaves, outputs, strict=True)):
+        if not is_array(g):
+            if not isinstance(g, (int, float, complex)):
+                raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}{_at(paths[i])}")
+            g = np.asarray(g, y._data.dtype)
+        data = data_of(g)
+        if tuple(data.shape) != tuple(y._data.shape):
+            raise errors.gradient_shape(i, g if isinstance(g, Tensor) else wrap(data), y)
+        if data.dtype.kind == "c" and y._data.dtype.kind != "c":
+            raise RuntimeError(
+                f"vjp: the cotangent{_at(paths[i])} is complex ({data.dtype}) and the output is real ({y.dtype}): pass its "
+                "real part"
+            )
+        if data.dtype != y._data.dtype:
+            g = data = np.astype(g, y._data.dtype)
+        leaves[i] = g if isinstance(g, (Tensor, ArrayLike)) else data
+    return leaves
+
+
+def _at(path: str) -> str:
+    return f" at {path}" if path else ""
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """``func(*primals)`` and the function that pulls a cotangent of its output back to the primals.
+
+    Args:
+        func: from arrays or tensors (or nested containers of them) to the same.
+        primals: the point.
+        has_aux: ``func`` returns ``(output, aux)``; only ``output`` is differentiated.
+
+    Returns:
+        ``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``. ``vjp_fn(cotangent)`` takes what has the structure and shapes
+        of the output and returns a tuple with one gradient for each primal. It can be called any number of times
+        (``retain_graph=False`` lets go of the graph).
+
+    Raises:
+        RuntimeError: the output holds something that has no derivative; the cotangent has another structure or shape.
+
+    >>> import chainrule as cr
+    >>> y, pull = cr.func.vjp(cr.exp, cr.zeros(2))
+    >>> pull(cr.tensor([1., 3.]))
+    (tensor([1., 3.]),)
+    """
+    trace = Trace("vjp(f, *primals)", func, range(len(primals)), primals, {}, has_aux)
+    outputs, spec = differentiable_outputs(trace, "vjp(f, *primals)")
+
+    def vjp_fn(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        gs = cotangents_like(outputs, spec, cotangents)
+        found = trace.pull(outputs, gs, retain_graph, create_graph)
+        used = {id(g) for g in gs}
+        found = [g.copy() if type(g) is ndarray and id(g) in used else g for g in found]
+        return trace.arranged(found, False)
+
+    value = tree_unflatten([trace.value(y) for y in outputs], spec)
+    if has_aux:
+        return value, vjp_fn, tree_map(trace.value, trace.aux)
+    return value, vjp_fn

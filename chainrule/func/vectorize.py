@@ -1,0 +1,251 @@
+"""vmap: a function of one example, applied to all at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.levels import Level, entered
+from chainrule.core.shapes import shape_of
+from chainrule.core.tensor import Tensor
+from chainrule.func.arguments import bare, dressed, has_tensor, is_array
+from chainrule.interpreters.batched import Batched
+from chainrule.random import get_rng_state, set_rng_state
+from chainrule.tree import TreeSpec, broadcast_prefix, tree_flatten, tree_leaves, tree_unflatten
+
+ndarray = np.ndarray
+
+
+def shared(x: Any, level: Level) -> Batched:
+    return Batched(x, level, shared=True)
+
+
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """The function that applies ``func`` to every entry along an axis of its arguments, all at once.
+
+    Args:
+        func: written for one example.
+        in_dims: the axis to map over, for each argument: an int, None (the argument is shared), or nested like the
+            arguments. One int holds for all of them.
+        out_dims: where the mapped axis goes in the outputs: an int for all of them, or nested like the output. None for
+            an output that is the same for all examples: it is returned as it is.
+        randomness: what random functions (``rand``, ``dropout`` ...) do inside: "error", draw "different" numbers for each
+            example, or the "same" for all.
+        chunk_size: map over so many examples at a time, to use less memory.
+
+    Returns:
+        A function of the same arguments, with one axis more. Keyword arguments are shared by all examples.
+
+    Raises:
+        ValueError: the axes don't fit the arguments or the outputs, or have different lengths.
+
+    >>> import chainrule as cr
+    >>> cr.vmap(cr.dot)(cr.ones(3, 2), cr.ones(3, 2))
+    tensor([2., 2., 2.])
+    >>> per_example = cr.vmap(cr.func.grad(lambda w, x: (w @ x) ** 2), in_dims=(None, 0))
+    >>> per_example(cr.ones(2), cr.tensor([[1., 0.], [2., 1.]]))
+    tensor([[ 2.,  0.],
+            [12.,  6.]])
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if chunk_size is not None and not (isinstance(chunk_size, int) and chunk_size > 0):
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        _check_out_dims(func, out_dims)
+        leaves, spec, dims, size = _arguments(func, in_dims, args)
+        if chunk_size is None or size <= chunk_size:
+            outputs, out_spec, _ = _mapped(func, leaves, spec, dims, size, out_dims, randomness, kwargs)
+            return tree_unflatten(outputs, out_spec)
+        state = get_rng_state() if randomness == "same" else None
+        parts = []
+        for begin in range(0, size, chunk_size):
+            if state is not None:
+                set_rng_state(state)
+            end = min(begin + chunk_size, size)
+            some = [x if d is None else _slice(x, d, begin, end) for x, d in zip(leaves, dims, strict=True)]
+            outputs, out_spec, flat = _mapped(func, some, spec, dims, end - begin, out_dims, randomness, kwargs)
+            parts.append(outputs)
+        joined = [
+            pieces[0] if d is None else np.concatenate(pieces, axis=d)
+            for d, *pieces in zip(flat, *parts, strict=True)
+        ]
+        return tree_unflatten(joined, out_spec)
+
+    return wrapper
+
+
+def _mapped(
+    func: Callable[..., Any],
+    leaves: list[Any],
+    spec: TreeSpec,
+    dims: list[Any],
+    size: int,
+    out_dims: Any,
+    randomness: str,
+    kwargs: dict[str, Any],
+) -> tuple[list[Any], TreeSpec, list[Any]]:
+    """The leaves of the outputs, their structure, and where each has the mapped axis."""
+    tensors = has_tensor(leaves)
+    with entered("vmap", shared, size=size, randomness=randomness) as level:
+        inner = [x if d is None else entering(x, d, level) for x, d in zip(leaves, dims, strict=True)]
+        result = func(*tree_unflatten(inner, spec), **kwargs)
+        flat, outputs, out_spec = _output_dims(func, out_dims, result)
+        return [_leaving(func, y, d, level, tensors) for y, d in zip(outputs, flat, strict=True)], out_spec, flat
+
+
+def entering(x: Any, dim: int, level: Level) -> Tensor:
+    """An argument as the function sees it: without its axis ``dim``."""
+    data = bare(x)
+    if dim:
+        data = np.moveaxis(data, dim, 0)
+    tensor: Tensor = dressed(Batched(data, level), True)
+    return tensor
+
+
+def left(y: Any, level: Level) -> Any:
+    """What a result of a level holds for all examples, with their axis first."""
+    data = y._data if isinstance(y, Tensor) else y
+    if type(data) is Batched and data.level == level:
+        return data.spread(level.size)  # type: ignore[arg-type]
+    constant = y if isinstance(y, Tensor) and y._edge is not None else data
+    return np.broadcast_to(constant, (level.size, *shape_of(constant)))
+
+
+def _leaving(func: Any, y: Any, dim: int | None, level: Level, tensors: bool) -> Any:
+    if dim is None:
+        data = y._data if isinstance(y, Tensor) else y
+        if type(data) is Batched and data.level == level:
+            if not data.shared:
+                name = _name(func)
+                raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+            return dressed(data.payload, tensors)
+        return y
+    if not is_array(y):
+        name = _name(func)
+        raise ValueError(
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(y)}. Did you mean to set out_dims= to "
+            "None for output?"
+        )
+    payload = left(y, level)
+    if dim:
+        ndim = len(shape_of(payload))
+        if not -ndim <= dim < ndim:
+            raise errors.dim_range("vmap(out_dims=)", dim, ndim)
+        payload = np.moveaxis(payload, 0, dim)
+    if type(payload) is ndarray and not tensors and not payload.flags.writeable:
+        payload = payload.copy()
+    return dressed(payload, tensors)
+
+
+def _slice(x: Any, dim: int, begin: int, end: int) -> Any:
+    return x[(slice(None),) * dim + (slice(begin, end),)]
+
+
+def _name(func: Any) -> str:
+    if hasattr(func, "__name__"):
+        return str(func.__name__)
+    return f"functools.partial({_name(func.func)}, ...)" if isinstance(func, functools.partial) else repr(func)
+
+
+# -- in_dims and out_dims --------------------------------------------------------------------------------------------
+
+
+def _is_dim(x: Any) -> bool:
+    return x is None or not isinstance(x, (tuple, list, dict))
+
+
+def _arguments(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[Any], TreeSpec, list[Any], int]:
+    """The leaves of the arguments, their structure, the mapped axis of each (counted from the front), and its length."""
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError(
+            f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a (potentially nested) "
+            f"tuple matching the structure of inputs, got: {type(in_dims)}."
+        )
+    if not args:
+        raise ValueError(
+            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
+            "function with no inputs. The latter is unsupported."
+        )
+    leaves, spec = tree_flatten(args)
+    dims = broadcast_prefix(in_dims, spec, _is_dim)
+    if dims is None:
+        raise ValueError(
+            f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the structure of "
+            f"`inputs`. in_dims has structure {tree_flatten(in_dims, _is_dim)[1]} but inputs has structure {spec}."
+        )
+    sizes = []
+    for i, (x, d) in enumerate(zip(leaves, dims, strict=True)):
+        if d is None:
+            continue
+        if not isinstance(d, int):
+            raise ValueError(
+                f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for an input but in_dim must be either "
+                "an integer dimension or None."
+            )
+        if not is_array(x):
+            raise ValueError(
+                f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for an input but the input is of type "
+                f"{type(x)}. We cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
+            )
+        shape = shape_of(x)
+        n = len(shape)
+        if not -n <= d < n:
+            raise ValueError(
+                f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for some input, but that input is a "
+                f"Tensor of dimensionality {n} so expected in_dim to satisfy -{n} <= in_dim < {n}."
+                + ("" if n else " Use None for what all examples share.")
+            )
+        dims[i] = d % n
+        sizes.append(shape[d])
+    if not sizes:
+        raise ValueError("vmap: Expected at least one Tensor to vmap over: not every in_dim can be None")
+    if any(size != sizes[0] for size in sizes):
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
+            "dimension"
+        )
+    return leaves, spec, dims, sizes[0]
+
+
+def _check_out_dims(func: Any, out_dims: Any) -> None:
+    if isinstance(out_dims, int):
+        return
+    for d in tree_leaves(out_dims):
+        if not isinstance(d, int):
+            raise ValueError(
+                f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
+                "representing where in the outputs the vmapped dimension should appear."
+            )
+
+
+def _output_dims(func: Any, out_dims: Any, result: Any) -> tuple[list[Any], list[Any], TreeSpec]:
+    """Where each leaf of the output gets the mapped axis; the leaves; their structure. Here None is a leaf."""
+    outputs, spec = tree_flatten(result, lambda x: x is None)
+    if isinstance(out_dims, int):
+        return [out_dims] * len(outputs), outputs, spec
+    if is_array(result):
+        flat = list(out_dims) if isinstance(out_dims, tuple) and len(out_dims) == 1 else [out_dims]
+        if not isinstance(flat[0], int) and flat[0] is not None:
+            flat = None  # type: ignore[assignment]
+    else:
+        flat = broadcast_prefix(out_dims, spec, _is_dim)  # type: ignore[assignment]
+    if flat is None:
+        raise ValueError(
+            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
+            f"`outputs`. out_dims has structure {tree_flatten(out_dims, _is_dim)[1]} but outputs has structure {spec}."
+        )
+    return flat, outputs, spec

@@ -1,0 +1,278 @@
+"""``save`` and ``load``: tensors in files that hold data and nothing else.
+
+PyTorch's own files are pickles, which can run any code when they are read. These are ``.npz`` (zipped arrays, NumPy's
+own) or ``.safetensors`` (see ``backends.safetensors``), which other libraries read, too. Tensors go in under dotted names
+(``{"layer": {"weight": w}}`` as ``layer.weight``). Whatever a flat dictionary of tensors does not say (nesting, numbers,
+``requires_grad``) is written as JSON next to them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import secrets
+import zipfile
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.backends import safetensors
+from chainrule.backends.safetensors import Arrays, BadFile
+from chainrule.core.tensor import Tensor, make_tensor
+
+_STRUCTURE = "__chainrule__"
+
+
+def save(obj: Any, f: Any, *, format: str | None = None) -> None:
+    """Save a dictionary of tensors, or anything made of tensors, arrays, numbers, text, dictionaries, lists and tuples.
+
+    A file that exists is replaced in one step when the new one is complete. A tensor that occurs twice is written once and
+    is one tensor again after ``load``. ``.grad``, hooks and the graph are not saved (``pickle`` keeps ``.grad``).
+
+    Args:
+        obj: what to save; keys of dictionaries are text or integers.
+        f: a path that ends in ``.npz`` or ``.safetensors``, or a file that is open for writing bytes.
+        format: "npz" or "safetensors", where the name does not say it ("npz" for open files without it).
+
+    Raises:
+        TypeError: something in ``obj`` cannot be saved; the message says where it is. Nothing is written then.
+        ValueError: the path's suffix is none of the two.
+
+    >>> import chainrule as cr, io
+    >>> file = io.BytesIO()
+    >>> cr.save({"w": cr.ones(2, requires_grad=True), "step": 3}, file)
+    >>> _ = file.seek(0)
+    >>> cr.load(file)
+    {'w': tensor([1., 1.], requires_grad=True), 'step': 3}
+    """
+    write = {"npz": _write_npz, "safetensors": safetensors.write}[_format(f, format) or "npz"]
+    arrays, metadata = _Packer().pack(obj)
+    if hasattr(f, "write"):
+        write(f, arrays, metadata)
+    else:
+        _replace(os.path.realpath(os.fspath(f)), lambda file: write(file, arrays, metadata))
+
+
+def load(f: Any, map_location: Any = None, *, weights_only: bool = True, format: str | None = None) -> Any:
+    """What was saved in a file by ``save``, ``numpy.savez`` or any writer of safetensors. Never runs code.
+
+    Files that other programs wrote come back as a dictionary from names to tensors.
+
+    Args:
+        f: a path, or a file that is open for reading bytes.
+        map_location, weights_only: accepted as in PyTorch: "cpu" is the only device, and only data is ever loaded.
+        format: "npz" or "safetensors", where the name does not say it (an open file's first bytes do).
+
+    Raises:
+        ValueError: the file is damaged or of another format.
+    """
+    if not weights_only:
+        raise errors.only_weights()
+    if str(map_location or "cpu") not in ("cpu", "cpu:0"):
+        raise ValueError(f"load(): map_location is {map_location!r}, but 'cpu' is the only device")
+    if hasattr(f, "read"):
+        return _read(f, _format(f, format), getattr(f, "name", "the file"))
+    kind = _format(f, format)
+    with open(f, "rb") as file:
+        return _read(file, kind, os.fspath(f))
+
+
+def _format(f: Any, given: str | None) -> str | None:
+    """The format to use; None for an open file without a word about it."""
+    if given is not None:
+        if given not in ("npz", "safetensors"):
+            raise ValueError(f"format must be 'npz' or 'safetensors', not {given!r}")
+        return given
+    if hasattr(f, "read") or hasattr(f, "write"):
+        return None
+    suffix = os.path.splitext(os.fsdecode(f))[1].lower()
+    if suffix not in (".npz", ".safetensors"):
+        raise errors.unknown_suffix(os.fsdecode(f), suffix)
+    return suffix[1:]
+
+
+def _read(file: BinaryIO, kind: str | None, name: Any) -> Any:
+    if not file.seekable():
+        file = io.BytesIO(file.read())
+    start = file.read(4)
+    file.seek(-len(start), os.SEEK_CUR)
+    zipped = start[:2] == b"PK"
+    if start[:1] == b"\x80" and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        raise errors.torch_file(name)
+    try:
+        arrays, metadata = _read_npz(file, name) if (kind or "npz") == "npz" and (zipped or kind) else safetensors.read(file)
+        return _unpack(arrays, metadata)
+    except BadFile as error:
+        raise BadFile(f"{name} is not a valid {kind or ('npz' if zipped else 'safetensors')} file: {error}") from None
+
+
+def _replace(path: str, write: Callable[[Any], None]) -> None:
+    """Write a file under another name, and give it its own only when it is complete and on the disk."""
+    folder, name = os.path.split(path)
+    part = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.part")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.exists(path):
+            os.chmod(part, os.stat(path).st_mode & 0o7777)
+        os.replace(part, path)
+    except BaseException:
+        os.unlink(part)
+        raise
+
+
+# -- npz -------------------------------------------------------------------------------------------------------------
+
+
+def _write_npz(file: BinaryIO, arrays: Arrays, metadata: Mapping[str, str]) -> None:
+    if _STRUCTURE in metadata:
+        arrays = {**arrays, _STRUCTURE: np.frombuffer(metadata[_STRUCTURE].encode(), np.uint8)}
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            if "\0" in name:
+                raise ValueError(f"{name!r} cannot be a name in an .npz file: it has a zero byte")
+            with archive.open(zipfile.ZipInfo(name + ".npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+
+
+def _read_npz(file: BinaryIO, name: Any) -> tuple[Arrays, dict[str, str]]:
+    arrays: Arrays = {}
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+            if any(entry.endswith("data.pkl") for entry in names):
+                raise errors.torch_file(name)
+            for entry in names:
+                key = entry.removesuffix(".npy")
+                if key == entry or key in arrays:
+                    raise BadFile(f"its entry {entry!r} is {'there twice' if key in arrays else 'not an array'}")
+                with archive.open(entry) as member:
+                    arrays[key] = np.lib.format.read_array(member, allow_pickle=False)
+    except BadFile:
+        raise
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
+        if isinstance(error, errors.TorchFile):
+            raise
+        raise BadFile(str(error)) from None
+    if _STRUCTURE not in arrays:
+        return arrays, {}
+    try:
+        return arrays, {_STRUCTURE: arrays.pop(_STRUCTURE).tobytes().decode()}
+    except UnicodeDecodeError:
+        raise BadFile("its structure is not UTF-8") from None
+
+
+# -- structure -------------------------------------------------------------------------------------------------------
+
+
+class _Packer:
+    """Takes an object apart into arrays by name, and JSON for the rest."""
+
+    def __init__(self) -> None:
+        self.arrays: Arrays = {}
+        self.names: dict[int, str] = {}
+        self.kept: list[Any] = []  # keeps the ids in ``names`` valid
+        self.open: set[int] = set()
+
+    def pack(self, obj: Any) -> tuple[Arrays, dict[str, str]]:
+        structure = self.node(obj, (), "obj")
+        flat = [[name, {"tensor": name}] for name in self.arrays]
+        if structure == {"dict": flat} and _STRUCTURE not in self.arrays:
+            return self.arrays, {}
+        return self.arrays, {_STRUCTURE: json.dumps(structure, separators=(",", ":"))}
+
+    def node(self, obj: Any, path: tuple[str, ...], where: str) -> Any:
+        if isinstance(obj, Tensor):
+            entry: dict[str, Any] = {"tensor": self.name(obj, obj._array(), path)}
+            return {**entry, "requires_grad": True} if obj.requires_grad else entry
+        if isinstance(obj, (np.ndarray, np.generic)):
+            if obj.dtype.kind not in "biufc":
+                raise errors.cannot_save(obj, where)
+            return {"array" if isinstance(obj, np.ndarray) else "scalar": self.name(obj, np.asarray(obj), path)}
+        if obj is None or isinstance(obj, (bool, int, float, str)):
+            return {"value": obj}
+        if isinstance(obj, complex):
+            return {"complex": [obj.real, obj.imag]}
+        if not isinstance(obj, (Mapping, list, tuple)) or hasattr(obj, "_fields"):
+            raise errors.cannot_save(obj, where)
+        if id(obj) in self.open:
+            raise ValueError(f"{where} contains itself: it cannot be saved")
+        self.open.add(id(obj))
+        if isinstance(obj, Mapping):
+            found = [[self.key(k, where), self.node(v, (*path, str(k)), f"{where}[{k!r}]")] for k, v in obj.items()]
+        else:
+            found = [self.node(v, (*path, str(i)), f"{where}[{i}]") for i, v in enumerate(obj)]
+        self.open.discard(id(obj))
+        return {"dict" if isinstance(obj, Mapping) else "list" if isinstance(obj, list) else "tuple": found}
+
+    def key(self, key: Any, where: str) -> str | int:
+        if type(key) is not str and type(key) is not int:
+            raise TypeError(f"save(): the keys of {where} must be text or integers, but one is {key!r}")
+        return key
+
+    def name(self, obj: Any, array: np.ndarray[Any, Any], path: tuple[str, ...]) -> str:
+        """The name under which the array is kept: the same again for the same object."""
+        if id(obj) in self.names:
+            return self.names[id(obj)]
+        wanted = name = ".".join(path) or "tensor"
+        n = 1
+        while name in self.arrays or name == _STRUCTURE or name == "__metadata__":
+            n += 1
+            name = f"{wanted}~{n}"
+        self.names[id(obj)] = name
+        self.arrays[name] = array
+        self.kept.append(obj)
+        return name
+
+
+def _unpack(arrays: Arrays, metadata: dict[str, str]) -> Any:
+    for name, array in arrays.items():
+        if array.dtype.kind not in "biufc":
+            raise BadFile(f"{name!r} is an array of {array.dtype}, and not of numbers")
+    if _STRUCTURE not in metadata:
+        return {name: make_tensor(array, None, False, False) for name, array in arrays.items()}
+    try:
+        return _build(json.loads(metadata[_STRUCTURE]), arrays, {})
+    except BadFile:
+        raise
+    except (ValueError, TypeError, KeyError, RecursionError, AttributeError, RuntimeError) as error:
+        raise BadFile(f"its structure makes no sense ({type(error).__name__}: {error})") from None
+
+
+def _build(node: Any, arrays: Arrays, made: dict[tuple[str, str], Any]) -> Any:
+    (kind,) = [key for key in node if key != "requires_grad"]
+    content = node[kind]
+    if kind == "dict":
+        return {_key(key): _build(value, arrays, made) for key, value in content}
+    if kind in ("list", "tuple"):
+        items = [_build(value, arrays, made) for value in content]
+        return items if kind == "list" else tuple(items)
+    if kind == "value":
+        if content is not None and not isinstance(content, (bool, int, float, str)):
+            raise BadFile("a value in its structure is not one")
+        return content
+    if kind == "complex":
+        return complex(*content)
+    if kind not in ("tensor", "array", "scalar"):
+        raise BadFile(f"its structure has the unknown kind {kind!r}")
+    if (kind, content) not in made:
+        made[kind, content] = _leaf(kind, arrays[content], node.get("requires_grad") is True)
+    return made[kind, content]
+
+
+def _key(key: Any) -> str | int:
+    if type(key) is not str and type(key) is not int:
+        raise BadFile(f"its structure has the key {key!r}")
+    return key
+
+
+def _leaf(kind: str, array: np.ndarray[Any, Any], requires_grad: bool) -> Any:
+    if kind == "tensor":
+        return make_tensor(array, None, requires_grad, False)
+    return array[()] if kind == "scalar" else array

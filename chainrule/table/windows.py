@@ -1,0 +1,59 @@
+"""Windows that slide along an axis: a view in which one element may show several times. The transpose adds them up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from chainrule.core.kinds import linear
+from chainrule.core.shapes import shape_of
+from chainrule.core.versions import strided
+
+ndarray = np.ndarray
+
+
+@linear(
+    transpose={
+        "x": lambda g, x_shape, *, axis, size, step: fold_windows(
+            g, axis=axis, size=size, step=step, length=x_shape[axis]
+        )
+    },
+    formula={"x": "fold_windows(g, axis=axis, size=size, step=step, length=x_shape[axis])"},
+    view=True,
+    moves=True,
+    samples=[
+        {"shapes": [(5,)], "axis": -1, "size": 2, "step": 1},
+        {"shapes": [(2, 5, 2)], "axis": -2, "size": 3, "step": 2},
+        {"shapes": [(3, 4)], "axis": -1, "size": 2, "step": 2},
+        {"shapes": [(4, 2)], "axis": -2, "size": 4, "step": 5},
+    ],
+)
+def unfold(x, *, axis, size, step):
+    """Windows of ``size`` along an axis, every ``step``, as a new last axis."""
+    count = (shape_of(x)[axis] - size) // step + 1
+    if type(x) is not ndarray:
+        positions = np.arange(count)[:, None] * step + np.arange(size)
+        return np.moveaxis(np.take(x, positions, axis=axis), axis, -1)
+    shape, strides = list(x.shape), list(x.strides)
+    shape[axis] = count
+    width = strides[axis]
+    strides[axis] *= step
+    return strided(x, (*shape, size), (*strides, width))
+
+
+@linear(
+    transpose={"x": lambda g, *, axis, size, step: unfold(g, axis=axis, size=size, step=step)},
+    formula={"x": "unfold(g, axis=axis, size=size, step=step)"},
+    naming=lambda params: "UnfoldBackwardBackward0",
+    samples=[
+        {"shapes": [(4, 2)], "axis": -1, "size": 2, "step": 1, "length": 5},
+        {"shapes": [(2, 2, 2, 3)], "axis": -2, "size": 3, "step": 2, "length": 6},
+    ],
+)
+def fold_windows(x, *, axis, size, step, length):
+    """The transpose of ``unfold``: zeros of ``length`` along the axis, with every window added where it was."""
+    windows = np.moveaxis(x, axis - 1, -2)
+    out = np.zeros((*windows.shape[:-2], length), x.dtype)
+    count = windows.shape[-2]
+    for k in range(size):
+        out[..., k : k + step * count : step][..., :count] += windows[..., k]
+    return np.moveaxis(out, -1, axis)

@@ -1,0 +1,162 @@
+"""What a checkpointed function's nodes save: placeholders, which a second run of the function fills."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from chainrule import errors
+from chainrule.core import saved
+from chainrule.core.modes import LOCAL
+from chainrule.core.node import next_seq
+from chainrule.core.tensor import Tensor
+from chainrule.core.versions import CLOCK, writes_of
+from chainrule.core.watch import Watch
+
+
+class Placeholder:
+    """One value that the first run saved: its number."""
+
+    __slots__ = ("__weakref__", "frame", "index")
+
+    def __init__(self, frame: Frame, index: int) -> None:
+        self.frame = frame
+        self.index = index
+
+
+class _Enough(BaseException):
+    """Ends a second run that has saved all that is needed. (Not an Exception: the function must not catch it.)"""
+
+
+class Frame:
+    """One call of a checkpointed function."""
+
+    __slots__ = ("__weakref__", "about", "again", "check", "debug", "early_stop", "ended", "log", "placeholders")
+
+    def __init__(self, again: Callable[[], None], early_stop: bool, check: bool, debug: bool) -> None:
+        self.again = again
+        self.early_stop = early_stop
+        self.check = check
+        self.debug = debug
+        self.placeholders: list[weakref.ref[Placeholder]] = []
+        self.about: list[tuple[Any, Any]] = []
+        self.log: list[str] = []
+        self.ended = 0
+
+    @contextmanager
+    def first_run(self) -> Iterator[None]:
+        """Put placeholders for what operations save."""
+        saved.push(self._reserve, fill)
+        try:
+            if self.debug:
+                with _Log(self.log):
+                    yield
+            else:
+                yield
+        finally:
+            saved.pop()
+            self.ended = next_seq()
+
+    def _reserve(self, tensor: Tensor) -> Placeholder:
+        placeholder = Placeholder(self, len(self.placeholders))
+        self.placeholders.append(weakref.ref(placeholder))
+        self.about.append((tensor._data.shape, tensor._data.dtype))
+        return placeholder
+
+    def second_run(self) -> dict[int, Tensor]:
+        """Run the function again: the values of all placeholders that are still there."""
+        run = _SecondRun(self)
+        saved.push(run.take, _same)
+        try:
+            if self.debug:
+                with _Log(run.log):
+                    self.again()
+            else:
+                self.again()
+        except _Enough as enough:
+            if enough.args[0] is not run:
+                raise
+        finally:
+            saved.pop()
+        run.verify()
+        return run.values
+
+
+def fill(placeholder: Placeholder) -> Tensor:
+    """The value a placeholder stands for."""
+    frame, index = placeholder.frame, placeholder.index
+    runs = _runs()
+    values = runs.get(frame)
+    if values is None or index not in values:
+        values = runs[frame] = frame.second_run()
+    value: Tensor = values.pop(index)
+    return value
+
+
+def _runs() -> weakref.WeakKeyDictionary[Frame, dict[int, Tensor]]:
+    """What second runs have saved for the backward pass that is running; it goes with that, or with the frame."""
+    notes: dict[Any, Any] = {} if LOCAL.sweep is None else LOCAL.sweep[2]
+    runs: weakref.WeakKeyDictionary[Frame, dict[int, Tensor]] | None = notes.get(_runs)
+    if runs is None:
+        runs = notes[_runs] = weakref.WeakKeyDictionary()
+    return runs
+
+
+def _same(tensor: Tensor) -> Tensor:
+    return tensor
+
+
+class _SecondRun:
+    """Takes what the second run saves."""
+
+    __slots__ = ("count", "differing", "frame", "last", "log", "started", "values", "wanted")
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.wanted = [ref() is not None for ref in frame.placeholders]
+        self.last = max((i for i, wanted in enumerate(self.wanted) if wanted), default=-1)
+        self.count = 0
+        self.values: dict[int, Tensor] = {}
+        self.differing: list[tuple[int, Any, Any]] = []
+        self.log: list[str] = []
+        self.started = next_seq()
+
+    def take(self, tensor: Tensor) -> Tensor:
+        index = self.count
+        self.count += 1
+        if index >= len(self.wanted):
+            raise errors.checkpoint_saved_more(self.frame, self)
+        data = tensor._data
+        found = (data.shape, data.dtype)
+        if found != self.frame.about[index]:
+            self.differing.append((index, self.frame.about[index], found))
+        if CLOCK.latest > self.frame.ended:
+            written = writes_of(data)
+            if written is not None and any(self.frame.ended < time < self.started for time in written.times):
+                raise errors.argument_was_written(tensor, written)
+        if self.wanted[index]:
+            self.values[index] = tensor
+        if index == self.last and self.frame.early_stop:
+            raise _Enough(self)
+        return tensor
+
+    def verify(self) -> None:
+        """Raise unless the run saved what the first one did."""
+        if self.count <= self.last or (not self.frame.early_stop and self.count != len(self.wanted)):
+            raise errors.checkpoint_saved_fewer(self.frame, self)
+        if self.frame.check and self.differing:
+            raise errors.checkpoint_saved_others(self.frame, self)
+
+
+class _Log(Watch):
+    """Lists the operations of a run, each with the line that called it."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+
+    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
+        where = errors.user_line()
+        self.lines.append(f"{prim.name} at {where}" if where else prim.name)
+        return super().forward(prim, datas, params)

@@ -1,0 +1,50 @@
+"""The state of the random numbers, kept so that the same ones can be drawn again."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from chainrule.random import default_generator
+
+_LOCK = threading.RLock()  # generators are shared between threads: one second run at a time
+
+
+def _states() -> tuple[Any, Any]:
+    """The states of the default generator and of NumPy's global one; None where it was not used yet."""
+    ours = None if default_generator._state is None else default_generator.get_state()
+    legacy = sys.modules.get("numpy.random.mtrand")
+    return ours, None if legacy is None else legacy.get_state()
+
+
+def _restore(states: tuple[Any, Any]) -> None:
+    ours, theirs = states
+    if ours is not None:
+        default_generator.set_state(ours)
+    elif default_generator._state is not None:
+        default_generator.manual_seed(default_generator.initial_seed())
+    if theirs is not None:
+        sys.modules["numpy.random.mtrand"].set_state(theirs)
+
+
+class Randomness:
+    """The state at the time this was made."""
+
+    __slots__ = ("states",)
+
+    def __init__(self) -> None:
+        self.states = _states()
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Inside, random numbers are those that came after this was made; outside, nothing has happened."""
+        with _LOCK:
+            now = _states()
+            _restore(self.states)
+            try:
+                yield
+            finally:
+                _restore(now)

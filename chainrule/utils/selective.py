@@ -1,0 +1,207 @@
+"""Which results a checkpoint keeps rather than computes again: by a policy of yours, or within a budget of bytes.
+
+Both are a pair of watches. The one on the first run notes results by their operation's number; the one on the second
+run answers with the noted result instead of computing it.
+"""
+
+from __future__ import annotations
+
+import enum
+import heapq
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.modes import LOCAL
+from chainrule.core.versions import CLOCK, writes_of
+from chainrule.core.watch import Watch
+
+
+class CheckpointPolicy(enum.Enum):
+    """What a policy function says about an operation's result. (MUST and PREFER mean the same here.)"""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+
+
+class SelectiveCheckpointContext:
+    """What a policy function gets to know: ``is_recompute``, ``op_output`` (None before it is computed)."""
+
+    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
+        self.is_recompute = is_recompute
+        self.op_output = op_output
+
+
+_SAVE = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE)
+
+
+class _Kept:
+    """Results by the number of their operation, each with the time it was noted."""
+
+    __slots__ = ("results", "strict")
+
+    def __init__(self, strict: bool) -> None:
+        self.results: dict[int, tuple[Any, int]] = {}
+        self.strict = strict
+
+    def put(self, number: int, result: Any) -> None:
+        self.results[number] = (result, CLOCK.latest)
+
+    def get(self, number: int, prim: Any) -> Any:
+        """The result, or None if there is none or it was overwritten since."""
+        found = self.results.get(number)
+        if found is None:
+            return None
+        result, time = found
+        if CLOCK.latest > time:
+            for array in result if isinstance(result, tuple) else (result,):
+                written = writes_of(array)
+                if written is not None and written.times[-1] > time:
+                    if self.strict:
+                        raise errors.kept_was_written(prim, array, written)
+                    return None
+        return result
+
+
+class _Counting(Watch):
+    """Numbers the operations of one run."""
+
+    def __init__(self, kept: _Kept) -> None:
+        self.kept = kept
+        self.number = -1
+
+    def __enter__(self) -> Any:
+        self.number = -1
+        return super().__enter__()
+
+
+class _Recall(_Counting):
+    """The second run."""
+
+    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
+        self.number += 1
+        result = self.kept.get(self.number, prim)
+        return super().forward(prim, datas, params) if result is None else result
+
+
+# -- by policy -------------------------------------------------------------------------------------------------------
+
+
+class _Select(_Counting):
+    """The first run: keeps what the policy says."""
+
+    def __init__(self, kept: _Kept, policy: Callable[..., CheckpointPolicy]) -> None:
+        super().__init__(kept)
+        self.policy = policy
+
+    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
+        self.number += 1
+        result = super().forward(prim, datas, params)
+        context = SelectiveCheckpointContext(is_recompute=False, op_output=result)
+        answer = self.policy(context, prim, *datas, **params)
+        if isinstance(answer, bool):
+            answer = CheckpointPolicy.PREFER_SAVE if answer else CheckpointPolicy.PREFER_RECOMPUTE
+        if not isinstance(answer, CheckpointPolicy):
+            raise TypeError(f"a policy function returns a CheckpointPolicy or a bool, not {type(answer).__name__}")
+        if answer in _SAVE and not prim.view:
+            self.kept.put(self.number, result)
+        return result
+
+
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Callable[..., Any] | Sequence[Any], allow_cache_entry_mutation: bool = False
+) -> tuple[Watch, Watch]:
+    """Contexts for ``checkpoint(..., context_fn=...)`` that keep the results of some operations.
+
+    Args:
+        policy_fn_or_list: names of operations whose results are kept (such as ``'mm'``), or a function
+            ``policy(ctx, op, *args, **kwargs)`` that returns a :class:`CheckpointPolicy` or a bool; ``op`` is the row of the
+            table, ``op.name`` its name.
+        allow_cache_entry_mutation: compute results that were overwritten again, instead of raising.
+
+    >>> import functools
+    >>> import chainrule as cr
+    >>> from chainrule.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
+    >>> keep_products = functools.partial(create_selective_checkpoint_contexts, ["mm"])
+    >>> x, w = cr.ones(2, 3), cr.ones(3, 4, requires_grad=True)
+    >>> checkpoint(lambda x: (x @ w).tanh(), x, use_reentrant=False, context_fn=keep_products).sum().backward()
+    """
+    if callable(policy_fn_or_list):
+        policy = policy_fn_or_list
+    elif isinstance(policy_fn_or_list, (list, tuple)):
+        names = {getattr(op, "name", op) if not callable(op) else op.__name__ for op in policy_fn_or_list}
+        if not all(isinstance(name, str) for name in names):
+            raise ValueError("Expected ops in `policy_fn_or_list` to be names of operations, such as 'mm'")
+
+        def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
+            return op.name in names
+    else:
+        raise TypeError("policy_fn_or_list must be either a function or a list of operations.")
+    kept = _Kept(strict=not allow_cache_entry_mutation)
+    return _Select(kept, policy), _Recall(kept)
+
+
+# -- within a budget -------------------------------------------------------------------------------------------------
+
+
+class Budget(_Counting):
+    """The first run: keeps the results that took longest for their size, up to so many bytes in all."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(_Kept(strict=False))
+        self.limit = limit
+        self.held = 0
+        self.cheapest: list[tuple[float, int, int]] = []  # a heap of (seconds per byte, number, bytes)
+
+    def contexts(self) -> tuple[Watch, Watch]:
+        return self, _Recalls(self.kept)  # type: ignore[return-value]
+
+    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
+        self.number += 1
+        start = perf_counter()
+        result = super().forward(prim, datas, params)
+        spent = perf_counter() - start
+        if type(result) is np.ndarray and not prim.view and 0 < result.nbytes <= self.limit and result.base is None:
+            # An operation with much arithmetic per element goes before any elementwise one, whatever the clock says.
+            rank = spent + (1.0 if prim.kind in ("contraction", "opaque") else 0.0)
+            self._consider(rank / result.nbytes, result)
+        return result
+
+    def _consider(self, worth: float, result: np.ndarray[Any, Any]) -> None:
+        size = result.nbytes
+        free = self.limit - self.held
+        dropped = []
+        while free < size and self.cheapest and self.cheapest[0][0] < worth:
+            entry = heapq.heappop(self.cheapest)
+            dropped.append(entry)
+            free += entry[2]
+        if free < size:
+            for entry in dropped:
+                heapq.heappush(self.cheapest, entry)
+            return
+        for _, number, nbytes in dropped:
+            del self.kept.results[number]
+            self.held -= nbytes
+        heapq.heappush(self.cheapest, (worth, self.number, size))
+        self.kept.put(self.number, result)
+        self.held += size
+
+
+class _Recalls:
+    """Enters a watch of its own for every second run, as several threads may be at it."""
+
+    __slots__ = ("kept",)
+
+    def __init__(self, kept: _Kept) -> None:
+        self.kept = kept
+
+    def __enter__(self) -> None:
+        _Recall(self.kept).__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        LOCAL.watch.__exit__(*exc)
