@@ -22,8 +22,9 @@ test: $(V)/.has-test
 bench: $(VB)/.has-bench
 	$(VB)/bin/python benchmarks/eager.py $(ARGS)
 
-# the tests that compare with PyTorch itself
+# the tests of behaviour, run by PyTorch itself, and those that compare with it
 oracle: $(VB)/.has-oracle $(VB)/.has-test
+	CHAINRULE_ORACLE=1 $(VB)/bin/python -m pytest -q -n 2 tests/behaviour $(ARGS)
 	$(VB)/bin/python -m pytest -q -n 2 -m oracle tests $(ARGS)
 
 lint: $(V)/.has-lint

@@ -32,6 +32,11 @@ WORKS = [
     Work("attention 4,16,16", "attention", (4, 16, 16), {"torch": 0.6}),
     Work("attention 8,128,64", "attention", (8, 128, 64), {"torch": 1.1}),
     Work("double backward of sum(sin(x)*x), 100", "double", (100,), {"torch": 0.7}),
+    Work("vmap(grad(loss)) of MLP 32,64,64,8", "per_sample", (32, 64, 64, 8), {"torch": 0.8}),
+    Work("Hessian-vector product of MLP 32,64,64,8", "hvp", (32, 64, 64, 8), {"torch": 0.8}),
+    Work("hessian of 50 variables", "hessian", (50,), {"torch": 0.5}),
+    Work("jacrev of a tanh layer, 200 to 200", "jacobian", (200, 200), {"torch": 0.7}),
+    Work("custom Function, 1 element", "function", (1,), {"torch": 0.6}),
 ]
 
 IMPORT_TITLE = "import, over NumPy's"

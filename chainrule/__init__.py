@@ -94,7 +94,7 @@ from chainrule.linalg import (
 from chainrule.special import erf, erfc
 
 if TYPE_CHECKING:
-    from chainrule import nn, testing
+    from chainrule import nn, primitive, testing
     from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
     from chainrule.serialization import load, save
 
@@ -129,7 +129,7 @@ __all__ = [
     "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "mode", "moveaxis",
     "movedim", "msort", "mul", "multinomial", "multiply", "mv", "nan", "nan_to_num", "nanmean", "nansum", "narrow",
     "ne", "neg", "negative", "nextafter", "nn", "no_grad", "nonzero", "norm", "normal", "not_equal", "numel", "ones",
-    "ones_like", "outer", "permute", "pi", "pinverse", "polar", "positive", "pow", "printoptions", "prod",
+    "ones_like", "outer", "permute", "pi", "pinverse", "polar", "positive", "pow", "primitive", "printoptions", "prod",
     "promote_types", "qr", "quantile", "rad2deg", "rand", "rand_like", "randint", "randn", "randn_like", "random",
     "randperm", "ravel", "real", "reciprocal", "relu", "remainder", "repeat_interleave", "reshape", "result_type",
     "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "save", "scalar_tensor", "scatter", "scatter_add",
@@ -149,6 +149,7 @@ _LAZY = {
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "load": "serialization",
     "nn": "nn",
+    "primitive": "primitive",
     "save": "serialization",
     "set_anomaly_enabled": "autograd.anomaly_mode",
     "testing": "testing",

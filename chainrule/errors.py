@@ -218,8 +218,8 @@ def input_requires_no_grad(index: int, tensor: Any) -> RuntimeError:
 def unused_input(index: int, tensor: Any) -> RuntimeError:
     name = name_of(tensor)
     return RuntimeError(
-        "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this "
-        "is the desired behavior.\n"
+        f"The differentiated Tensor at index {index} appears to not have been used in the graph. Set allow_unused=True if "
+        "this is the desired behavior.\n"
         f"It is input {index}{f' ({name})' if name else ''} of shape {_shape(tensor)}: no path leads from the outputs "
         "to it. allow_unused=True gives None for it, materialize_grads=True zeros. (An input that was rebound, as in "
         "x = x * 2 or x[0], is a new tensor: pass the very one the outputs were computed from.)"
@@ -227,7 +227,7 @@ def unused_input(index: int, tensor: Any) -> RuntimeError:
 
 
 def empty_inputs(function: str) -> RuntimeError:
-    return RuntimeError(f"`inputs` argument to `{function}` cannot be empty.")
+    return RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
 
 
 def not_a_tensor(function: str, argument: str, value: Any) -> TypeError:
@@ -1348,20 +1348,25 @@ def nan_came_in(prim: Any, stack: CallStack) -> str:
 def warn_detected(node: Any) -> None:
     """Show the lines that made a node whose rule failed, and those of the node whose rule made that."""
     stack = node.metadata.get("traceback_")
-    if stack is None:
-        text = f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
-        text += "forward pass for more information."
-    else:
-        text = f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{stack}"
-    parent = node.metadata.get("parent_")
-    while parent is not None:
-        text += f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call that induced the "
-        text += f"previous calculation:\n{parent.metadata.get('traceback_', '  (it was outside of anomaly mode)')}"
-        parent = parent.metadata.get("parent_")
     frame, level = sys._getframe(1), 2
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1  # type: ignore[assignment]
+    text = f"Error detected in {node.name()}. "
+    if stack is None:
+        text += "No forward pass information available. Enable detect anomaly during forward pass for more information."
+    else:
+        text += f"Traceback of forward call that caused the error:\n{stack}"
     warnings.warn(text, UserWarning, stacklevel=level)
+    parent = node.metadata.get("parent_")
+    while parent is not None:
+        stack = parent.metadata.get("traceback_", "  (it was outside of anomaly mode)")
+        warnings.warn(
+            f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call that induced the "
+            f"previous calculation:\n{stack}",
+            UserWarning,
+            stacklevel=level,
+        )
+        parent = parent.metadata.get("parent_")
 
 
 def nan_gradient(
@@ -1660,6 +1665,15 @@ def argument_was_written(tensor: Any, written: Any) -> RuntimeError:
     )
 
 
+def recomputed_was_written(tensor: Any, written: Any) -> RuntimeError:
+    op, where = written.last
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{_tensor_type(tensor.dtype)} {list(tensor.shape)}], which an operation in a checkpointed function saved, was "
+        f"overwritten by {op}{f' at {where}' if where else ''}. Write the change out of place, or change a clone()."
+    )
+
+
 def kept_was_written(prim: Any, array: Any, written: Any) -> RuntimeError:
     op, where = written.last
     return RuntimeError(
@@ -1674,4 +1688,48 @@ def reentrant_needs_all_leaves() -> RuntimeError:
         "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter "
         "to .backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without "
         "passing the `inputs` argument."
+    )
+
+
+# -- grad and backward -----------------------------------------------------------------------------------------------
+
+
+def edge_has_no_shape() -> RuntimeError:
+    return RuntimeError(
+        "grad can be implicitly created only for scalar outputs, and a GradientEdge does not say what shape its output "
+        "has: give a gradient for it (ones(()) for a scalar)."
+    )
+
+
+def inputs_type(value: Any) -> RuntimeError:
+    return RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(value).__name__}")
+
+
+def materialize_edge(index: int) -> RuntimeError:
+    return RuntimeError(
+        f"materialize_grads cannot be used when the given input is a GradientEdge (input {index}), which does not say what "
+        "shape the zeros would have: pass the tensor, or allow_unused=True."
+    )
+
+
+def batched_gradient_shape(index: int, gradient: Any, output: Any) -> RuntimeError:
+    return RuntimeError(
+        "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
+        "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
+        f"detected: grad_output[{index}] has a shape of {_size(_shape(gradient))} and output[{index}] has a shape of "
+        f"{_size(_shape(output))}. It must have one more dimension, in front: one gradient per entry."
+    )
+
+
+def batched_gradient_missing(index: int) -> RuntimeError:
+    return RuntimeError(
+        f"is_grads_batched=True needs a gradient for every output, and grad_outputs[{index}] is None: give a stack of "
+        "gradients, with the batch along dimension 0."
+    )
+
+
+def batched_gradient_sizes(sizes: Any) -> ValueError:
+    return ValueError(
+        "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+        f"{list(sizes)} for the mapped dimension (dimension 0 of grad_outputs)."
     )

@@ -121,8 +121,8 @@ def test_a_flat_dictionary_is_a_plain_file(tmp_path):
     torch.save(flat, tmp_path / "m.npz")
     with np.load(tmp_path / "m.npz") as found:
         assert sorted(found.files) == sorted(flat)
-    np.savez(tmp_path / "n.npz", file=np.ones(2), b=np.zeros(1))
-    assert list(torch.load(tmp_path / "n.npz")) == ["file", "b"]
+    np.savez(tmp_path / "n.npz", name=np.ones(2), b=np.zeros(1))
+    assert list(torch.load(tmp_path / "n.npz")) == ["name", "b"]
     np.savez_compressed(tmp_path / "o.npz", a=np.ones(100))
     assert torch.load(tmp_path / "o.npz")["a"].sum().item() == 100
     torch.save(flat, tmp_path / "m.safetensors")

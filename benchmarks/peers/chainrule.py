@@ -1,7 +1,8 @@
 """Ourselves, through the PyTorch surface."""
 
 import chainrule
-from works import works
+import surface
+import works
 
 VERSION = f"chainrule {chainrule.__version__}"
-WORKS = works(chainrule)
+WORKS = works.works(chainrule) | surface.works(chainrule)

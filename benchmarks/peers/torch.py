@@ -2,7 +2,8 @@
 
 import torch
 
-from works import works
+import surface
+import works
 
 VERSION = f"torch {torch.__version__}"
-WORKS = works(torch)
+WORKS = works.works(torch) | surface.works(torch)

@@ -17,6 +17,7 @@ from chainrule import errors
 from chainrule.core.modes import LOCAL
 from chainrule.core.tensor import Tensor
 from chainrule.core.watch import Watch
+from chainrule.interpreters.batched import Batched
 
 __all__ = [
     "detect_anomaly",
@@ -121,9 +122,9 @@ class _Anomaly(Watch):
 
 
 def _raw(x: Any) -> Any:
-    """The array in a tensor."""
-    while isinstance(x, Tensor):
-        x = x._data
+    """The array in a tensor; under ``vmap`` with the axis of the examples in front."""
+    while isinstance(x, (Tensor, Batched)):
+        x = x._data if isinstance(x, Tensor) else x.payload
     return x
 
 

@@ -32,9 +32,13 @@ def _sequence(function: str, argument: str, value: Any) -> tuple[Any, ...]:
     if isinstance(value, (Tensor, GradientEdge)):
         return (value,)
     if not isinstance(value, (tuple, list)):
+        if argument == "inputs" and function == "backward":
+            raise errors.inputs_type(value)
         raise errors.not_a_tensor(function, argument, value)
     for item in value:
         if not isinstance(item, (Tensor, GradientEdge)):
+            if argument == "inputs" and function == "backward":
+                raise errors.inputs_type(item)
             raise errors.not_a_tensor(function, argument, item)
     return tuple(value)
 
@@ -94,9 +98,9 @@ def _starts(
     for i, (output, gradient) in enumerate(zip(given, grads)):
         if isinstance(output, GradientEdge):
             if gradient is None:
-                raise RuntimeError("a gradient must be given where an output is a GradientEdge")
+                raise errors.edge_has_no_shape()
             edges.append(_edge_of(output))
-            starts.append(gradient if create_graph else gradient._data)
+            starts.append(_as_tensor(function, gradient) if create_graph else _as_tensor(function, gradient)._data)
             continue
         if output._edge is None:
             raise errors.no_grad_fn(i, output)
@@ -105,11 +109,15 @@ def _starts(
     return edges, starts, given
 
 
-def _edge_of(edge: GradientEdge) -> Any:
+def _edge_of(edge: GradientEdge, roots: Sequence[Any] = ()) -> Any:
+    """The tape's own edge. One output of several is told by the token, else looked for in what the roots depend on."""
     node = edge.node
     if edge.ownership_token is not None:
         return edge.ownership_token
     if type(node) is Node and len(node.prim.outputs) > 1:
+        for other in engine.reachable(roots):
+            if type(other) is Output and other.node is node and other.index == edge.output_nr:
+                return other
         return Output(node, edge.output_nr, node.seq + 1)
     return node
 
@@ -138,7 +146,8 @@ def backward(
     if grad_variables is not None:
         if grad_tensors is not None:
             raise RuntimeError(
-                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`."
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use "
+                "`grad_tensors`."
             )
         grad_tensors = grad_variables
     if inputs is not None and not isinstance(inputs, (Tensor, GradientEdge)) and len(inputs) == 0:
@@ -151,16 +160,16 @@ def backward(
         engine.sweep(edges, starts, retain_graph=keep, create_graph=create_graph)
         return
     wanted = _sequence("backward", "inputs", inputs)
-    targets = [_target(i, t) for i, t in enumerate(wanted)]
+    targets = [_target(i, t, edges) for i, t in enumerate(wanted)]
     for tensor in wanted:
         if isinstance(tensor, Tensor):
             tensor.retain_grad()
     engine.sweep(edges, starts, targets, retain_graph=keep, create_graph=create_graph)
 
 
-def _target(index: int, tensor: Any) -> Any:
+def _target(index: int, tensor: Any, roots: Sequence[Any] = ()) -> Any:
     if isinstance(tensor, GradientEdge):
-        return _edge_of(tensor)
+        return _edge_of(tensor, roots)
     if tensor._edge is None:
         inner = tensor._data.recorded if duals.is_dual(tensor) else None
         if inner is None:
@@ -271,7 +280,7 @@ def _gradients(
         edges, starts, given = _batched_starts(outputs, grad_outputs, create_graph)
     else:
         edges, starts, given = _starts("grad", outputs, grad_outputs, create_graph)
-    targets = [_target(i, t) for i, t in enumerate(wanted)]
+    targets = [_target(i, t, edges) for i, t in enumerate(wanted)]
     order = None if block is None else [edge for edge in engine.reachable(edges) if edge is not block]
     found = engine.sweep(
         edges, starts, targets, retain_graph=retain_graph, create_graph=create_graph, accumulate=False, order=order
@@ -281,6 +290,8 @@ def _gradients(
         if g is None:
             if not (allow_unused or materialize_grads):
                 raise errors.unused_input(i, tensor)
+            if materialize_grads and isinstance(tensor, GradientEdge):
+                raise errors.materialize_edge(i)
             results.append(zeros_like(tensor) if materialize_grads else None)
         elif is_grads_batched:
             results.append(_unbatched(g, given))
@@ -303,23 +314,38 @@ _BATCH_LEVEL = 2**62  # above every transformation a user can have entered
 
 def _batched_starts(outputs: Any, gradients: Any, create_graph: bool) -> Any:
     given = _sequence("grad", "outputs", outputs)
-    grads = (gradients,) if isinstance(gradients, Tensor) else tuple(gradients)
-    if len(grads) != len(given):
-        raise errors.gradient_count(len(given), len(grads))
+    grads = _cotangents("grad", gradients, len(given))
     edges, starts = [], []
     for i, (output, g) in enumerate(zip(given, grads)):
-        if output._edge is None:
-            raise errors.no_grad_fn(i, output)
-        if tuple(g.shape[1:]) != tuple(output.shape):
-            raise RuntimeError(
-                f"If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
-                f"sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
-                f"detected: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {output.shape}."
-            )
-        edges.append(output._edge)
+        if g is None:
+            raise errors.batched_gradient_missing(i)
+        g = _as_tensor("grad", g)
+        if isinstance(output, GradientEdge):
+            edges.append(_edge_of(output))
+        else:
+            if output._edge is None:
+                raise errors.no_grad_fn(i, output)
+            if not g.shape or tuple(g.shape[1:]) != tuple(output.shape):
+                raise errors.batched_gradient_shape(i, g, output)
+            if g.dtype != output.dtype:
+                if g.dtype.kind == "c" and output.dtype.kind != "c":
+                    raise errors.gradient_dtype(i, g, output)
+                g = g.to(output.dtype)
+            edges.append(output._edge)
         inside = Batched(g if create_graph else g._data, _BATCH_LEVEL)
         starts.append(wrap(inside) if create_graph else inside)
+    sizes = {g.shape[0] for g in grads}
+    if len(sizes) > 1:
+        raise errors.batched_gradient_sizes(sorted(sizes))
     return edges, starts, grads
+
+
+def _as_tensor(function: str, gradient: Any) -> Tensor:
+    if isinstance(gradient, Tensor):
+        return gradient
+    if isinstance(gradient, (ndarray, np.generic)):
+        return wrap(np.asarray(gradient))
+    raise errors.gradient_type(function, gradient)
 
 
 def _unbatched(g: Any, gradients: Any) -> Tensor:

@@ -88,7 +88,7 @@ class FunctionCtx:
         """The name of the node, as in ``'MyFunctionBackward'``."""
         return type(self).__name__
 
-    def _keep(self, outputs: tuple[Any, ...]) -> None:
+    def _keep(self, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         """Take apart what was saved. An output is remembered by its number: its edge leads to what holds this."""
         kept: list[Any] = []
         hooks = STATE.special and LOCAL.saved_hooks
@@ -99,7 +99,7 @@ class FunctionCtx:
             edge = tensor._edge
             if edge is None or self.dirty_tensors:  # an output; not an input that is returned as it is
                 for i, output in enumerate(outputs):
-                    if output is tensor:
+                    if output is tensor and (self.dirty_tensors or not any(x is tensor for x in inputs)):
                         edge = i
                         break
             kept.append((pack_one(tensor._data) if hooks else tensor._data, edge))

@@ -204,7 +204,7 @@ class Function:
         node.fits = tuple(fits)
         node.hooks = None
         if ctx.to_save:
-            ctx._keep(outputs)
+            ctx._keep(args, outputs)
             node.saved = _HOLDS
         else:
             node.saved = ()

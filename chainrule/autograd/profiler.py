@@ -234,7 +234,7 @@ class profile:
     def __str__(self) -> str:
         if self.function_events is None:
             return "<unfinished chainrule.autograd.profiler.profile>"
-        return self.function_events.key_averages().table("self_cpu_time_total", max_name_column_width=22)
+        return self.function_events.key_averages().printed()
 
     def __repr__(self) -> str:
         if self.function_events is None:

@@ -16,7 +16,8 @@ from chainrule import errors
 #: What kinds of events there are, and the short words for them in tables.
 PHASES = {"forward": "fwd", "backward": "bwd", "tangent": "jvp", "label": "label"}
 
-_COLUMNS = ("Name", "Phase", "Calls", "Self", "Self %", "Total", "Average", "Output")
+_COLUMNS = ("Name", "Phase", "Calls", "Self", "Self %", "Total", "Output", "Average")
+_PRINTED = 7  # as many columns fit into 80 characters
 _SORTS = ("cpu_time", "cpu_time_total", "self_cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage", "count", "key")
 
 
@@ -204,17 +205,16 @@ class EventList(list[Any]):
             count = getattr(e, "count", 1)
             name = e.key if e.input_shapes is None else f"{e.key} {e.input_shapes}"
             memory = e.cpu_memory_usage if e.phase == "label" else e.self_cpu_memory_usage
-            times = e.self_cpu_time_total, e.cpu_time_total, e.cpu_time_total / count
             cells.append(
                 (
                     name,
                     PHASES[e.phase],
                     str(count),
-                    format_time(times[0]),
-                    f"{100 * times[0] / whole:.1f}%",
-                    format_time(times[1]),
-                    format_time(times[2]),
+                    format_time(e.self_cpu_time_total),
+                    f"{100 * e.self_cpu_time_total / whole:.1f}%",
+                    format_time(e.cpu_time_total),
                     format_memory(memory) if memory else "-",
+                    format_time(e.cpu_time_total / count),
                 )
             )
         return cells
@@ -266,19 +266,23 @@ class EventList(list[Any]):
         events = self
         if top_level_events_only:
             events = EventList([e for e in self if getattr(e, "depth", 0) == 0], self.elapsed)
-        cells = [(_cut(row[0], max_name_column_width), *row[1:]) for row in events.rows(sort_by, row_limit)]
-        widths = [max(map(len, column)) for column in zip(_COLUMNS, *cells)]
-        rule = "  ".join("-" * width for width in widths)
+        rows = events.rows(sort_by, row_limit)
         lines = [] if header is None else [header]
-        lines += [rule, _line(_COLUMNS, widths), rule, *(_line(row, widths) for row in cells), rule]
-        if len(cells) < len(events):
-            lines.append(f"({len(events) - len(cells)} more)")
+        lines += _laid_out(_COLUMNS, rows, max_name_column_width)
+        if len(rows) < len(events):
+            lines.append(f"({len(events) - len(rows)} more)")
         return "\n".join([*lines, events.summary()])
 
-    def __str__(self) -> str:
-        return self.table(max_name_column_width=24)
+    def printed(self) -> str:
+        """The table with the columns that matter, at most 80 characters wide."""
+        rows = [row[:_PRINTED] for row in self.rows("self_cpu_time_total")]
+        others = [max(map(len, column)) + 2 for column in list(zip(_COLUMNS, *rows))[1:_PRINTED]]
+        return "\n".join([*_laid_out(_COLUMNS[:_PRINTED], rows, 80 - sum(others)), self.summary()])
 
-    __repr__ = __str__
+    __str__ = printed
+
+    def __repr__(self) -> str:
+        return f"<EventList of {len(self)}: print() shows it>"
 
     def __rich__(self) -> Any:
         """What ``rich.print`` shows."""
@@ -288,11 +292,11 @@ class EventList(list[Any]):
         table = rich.table.Table(
             box=rich.box.SIMPLE_HEAD, caption=self.summary(), caption_justify="left", pad_edge=False, padding=(0, 1, 0, 0)
         )
-        for i, title in enumerate(_COLUMNS):
+        for i, title in enumerate(_COLUMNS[:_PRINTED]):
             table.add_column(title, justify="left" if i < 2 else "right", no_wrap=True, overflow="ellipsis")
         colours = {"bwd": "cyan", "jvp": "magenta", "label": "bold"}
         for row in self.rows("self_cpu_time_total"):
-            table.add_row(*row, style=colours.get(row[1], ""))
+            table.add_row(*row[:_PRINTED], style=colours.get(row[1], ""))
         return table
 
     def export_chrome_trace(self, path: Any, metadata: Mapping[str, Any] | None = None) -> None:
@@ -330,6 +334,14 @@ class EventList(list[Any]):
 
 def _cut(name: str, width: int) -> str:
     return name if len(name) <= width else name[: width - 3] + "..."
+
+
+def _laid_out(titles: tuple[str, ...], rows: list[tuple[str, ...]], name_width: int) -> list[str]:
+    """The lines of a table."""
+    rows = [(_cut(row[0], name_width), *row[1:]) for row in rows]
+    widths = [max(map(len, column)) for column in zip(titles, *rows)]
+    rule = "  ".join("-" * width for width in widths)
+    return [rule, _line(titles, widths), rule, *(_line(row, widths) for row in rows), rule]
 
 
 def _line(cells: Iterable[str], widths: Iterable[int]) -> str:

@@ -28,7 +28,7 @@ def aligned(prim: Primitive, payloads: Any, batched: Any, size: int, params: dic
     """Elementwise: give the batched operands one rank, so that their batch axes meet under broadcasting."""
     if len(payloads) == 1:
         return applied(prim, payloads, params)
-    ranks = [len(shape_of(p)) - b for p, b in zip(payloads, batched, strict=True)]
+    ranks = [(p.ndim if type(p) is ndarray else len(shape_of(p))) - b for p, b in zip(payloads, batched, strict=True)]
     most = max(ranks)
     if min(ranks) == most:
         return applied(prim, payloads, params)

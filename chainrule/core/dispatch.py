@@ -37,7 +37,7 @@ def rank(x: Any) -> int:
     if kind is Tensor or isinstance(x, Tensor):
         data = x._data
         return 1 if type(data) is ndarray else 2 * data.level + 1
-    if isinstance(x, ArrayLike):
+    if kind in INTERPRETERS or isinstance(x, ArrayLike):
         return 2 * x.level
     return 0
 
@@ -74,7 +74,8 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
         if isinstance(x, Tensor) and (top == 1 or rank(x) == top):
             if type(x) is InferenceTensor:
                 inference = True
-            datas.append(x._data)
+            held = x._data
+            datas.append(held)
             edge = x._edge
             edges.append(edge)
             if edge is not None:
@@ -84,7 +85,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
             edges.append(None)
     watch = LOCAL.watch if STATE.special else None
     if top > 1:
-        out = bind(prim, datas, params)
+        out = INTERPRETERS[type(held)](prim, datas, params, top // 2)  # what ranks highest now
     else:
         out = prim.value(*datas, **params) if watch is None else watch.forward(prim, datas, params)
     several = len(prim.outputs) > 1

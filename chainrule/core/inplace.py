@@ -42,6 +42,7 @@ def check_writable(tensor: Tensor, op: str) -> None:
             raise errors.expanded_in_place(op)
         if not data.flags.writeable:
             raise errors.read_only(op)
+        about_to_write(data)
 
 
 def check_history(tensor: Tensor, op: str) -> None:
@@ -191,11 +192,11 @@ def _edge_through(base: Tensor, steps: tuple[Step, ...]) -> Any:
     edge, data = base._edge, base._data
     if edge is None:
         return None
+    last = len(steps) - 1
     for i, (prim, params) in enumerate(steps):
-        if i:
-            data = dispatch.bind(*before)
         edge = _node(prim, params, (edge,), ((data.shape, data.dtype),))
-        before = prim, (data,), params
+        if i < last:
+            data = dispatch.bind(prim, (data,), params)
     return edge
 
 

@@ -11,6 +11,7 @@ writes take numbers from the same counter (see ``versions``).
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -73,9 +74,14 @@ class RemovableHandle:
         self.remove()
 
 
+_FIRST_HOOK = threading.Lock()
+
+
 def hooks_of(edge: Any) -> Hooks:
     if edge.hooks is None:
-        edge.hooks = Hooks()
+        with _FIRST_HOOK:
+            if edge.hooks is None:
+                edge.hooks = Hooks()
     hooks: Hooks = edge.hooks
     return hooks
 

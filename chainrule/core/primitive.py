@@ -66,6 +66,7 @@ class Primitive:
         samples: operands and parameters to check the row with (the format is in ``testing.samples``).
         domain: where the elements of sample operands lie: ``(low, high)``, "bool", "int" or "complex"; or one of these
             for each operand.
+        listed: whether it is in ``TABLE``; rows of ``chainrule.primitive`` are their functions' own.
         accepts: the kinds of dtypes (as in ``dtype.kind``) that the operation makes sense for.
     """
 
@@ -80,6 +81,7 @@ class Primitive:
         "formula",
         "jvp",
         "kind",
+        "listed",
         "moves",
         "name",
         "naming",
@@ -121,6 +123,7 @@ class Primitive:
         structure: str = "dense",
         naming: Callable[..., str] | None = None,
         accepts: str = "biufc",
+        listed: bool = True,
     ) -> None:
         code = function.__code__
         positional = code.co_varnames[: code.co_argcount]
@@ -144,6 +147,7 @@ class Primitive:
         self.structure = structure
         self.naming = naming
         self.accepts = accepts
+        self.listed = listed
         self.vjps: dict[str, Rule | unsupported] = {}
         self.partials: dict[str, Any] = {}
         self.saves: tuple[str, ...] = ()
@@ -166,6 +170,8 @@ class Primitive:
         return f"<primitive {self.name} ({self.kind})>"
 
     def __reduce__(self) -> Any:
+        if not self.listed:
+            raise TypeError(f"row {self.name} belongs to a function of yours and cannot be copied or pickled")
         return (_find, (self.name,))
 
     def node_name(self, params: dict[str, Any], node: Any = None) -> str:
@@ -253,18 +259,19 @@ def _find(name: str) -> Primitive:
 
 def enter(prim: Primitive) -> Primitive:
     """Put a finished row in the table, after checking that every cell is filled."""
-    if prim.name in TABLE:
+    if prim.listed and prim.name in TABLE:
         raise TableError(f"row {prim.name} is in the table already")
     if prim.kind != "discrete":
         for column in ("pullback", "jvp", "batch"):
             if getattr(prim, column) is None:
                 raise TableError(f"row {prim.name}: no {column}; write one, or unsupported('why')")
-        missing = [operand for operand in prim.vjps if operand not in prim.formula]
+        missing = [x for x, rule in prim.vjps.items() if x not in prim.formula and not isinstance(rule, unsupported)]
         if missing:
             raise TableError(f"row {prim.name}: no formula for {', '.join(missing)}")
     if not prim.doc:
         raise TableError(f"row {prim.name}: no docstring")
-    TABLE[prim.name] = prim
+    if prim.listed:
+        TABLE[prim.name] = prim
     return prim
 
 

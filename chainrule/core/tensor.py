@@ -150,7 +150,7 @@ class Tensor:
 
     def stride(self, dim: int | None = None) -> Any:
         """Steps between elements along each dimension, in elements."""
-        strides = tuple(s // self._data.itemsize for s in self._array().strides)
+        strides = tuple(s // self._data.dtype.itemsize for s in self._array().strides)
         return strides if dim is None else strides[dim]
 
     def is_contiguous(self) -> bool:
@@ -307,11 +307,11 @@ class Tensor:
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if type(self._edge) is Leaf and value._data.dtype.kind not in "fc":
+            raise errors.data_dtype(value._data.dtype)
+        hold(self, apart(value._data) if type(value._data) is ndarray else value._data)
         if type(self._edge) is Leaf:
-            if value._data.dtype.kind not in "fc":
-                raise errors.data_dtype(value._data.dtype)
-            self._edge.data = value._data
-        self._data = value._data
+            self._edge.data = self._data
 
     def detach(self) -> Tensor:
         """The same memory, cut off from the graph."""

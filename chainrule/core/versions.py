@@ -1,9 +1,9 @@
 """Which memory was written in place, when, and by what.
 
 A write is remembered under the array that owns the memory, so tensors that share storage (views, ``detach()``)
-share the record; ``tensor.data`` has one of its own. Writes take their time from the same counter as nodes, so "was this saved value overwritten?" is
-"was its memory written after the node's number?": saving costs nothing, and while nothing was written since a node was made
-(the normal case), checking costs one comparison.
+share the record; ``tensor.data`` has one of its own. Writes take their time from the same counter as nodes, so "was
+this saved value overwritten?" is "was its memory written after the node's number?": saving costs nothing, and while
+nothing was written since a node was made (the normal case), checking costs one comparison.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Lender:
 
 def owner(array: np.ndarray[Any, Any]) -> Any:
     """The object that owns the array's memory."""
-    base = array.base
+    base: Any = array.base
     while base is not None:
         if type(base) is _Lender:
             base = base.array
@@ -95,7 +95,7 @@ def apart(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return np.asarray(_Lender(array.__array_interface__, None, lender.obj))
     if type(lender) is _Lender:
         return np.asarray(_Lender(array.__array_interface__, None, lender.kept))
-    return np.asarray(memoryview(array))
+    return np.asarray(memoryview(array))  # type: ignore[arg-type]
 
 
 def strided(array: np.ndarray[Any, Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray[Any, Any]:

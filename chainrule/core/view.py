@@ -56,7 +56,7 @@ def viewed(tensor: Tensor, base: Any, prim: Primitive, params: dict[str, Any]) -
         if LOCAL.inference:
             origin = "inference"
             if type(tensor) is InferenceTensor and type(base) is not InferenceTensor:
-                tensor.__class__ = Tensor
+                tensor.__class__ = Tensor  # type: ignore[assignment]
         elif not LOCAL.grad:
             origin = "no_grad"
     if type(base) is InferenceTensor:

@@ -1,13 +1,16 @@
 """Transformations of functions, with the names of ``torch.func``."""
 
 from chainrule import errors
+from chainrule.func.debug import debug_unwrap
 from chainrule.func.forward import jvp
 from chainrule.func.jacobians import hessian, hvp, jacfwd, jacrev
 from chainrule.func.linear import linear_transpose, linearize
+from chainrule.func.rearrange import rearrange
 from chainrule.func.reverse import grad, grad_and_value, value_and_grad, vjp
 from chainrule.func.vectorize import vmap
 
 __all__ = [
+    "debug_unwrap",
     "grad",
     "grad_and_value",
     "hessian",
@@ -17,6 +20,7 @@ __all__ = [
     "jvp",
     "linear_transpose",
     "linearize",
+    "rearrange",
     "value_and_grad",
     "vjp",
     "vmap",

@@ -17,6 +17,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import INTERPRETERS, bind, rank
 from chainrule.core.levels import escaped
+from chainrule.core.modes import LOCAL, STATE
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike, array_ufunc, detached
 from chainrule.core.shapes import shape_of
@@ -34,8 +35,8 @@ class Batched(ArrayLike):
         self.payload = payload
         self.level = level
         self.shared = shared
-        shape = shape_of(payload)
-        self.shape = tuple(shape) if shared else tuple(shape[1:])
+        shape = payload.shape if type(payload) is ndarray else tuple(shape_of(payload))
+        self.shape = shape if shared else shape[1:]
         self.dtype = payload.dtype
 
     def detached(self) -> Batched:
@@ -114,7 +115,31 @@ def _direct(ufunc: np.ufunc, x: Any, y: Any) -> Any:
         return None
     if escaped(x if type(x) is Batched else y):
         return None
+    if ufunc is np.multiply and type(b) is ndarray and type(a) is ndarray and a.ndim == b.ndim == 3:
+        if a.shape[2] == 1 == b.shape[1] and a.size * b.shape[2] > _LARGE:  # outer products, one for each example
+            return Batched(np.einsum("bi,bj->bij", a[:, :, 0], b[:, 0]), level)
     return Batched(ufunc(a, b), level)
+
+
+_LARGE = 4096  # elements from which einsum's loops beat those of a broadcast product
+
+
+class _Whole:
+    """An operation on all examples at once, as a watch sees it."""
+
+    __slots__ = ("batched", "prim", "size")
+    kind = "batched"
+
+    def __init__(self, prim: Primitive, batched: list[bool], size: int) -> None:
+        self.prim = prim
+        self.batched = batched
+        self.size = size
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.prim, name)
+
+    def value(self, *payloads: Any, **params: Any) -> Any:
+        return self.prim.batch(self.prim, payloads, self.batched, self.size, params)  # type: ignore[misc]
 
 
 def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) -> Any:
@@ -128,7 +153,7 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
                 batched.append(False)
             else:
                 batched.append(True)
-                size = shape_of(x.payload)[0]
+                size = shape_of(x.payload)[0] if size < 0 else size
             own = x.level
         else:
             payloads.append(x)
@@ -137,8 +162,12 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
         raise errors.escaped_tensor(own, prim.name)
     if size < 0:
         out = bind(prim, payloads, params)
+    elif STATE.special and LOCAL.watch is not None and not any(isinstance(p, (Tensor, ArrayLike)) for p in payloads):
+        out = LOCAL.watch.forward(_Whole(prim, batched, size), payloads, params)
     else:
         out = prim.batch(prim, payloads, batched, size, params)  # type: ignore[misc]
+    if type(out) is ndarray:
+        return Batched(out, own, size < 0)
     if isinstance(out, tuple):
         return tuple(Batched(_array(o), own, size < 0) for o in out)
     return Batched(_array(out), own, size < 0)

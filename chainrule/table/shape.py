@@ -379,18 +379,29 @@ def cast(x, *, dtype):
     return x.astype(dtype)
 
 
+class _Noted:
+    """Stands for a row in its own batching rule, to note what the rule has it do to a payload."""
+
+    def __init__(self, row: Primitive, x: Any, steps: list[Any]) -> None:
+        self.row, self.x, self.steps = row, x, steps
+
+    def __call__(self, y: Any, **params: Any) -> Any:
+        if shape_of(y) != shape_of(self.x):  # the rule gave it axes first
+            self.steps.append((view, {"shape": shape_of(y)}))
+        self.steps.append((self.row, params))
+        return self.row(y, **params)
+
+    value = __call__
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.row, name)
+
+
 def _steps_batch(x: Any, steps: Any, size: int) -> Any:
     """The steps that take, from a payload, what ``steps`` take from each example."""
     under_batch: list[Any] = []
     for row, params in steps:
-
-        def take(y: Any, row: Primitive = row, x: Any = x, **moved: Any) -> Any:
-            if shape_of(y) != shape_of(x):  # the rule gave it axes first
-                under_batch.append((view, {"shape": shape_of(y)}))
-            under_batch.append((row, moved))
-            return row(y, **moved)
-
-        x = row.batch(take, (x,), (True,), size, params)
+        x = row.batch(_Noted(row, x, under_batch), (x,), (True,), size, params)
     return tuple(under_batch)
 
 

@@ -70,7 +70,8 @@ def rulecheck(prim: Primitive, checks: Iterable[str] | None = None, samples: Ite
     """Check a row of the table: yours, or one of chainrule's.
 
     Args:
-        prim: the row, as the decorators of ``core.kinds`` return it.
+        prim: the row, as the decorators of ``core.kinds`` return it, or a function that those of
+            ``chainrule.primitive`` return.
         checks: names from ``CHECKS``; all of them without it.
         samples: inputs to check with, instead of the row's own.
 
@@ -81,6 +82,7 @@ def rulecheck(prim: Primitive, checks: Iterable[str] | None = None, samples: Ite
     >>> from chainrule.testing import rulecheck
     >>> rulecheck(TABLE["tanh"])
     """
+    prim = getattr(prim, "row", prim)
     chosen = [CHECKS[name] for name in (CHECKS if checks is None else checks)]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)

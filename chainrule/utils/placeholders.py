@@ -16,6 +16,9 @@ from chainrule.core.versions import CLOCK, writes_of
 from chainrule.core.watch import Watch
 
 
+Taken = tuple[Tensor, int]  # a saved value, and the time of the last write to anything before
+
+
 class Placeholder:
     """One value that the first run saved: its number."""
 
@@ -65,7 +68,7 @@ class Frame:
         self.about.append((tensor._data.shape, tensor._data.dtype))
         return placeholder
 
-    def second_run(self) -> dict[int, Tensor]:
+    def second_run(self) -> dict[int, Taken]:
         """Run the function again: the values of all placeholders that are still there."""
         run = _SecondRun(self)
         saved.push(run.take, _same)
@@ -91,14 +94,18 @@ def fill(placeholder: Placeholder) -> Tensor:
     values = runs.get(frame)
     if values is None or index not in values:
         values = runs[frame] = frame.second_run()
-    value: Tensor = values.pop(index)
+    value, time = values.pop(index)
+    if CLOCK.latest > time:
+        written = writes_of(value._data)
+        if written is not None and written.times[-1] > time:
+            raise errors.recomputed_was_written(value, written)
     return value
 
 
-def _runs() -> weakref.WeakKeyDictionary[Frame, dict[int, Tensor]]:
+def _runs() -> weakref.WeakKeyDictionary[Frame, dict[int, Taken]]:
     """What second runs have saved for the backward pass that is running; it goes with that, or with the frame."""
     notes: dict[Any, Any] = {} if LOCAL.sweep is None else LOCAL.sweep[2]
-    runs: weakref.WeakKeyDictionary[Frame, dict[int, Tensor]] | None = notes.get(_runs)
+    runs: weakref.WeakKeyDictionary[Frame, dict[int, Taken]] | None = notes.get(_runs)
     if runs is None:
         runs = notes[_runs] = weakref.WeakKeyDictionary()
     return runs
@@ -118,7 +125,7 @@ class _SecondRun:
         self.wanted = [ref() is not None for ref in frame.placeholders]
         self.last = max((i for i, wanted in enumerate(self.wanted) if wanted), default=-1)
         self.count = 0
-        self.values: dict[int, Tensor] = {}
+        self.values: dict[int, Taken] = {}
         self.differing: list[tuple[int, Any, Any]] = []
         self.log: list[str] = []
         self.started = next_seq()
@@ -137,7 +144,7 @@ class _SecondRun:
             if written is not None and any(self.frame.ended < time < self.started for time in written.times):
                 raise errors.argument_was_written(tensor, written)
         if self.wanted[index]:
-            self.values[index] = tensor
+            self.values[index] = (tensor, CLOCK.latest)
         if index == self.last and self.frame.early_stop:
             raise _Enough(self)
         return tensor

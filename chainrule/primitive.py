@@ -1,0 +1,177 @@
+"""Operations of your own: a value and its rules, and everything else is derived.
+
+The decorators are those of the table (see docs/author/writing_rules.md). What they return is a function, for arrays as
+for tensors, in reverse and forward mode, under vmap, and for derivatives of any order. Its row is ``function.row``, which
+``chainrule.testing.rulecheck(function)`` checks.
+
+>>> import math
+>>> import numpy as np
+>>> import chainrule as cr
+>>> from chainrule.primitive import elementwise
+>>> @elementwise(d={"x": lambda x: 1 / (1 + np.exp(-x))}, formula={"x": "g / (1 + np.exp(-x))"}, promotion="float", accepts="f")
+... def softplus(x):
+...     "log(1 + exp(x)), without overflow."
+...     return np.logaddexp(x, 0)
+>>> x = cr.tensor([0., 100.], requires_grad=True)
+>>> y = softplus(x)
+>>> y
+tensor([  0.6931, 100.0000], grad_fn=<SoftplusBackward0>)
+>>> cr.autograd.grad(y.sum(), x)
+(tensor([0.5000, 1.0000]),)
+>>> softplus(np.array([0.])) == math.log(2)
+array([ True])
+>>> cr.testing.rulecheck(softplus)
+
+Rows of yours are apart from chainrule's: a name that an operation has already is no obstacle, and a cell of a notebook
+can be run again.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core import faces, kinds
+from chainrule.core.dispatch import bind
+from chainrule.core.primitive import Primitive, TableError, unsupported
+from chainrule.core.protocol import UFUNCS, ArrayLike
+from chainrule.core.tensor import Tensor
+
+__all__ = ["TableError", "contraction", "discrete", "elementwise", "linear", "opaque", "unsupported"]
+
+Function = Callable[..., Any]
+_KINDS = "fciub"
+
+
+def _decorator(kind: Callable[..., Any], *args: Any, ufunc: Any = None, **options: Any) -> Callable[[Function], Function]:
+    def declare(function: Function) -> Function:
+        if not inspect.isfunction(function):
+            raise TypeError(f"{kind.__name__}() decorates a function that computes the value, not {function!r}")
+        if ufunc is not None:
+            _check_ufunc(function, ufunc)
+        if kind is kinds.elementwise:
+            _check_partials(function, options)
+        return _function(kind(*args, listed=False, **options)(function), function, ufunc)
+
+    return declare
+
+
+def _check_partials(function: Function, options: dict[str, Any]) -> None:
+    operands = inspect.signature(function).parameters
+    ruled = {**(options["d"] or {}), **(options["vjp"] or {})}
+    if not ruled:
+        raise TableError(f"row {function.__name__}: no derivative for any operand; write one, or unsupported('why')")
+    for name in ruled:
+        if name not in operands:
+            raise TableError(f"row {function.__name__}: a rule for {name!r}, which is not an operand of it")
+
+
+def _check_ufunc(function: Function, ufunc: Any) -> None:
+    if not isinstance(ufunc, np.ufunc):
+        raise TypeError(f"row {function.__name__}: 'ufunc' must be a NumPy ufunc, not {type(ufunc).__name__}")
+    taken = UFUNCS.get(ufunc)
+    if taken is not None and getattr(taken, "listed", True):
+        raise TableError(f"row {function.__name__}: {ufunc.__name__} has a rule in chainrule already")
+
+
+def _function(prim: Primitive, function: Function, ufunc: Any) -> Function:
+    """The user's function for a row."""
+    plain = faces.face(prim) if prim.kind == "elementwise" else functools.partial(bind_checked, prim)
+    signature = inspect.signature(function)
+    defaults = function.__kwdefaults__ or {}
+
+    @functools.wraps(function)
+    def call(*operands: Any, **params: Any) -> Any:
+        if params or defaults or (len(operands) != len(prim.operands) and not prim.variadic):
+            bound = signature.bind(*operands, **params)
+            bound.apply_defaults()
+            operands, params = bound.args, bound.kwargs
+        for x in operands:
+            if isinstance(x, (Tensor, ArrayLike)):
+                return plain(*operands, **params)
+        for i, x in enumerate(operands):
+            if not isinstance(x, (int, float, complex, np.ndarray, np.generic)) or np.asarray(x).dtype.kind not in _KINDS:
+                raise errors.wrong_operand(prim.name, i, x)
+        return prim.value(*operands, **params)
+
+    call.row = prim  # type: ignore[attr-defined]
+    if ufunc is not None:
+        prim.ufunc = ufunc
+        UFUNCS[ufunc] = prim
+    return call
+
+
+def bind_checked(prim: Primitive, *operands: Any, **params: Any) -> Any:
+    """A row that is not elementwise, on tensors, arrays and numbers."""
+    checked = [faces.operand(prim.name, i, x) for i, x in enumerate(operands)]
+    for x in checked:
+        if hasattr(x, "dtype") and x.dtype.kind not in prim.accepts and prim.kind != "discrete":
+            raise errors.no_kernel(prim.name, x.dtype, prim.accepts)
+    return bind(prim, checked, params)
+
+
+def elementwise(
+    *, d: Any = None, formula: Any, ufunc: Any = None, value: Any = None, vjp: Any = None, jvp: Any = None, **options: Any
+) -> Callable[[Function], Function]:
+    """A function whose output element depends on the same element of each operand (after broadcasting).
+
+    Args:
+        d: for each differentiable operand its partial derivative: a rule, a number, or ``unsupported(why)``.
+        formula: for each of them its VJP in NumPy, as text.
+        ufunc: a NumPy or SciPy ufunc that this row answers for: calling it on tensors is recorded, too. It computes the
+            value, unless ``value`` does.
+        value: what computes the value, instead of the decorated function.
+        vjp, jvp: rules that replace the derived ones.
+        options: ``domain``, ``samples``, ``accepts``, ``promotion``, ``aliases``, ``naming``.
+
+    Raises:
+        TableError: a cell is missing, or a rule reads a name that does not exist.
+
+    >>> import chainrule as cr
+    >>> from chainrule.primitive import elementwise
+    >>> @elementwise(d={"x": lambda x: 3 * x * x}, formula={"x": "g * 3 * x * x"})
+    ... def cube(x):
+    ...     "The third power."
+    ...     return x * x * x
+    >>> cr.func.grad(cr.func.grad(cube))(cr.tensor(2.0))
+    tensor(12.)
+    """
+    value = value or ufunc
+    return _decorator(kinds.elementwise, d=d, formula=formula, value=value, vjp=vjp, jvp=jvp, ufunc=ufunc, **options)
+
+
+def linear(
+    *, transpose: Any, formula: Any, value: Any = None, batch: Any = None, jvp: Any = None, **options: Any
+) -> Callable[[Function], Function]:
+    """A function that is linear in its differentiable operands: give the transposed maps.
+
+    Args:
+        transpose: for each of them the map from output cotangent to operand cotangent.
+        formula: the same in NumPy, as text.
+        batch: the batching rule; without it the value must accept extra leading axes (count axes from the end).
+    """
+    return _decorator(
+        kinds.linear, transpose=transpose, formula=formula, value=value, batch=batch, jvp=jvp, **options
+    )  # fmt: skip
+
+
+def contraction(subscripts: str, *, value: Any = None, **options: Any) -> Callable[[Function], Function]:
+    """A product of two operands, summed over shared subscripts, as in ``@contraction("ik,jk->ij")``: no rule is needed."""
+    return _decorator(kinds.contraction, subscripts, value=value, **options)
+
+
+def opaque(
+    *, vjp: Any, jvp: Any, formula: Any, value: Any = None, batch: Any = None, **options: Any
+) -> Callable[[Function], Function]:
+    """A function whose rules are written by hand: VJP and JVP (or ``unsupported(why)``)."""
+    return _decorator(kinds.opaque, vjp=vjp, jvp=jvp, formula=formula, value=value, batch=batch, **options)
+
+
+def discrete(*, value: Any = None, batch: Any = None, **options: Any) -> Callable[[Function], Function]:
+    """A function whose results are integers or booleans, through which no gradient passes."""
+    return _decorator(kinds.discrete, value=value, batch=batch, **options)

@@ -1,0 +1,228 @@
+"""Operations that users define: ``chainrule.primitive``."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule.core.primitive import TABLE
+from chainrule.core.protocol import UFUNCS
+from chainrule.primitive import TableError, contraction, discrete, elementwise, linear, opaque, unsupported
+from chainrule.testing import gradcheck, gradgradcheck, rulecheck
+
+
+def make_logcosh() -> Any:
+    @elementwise(d={"x": lambda x: np.tanh(x)}, formula={"x": "g * np.tanh(x)"}, promotion="float", accepts="f")
+    def logcosh(x: Any) -> Any:
+        """log(cosh(x)), without overflow."""
+        return np.logaddexp(x, -x) - float(np.log(2))
+
+    return logcosh
+
+
+def make_centered() -> Any:
+    @linear(
+        transpose={"x": lambda g: g - np.mean(g, axis=-1, keepdims=True)},
+        formula={"x": "g - np.mean(g, axis=-1, keepdims=True)"},
+        samples=[{"shapes": [(2, 3)]}, {"shapes": [(4,)]}],
+        accepts="f",
+    )
+    def centered(x: Any) -> Any:
+        """The elements, less the mean along the last axis."""
+        return x - np.mean(x, axis=-1, keepdims=True)
+
+    return centered
+
+
+def make_similarity() -> Any:
+    @contraction("ik,jk->ij", samples=[{"shapes": [(2, 3), (4, 3)]}])
+    def similarity(x: Any, y: Any) -> Any:
+        """The inner products of the rows of x with the rows of y."""
+
+    return similarity
+
+
+def make_power_sum() -> Any:
+    @opaque(
+        vjp={"x": lambda g, x, *, n: g[..., None] * n * x ** (n - 1)},
+        jvp={"x": lambda t, x, *, n: np.sum(t * n * x ** (n - 1), axis=-1)},
+        formula={"x": "g[..., None] * n * x ** (n - 1)"},
+        samples=[{"shapes": [(2, 3)], "n": 3}, {"shapes": [(4,)], "n": 2}],
+        accepts="f",
+    )
+    def power_sum(x: Any, *, n: int = 2) -> Any:
+        """The sum of the n-th powers along the last axis."""
+        return np.sum(x**n, axis=-1)
+
+    return power_sum
+
+
+def make_positive() -> Any:
+    @discrete(samples=[{"shapes": [(2, 3)]}])
+    def count_positive(x: Any) -> Any:
+        """How many elements along the last axis are positive."""
+        return np.sum(x > 0, axis=-1)
+
+    return count_positive
+
+
+@pytest.mark.parametrize("make", [make_logcosh, make_centered, make_similarity, make_power_sum, make_positive])
+def test_every_column_of_every_kind(make: Any) -> None:
+    rulecheck(make())
+
+
+def test_arrays_give_arrays_and_tensors_tensors() -> None:
+    f = make_logcosh()
+    assert isinstance(f(np.array([1.0, 2.0])), np.ndarray)
+    assert float(f(1.0)) == pytest.approx(np.log(np.cosh(1.0)))
+    assert float(f(np.float64(1.0))) == pytest.approx(np.log(np.cosh(1.0)))
+    y = f(cr.tensor([1.0, 2.0]))
+    assert isinstance(y, cr.Tensor) and not y.requires_grad
+    assert f.__name__ == "logcosh" and f.__doc__.startswith("log(cosh") and f.row.name == "logcosh"
+
+
+def test_on_the_tape_it_is_a_node_of_its_name() -> None:
+    f = make_logcosh()
+    x = cr.tensor([0.5, -1.0], requires_grad=True, dtype=cr.float64)
+    y = f(x)
+    assert y.grad_fn.name() == "LogcoshBackward0"
+    assert f.row.formula == {"x": "g * np.tanh(x)"}
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.tanh([0.5, -1.0]))
+    assert gradcheck(f, (x,)) and gradgradcheck(f, (x,))
+
+
+def test_transformations_nest() -> None:
+    f = make_logcosh()
+    a = np.array([0.3, -0.7, 1.1])
+    sech2 = 1 / np.cosh(a) ** 2
+    np.testing.assert_allclose(cr.func.vmap(cr.func.grad(f))(a), np.tanh(a))
+    np.testing.assert_allclose(cr.func.vmap(cr.func.grad(cr.func.grad(f)))(a), sech2)
+    np.testing.assert_allclose(cr.func.grad(lambda x: np.sum(cr.func.vmap(f)(x)))(a), np.tanh(a))
+    np.testing.assert_allclose(cr.func.jvp(f, (a,), (np.ones(3),))[1], np.tanh(a))
+
+
+def test_parameters_and_their_defaults() -> None:
+    f = make_power_sum()
+    x = cr.tensor([1.0, 2.0], requires_grad=True)
+    assert float(f(x).detach()) == 5 and float(f(x, n=3).detach()) == 9
+    np.testing.assert_allclose(cr.autograd.grad(f(x), x)[0].numpy(), [2, 4])
+    np.testing.assert_allclose(cr.autograd.grad(f(x, n=3), x)[0].numpy(), [3, 12])
+    assert f(np.array([1.0, 2.0])) == 5
+    with pytest.raises(TypeError, match="'m'"):
+        f(x, m=3)
+
+
+def test_operands_are_checked() -> None:
+    f, s = make_logcosh(), make_similarity()
+    with pytest.raises(TypeError, match="logcosh"):
+        f("text")
+    with pytest.raises(TypeError, match="logcosh"):
+        f([1.0, 2.0])
+    with pytest.raises(TypeError, match="missing a required argument: 'y'"):
+        s(cr.ones(2, 3))
+    with pytest.raises(TypeError, match="similarity"):
+        s(cr.ones(2, 3), object())
+    with pytest.raises(NotImplementedError, match="complex"):
+        f(cr.ones(2, dtype=cr.complex64))
+
+
+def test_a_scipy_ufunc_in_four_lines() -> None:
+    special = pytest.importorskip("scipy.special")
+
+    @elementwise(ufunc=special.jv, formula={"x": "g * (jv(v - 1, x) - jv(v + 1, x)) / 2"}, domain=(0.5, 4), accepts="f",
+                 d={"v": unsupported("it is an infinite series"), "x": lambda v, x: (jv(v - 1, x) - jv(v + 1, x)) / 2})  # fmt: skip
+    def jv(v: Any, x: Any) -> Any:
+        """The Bessel function of the first kind, of order v."""
+
+    try:
+        x = cr.tensor([0.5, 2.0], requires_grad=True, dtype=cr.float64)
+        y = special.jv(1.0, x)
+        assert y.grad_fn.name() == "JvBackward0"
+        np.testing.assert_allclose(cr.autograd.grad(y.sum(), x)[0].numpy(), special.jvp(1, [0.5, 2.0]))
+        assert gradcheck(lambda x: jv(1.0, x), (x,)) and gradgradcheck(lambda x: jv(1.0, x), (x,))
+        with pytest.raises(NotImplementedError, match="infinite series"):
+            v = cr.ones(2, dtype=cr.float64).requires_grad_()
+            jv(v, x).sum().backward()
+        np.testing.assert_allclose(cr.func.vmap(lambda x: jv(0.0, x))(np.array([1.0, 2.0])), special.jv(0, [1.0, 2.0]))
+    finally:
+        del UFUNCS[special.jv]
+
+
+def test_names_are_the_users_own() -> None:
+    before = TABLE["exp"]
+
+    def define() -> Any:
+        @elementwise(d={"x": 2}, formula={"x": "g * 2"})
+        def exp(x: Any) -> Any:
+            """Twice the elements."""
+            return x * 2
+
+        return exp
+
+    first, second = define(), define()  # as running a cell of a notebook again
+    assert first is not second and TABLE["exp"] is before
+    x = cr.tensor([1.0], requires_grad=True)
+    np.testing.assert_allclose(cr.autograd.grad(second(x), x)[0].numpy(), [2])
+    np.testing.assert_allclose(cr.autograd.grad(cr.exp(x), x)[0].numpy(), [np.e], rtol=1e-6)
+
+
+def test_a_ufunc_of_chainrules_is_taken_and_ones_own_may_be_defined_again() -> None:
+    with pytest.raises(TableError, match="exp has a rule"):
+        elementwise(ufunc=np.exp, d={"x": 1}, formula={"x": "g"})(lambda x: x)
+    ours = np.frompyfunc(lambda x: x, 1, 1)
+    assert isinstance(ours, np.ufunc)
+    for factor in (2, 3):
+
+        @elementwise(ufunc=ours, value=lambda x, k=factor: x * k, d={"x": factor}, formula={"x": f"g * {factor}"})
+        def scaled(x: Any) -> Any:
+            """The elements, scaled."""
+
+    x = cr.tensor([1.0, 2.0], requires_grad=True)
+    np.testing.assert_allclose(cr.autograd.grad(ours(x).sum(), x)[0].numpy(), [3, 3])
+    del UFUNCS[ours]
+    with pytest.raises(TypeError, match="NumPy ufunc"):
+        elementwise(ufunc=len, d={"x": 1}, formula={"x": "g"})(lambda x: x)
+
+
+def test_a_missing_cell_is_an_error_at_once() -> None:
+    def thing(x: Any) -> Any:
+        """A thing."""
+        return x
+
+    with pytest.raises(TableError, match="no formula for x"):
+        elementwise(d={"x": 1}, formula={})(thing)
+    with pytest.raises(TableError, match="reads 'size'"):
+        linear(transpose={"x": lambda g, size: g}, formula={"x": "g"})(thing)
+    with pytest.raises(TableError, match="different operands"):
+        opaque(vjp={"x": lambda g: g}, jvp={}, formula={"x": "g"})(thing)
+    with pytest.raises(TableError, match="no docstring"):
+        elementwise(d={"x": 1}, formula={"x": "g"})(lambda x: x)
+    with pytest.raises(TableError, match="not an operand"):
+        elementwise(d={"y": 1}, formula={"y": "g"})(thing)
+    with pytest.raises(TypeError, match="decorates a function"):
+        elementwise(d={"x": 1}, formula={"x": "g"})(3)
+    assert "thing" not in TABLE
+
+
+def test_a_wrong_rule_is_found() -> None:
+    @elementwise(d={"x": lambda x: 2 * np.tanh(x)}, formula={"x": "g * 2 * np.tanh(x)"}, promotion="float", accepts="f")
+    def too_steep(x: Any) -> Any:
+        """log(cosh(x)), with a wrong derivative."""
+        return np.logaddexp(x, -x) - float(np.log(2))
+
+    with pytest.raises(AssertionError, match="too_steep"):
+        rulecheck(too_steep)
+
+
+def test_nothing_is_kept() -> None:
+    f = make_logcosh()
+    gone = weakref.ref(f.row.value)
+    del f
+    gc.collect()
+    assert gone() is None
