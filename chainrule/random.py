@@ -178,7 +178,10 @@ def randint(
     kind = np.dtype(np.int64) if dtype is None else as_dtype(dtype)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    draw = lambda shape: np.asarray(_rng(generator).integers(low, high, shape)).astype(kind)
+
+    def draw(shape: tuple[int, ...]) -> Any:
+        return np.asarray(_rng(generator).integers(low, high, shape)).astype(kind)
+
     return _made(_drawn(_sizes("randint", (size,)), draw), requires_grad)
 
 
@@ -216,8 +219,8 @@ def normal(
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     if size is not None:
         kind = _real("normal", dtype)
-        draw = lambda shape: (_normal(shape, kind, generator) * std + mean).astype(kind)
-        return wrap(_drawn(_sizes("normal", (size,)), draw))
+        noise = _drawn(_sizes("normal", (size,)), lambda shape: _normal(shape, kind, generator))
+        return wrap(np.astype(noise * std + mean, kind))
     like = mean if isinstance(mean, Tensor) else std
     noise = wrap(_drawn(tuple(like.shape), lambda shape: _normal(shape, like.dtype, generator)))
     return noise * std + mean
@@ -266,8 +269,10 @@ def _multinomial_inside(w: Any, n: int, replacement: bool, generator: Generator 
 
 def _filler(name: str, draw: Any) -> Any:
     def fill(self: Tensor, *args: Any, generator: Generator | None = None) -> Tensor:
-        one = lambda shape: np.asarray(draw(_rng(generator), shape, *args)).astype(self.dtype)
-        return self.copy_(wrap(_drawn(tuple(self.shape), one)))
+        numbers = _drawn(
+            tuple(self.shape), lambda shape: np.asarray(draw(_rng(generator), shape, *args)).astype(self.dtype)
+        )
+        return self.copy_(wrap(numbers))
 
     fill.__name__ = name
     fill.__doc__ = f"Fill the tensor in place with random numbers ({name[:-1]})."

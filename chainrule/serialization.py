@@ -103,7 +103,9 @@ def _read(file: BinaryIO, kind: str | None, name: Any) -> Any:
     if start[:1] == b"\x80" and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         raise errors.torch_file(name)
     try:
-        arrays, metadata = _read_npz(file, name) if (kind or "npz") == "npz" and (zipped or kind) else safetensors.read(file)
+        arrays, metadata = (
+            _read_npz(file, name) if (kind or "npz") == "npz" and (zipped or kind) else safetensors.read(file)
+        )
         return _unpack(arrays, metadata)
     except BadFile as error:
         raise BadFile(f"{name} is not a valid {kind or ('npz' if zipped else 'safetensors')} file: {error}") from None

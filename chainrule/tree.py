@@ -38,7 +38,9 @@ class TreeSpec:
 
     __slots__ = ("children", "context", "kind", "num_leaves")
 
-    def __init__(self, kind: type | None, context: Any, children: tuple[TreeSpec, ...]) -> None:
+    num_leaves: int
+
+    def __init__(self, kind: Any, context: Any, children: tuple[TreeSpec, ...]) -> None:
         self.kind = kind
         self.context = context
         self.children = children
@@ -155,6 +157,12 @@ def _meet(kind: Any) -> _Container | None:
         container = _dataclass(kind)
     _KINDS[kind] = container
     return container
+
+
+def is_container(x: Any) -> bool:
+    """Whether something has parts, or is None, rather than a leaf."""
+    kind = type(x)
+    return (_KINDS[kind] if kind in _KINDS else _meet(kind)) is not None
 
 
 def register_pytree_node(
@@ -298,9 +306,7 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
     return _unflatten(treespec, iter(leaves))
 
 
-def tree_map(
-    func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None
-) -> Any:
+def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """A tree of the results of ``func``, called with each leaf of ``tree`` and what is at its place in the others.
 
     Raises:

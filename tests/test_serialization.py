@@ -81,7 +81,9 @@ def test_every_dtype_and_shape(kind, dtype, shape):
 def test_complex128_is_for_npz():
     z = {"a": {"z": torch.ones(2, dtype=torch.complex128)}}
     same(through(z, "npz"), z)
-    with pytest.raises(TypeError, match=r"'a.z' is complex128, which the safetensors format does not have: save it as .npz"):
+    with pytest.raises(
+        TypeError, match=r"'a.z' is complex128, which the safetensors format does not have: save it as .npz"
+    ):
         through(z, "safetensors")
 
 
@@ -193,10 +195,10 @@ def test_what_contains_itself_cannot_be_saved():
 def test_suffixes():
     with pytest.raises(ValueError, match=r"'m.txt' ends in '.txt'"):
         torch.save({}, "m.txt")
-    with pytest.raises(ValueError, match="numpy.load and from_numpy"):
+    with pytest.raises(ValueError, match=r"numpy.load and from_numpy"):
         torch.load("m.npy")
     for suffix in ("pt", "pth", "pkl"):
-        with pytest.raises(ValueError, match="Convert it where PyTorch is installed: safetensors.torch.save_file"):
+        with pytest.raises(ValueError, match=r"Convert it where PyTorch is installed: safetensors.torch.save_file"):
             torch.load(f"m.{suffix}")
     with pytest.raises(ValueError, match="format must be"):
         torch.save({}, io.BytesIO(), format="pt")
@@ -224,7 +226,7 @@ def test_nothing_in_a_pickle_is_run(tmp_path, monkeypatch):
         with pytest.raises(ValueError):
             torch.load(file)
     (tmp_path / "m.npz").write_bytes(zipped.getvalue())
-    with pytest.raises(ValueError, match="is a pickle, as torch.save writes it"):
+    with pytest.raises(ValueError, match=r"is a pickle, as torch.save writes it"):
         torch.load("m.npz")
     assert os.listdir(tmp_path) == ["m.npz"]
 
@@ -295,7 +297,7 @@ def test_bad_npz(tmp_path):
     good = path.read_bytes()
     for content in (b"", b"hello", good[:50], good[:-30], good.replace(b"NUMPY", b"NUMPI")):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match="m.npz is not a valid npz file"):
+        with pytest.raises(ValueError, match=r"m.npz is not a valid npz file"):
             torch.load(path)
     flipped = bytearray(good)
     flipped[400] ^= 1  # the checksum sees it
@@ -304,7 +306,7 @@ def test_bad_npz(tmp_path):
         torch.load(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("readme.txt", "hello")
-    with pytest.raises(ValueError, match="its entry 'readme.txt' is not an array"):
+    with pytest.raises(ValueError, match=r"its entry 'readme.txt' is not an array"):
         torch.load(path)
     np.savez(path, words=np.array(["a"]))
     with pytest.raises(ValueError, match="'words' is an array of <U1"):
@@ -330,4 +332,6 @@ def test_streams_that_cannot_seek():
 
 def test_it_loads_only_when_used():
     code = "import chainrule, sys; print([m for m in sys.modules if m in ('chainrule.serialization', 'zipfile')])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )

@@ -30,6 +30,7 @@ _LAZY = {
     "function": "chainrule.autograd.function",
     "gradcheck": "chainrule.testing.gradcheck",
     "gradgradcheck": "chainrule.testing.gradcheck",
+    "graph": "chainrule.autograd.graph",
     "profiler": "chainrule.autograd.profiler",
     "set_detect_anomaly": "chainrule.autograd.anomaly_mode",
 }

@@ -12,7 +12,7 @@ from chainrule.autograd import duals
 from chainrule.core import engine
 from chainrule.core.dispatch import rank
 from chainrule.core.modes import recording
-from chainrule.core.node import FREED, Leaf, Node, Output
+from chainrule.core.node import FREED, Node, output_of
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.interpreters.batched import Batched
 from chainrule.ops.creation import zeros_like
@@ -109,17 +109,10 @@ def _starts(
     return edges, starts, given
 
 
-def _edge_of(edge: GradientEdge, roots: Sequence[Any] = ()) -> Any:
-    """The tape's own edge. One output of several is told by the token, else looked for in what the roots depend on."""
+def _edge_of(edge: GradientEdge) -> Any:
+    """The tape's own edge."""
     node = edge.node
-    if edge.ownership_token is not None:
-        return edge.ownership_token
-    if type(node) is Node and len(node.prim.outputs) > 1:
-        for other in engine.reachable(roots):
-            if type(other) is Output and other.node is node and other.index == edge.output_nr:
-                return other
-        return Output(node, edge.output_nr, node.seq + 1)
-    return node
+    return output_of(node, edge.output_nr) if isinstance(node, Node) and len(node.prim.outputs) > 1 else node
 
 
 def backward(
@@ -160,16 +153,16 @@ def backward(
         engine.sweep(edges, starts, retain_graph=keep, create_graph=create_graph)
         return
     wanted = _sequence("backward", "inputs", inputs)
-    targets = [_target(i, t, edges) for i, t in enumerate(wanted)]
+    targets = [_target(i, t) for i, t in enumerate(wanted)]
     for tensor in wanted:
         if isinstance(tensor, Tensor):
             tensor.retain_grad()
     engine.sweep(edges, starts, targets, retain_graph=keep, create_graph=create_graph)
 
 
-def _target(index: int, tensor: Any, roots: Sequence[Any] = ()) -> Any:
+def _target(index: int, tensor: Any) -> Any:
     if isinstance(tensor, GradientEdge):
-        return _edge_of(tensor, roots)
+        return _edge_of(tensor)
     if tensor._edge is None:
         inner = tensor._data.recorded if duals.is_dual(tensor) else None
         if inner is None:
@@ -280,7 +273,7 @@ def _gradients(
         edges, starts, given = _batched_starts(outputs, grad_outputs, create_graph)
     else:
         edges, starts, given = _starts("grad", outputs, grad_outputs, create_graph)
-    targets = [_target(i, t, edges) for i, t in enumerate(wanted)]
+    targets = [_target(i, t) for i, t in enumerate(wanted)]
     order = None if block is None else [edge for edge in engine.reachable(edges) if edge is not block]
     found = engine.sweep(
         edges, starts, targets, retain_graph=retain_graph, create_graph=create_graph, accumulate=False, order=order

@@ -12,7 +12,7 @@ from typing import Any
 
 from chainrule import errors
 from chainrule.core.modes import LOCAL, STATE, no_grad, recording
-from chainrule.core.node import FREED, Node, Output, next_seq
+from chainrule.core.node import FREED, Node, next_seq, output_of
 from chainrule.core.primitive import Primitive
 from chainrule.core.saved import pack_one, unpack_one
 from chainrule.core.tensor import Tensor, wrap
@@ -128,7 +128,7 @@ class FunctionCtx:
                 if data.dtype.kind not in "fc" or node is None:
                     edge = None
                 else:
-                    edge = node if len(node.prim.outputs) == 1 else Output(node, edge, node.seq + 1)
+                    edge = node if len(node.prim.outputs) == 1 else output_of(node, edge)
             tensors.append(wrap(data, edge))
         return tuple(tensors)
 

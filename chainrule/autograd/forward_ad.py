@@ -115,7 +115,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         if tensor.dtype.kind != "c" and tangent.dtype.kind == "c":
             raise errors.dual_complex_tangent(tensor, tangent)
         tangent = tangent.to(tensor.dtype)
-    if not _is_fwd_grad_enabled():
+    if LOCAL.inference:
         return alias(tensor)
     if _dual_of(tensor) is not None and _dual_of(tensor).tangent is not None:
         raise errors.dual_already()

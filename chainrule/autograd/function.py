@@ -19,7 +19,7 @@ from chainrule.autograd import function_levels
 from chainrule.autograd.context import FunctionCtx, once_differentiable
 from chainrule.core.inplace import continue_history
 from chainrule.core.kinds import unfit
-from chainrule.core.modes import LOCAL, STATE, _set_grad, set_special
+from chainrule.core.modes import LOCAL, STATE, _set_grad
 from chainrule.core.node import FREED, Leaf, Node, Output, next_seq
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike
@@ -241,10 +241,9 @@ def _bound(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 
 def run_forward(cls: type[Function], ctx: Any, args: tuple[Any, ...], old: bool) -> Any:
     """Forward (and setup_context), unrecorded."""
-    grad, quiet = LOCAL.grad, LOCAL.quiet
-    if grad:
-        set_special()
-        LOCAL.grad = False
+    asked, quiet = LOCAL.asked, LOCAL.quiet
+    if asked:
+        _set_grad(False)
     LOCAL.quiet = True
     try:
         if old:
@@ -254,7 +253,7 @@ def run_forward(cls: type[Function], ctx: Any, args: tuple[Any, ...], old: bool)
         return output
     finally:
         LOCAL.quiet = quiet
-        if grad:
+        if asked:
             _set_grad(True)
 
 
@@ -363,7 +362,7 @@ def _pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...])
     params = node.params
     ctx = params["ctx"]
     if type(g) is ndarray:
-        recorded = nested = False
+        recorded = bare = False
         tensor = new(Tensor)
         tensor._data = g
         tensor._edge = tensor._cut = None
@@ -371,15 +370,15 @@ def _pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...])
     elif type(g) is tuple:
         recorded = any(isinstance(part, Tensor) for part in g)
         gs = cotangents(g, params["about"], ctx.materialize_grads)
-        nested = not recorded and any(part is not None and type(part._data) is not ndarray for part in gs)
+        bare = not recorded and any(part is not None and type(part._data) is not ndarray for part in gs)
     else:
         recorded = isinstance(g, Tensor)
         gs = (g,) if recorded else (wrap(g),)
-        nested = not recorded
-    # The values inside a vmap or jvp may be on an outer tape: that records, this one does not.
-    ctx._now = ctx._unpacked(node, bare=True) if nested and ctx._kept else node
+        bare = not recorded
+    # The values inside a vmap or jvp may be on an outer tape: that goes on recording when this one does not.
+    ctx._now = ctx._unpacked(node, bare=True) if bare and ctx._kept and not in_graph() else node
     try:
-        results = run_backward(ctx, gs, recorded or nested)
+        results = run_backward(ctx, gs, recorded or bare)
     finally:
         ctx._now = None
     if node.saved is FREED and ctx._kept:
@@ -399,7 +398,7 @@ def _pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...])
         if data.dtype is not fit[1] or data.shape != fit[0]:
             result = fitted(node.prim.name, i, result, *fit)
             data = result._data
-        if recorded:
+        if recorded or (bare and result._edge is not None):
             grads.append(result)
         elif (
             type(data) is ndarray
@@ -412,15 +411,19 @@ def _pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...])
     return tuple(grads)
 
 
+def in_graph() -> bool:
+    """Whether the backward pass that is running is one with ``create_graph``."""
+    return LOCAL.sweep is not None and bool(LOCAL.sweep[3])
+
+
 def run_backward(ctx: Any, gs: tuple[Any, ...], recorded: bool) -> tuple[Any, ...]:
     """What the class's backward returns, as a tuple; unrecorded, unless its gradients are tensors of the tape."""
     cls = ctx._forward_cls
     rule = cls.backward if cls.vjp is _BACKWARD else rule_of(cls)
     quiet = LOCAL.quiet
-    change = LOCAL.grad and not recorded
+    change = LOCAL.asked and not recorded
     if change:
-        set_special()
-        LOCAL.grad = False
+        _set_grad(False)
     LOCAL.quiet = True
     try:
         results = rule(ctx, *gs)

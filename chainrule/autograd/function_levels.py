@@ -26,7 +26,7 @@ from chainrule.core.dispatch import rank
 from chainrule.core.inplace import continue_history
 from chainrule.core.levels import entered
 from chainrule.core.modes import LOCAL, _set_grad, enable_grad, recording
-from chainrule.core.node import Leaf, Node, Output, next_seq
+from chainrule.core.node import Leaf, Node, Output, next_seq, output_of
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, hold, wrap
@@ -179,7 +179,7 @@ class Call:
         if cls.setup_context is not plain._SETUP_CONTEXT:
             ctx = plain.new(cls._backward_cls)
             ctx.needs_input_grad = self.needs()
-            change = LOCAL.grad
+            change = LOCAL.asked
             if change:
                 _set_grad(False)
             try:
@@ -330,10 +330,10 @@ def _pulled(node: Any, g: Any, edges: tuple[Any, ...], call: Call) -> tuple[Any,
     parts = list(g) if type(g) is tuple else [g]
     recorded = any(isinstance(part, Tensor) for part in parts)
     datas, values = bare, outcome.values
-    if recorded:
+    if recorded or plain.in_graph():
         datas = [_rewrapped(x, edge) for x, edge in zip(bare, node.edges, strict=True)]
         n = len(values)
-        values = [_rewrapped(v, node if n == 1 else Output(node, i, node.seq + 1)) for i, v in enumerate(values)]
+        values = [_rewrapped(v, node if n == 1 else output_of(node, i)) for i, v in enumerate(values)]
     if outcome.materialize:
         parts = [
             np.zeros(shape_of(v), v.dtype) if part is None and outcome.is_array(i) else part
@@ -349,7 +349,7 @@ def _pulled(node: Any, g: Any, edges: tuple[Any, ...], call: Call) -> tuple[Any,
             grads.append(None)
             continue
         grad = call.taken(result, n)
-        grads.append(_tensor(grad) if recorded else _data(grad))
+        grads.append(_tensor(grad) if recorded else _bare(grad))
     return tuple(grads)
 
 

@@ -144,7 +144,7 @@ class _Gathered:
     __slots__ = ("expected", "grads", "missing")
 
     def __init__(self, edges: Sequence[Any]) -> None:
-        roots, useful, _ = LOCAL.sweep
+        roots, useful, *_ = LOCAL.sweep
         passed = set(engine.reachable(roots)) if useful is None else useful
         self.expected = [edge in passed for edge in edges]
         self.missing = sum(self.expected)

@@ -226,9 +226,7 @@ def _gather(
             data = part._data if isinstance(part, Tensor) and part._edge is None else part
             if data is None:
                 data = np.zeros((last - first, *x.shape), x.dtype)
-            if type(data) is not ndarray:
-                pieces[k].append(data)
-            elif pieces[k]:
+            if type(data) is not ndarray or pieces[k]:
                 pieces[k].append(data)
             elif first == 0 and last == n:
                 results[k] = data if data.flags.owndata else data.copy()

@@ -18,7 +18,15 @@ PHASES = {"forward": "fwd", "backward": "bwd", "tangent": "jvp", "label": "label
 
 _COLUMNS = ("Name", "Phase", "Calls", "Self", "Self %", "Total", "Output", "Average")
 _PRINTED = 7  # as many columns fit into 80 characters
-_SORTS = ("cpu_time", "cpu_time_total", "self_cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage", "count", "key")
+_SORTS = (
+    "cpu_time",
+    "cpu_time_total",
+    "self_cpu_time_total",
+    "cpu_memory_usage",
+    "self_cpu_memory_usage",
+    "count",
+    "key",
+)
 
 
 def format_time(us: float) -> str:
@@ -200,7 +208,7 @@ class EventList(list[Any]):
     def rows(self, sort_by: str | None = None, row_limit: int = 100) -> list[tuple[str, ...]]:
         """The table's cells."""
         whole = self.self_cpu_time_total or 1.0
-        cells = []
+        cells: list[tuple[str, ...]] = []
         for e in self._sorted(sort_by)[: row_limit if row_limit >= 0 else None]:
             count = getattr(e, "count", 1)
             name = e.key if e.input_shapes is None else f"{e.key} {e.input_shapes}"
@@ -240,7 +248,9 @@ class EventList(list[Any]):
                 lines.append(f"{what + ':':<14}{times} self time in {calls} calls, {memory} of outputs")
         if self.elapsed:
             outside = sum(e.self_cpu_time_total for e in self if e.phase != "label")
-            lines.append(f"{'elapsed:':<14}{format_time(self.elapsed)}, {format_time(self.elapsed - outside)} outside of these")
+            lines.append(
+                f"{'elapsed:':<14}{format_time(self.elapsed)}, {format_time(self.elapsed - outside)} outside of these"
+            )
         return "\n".join(lines)
 
     def table(
@@ -290,7 +300,11 @@ class EventList(list[Any]):
         import rich.table
 
         table = rich.table.Table(
-            box=rich.box.SIMPLE_HEAD, caption=self.summary(), caption_justify="left", pad_edge=False, padding=(0, 1, 0, 0)
+            box=rich.box.SIMPLE_HEAD,
+            caption=self.summary(),
+            caption_justify="left",
+            pad_edge=False,
+            padding=(0, 1, 0, 0),
         )
         for i, title in enumerate(_COLUMNS[:_PRINTED]):
             table.add_column(title, justify="left" if i < 2 else "right", no_wrap=True, overflow="ellipsis")

@@ -57,7 +57,9 @@ def write(file: BinaryIO, arrays: Mapping[str, np.ndarray[Any, Any]], metadata: 
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > _MAX_HEADER:
-        raise ValueError(f"the names take {len(text)} bytes, more than the {_MAX_HEADER} that a safetensors header may have")
+        raise ValueError(
+            f"the names take {len(text)} bytes, more than the {_MAX_HEADER} that a safetensors header may have"
+        )
     file.write(len(text).to_bytes(8, "little"))
     file.write(text)
     for name in order:
@@ -80,14 +82,18 @@ def read(file: BinaryIO) -> tuple[Arrays, dict[str, str]]:
         raise BadFile(f"it has {size} bytes, too few for the header's length")
     length = int.from_bytes(file.read(8), "little")
     if length > min(_MAX_HEADER, size - 8):
-        raise BadFile(f"its header is said to have {length} bytes, but {size - 8} follow (and {_MAX_HEADER} are allowed)")
+        raise BadFile(
+            f"its header is said to have {length} bytes, but {size - 8} follow (and {_MAX_HEADER} are allowed)"
+        )
     header = _header(file.read(length))
     metadata = _metadata(header.pop("__metadata__", {}))
     entries = sorted((_entry(name, about) for name, about in header.items()), key=lambda entry: entry[3:])
     end = 0
     for name, _, _, first, last in entries:
         if first != end:
-            raise BadFile(f"the data of {name!r} begins at {first}, where {end} was expected: there is an overlap or a gap")
+            raise BadFile(
+                f"the data of {name!r} begins at {first}, where {end} was expected: there is an overlap or a gap"
+            )
         end = last
     if end != size - 8 - length:
         raise BadFile(f"its arrays take {end} bytes, but it has {size - 8 - length}")
@@ -127,7 +133,9 @@ def _entry(name: str, about: Any) -> tuple[str, np.dtype[Any], tuple[int, ...], 
         raise BadFile(f"the entry {name!r} does not have exactly dtype, shape and data_offsets")
     word, shape, offsets = about["dtype"], about["shape"], about["data_offsets"]
     if not isinstance(word, str) or word not in _DTYPES:
-        raise BadFile(f"{name!r} has the dtype {word!r}, which NumPy does not have: convert it to F32 where it was made")
+        raise BadFile(
+            f"{name!r} has the dtype {word!r}, which NumPy does not have: convert it to F32 where it was made"
+        )
     if not _naturals(shape):
         raise BadFile(f"the shape of {name!r} is {shape!r}")
     if not _naturals(offsets) or len(offsets) != 2:

@@ -68,9 +68,7 @@ def contracted(prim: Primitive, payloads: Any, batched: Any, size: int, params: 
     """
     x, y = payloads
     left, right = prim.structure.split("->")[0].split(",")
-    ranks = [
-        len(shape_of(p)) - b - len(core) for p, b, core in zip(payloads, batched, (left, right), strict=True)
-    ]
+    ranks = [len(shape_of(p)) - b - len(core) for p, b, core in zip(payloads, batched, (left, right), strict=True)]
     if ranks == [0, 0] and batched[0] is not batched[1]:
         result = folded(prim.structure, x, y, True) if batched[0] else folded(prim.structure, y, x, False)
         if result is not None:

@@ -38,7 +38,8 @@ def rank(x: Any) -> int:
         data = x._data
         return 1 if type(data) is ndarray else 2 * data.level + 1
     if kind in INTERPRETERS or isinstance(x, ArrayLike):
-        return 2 * x.level
+        level: int = x.level
+        return 2 * level
     return 0
 
 

@@ -20,7 +20,7 @@ from chainrule.core import regions
 from chainrule.core.accumulate import write_grads
 from chainrule.core.hooks import post_hooks, pre_hooks, tensor_hooks
 from chainrule.core.modes import LOCAL, STATE, _set_grad
-from chainrule.core.node import FREED, Leaf, Node, Output
+from chainrule.core.node import FREED, Leaf, Node, output_of
 from chainrule.core.saved import Packed, unpack
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import CLOCK, writes_of
@@ -102,7 +102,7 @@ def sweep(
         useful = leading_to(order, wanted)
         order = [edge for edge in order if edge in useful]
     outer = LOCAL.sweep
-    LOCAL.sweep = (roots, useful, {})
+    LOCAL.sweep = (roots, useful, {}, create_graph)
     previous = LOCAL.grad
     if create_graph:
         _set_grad(True)
@@ -278,7 +278,7 @@ def saved_tensors(node: Node) -> tuple[Any, ...]:
             tensors.append(_rewrap(value, node))
         else:
             index = prim.outputs.index(name)
-            tensors.append(_rewrap(value, Output(node, index, node.seq + 1)) if value is not None else None)
+            tensors.append(_rewrap(value, output_of(node, index)) if value is not None else None)
     return tuple(tensors)
 
 

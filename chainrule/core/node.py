@@ -94,7 +94,7 @@ class Node:
     (for an elementwise primitive: only where something was broadcast or cast, or is complex).
     """
 
-    __slots__ = ("__weakref__", "edges", "fits", "hooks", "meta", "params", "prim", "pullback", "saved", "seq")
+    __slots__ = ("__weakref__", "edges", "fits", "hooks", "meta", "outs", "params", "prim", "pullback", "saved", "seq")
 
     prim: Primitive
     pullback: Callable[..., tuple[Any, ...]]
@@ -104,6 +104,7 @@ class Node:
     seq: int
     fits: tuple[Any, ...] | None
     hooks: Hooks | None
+    outs: dict[int, weakref.ref[Output]]
 
     def name(self) -> str:
         """The name of the operation, as in ``'ExpBackward0'``."""
@@ -142,9 +143,12 @@ class Node:
 
 
 class Output:
-    """One output of a node that has several. Its cotangent is put in its slot of the node's cotangents."""
+    """One output of a node that has several. Its cotangent is put in its slot of the node's cotangents.
 
-    __slots__ = ("edges", "hooks", "index", "node", "seq")
+    There is one for each output: the node knows it, weakly (see ``output_of``).
+    """
+
+    __slots__ = ("__weakref__", "edges", "hooks", "index", "node", "seq")
 
     def __init__(self, node: Node, index: int, seq: int) -> None:
         self.node = node
@@ -152,6 +156,16 @@ class Output:
         self.edges = (node,)
         self.seq = seq
         self.hooks: Hooks | None = None
+        if not hasattr(node, "outs"):
+            node.outs = {}
+        node.outs[index] = weakref.ref(self)
+
+
+def output_of(node: Node, index: int) -> Output:
+    """The edge of one of a node's several outputs: the one that is there, as long as anything refers to it."""
+    ref = getattr(node, "outs", {}).get(index)
+    output = None if ref is None else ref()
+    return Output(node, index, node.seq + 1) if output is None else output
 
 
 class Leaf:

@@ -26,7 +26,8 @@ class View:
     """How a tensor was taken from its base: by ``steps``, one after another, sharing memory.
 
     ``origin`` is "" for a view that may be written to while gradients are recorded. Otherwise it says why not:
-    "no_grad", "inference", "function" (made by a custom Function), or a pair (index, function) for one of several views that a function returned.
+    "no_grad", "inference", "function" (made by a custom Function), or a pair (index, function) for one of several views
+    that a function returned.
     """
 
     __slots__ = ("base", "origin", "steps")

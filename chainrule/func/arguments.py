@@ -42,10 +42,7 @@ def bare(x: Any) -> Any:
 
 def has_tensor(leaves: list[Any]) -> bool:
     """Whether the caller works with tensors (and gets them back) rather than with NumPy arrays."""
-    for x in leaves:
-        if isinstance(x, Tensor):
-            return True
-    return False
+    return any(isinstance(x, Tensor) for x in leaves)
 
 
 def dressed(x: Any, tensors: bool) -> Any:

@@ -21,9 +21,7 @@ def without_tangent(x: Any, level: Level) -> Dual:
     return Dual(x, None, level)
 
 
-def jvp(
-    func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
-) -> Any:
+def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """``func(*primals)`` and its directional derivative along ``tangents``, in one forward pass.
 
     Args:
@@ -114,8 +112,11 @@ def _checked(primal: Any, tangent: Any, index: int, spec: Any) -> Any:
     if t.dtype == p.dtype:
         return tangent if is_array(tangent) else t
     if t.dtype.kind == "c" and p.dtype.kind != "c":
-        raise RuntimeError(f"jvp: the tangent{_at(spec, index)} is complex ({t.dtype}) and its primal is real ({p.dtype})")
-    return np.astype(tangent if isinstance(tangent, (Tensor, ArrayLike)) else t, p.dtype)
+        raise RuntimeError(
+            f"jvp: the tangent{_at(spec, index)} is complex ({t.dtype}) and its primal is real ({p.dtype})"
+        )
+    cast: Any = tangent if isinstance(tangent, (Tensor, ArrayLike)) else t
+    return np.astype(cast, p.dtype)
 
 
 def _at(spec: Any, index: int) -> str:

@@ -13,7 +13,17 @@ import numpy as np
 
 from chainrule.core.levels import entered
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.func.arguments import bare, chosen, data_of, dressed, has_tensor, is_array, outputs_of, real_only, with_aux
+from chainrule.func.arguments import (
+    bare,
+    chosen,
+    data_of,
+    dressed,
+    has_tensor,
+    is_array,
+    outputs_of,
+    real_only,
+    with_aux,
+)
 from chainrule.func.forward import _checked, taken_apart, without_tangent
 from chainrule.func.reverse import Trace, _scalar, differentiable_outputs
 from chainrule.func.vectorize import left, shared
@@ -270,7 +280,9 @@ def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     trace = Trace("hvp(f, primals, tangents)", func, range(len(args)), args, {})
     y = _scalar(trace.result)
     gradients = trace.pull([y], [np.ones((), y._data.dtype)], True, create_graph=True)
-    pairs = [(g, v if isinstance(v, Tensor) else data_of(v)) for g, v in zip(gradients, vs, strict=True) if g is not None]
+    pairs = [
+        (g, v if isinstance(v, Tensor) else data_of(v)) for g, v in zip(gradients, vs, strict=True) if g is not None
+    ]
     products = trace.pull([g for g, _ in pairs], [v for _, v in pairs], False)
     found = trace.arranged(products, False)
     return found if isinstance(primals, tuple) else found[0]

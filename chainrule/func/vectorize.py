@@ -15,7 +15,7 @@ from chainrule.core.tensor import Tensor
 from chainrule.func.arguments import bare, dressed, has_tensor, is_array
 from chainrule.interpreters.batched import Batched
 from chainrule.random import get_rng_state, set_rng_state
-from chainrule.tree import TreeSpec, broadcast_prefix, tree_flatten, tree_leaves, tree_unflatten
+from chainrule.tree import TreeSpec, broadcast_prefix, is_container, tree_flatten, tree_leaves, tree_unflatten
 
 ndarray = np.ndarray
 
@@ -80,8 +80,7 @@ def vmap(
             outputs, out_spec, flat = _mapped(func, some, spec, dims, end - begin, out_dims, randomness, kwargs)
             parts.append(outputs)
         joined = [
-            pieces[0] if d is None else np.concatenate(pieces, axis=d)
-            for d, *pieces in zip(flat, *parts, strict=True)
+            pieces[0] if d is None else np.concatenate(pieces, axis=d) for d, *pieces in zip(flat, *parts, strict=True)
         ]
         return tree_unflatten(joined, out_spec)
 
@@ -120,9 +119,9 @@ def left(y: Any, level: Level) -> Any:
     """What a result of a level holds for all examples, with their axis first."""
     data = y._data if isinstance(y, Tensor) else y
     if type(data) is Batched and data.level == level:
-        return data.spread(level.size)  # type: ignore[arg-type]
+        return data.spread(level.size or 0)
     constant = y if isinstance(y, Tensor) and y._edge is not None else data
-    return np.broadcast_to(constant, (level.size, *shape_of(constant)))
+    return np.broadcast_to(constant, (level.size or 0, *shape_of(constant)))
 
 
 def _leaving(func: Any, y: Any, dim: int | None, level: Level, tensors: bool) -> Any:
@@ -165,7 +164,7 @@ def _name(func: Any) -> str:
 
 
 def _is_dim(x: Any) -> bool:
-    return x is None or not isinstance(x, (tuple, list, dict))
+    return x is None or not is_container(x)
 
 
 def _arguments(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[Any], TreeSpec, list[Any], int]:

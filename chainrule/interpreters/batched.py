@@ -64,7 +64,6 @@ class Batched(ArrayLike):
                 return direct
         return array_ufunc(self, ufunc, method, *inputs, out=out, **kwargs)
 
-
     def __getitem__(self, index: Any) -> Any:
         payload = self.payload
         if type(payload) is ndarray and not self.shared and _from_the_end(index):
@@ -76,10 +75,7 @@ def _from_the_end(index: Any) -> bool:
     """Whether an index is an ellipsis and then new axes, slices and numbers: one more axis in front changes nothing."""
     if type(index) is not tuple or index[0] is not Ellipsis:
         return False
-    for item in index[1:]:
-        if item is not None and type(item) is not slice and type(item) is not int:
-            return False
-    return True
+    return all(item is None or type(item) is slice or type(item) is int for item in index[1:])
 
 
 _DIRECT = frozenset({np.add, np.subtract, np.multiply, np.true_divide})
@@ -87,6 +83,8 @@ _DIRECT = frozenset({np.add, np.subtract, np.multiply, np.true_divide})
 
 def _direct(ufunc: np.ufunc, x: Any, y: Any) -> Any:
     """The result where one payload is an array and the other operand is an array, a number, or the same; else None."""
+    a: Any
+    b: Any
     if type(x) is Batched:
         if x.shared or type(x.payload) is not ndarray:
             return None
@@ -115,10 +113,21 @@ def _direct(ufunc: np.ufunc, x: Any, y: Any) -> Any:
         return None
     if escaped(x if type(x) is Batched else y):
         return None
-    if ufunc is np.multiply and type(b) is ndarray and type(a) is ndarray and a.ndim == b.ndim == 3:
-        if a.shape[2] == 1 == b.shape[1] and a.size * b.shape[2] > _LARGE:  # outer products, one for each example
-            return Batched(np.einsum("bi,bj->bij", a[:, :, 0], b[:, 0]), level)
+    if ufunc is np.multiply and _are_columns_and_rows(a, b):
+        return Batched(np.einsum("bi,bj->bij", a[:, :, 0], b[:, 0]), level)
     return Batched(ufunc(a, b), level)
+
+
+def _are_columns_and_rows(a: Any, b: Any) -> bool:
+    """Whether a product is of large outer products, one for each example."""
+    return (
+        type(a) is ndarray
+        and type(b) is ndarray
+        and a.ndim == b.ndim == 3
+        and a.shape[2] == b.shape[1] == 1
+        and a.shape[0] == b.shape[0]
+        and a.size * b.shape[2] > _LARGE
+    )
 
 
 _LARGE = 4096  # elements from which einsum's loops beat those of a broadcast product

@@ -119,8 +119,9 @@ def _become(tensor: Tensor, primal: Any) -> None:
     tensor._grad = primal._grad
     if type(edge) is Leaf and edge.tensor() is primal:
         edge.tensor = weakref.ref(tensor)
-    elif edge is not None and edge.hooks is not None and edge.hooks.retain is not None:
-        if edge.hooks.retain() is primal:
+    elif edge is not None and edge.hooks is not None:
+        kept = edge.hooks.retain
+        if kept is not None and kept() is primal:
             edge.hooks.retain = weakref.ref(tensor)
 
 
@@ -142,8 +143,10 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
     out = bind(prim, primals, params)
     if type(own) is not int and not own.alive:  # type: ignore[attr-defined]
         return out  # its transformation has ended: all that is left is the value
-    if not prim.differentiable or all(t is None for t in tangents) or (
-        level == FORWARD.level and not (FORWARD.enabled and not LOCAL.inference)
+    if (
+        not prim.differentiable
+        or all(t is None for t in tangents)
+        or (level == FORWARD.level and not (FORWARD.enabled and not LOCAL.inference))
     ):
         return _dual(out, None, own)
     if STATE.special and LOCAL.watch is not None:

@@ -20,6 +20,9 @@ TOLERANCES: dict[np.dtype[Any], tuple[float, float]] = {
 }
 
 
+_BOOLS = (bool, np.bool_)
+
+
 def default_tolerances(*dtypes: np.dtype[Any]) -> tuple[float, float]:
     """The widest default (rtol, atol) of the dtypes."""
     pairs = [TOLERANCES.get(np.dtype(dtype), (0.0, 0.0)) for dtype in dtypes]
@@ -91,7 +94,12 @@ def _compare(actual: Any, expected: Any, where: str, how: tuple[Any, ...]) -> st
         return next((p for p in problems if p is not None), None)
     if actual is None or expected is None:
         return None if actual is expected else f"None mismatch: {actual} is not {expected}{place}"
-    problem = _compare_arrays(actual, expected, how)
+    if isinstance(actual, _BOOLS) and isinstance(expected, _BOOLS):
+        return None if actual == expected else f"Booleans mismatch: {actual} is not {expected}{place}"
+    try:
+        problem = _compare_arrays(actual, expected, how)
+    except TypeError as error:
+        raise TypeError(f"{error}{place}") from None
     return None if problem is None else problem + place
 
 
@@ -114,7 +122,8 @@ def _compare_arrays(actual: Any, expected: Any, how: tuple[Any, ...]) -> str | N
     if check_dtype and not number and a.dtype != e.dtype:
         return f"The values for attribute 'dtype' do not match: torch.{a.dtype} != torch.{e.dtype}."
     if check_stride and a.strides != e.strides:
-        return f"The values for attribute 'stride()' do not match: {a.strides} != {e.strides} (in bytes)."
+        steps = [tuple(n // x.itemsize for n in x.strides) for x in (a, e)]
+        return f"The values for attribute 'stride()' do not match: {steps[0]} != {steps[1]}."
     if rtol is None:
         rtol, atol = default_tolerances(a.dtype, e.dtype)
     return _difference(a, e, rtol, atol, equal_nan, what)

@@ -51,11 +51,11 @@ def check_jacobians(problem: Problem, backward: bool, forward: bool) -> None:
     """Backward and forward mode against differences, element by element."""
     outputs = problem.outputs()
     sizes = problem.sizes(outputs)
-    numerical = {
-        i: jacobians.numerical(problem.func, problem.inputs, i, problem.eps, sizes) for i in problem.wanted
-    }
+    numerical = {i: jacobians.numerical(problem.func, problem.inputs, i, problem.eps, sizes) for i in problem.wanted}
     if not any(y.requires_grad for y in outputs):
-        if any(np.any(j != 0) for by_output in numerical.values() for units in by_output.values() for j in units.values()):
+        if any(
+            np.any(j != 0) for by_output in numerical.values() for units in by_output.values() for j in units.values()
+        ):
             raise GradcheckError(
                 "Numerical gradient for function expected to be zero: none of its outputs requires grad, but they "
                 "change with the inputs. Something in it cuts the graph (detach, no_grad, conversion to NumPy)."
@@ -133,31 +133,27 @@ def check_combinations(problem: Problem, backward: bool, forward: bool) -> None:
             if not y.requires_grad:
                 continue
             v = _weights(y, 61 + k).real
+            atol = problem.atol * np.abs(u).sum() * np.abs(v).sum()
             for part in parts_of(y):
                 expected = _inner(part * v, slope)
-                ways = []
-                if backward:
-                    ways.append((False, lambda: _pulled(problem, y, i, part * v, u)))
+                found = [(False, _pulled(problem, y, i, part * v, u))] if backward else []
                 if tangents is not None:
-                    ways.append((True, lambda: _inner(part * v, array_of(tangents[k]))))
-                for is_forward, compute in ways:
-                    got = compute()
-                    atol = problem.atol * np.abs(u).sum() * np.abs(v).sum()
+                    found.append((True, _inner(part * v, array_of(tangents[k]))))
+                for is_forward, got in found:
                     if not np.allclose(got, expected, problem.rtol, atol):
-                        text = _mismatch(expected, got, k, i, part, y.dtype.kind == "c", is_forward)
+                        is_complex = y.dtype.kind == "c" and not is_forward
+                        text = _mismatch(expected, got, k, i, part, is_complex, is_forward)
                         raise GradcheckError(text + _in_slow_mode(problem, not is_forward, is_forward))
 
 
 def _pulled(problem: Problem, y: Tensor, i: int, v: Any, u: Any) -> float:
     x = problem.inputs[i]
-    twice = [
-        grad(y, [x], wrap(np.asarray(v, y.dtype)), retain_graph=True, allow_unused=True)[0] for _ in range(2)
-    ]
-    if twice[0] is None:
+    twice = [grad(y, [x], wrap(np.asarray(v, y.dtype)), retain_graph=True, allow_unused=True)[0] for _ in range(2)]
+    if twice[0] is None or twice[1] is None:
         return 0.0
     if problem.check_grad_dtypes and twice[0].dtype != x.dtype:
         raise GradcheckError("Gradient has dtype mismatch: a gradient does not have the dtype of its input")
-    one, two = (_inner(array_of(g), u) for g in twice)
+    one, two = _inner(array_of(twice[0]), u), _inner(array_of(twice[1]), u)
     if abs(one - two) > problem.nondet_tol:
         raise GradcheckError(
             "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
@@ -271,7 +267,7 @@ def check_batched(problem: Problem) -> None:
         except RuntimeError as error:
             raise GradcheckError(f"While computing batched gradients, got: {error}") from error
         for n, (i, x) in enumerate(zip(problem.wanted, xs)):
-            rows = np.stack([np.zeros(x.shape) if one[n] is None else array_of(one[n]) for one in loop])
+            rows = np.stack([np.zeros(x.shape) if g is None else array_of(g) for g in (one[n] for one in loop)])
             _same_batch(together[n], rows, k, i, "gradcheck or gradgradcheck failed while testing batched gradients")
 
 

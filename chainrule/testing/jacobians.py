@@ -44,7 +44,9 @@ def array_of(x: Tensor) -> Any:
     return x.detach()._array()
 
 
-def difference(func: Function, inputs: Inputs, i: int, direction: Any, eps: float, floating: Sequence[int]) -> list[Any]:
+def difference(
+    func: Function, inputs: Inputs, i: int, direction: Any, eps: float, floating: Sequence[int]
+) -> list[Any]:
     """The central difference of each floating output when input i moves along ``direction``.
 
     The input is moved in place, so that a function that knows it from elsewhere (a model its parameters) sees it move.

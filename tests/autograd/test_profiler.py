@@ -51,11 +51,10 @@ def test_self_times_add_up_to_less_than_the_time_that_passed(prof):
 
 def test_nested_times_are_self_plus_children():
     x = torch.ones(3, requires_grad=True)
-    with profiler.profile() as prof:
-        with profiler.record_function("outer"):
-            time.sleep(0.01)
-            with profiler.record_function("inner"):
-                (x * x).sum().backward(create_graph=True)
+    with profiler.profile() as prof, profiler.record_function("outer"):
+        time.sleep(0.01)
+        with profiler.record_function("inner"):
+            (x * x).sum().backward(create_graph=True)
     events = {e.key: e for e in prof.function_events if e.phase in ("label", "backward")}
     outer, inner = events["outer"], events["inner"]
     assert outer.depth == 0 and inner.depth == 1 and events["SumBackward0"].depth == 2
@@ -82,9 +81,8 @@ def test_recursion_counts_once():
 
 def test_memory_is_that_of_new_outputs():
     x = torch.ones(100, 10)
-    with profiler.profile() as prof:
-        with profiler.record_function("both"):
-            torch.exp(x).permute(1, 0)
+    with profiler.profile() as prof, profiler.record_function("both"):
+        torch.exp(x).permute(1, 0)
     found = {e.key: e for e in prof.key_averages()}
     assert found["exp"].self_cpu_memory_usage == 4000
     assert found["permute"].self_cpu_memory_usage == 0
@@ -109,9 +107,8 @@ def test_shapes_and_stacks(prof, tmp_path):
 
 
 def test_the_printed_table_fits_80_columns(prof):
-    with profiler.profile() as other:
-        with profiler.record_function("a label that is much too long to be shown in a table"):
-            torch.exp(torch.ones(2))
+    with profiler.profile() as other, profiler.record_function("a label that is much too long to be shown in a table"):
+        torch.exp(torch.ones(2))
     for text in (str(prof), str(other), str(prof.key_averages())):
         assert max(map(len, text.splitlines())) <= 80
     lines = str(prof).splitlines()
@@ -176,9 +173,8 @@ def test_profiles_nest_and_leave_nothing_behind():
     x = torch.ones(3)
     with profiler.profile() as outer:
         torch.exp(x)
-        with profiler.profile() as inner:
-            with profiler.record_function("both"):
-                torch.sin(x)
+        with profiler.profile() as inner, profiler.record_function("both"):
+            torch.sin(x)
     assert [e.key for e in outer.function_events] == ["exp", "both", "sin"]
     assert [e.key for e in inner.function_events] == ["both", "sin"]
     assert LOCAL.watch is None and STATE.special == 0
@@ -186,10 +182,8 @@ def test_profiles_nest_and_leave_nothing_behind():
 
 def test_errors_inside_end_their_events():
     x = torch.ones(3)
-    with pytest.raises(RuntimeError):
-        with profiler.profile() as prof:
-            with profiler.record_function("label"):
-                torch.mm(x.reshape(1, 3), x.reshape(1, 3))
+    with pytest.raises(RuntimeError), profiler.profile() as prof, profiler.record_function("label"):
+        torch.mm(x.reshape(1, 3), x.reshape(1, 3))
     assert all(e.end >= e.start for e in prof.function_events) and prof.function_events[0].key == "label"
     assert LOCAL.watch is None and STATE.special == 0
 
@@ -224,7 +218,8 @@ def test_use_before_the_end_and_twice():
 
 
 @pytest.mark.parametrize(
-    "options", [{"use_cuda": True}, {"use_device": "cuda"}, {"with_flops": True}, {"with_modules": True}, {"use_kineto": True}]
+    "options",
+    [{"use_cuda": True}, {"use_device": "cuda"}, {"with_flops": True}, {"with_modules": True}, {"use_kineto": True}],
 )
 def test_what_is_not_there_is_refused(options):
     with pytest.raises(NotImplementedError, match=next(iter(options))):

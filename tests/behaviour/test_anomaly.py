@@ -30,8 +30,7 @@ def error_of(function):
 
 def test_entering_warns():
     with pytest.warns(UserWarning, match="Anomaly Detection has been enabled. This mode will increase the runtime"):
-        with autograd.detect_anomaly():
-            pass
+        autograd.detect_anomaly()
 
 
 def test_it_is_on_inside_and_off_outside():
@@ -48,9 +47,8 @@ def test_it_is_on_inside_and_off_outside():
 
 
 def test_an_error_inside_leaves_the_mode():
-    with pytest.raises(KeyError):
-        with autograd.detect_anomaly():
-            raise KeyError
+    with pytest.raises(KeyError), autograd.detect_anomaly():
+        raise KeyError
     assert not torch.is_anomaly_enabled()
     torch.sqrt(leaf(0.0) * 0).sum().backward()  # nan, and nobody minds
 
@@ -176,7 +174,9 @@ def test_the_backward_pass_of_a_backward_pass_shows_both():
             (g * 0).sum().backward()
     texts = [str(w.message) for w in caught if "calculation was induced" in str(w.message)]
     assert len(texts) == 1 and "Previous calculation was induced by PowBackward0" in texts[0]
-    assert "Traceback of forward call that induced the previous calculation:" in texts[0] and "test_anomaly.py" in texts[0]
+    assert (
+        "Traceback of forward call that induced the previous calculation:" in texts[0] and "test_anomaly.py" in texts[0]
+    )
 
 
 class Broken(autograd.Function):
@@ -217,9 +217,8 @@ def test_nodes_remember_their_lines_only_in_the_mode():
 
 def test_autograd_grad_with_inputs():
     x = leaf(0.0)
-    with autograd.detect_anomaly():
-        with pytest.raises(RuntimeError, match="SqrtBackward0"):
-            autograd.grad((torch.sqrt(x) * 0).sum(), x)
+    with autograd.detect_anomaly(), pytest.raises(RuntimeError, match="SqrtBackward0"):
+        autograd.grad((torch.sqrt(x) * 0).sum(), x)
 
 
 # -- what only we say ------------------------------------------------------------------------------------------------

@@ -191,7 +191,9 @@ def test_deepcopy_of_leaves_and_results_is_a_graph_of_its_own():
     assert x2.grad is None
     loss2.backward()
     assert x2.grad.tolist() == x.grad.tolist() and w2.grad.tolist() == w.grad.tolist()
-    assert h2.grad_fn is not h.grad_fn and h2.grad_fn.name() == "TanhBackward0" and loss2.grad_fn.name() == "SumBackward0"
+    assert (
+        h2.grad_fn is not h.grad_fn and h2.grad_fn.name() == "TanhBackward0" and loss2.grad_fn.name() == "SumBackward0"
+    )
 
 
 @graphs
@@ -245,7 +247,7 @@ def test_what_cannot_be_right_is_not_copied():
     y = x * x
     with torch.no_grad():
         x += 1
-    with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user .*inplace operation"):
+    with pytest.raises(RuntimeError, match=r"Only Tensors created explicitly by the user .*inplace operation"):
         copy.deepcopy(y)
 
 
@@ -312,7 +314,7 @@ def test_functions_and_packed_values_are_refused():
         def backward(ctx, g):
             return g * 2
 
-    with pytest.raises(RuntimeError, match="Only Tensors created .*TwiceBackward, a Function of yours"):
+    with pytest.raises(RuntimeError, match=r"Only Tensors created .*TwiceBackward, a Function of yours"):
         copy.deepcopy(Twice.apply(leaf(1.0)))
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
         y = torch.exp(leaf(1.0))

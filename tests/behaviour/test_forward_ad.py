@@ -4,7 +4,7 @@ import pytest
 
 from behaviour import OURS, differs, torch
 
-fw = torch.autograd.forward_ad if not OURS else __import__("chainrule.autograd.forward_ad", fromlist=["x"])
+fw = torch.autograd.forward_ad
 X = torch.tensor([1.0, 2.0])
 V = torch.tensor([3.0, 4.0])
 
@@ -91,8 +91,8 @@ def test_unpacking(level):
         (X, torch.ones(3), RuntimeError, "forward gradient that has a different size than that of the original Tensor"),
         (torch.tensor([1, 2]), V, ValueError, "Expected primal to be floating point or complex, but got: torch.int64"),
         (X, torch.tensor([1, 2]), ValueError, "Expected tangent to be floating point or complex, but got: torch.int64"),
-        (X, None, (TypeError, AttributeError), ""),
-        (1.0, V, (TypeError, AttributeError), ""),
+        (X, None, (TypeError, AttributeError), None),
+        (1.0, V, (TypeError, AttributeError), None),
     ],
 )
 def test_what_make_dual_refuses(level, primal, t, error, words):
@@ -165,12 +165,13 @@ def test_gradient_mode_does_not_matter_and_inference_mode_does(level):
 def test_the_switch(level):
     x = dual()
     with fw._set_fwd_grad_enabled(False):
-        assert not fw._is_fwd_grad_enabled() or not OURS
+        assert not fw._is_fwd_grad_enabled()
         assert tangent(x) is None
         y = x * 2
         z = fw.make_dual(X, V)
-    assert tangent(y) is None and tangent(z) is None
+    assert tangent(y) is None
     same(tangent(x), [3.0, 4.0])
+    same(tangent(z), [3.0, 4.0])
 
 
 def test_numbers_of_a_dual_tensor(level):

@@ -5,9 +5,12 @@ import functools
 
 import numpy as np
 import pytest
+
 from behaviour import differs, torch
 
-grad, grad_and_value, vjp, jvp, vmap = (getattr(torch.func, n) for n in ("grad", "grad_and_value", "vjp", "jvp", "vmap"))
+grad, grad_and_value, vjp, jvp, vmap = (
+    getattr(torch.func, n) for n in ("grad", "grad_and_value", "vjp", "jvp", "vmap")
+)
 jacrev, jacfwd, hessian, linearize = (getattr(torch.func, n) for n in ("jacrev", "jacfwd", "hessian", "linearize"))
 
 Point = collections.namedtuple("Point", "x y")
@@ -57,7 +60,7 @@ def test_grad_has_aux():
 
 @differs("auxiliary output must be tensors")
 def test_aux_can_be_anything():
-    g, aux = grad(lambda a: ((a**2).sum(), ("name", None, 3)), has_aux=True)(x)
+    _, aux = grad(lambda a: ((a**2).sum(), ("name", None, 3)), has_aux=True)(x)
     assert aux == ("name", None, 3)
 
 
@@ -85,7 +88,7 @@ def test_grad_of_containers():
 
 
 def test_unused_argument_gets_zeros():
-    a, b = grad(lambda a, b: a.sum(), argnums=(0, 1))(x, A)
+    _, b = grad(lambda a, b: a.sum(), argnums=(0, 1))(x, A)
     close(b, np.zeros((2, 3)))
 
 
@@ -220,7 +223,7 @@ def test_vjp_fn_inside_other_transformations():
 
 def test_vjp_complex():
     z = torch.tensor([1 + 2j, -0.5j], dtype=torch.complex128)
-    y, pull = vjp(lambda a: a * a.conj() * (1 + 1j) + a**2, z)
+    _y, pull = vjp(lambda a: a * a.conj() * (1 + 1j) + a**2, z)
     ct = torch.tensor([1j, 2.0 + 0j], dtype=torch.complex128)
     # the adjoint under the real inner product
     _, push = jvp(lambda a: a * a.conj() * (1 + 1j) + a**2, (z,), (ct,))
@@ -261,7 +264,7 @@ def test_jvp():
 
 
 def test_jvp_of_containers():
-    y, dy = jvp(lambda d: {"o": d["a"] ** 2, "c": (t(1.0),)}, ({"a": x},), ({"a": x},))
+    _y, dy = jvp(lambda d: {"o": d["a"] ** 2, "c": (t(1.0),)}, ({"a": x},), ({"a": x},))
     close(dy["o"], 2 * x**2)
     close(dy["c"][0], 0.0)
 
@@ -269,7 +272,7 @@ def test_jvp_of_containers():
 def test_jvp_strict_and_integer_outputs():
     with pytest.raises(RuntimeError, match="The output of f is independent of the inputs"):
         jvp(lambda a: torch.ones(3), (x,), (x,), strict=True)
-    y, dy = jvp(lambda a: (a * 2).long(), (x,), (x,))
+    _y, dy = jvp(lambda a: (a * 2).long(), (x,), (x,))
     assert dy.dtype == torch.int64 and not dy.any()
 
 
@@ -308,9 +311,9 @@ def test_linearize():
 
 def test_linearize_errors():
     _, push = linearize(torch.sin, x)
-    with pytest.raises(RuntimeError, match="tangent:0 with shape .* doesn't match the shape"):
+    with pytest.raises(RuntimeError, match=r"tangent:0 with shape .* doesn't match the shape"):
         push(x[:2])
-    with pytest.raises(RuntimeError, match="tangent:0 with dtype .* doesn't match the dtype"):
+    with pytest.raises(RuntimeError, match=r"tangent:0 with dtype .* doesn't match the dtype"):
         push(x.float())
     with pytest.raises(RuntimeError, match="to have the same argspec as the primals"):
         push(x, x)
@@ -367,7 +370,9 @@ def test_vmap_keywords_are_shared():
 @pytest.mark.parametrize("chunk_size", [1, 2, 3, 100])
 def test_vmap_chunk_size(chunk_size):
     f = lambda r, s: (torch.dot(r, s), r * 2)
-    a, b = vmap(f, in_dims=(0, None), out_dims=(0, 1), chunk_size=chunk_size)(t(np.arange(15.0).reshape(5, 3).tolist()), x)
+    a, b = vmap(f, in_dims=(0, None), out_dims=(0, 1), chunk_size=chunk_size)(
+        t(np.arange(15.0).reshape(5, 3).tolist()), x
+    )
     close(a, np.arange(15.0).reshape(5, 3) @ x.numpy())
     close(b, 2 * np.arange(15.0).reshape(5, 3).T)
     w = t([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
@@ -411,7 +416,9 @@ def test_vmap_in_dims_errors():
         vmap(f, in_dims=(0.5,))(A)
     with pytest.raises(ValueError, match="got no inputs"):
         vmap(f)()
-    with pytest.raises(ValueError, match="Expected all tensors to have the same size in the mapped dimension, got sizes"):
+    with pytest.raises(
+        ValueError, match="Expected all tensors to have the same size in the mapped dimension, got sizes"
+    ):
         vmap(f)(A, A.T)
     with pytest.raises(ValueError, match="dimensionality 0"):
         vmap(f)(t(1.0))
@@ -438,7 +445,7 @@ def test_data_dependent_code_inside_vmap():
     with pytest.raises(RuntimeError, match="data-dependent control flow"):
         vmap(lambda r: r if r.sum() > 0 else -r)(A)
     for f in (lambda r: r * r.sum().item(), lambda r: r * float(r.sum())):
-        with pytest.raises(RuntimeError, match="It looks like you're calling .item\\(\\) on a Tensor"):
+        with pytest.raises(RuntimeError, match=r"It looks like you're calling \.item\(\) on a Tensor"):
             vmap(f)(A)
     with pytest.raises(RuntimeError, match="Cannot access data pointer of Tensor that doesn't have storage"):
         vmap(lambda r: torch.as_tensor(r.numpy()))(A)
@@ -502,7 +509,9 @@ def test_randomness_of_batched_probabilities():
     close(got[:, :2], [[0.0, 1.0], [1.0, 0.0]])
     picks = vmap(lambda w: torch.multinomial(w, 1), randomness="different")(t([[0.0, 1.0], [1.0, 0.0]]))
     assert picks.tolist() == [[1], [0]]
-    picks = vmap(lambda w: torch.multinomial(w, 6, replacement=True), randomness="different")(t([[0.0, 1.0], [1.0, 0.0]]))
+    picks = vmap(lambda w: torch.multinomial(w, 6, replacement=True), randomness="different")(
+        t([[0.0, 1.0], [1.0, 0.0]])
+    )
     assert picks.tolist() == [[1] * 6, [0] * 6]
 
 
@@ -560,7 +569,7 @@ def test_jacobian_argnums(jac):
     close(jac(f)(x, x), np.diag(x.numpy() ** 2))
     close(jac(f, argnums=1)(x, x), np.diag(2 * x.numpy() ** 2))
     close(jacrev(f, argnums=-1)(x, x), np.diag(2 * x.numpy() ** 2))
-    ja, jb = jac(f, argnums=(0, 1))(x, x)
+    _ja, jb = jac(f, argnums=(0, 1))(x, x)
     close(jb, np.diag(2 * x.numpy() ** 2))
     ((only),) = jac(f, argnums=(1,))(x, x)
     close(only, np.diag(2 * x.numpy() ** 2))
@@ -618,7 +627,9 @@ def test_jacobian_of_what_does_not_depend(jac):
 @JACOBIANS
 def test_jacobian_errors(jac):
     z = torch.tensor([1 + 1j])
-    with pytest.raises(RuntimeError, match="Expected all inputs to be real but received complex tensor at flattened input idx: 0"):
+    with pytest.raises(
+        RuntimeError, match="Expected all inputs to be real but received complex tensor at flattened input idx: 0"
+    ):
         jac(lambda a: a)(z)
     with pytest.raises(RuntimeError, match="Expected all outputs to be real but received complex"):
         jac(lambda a: a * z)(x)
@@ -646,7 +657,12 @@ def test_jacobians_inside_other_transformations():
     close(vmap(jacrev(torch.sin))(A)[1], np.diag(np.cos(A[1].numpy())))
     close(vmap(jacfwd(torch.sin))(A)[1], np.diag(np.cos(A[1].numpy())))
     close(vmap(hessian(lambda a: (a**3).sum()))(A)[1], np.diag(6 * A[1].numpy()))
-    for f in (jacfwd(jacrev(torch.sin)), jacrev(jacfwd(torch.sin)), jacfwd(jacfwd(torch.sin)), jacrev(jacrev(torch.sin))):
+    for f in (
+        jacfwd(jacrev(torch.sin)),
+        jacrev(jacfwd(torch.sin)),
+        jacfwd(jacfwd(torch.sin)),
+        jacrev(jacrev(torch.sin)),
+    ):
         second = f(x)
         for i in range(3):
             assert abs(second[i, i, i].item() + np.sin(x[i].item())) < 1e-12

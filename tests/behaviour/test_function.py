@@ -11,7 +11,8 @@ import pytest
 from behaviour import OURS, differs, torch
 
 if OURS:
-    import chainrule.autograd.function  # noqa: F401
+    import chainrule.autograd.function
+    import chainrule.autograd.graph  # noqa: F401
 Function = torch.autograd.Function
 once_differentiable = torch.autograd.function.once_differentiable
 

@@ -9,7 +9,9 @@ import pytest
 from behaviour import OURS, differs, torch
 
 gradcheck, gradgradcheck = torch.autograd.gradcheck, torch.autograd.gradgradcheck
-GradcheckError = importlib.import_module(f"{torch.__name__}.testing" if OURS else "torch.autograd.gradcheck").GradcheckError
+GradcheckError = importlib.import_module(
+    f"{torch.__name__}.testing" if OURS else "torch.autograd.gradcheck"
+).GradcheckError
 Function = torch.autograd.Function
 
 
@@ -79,12 +81,12 @@ def test_the_error_can_be_imported_from_the_module():
 
     assert issubclass(GradcheckError, RuntimeError)
     if OURS:
-        import_module("chainrule.autograd.gradcheck")
         from chainrule.autograd.gradcheck import GradcheckError as there
         from chainrule.autograd.gradcheck import gradcheck as function
 
-        assert there is GradcheckError and function is torch.autograd.gradcheck
-    assert callable(torch.autograd.gradcheck)
+        assert there is GradcheckError and function is import_module("chainrule.testing").gradcheck
+    assert torch.autograd.gradcheck(torch.sin, leaf(1.0)) is True
+    assert inspect.signature(torch.autograd.gradcheck) == inspect.signature(gradcheck)
 
 
 @pytest.mark.parametrize("fast_mode", [False, True])
@@ -101,10 +103,14 @@ def test_right_functions_pass_everything(f, fast_mode):
 
 @pytest.mark.parametrize("fast_mode", [False, True])
 def test_a_wrong_backward_is_caught(fast_mode):
-    with pytest.raises(GradcheckError, match="Jacobian mismatch for output 0 with respect to input 0,\nnumerical:") as caught:
+    with pytest.raises(
+        GradcheckError, match="Jacobian mismatch for output 0 with respect to input 0,\nnumerical:"
+    ) as caught:
         gradcheck(wrong, leaf(1.0, 2.0), fast_mode=fast_mode)
     assert ("computed \nin fast mode" in str(caught.value) or "computed in fast mode" in str(caught.value)) is fast_mode
-    assert "analytical:tensor([[2., 0.]" in str(caught.value)  # in fast mode the slow one's message is there, too
+    assert "[0., 8.]]" in str(
+        caught.value
+    )  # the analytical Jacobian: in fast mode the slow one's message is there, too
     assert gradcheck(wrong, leaf(1.0, 2.0), raise_exception=False, fast_mode=fast_mode) is False
 
 
@@ -136,7 +142,9 @@ def test_a_wrong_forward_mode_is_caught():
 
     x = leaf(1.0, 2.0)
     assert gradcheck(Bent.apply, x)
-    with pytest.raises(GradcheckError, match="Jacobian computed with forward mode mismatch for output 0 with respect to"):
+    with pytest.raises(
+        GradcheckError, match="Jacobian computed with forward mode mismatch for output 0 with respect to"
+    ):
         gradcheck(Bent.apply, x, check_forward_ad=True)
     with pytest.raises(GradcheckError, match="forward mode mismatch"):
         gradcheck(Bent.apply, x, check_forward_ad=True, check_backward_ad=False)
@@ -147,16 +155,16 @@ def test_the_part_of_a_complex_output_is_said(part):
     z = torch.tensor([1 + 2j], dtype=torch.complex128, requires_grad=True)
     cut = (lambda y: torch.complex(y.real, y.imag.detach())) if part == "imaginary" else None
     f = cut or (lambda y: torch.complex(y.real.detach(), y.imag))
-    with pytest.raises(GradcheckError, match=f"While considering the {part} part of complex outputs only, Jacobian mismatch"):
+    with pytest.raises(
+        GradcheckError, match=f"While considering the {part} part of complex outputs only, Jacobian mismatch"
+    ):
         gradcheck(lambda x: f(x * x), z)
 
 
-@pytest.mark.parametrize("f", [torch.exp, lambda z: z * z.conj(), torch.abs, torch.real, lambda z: torch.view_as_real(z)])
+@pytest.mark.parametrize("f", [torch.exp, lambda z: z * z.conj(), torch.abs, torch.real, lambda z: (2 * z).imag])
 @pytest.mark.parametrize("fast_mode", [False, True])
 def test_complex_inputs(f, fast_mode):
     z = torch.tensor([1 + 2j, -0.5 + 0.3j], dtype=torch.complex128, requires_grad=True)
-    if OURS and not hasattr(torch, "view_as_real") and f is not torch.exp:
-        f = torch.exp
     assert gradcheck(f, z, check_forward_ad=True, fast_mode=fast_mode)
     assert gradcheck(lambda x: x * (1 + 2j), leaf(1.0, 2.0), check_forward_ad=True, fast_mode=fast_mode)
 
@@ -170,7 +178,9 @@ def test_backward_must_be_linear():
 def test_backward_must_give_the_same_twice():
     values = iter(range(1000))
     f = custom(lambda x: x * 2, lambda x, g: g * (2 + 1e-5 * next(values)))
-    with pytest.raises(GradcheckError, match="Backward is not reentrant, i.e., running backward with .*The tolerance for"):
+    with pytest.raises(
+        GradcheckError, match=r"Backward is not reentrant, i.e., running backward with .*The tolerance for"
+    ):
         gradcheck(f, leaf(1.0), atol=0.1, rtol=0.1)
     assert gradcheck(f, leaf(1.0), atol=0.1, rtol=0.1, nondet_tol=0.01)
 
@@ -183,7 +193,12 @@ def test_a_cut_graph_is_caught():
 
 
 def test_outputs_that_are_not_differentiable_are_left_out():
-    assert gradcheck(lambda x: (x * 2, x > 0, (x * 2).detach()), leaf(1.0))
+    assert gradcheck(lambda x: (x * 2, torch.floor(x * 2).detach()), leaf(1.2))
+
+
+@differs("it subtracts booleans, which it cannot")
+def test_boolean_outputs_are_left_out():
+    assert gradcheck(lambda x: (x * 2, x > 0), leaf(1.0), check_forward_ad=True)
 
 
 def test_undefined_gradients_must_be_dealt_with():
@@ -214,11 +229,15 @@ def test_single_precision_is_warned_about():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         gradcheck(lambda n, x: x * 2, (1, leaf(1.0, dtype=torch.float32)), atol=0.5, rtol=0.5, eps=1e-2)
-    assert any("Input #1 requires gradient and is not a double precision floating point" in str(w.message) for w in caught)
+    assert any(
+        "Input #1 requires gradient and is not a double precision floating point" in str(w.message) for w in caught
+    )
 
 
 def test_nothing_to_check():
-    with pytest.raises(ValueError, match="at least one input tensor to require gradient, but none of them have requires_grad"):
+    with pytest.raises(
+        ValueError, match="at least one input tensor to require gradient, but none of them have requires_grad"
+    ):
         gradcheck(torch.sin, torch.ones(2))
 
 
@@ -240,7 +259,12 @@ def test_nothing_to_check():
         ),
         (
             gradgradcheck,
-            {"check_rev_over_rev": False, "check_fwd_over_rev": True, "check_undefined_grad": False, "check_batched_grad": True},
+            {
+                "check_rev_over_rev": False,
+                "check_fwd_over_rev": True,
+                "check_undefined_grad": False,
+                "check_batched_grad": True,
+            },
             "check_batched_grad=True requires check_rev_over_rev",
         ),
     ],
@@ -256,13 +280,17 @@ def test_options_are_keywords():
 
 
 def test_expanded_inputs_are_refused():
-    with pytest.raises(RuntimeError, match="The 1th input has a dimension with stride 0. gradcheck only supports inputs that"):
+    with pytest.raises(
+        RuntimeError, match=r"The 1th input has a dimension with stride 0. gradcheck only supports inputs that"
+    ):
         gradcheck(lambda n, x: x * n, (2.0, leaf(1.0).expand(3)))
 
 
 @differs("such inputs give a Jacobian mismatch there")
 def test_inputs_that_overlap_are_refused():
-    with pytest.raises(RuntimeError, match="The 0th input has elements that share their memory. gradcheck only supports"):
+    with pytest.raises(
+        RuntimeError, match=r"The 0th input has elements that share their memory. gradcheck only supports"
+    ):
         gradcheck(torch.sin, leaf(1.0, 2.0, 3.0, 4.0).unfold(0, 2, 1))
 
 
@@ -309,9 +337,6 @@ def test_a_function_that_raises_is_heard():
 
 @differs("its batching falls back to a loop in other places")
 def test_a_backward_that_cannot_be_batched_is_caught():
-    def backward(x, g):
-        return 2 * g if bool((g > 0).all()) or True else g
-
     f = custom(lambda x: x * 2, lambda x, g: g * float(g.sum().item() * 0 + 2))
     assert gradcheck(f, leaf(1.0))
     with pytest.raises(GradcheckError, match="While computing batched gradients, got: "):

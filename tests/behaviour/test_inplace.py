@@ -4,6 +4,7 @@
 
 import numpy as np
 import pytest
+
 from behaviour import differs, torch
 
 
@@ -72,7 +73,7 @@ def test_a_saved_value_that_was_overwritten():
 def test_a_leaf_that_requires_grad_may_not_be_written(write):
     x = leaf(1.0, 2.0, 3.0)
     with pytest.raises(
-        RuntimeError, match="^a leaf Variable that requires grad is being used in an in-place operation"
+        RuntimeError, match=r"^a leaf Variable that requires grad is being used in an in-place operation"
     ):
         write(x)
     assert x.tolist() == [1, 2, 3]
@@ -94,7 +95,7 @@ def test_a_leaf_that_requires_grad_may_not_be_written(write):
 def test_nor_may_a_view_of_one(write):
     x = leaf(1.0, 2.0, 3.0)
     with pytest.raises(
-        RuntimeError, match="^a view of a leaf Variable that requires grad is being used in an in-place"
+        RuntimeError, match=r"^a view of a leaf Variable that requires grad is being used in an in-place"
     ):
         write(x)
     assert x.tolist() == [1, 2, 3]
@@ -195,7 +196,7 @@ class TestSetitem:
             RuntimeError, match="Index put requires the source and destination dtypes match, got Long for"
         ):
             x[torch.tensor([0])] = torch.tensor([1.5])
-        with pytest.raises(RuntimeError, match="value cannot be converted to type .* without overflow"):
+        with pytest.raises(RuntimeError, match=r"value cannot be converted to type .* without overflow"):
             torch.zeros(2)[0] = 1j
 
     @differs("PyTorch takes numbers and tensors only")
@@ -236,9 +237,9 @@ def test_augmented_operators_write_in_place():
     n **= 2
     n %= 5
     assert n is m and n.tolist() == [1, 4, 4]
-    with pytest.raises(RuntimeError, match="result type .* can't be cast to the desired output type"):
+    with pytest.raises(RuntimeError, match=r"result type .* can't be cast to the desired output type"):
         n /= 2
-    with pytest.raises(RuntimeError, match="result type .* can't be cast to the desired output type"):
+    with pytest.raises(RuntimeError, match=r"result type .* can't be cast to the desired output type"):
         n += 1.5
     assert n.tolist() == [1, 4, 4]
 
@@ -298,7 +299,7 @@ class TestOut:
         assert out.tolist() == [2, 2, 2]
 
     def test_another_dtype(self):
-        with pytest.raises(RuntimeError, match="result type .* can't be cast to the desired output type"):
+        with pytest.raises(RuntimeError, match=r"result type .* can't be cast to the desired output type"):
             torch.add(torch.ones(3), 1, out=torch.empty(3, dtype=torch.int64))
 
     @pytest.mark.parametrize("function", [torch.exp, lambda x, out: torch.cumsum(x, 0, out=out)])

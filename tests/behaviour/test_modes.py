@@ -3,6 +3,7 @@
 import copy
 
 import pytest
+
 from behaviour import differs, torch
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from behaviour import OURS, differs, torch
 
 
@@ -244,7 +245,7 @@ def test_detach_in_place():
     y = x * 1
     y.detach_()
     assert y.is_leaf and not y.requires_grad and y.grad_fn is None
-    with pytest.raises(RuntimeError, match="Can't detach views in-place. Use detach\\(\\) instead"):
+    with pytest.raises(RuntimeError, match=r"Can't detach views in-place. Use detach\(\) instead"):
         (x * 1)[:2].detach_()
     with pytest.raises(RuntimeError, match="Can't detach views in-place"):
         torch.zeros(3)[:2].detach_()

@@ -39,7 +39,9 @@ RESULTS = [lambda t: t.clone() ** 2, lambda t: t.clone().cos(), lambda t: t + 1,
 def program(seed):
     """A function of a 3×4 array that builds tensors, takes views of them and writes into these."""
     choices = random.Random(seed)
-    plan = [(choices.random(), choices.random(), choices.random(), choices.random()) for _ in range(choices.randint(3, 9))]
+    plan = [
+        (choices.random(), choices.random(), choices.random(), choices.random()) for _ in range(choices.randint(3, 9))
+    ]
 
     def run(x):
         tensors = [x * 1.5]

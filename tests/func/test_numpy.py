@@ -65,7 +65,7 @@ def test_results_own_their_memory(name):
 
 
 def test_the_cotangent_is_not_handed_back():
-    y, pull = vjp(lambda a, b: a + b, A, A)
+    _y, pull = vjp(lambda a, b: a + b, A, A)
     ct = np.ones(3)
     ga, gb = pull(ct)
     assert not np.shares_memory(ga, ct) and not np.shares_memory(ga, gb)
@@ -96,7 +96,7 @@ def test_linear_transpose():
     (t,) = linear_transpose(lambda x: M @ x, A)(np.array([1.0, -1.0]))
     np.testing.assert_allclose(t, M.T @ [1.0, -1.0])
     ta, tb = linear_transpose(lambda a, b: {"s": a + 2 * b, "d": a[:1]}, A, A)({"s": A, "d": np.array([10.0])})
-    np.testing.assert_allclose(ta, A + [10, 0, 0])
+    np.testing.assert_allclose(ta, A + np.array([10, 0, 0]))
     np.testing.assert_allclose(tb, 2 * A)
     C = M[:, :2] + 1j * M[:, 1:]
     (tc,) = linear_transpose(lambda x: C @ x, np.zeros(2, complex))(np.array([1.0, 1j]))

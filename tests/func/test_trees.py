@@ -72,7 +72,9 @@ def test_is_leaf():
 def test_map_of_several_trees():
     assert tree_map(lambda *xs: xs, {"a": 1, "b": [2]}, {"b": [20], "a": 10}) == {"a": (1, 10), "b": [(2, 20)]}
     assert tree_map(lambda x, y: (x, y), (1, 2), ([10, 11], 20)) == ((1, [10, 11]), (2, 20))
-    assert tree_map_with_path(lambda path, x: path, {"a": [0, Pair(1, 2)]}) == {"a": ["[" "'a'][0]", Pair("['a'][1].a", "['a'][1].b")]}
+    assert tree_map_with_path(lambda path, x: path, {"a": [0, Pair(1, 2)]}) == {
+        "a": ["['a'][0]", Pair("['a'][1].a", "['a'][1].b")]
+    }
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,8 @@ def test_dataclasses_through_transformations():
     j = cr.func.jacrev(lambda p: Layer(p.bias * 2, None))(layer)
     assert isinstance(j, Layer) and isinstance(j.weight, Layer)
     np.testing.assert_allclose(j.weight.bias, 2 * np.eye(2))
-    y, dy = cr.func.jvp(lambda p: Pair(p.bias**2, p.weight.sum()), (layer,), (layer,))
+    _, dy = cr.func.jvp(lambda p: Pair(p.bias**2, p.weight.sum()), (layer,), (layer,))
     np.testing.assert_allclose(dy.a, 2 * layer.bias**2)
-    out = cr.vmap(lambda p: Pair(p.bias, 1 * p.weight), in_dims=(Layer(None, 0),))(layer)
-    assert out.a.shape == (2,) and out.b.shape == (2, 2, 2)
+    out = cr.vmap(lambda p: Pair(p.weight @ p.bias, p), in_dims=(Layer(0, None),), out_dims=Pair(0, Layer(1, 0)))(layer)
+    np.testing.assert_allclose(out.a, layer.bias)
+    assert out.b.weight.shape == (2, 2) and out.b.bias.shape == (2, 2)

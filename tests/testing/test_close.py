@@ -76,6 +76,8 @@ def test_close(actual, expected, options):
             "Additional keys in the actual mapping: ['a']",
         ),
         (None, 1, "None mismatch: None is not 1"),
+        (True, False, "Booleans mismatch: True is not False"),
+        ([[True]], [[False]], "Booleans mismatch: True is not False\n\nThe failure occurred for item [0][0]"),
     ],
 )
 def test_the_message_is_exact(actual, expected, message):
@@ -116,6 +118,8 @@ def test_what_cannot_be_compared():
     for actual, expected in ((torch.ones(()), 1.0), ("a", "a"), (torch.ones(1), np.ones(1, np.float32))):
         with pytest.raises(TypeError, match="No comparison pair was able to handle inputs of type"):
             assert_close(actual, expected)
+    with pytest.raises(TypeError, match=r"'str'>.\n\nThe failure occurred for item \['a'\]"):
+        assert_close({"a": "b"}, {"a": "b"})
 
 
 def test_your_own_message():
@@ -136,5 +140,5 @@ def test_subclasses():
 
 def test_strides():
     assert_close(torch.ones(2, 3), torch.ones(3, 2).t())
-    with pytest.raises(AssertionError, match="stride"):
+    with pytest.raises(AssertionError, match=r"attribute 'stride\(\)' do not match: \(3, 1\) != \(1, 2\)"):
         assert_close(torch.ones(2, 3), torch.ones(3, 2).t(), check_stride=True)
