@@ -160,9 +160,10 @@ def rows(
     try:
         step = limits.chunk(n, bound, measure)
         return _gather(sweep, n, step, y.shape, xs, create_graph)
-    except NotImplementedError as error:
+    except (NotImplementedError, RuntimeError, TypeError) as error:  # what no batch can go through, or what fails anyway
+        found = _gather(_one_by_one(y, xs, unit, create_graph), n, 1, y.shape, xs, create_graph)
         errors.warn_unbatched(error)
-        return _gather(_one_by_one(y, xs, unit, create_graph), n, 1, y.shape, xs, create_graph)
+        return found
 
 
 def _sweeper(y: Tensor, xs: Sequence[Tensor], unit: complex, create_graph: bool) -> Callable[[int, int], list[Any]]:

@@ -9,7 +9,7 @@ import numpy as np
 from chainrule.core.modes import recording
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.tree import tree_flatten, tree_leaves
+from chainrule.tree import tree_flatten
 
 ndarray = np.ndarray
 _NUMBERS = (float, int, complex)
@@ -112,7 +112,3 @@ def real_only(api: str, what: str, leaves: list[Any]) -> None:
                 "function of real and imaginary part (view_as_real, view_as_complex), or use vjp and jvp, which take "
                 "complex numbers."
             )
-
-
-def leaves_of(args: Any) -> list[Any]:
-    return tree_leaves(args)

@@ -60,7 +60,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         ) from None
     if not points:
         raise RuntimeError(f"{api}: Expected primals to contain at least one Tensor.")
-    directions = [_checked(p, t, i, spec) for i, (p, t) in enumerate(zip(points, directions, strict=True))]
+    directions = [tangent_like(p, t, i, spec) for i, (p, t) in enumerate(zip(points, directions, strict=True))]
     tensors = has_tensor(points) or has_tensor(directions)
     with entered("jvp", without_tangent) as level:
         duals = [wrap(Dual(bare(p), bare(t), level)) for p, t in zip(points, directions, strict=True)]
@@ -95,7 +95,7 @@ def taken_apart(y: Any, level: int) -> tuple[Any, Any]:
     return y, None
 
 
-def _checked(primal: Any, tangent: Any, index: int, spec: Any) -> Any:
+def tangent_like(primal: Any, tangent: Any, index: int, spec: Any) -> Any:
     """The tangent, of its primal's shape and dtype."""
     p, t = data_of(primal), data_of(tangent)
     for what, dtype in (("primal", p.dtype), ("tangent", t.dtype)):

@@ -6,6 +6,8 @@ A Jacobian is one sweep (or one forward pass) with a batch of basis vectors in t
 from __future__ import annotations
 
 import functools
+import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -24,8 +26,8 @@ from chainrule.func.arguments import (
     real_only,
     with_aux,
 )
-from chainrule.func.forward import _checked, taken_apart, without_tangent
-from chainrule.func.reverse import Trace, _scalar, differentiable_outputs
+from chainrule.func.forward import taken_apart, tangent_like, without_tangent
+from chainrule.func.reverse import Trace, differentiable_outputs, scalar_of
 from chainrule.func.vectorize import left, shared
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import Dual
@@ -36,15 +38,14 @@ ndarray = np.ndarray
 
 def _nested(blocks: list[list[Any]], out_spec: Any, in_specs: list[Any], single: bool) -> Any:
     """Blocks (for each output one for each input) as a tree of outputs, whose leaves are trees of inputs."""
-    rows = []
-    for row in blocks:
-        trees = []
-        at = 0
-        for spec in in_specs:
-            trees.append(tree_unflatten(row[at : at + spec.num_leaves], spec))
-            at += spec.num_leaves
-        rows.append(trees[0] if single else tuple(trees))
-    return tree_unflatten(rows, out_spec)
+    rows = [_by_input(row, in_specs) for row in blocks]
+    return tree_unflatten([row[0] if single else tuple(row) for row in rows], out_spec)
+
+
+def _by_input(leaves: list[Any], specs: list[Any]) -> list[Any]:
+    """A flat list as the trees of several inputs."""
+    rest = iter(leaves)
+    return [tree_unflatten(itertools.islice(rest, spec.num_leaves), spec) for spec in specs]
 
 
 def jacrev(
@@ -95,43 +96,38 @@ def _rows(trace: Trace, outputs: list[Tensor], k: int, chunk_size: int | None) -
     """The blocks of the k-th output: for each input ∂y/∂x, of shape (*y.shape, *x.shape)."""
     y = outputs[k]
     shape, n = tuple(y._data.shape), y.numel()
-    keep = k + 1 < len(outputs)
+    later = k + 1 < len(outputs)
+    parts = []
     if n == 1:
-        parts = [trace.pull([y], [np.ones(shape, y._data.dtype)], keep)]
-        axes = False
+        parts.append(trace.pull([y], [np.ones(shape, y._data.dtype)], later))
     else:
-        parts, axes = [], True
         step = chunk_size or max(n, 1)
         for begin in range(0, n, step):
             rows = min(step, n - begin)
             basis = np.zeros((rows, n), y._data.dtype)
             basis.reshape(-1)[begin :: n + 1] = 1
             with entered("jacrev", shared, size=rows) as level:
-                found = trace.pull([y], [Batched(basis.reshape(rows, *shape), level)], keep or begin + rows < n)
+                found = trace.pull([y], [Batched(basis.reshape(rows, *shape), level)], later or begin + rows < n)
                 parts.append([None if g is None else left(g, level) for g in found])
     blocks = []
     for i, (x, given) in enumerate(zip(trace.starts, trace.given, strict=True)):
-        pieces = [part[i] for part in parts]
-        whole = (*shape, *x._data.shape)
-        if not pieces or pieces[0] is None:
-            block = np.zeros(whole, x._data.dtype)
-        elif axes and len(pieces) > 1:
-            block = np.reshape(np.concatenate(pieces), whole)
-        else:
-            block = np.reshape(pieces[0], whole) if shape_differs(pieces[0], whole) else pieces[0]
-            if type(block) is ndarray and block.base is not None and not block.flags.owndata and not _own(block):
-                block = block.copy()
+        block = _joined([part[i] for part in parts], (*shape, *x._data.shape), x._data.dtype)
         blocks.append(dressed(block, isinstance(given, Tensor)))
     return blocks
 
 
-def shape_differs(x: Any, shape: tuple[int, ...]) -> bool:
-    return tuple(x.shape) != shape
-
-
-def _own(array: Any) -> bool:
-    """Whether an array is a view of all of a writeable one that nothing else refers to by name."""
-    return bool(array.flags.writeable and array.base.size == array.size)
+def _joined(pieces: list[Any], shape: tuple[int, ...], dtype: Any) -> Any:
+    """Rows of a block, found a chunk at a time, as one array-like in memory of its own."""
+    if not pieces or pieces[0] is None:
+        return np.zeros(shape, dtype)
+    block = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+    if tuple(block.shape) != shape:
+        block = np.reshape(block, shape)
+    if type(block) is ndarray and block.base is not None:
+        base = block.base
+        if not block.flags.writeable or not isinstance(base, ndarray) or base.size != block.size:
+            block = block.copy()
+    return block
 
 
 def jacfwd(
@@ -167,30 +163,24 @@ def jacfwd(
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         positions = chosen(argnums, args)
         flat = [tree_flatten(args[i]) for i in positions]
+        specs = [spec for _, spec in flat]
         points = [x for leaves, _ in flat for x in leaves]
         real_only("jacfwd", "inputs", points)
         tensors = has_tensor(points)
         datas = [bare(x) for x in points]
         shapes = [tuple(d.shape) for d in datas]
-        counts = [int(np.prod(shape)) for shape in shapes]
-        total = sum(counts)
-        bounds = np.cumsum([0, *counts])
+        bounds = list(itertools.accumulate([math.prod(shape) for shape in shapes], initial=0))
         with (
-            entered("jacfwd", shared, size=total, randomness=randomness) as batch,
+            entered("jacfwd", shared, size=bounds[-1], randomness=randomness) as batch,
             entered("jacfwd", without_tangent) as level,
         ):
-            duals = []
-            for d, shape, n, at in zip(datas, shapes, counts, bounds, strict=False):
-                if d.dtype.kind != "f":
-                    raise ValueError(f"Expected primal to be floating point or complex, but got: {d.dtype}")
-                basis = np.zeros((total, n), d.dtype)
-                basis.reshape(-1)[at * n :: n + 1][:n] = 1
-                duals.append(wrap(Dual(d, Batched(basis.reshape(total, *shape), batch), level)))
+            duals = [
+                wrap(Dual(d, Batched(_columns(d, begin, bounds[-1]), batch), level))
+                for d, begin in zip(datas, bounds, strict=False)
+            ]
             inner = list(args)
-            at = 0
-            for i, (_, spec) in zip(positions, flat, strict=True):
-                inner[i] = tree_unflatten(duals[at : at + spec.num_leaves], spec)
-                at += spec.num_leaves
+            for i, tree in zip(positions, _by_input(duals, specs), strict=True):
+                inner[i] = tree
             result = func(*inner, **kwargs)
             aux = None
             if has_aux:
@@ -199,25 +189,39 @@ def jacfwd(
             real_only("jacfwd", "outputs", outputs)
             blocks = []
             for y in outputs:
-                shape = tuple(y._data.shape)
                 tangent = taken_apart(y, level)[1]
-                row = []
-                columns = None if tangent is None else np.moveaxis(left(tangent, batch), 0, -1)
-                for x, start, stop in zip(shapes, bounds[:-1], bounds[1:], strict=True):
-                    if columns is None:
-                        block = np.zeros((*shape, *x), y._data.dtype)
-                    else:
-                        block = columns if len(shapes) == 1 else columns[..., start:stop]
-                        if len(x) != 1:
-                            block = np.reshape(block, (*shape, *x))
-                    row.append(dressed(block, tensors))
-                blocks.append(row)
+                if tangent is not None:
+                    tangent = np.moveaxis(left(tangent, batch), 0, -1)
+                blocks.append([dressed(b, tensors) for b in _split(tangent, y, shapes, bounds)])
             if has_aux:
                 aux = tree_map(lambda a: _off(a, level, batch, tensors), aux)
-        jacobian = _nested(blocks, out_spec, [spec for _, spec in flat], isinstance(argnums, int))
+        jacobian = _nested(blocks, out_spec, specs, isinstance(argnums, int))
         return (jacobian, aux) if has_aux else jacobian
 
     return wrapper
+
+
+def _columns(data: Any, begin: int, total: int) -> Any:
+    """Tangents of one input: the basis vectors of all inputs, of which its own start at ``begin``."""
+    if data.dtype.kind != "f":
+        raise ValueError(
+            f"Expected primal to be floating point or complex, but got: {data.dtype}. Use .float() or .double()."
+        )
+    n = math.prod(data.shape)
+    basis = np.zeros((total, n), data.dtype)
+    basis.reshape(-1)[begin * n :: n + 1][:n] = 1
+    return basis.reshape(total, *data.shape)
+
+
+def _split(columns: Any, y: Any, shapes: list[tuple[int, ...]], bounds: list[int]) -> list[Any]:
+    """The blocks of an output, from its tangents along all basis vectors (along the last axis; None: zeros)."""
+    shape = tuple(y._data.shape)
+    if columns is None:
+        return [np.zeros((*shape, *x), y._data.dtype) for x in shapes]
+    if len(shapes) == 1 and len(shapes[0]) == 1:
+        return [columns]
+    pairs = zip(shapes, itertools.pairwise(bounds), strict=True)
+    return [np.reshape(columns[..., begin:end], (*shape, *x)) for x, (begin, end) in pairs]
 
 
 def _off(a: Any, level: int, batch: Any, tensors: bool) -> Any:
@@ -276,9 +280,9 @@ def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
         raise RuntimeError(
             "hvp(f, primals, tangents): Expected primals and tangents to have the same python structure: " + str(error)
         ) from None
-    vs = [_checked(p, v, i, spec) for i, (p, v) in enumerate(zip(points, leaves, strict=True))]
+    vs = [tangent_like(p, v, i, spec) for i, (p, v) in enumerate(zip(points, leaves, strict=True))]
     trace = Trace("hvp(f, primals, tangents)", func, range(len(args)), args, {})
-    y = _scalar(trace.result)
+    y = scalar_of(trace.result)
     gradients = trace.pull([y], [np.ones((), y._data.dtype)], True, create_graph=True)
     pairs = [
         (g, v if isinstance(v, Tensor) else data_of(v)) for g, v in zip(gradients, vs, strict=True) if g is not None

@@ -180,7 +180,7 @@ def _formed(g: Any, begin: Tensor, given: Any, taken: set[int]) -> Any:
     return wrap(g) if isinstance(given, Tensor) or isinstance(g, ArrayLike) else g
 
 
-def _scalar(result: Any) -> Tensor:
+def scalar_of(result: Any) -> Tensor:
     if not isinstance(result, Tensor):
         raise RuntimeError(
             f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(result)}. Use NumPy or chainrule "
@@ -195,7 +195,7 @@ def _scalar(result: Any) -> Tensor:
 
 
 def _gradient(trace: Trace, argnums: Any, outer: bool) -> Any:
-    y = _scalar(trace.result)
+    y = scalar_of(trace.result)
     seed = np.ones((), y._data.dtype)
     if outer:
         found = trace.pull([y], [seed], False)
@@ -218,7 +218,7 @@ def grad_and_value(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         trace = Trace("grad_and_value(f)(*args)", func, chosen(argnums, args), args, kwargs, has_aux)
-        _scalar(trace.result)
+        scalar_of(trace.result)
         value = trace.value(trace.result)
         gradient = _gradient(trace, argnums, recording())
         if has_aux:

@@ -1,0 +1,178 @@
+"""What PyTorch refuses inside its transformations, and works here: leaves, backward, retain_grad, checkpoints, hooks."""
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule.func import grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from chainrule.utils.checkpoint import checkpoint
+
+X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+x = cr.from_numpy(X)
+
+
+def close(got, expected):
+    np.testing.assert_allclose(got.detach().numpy(), expected, rtol=1e-12)
+
+
+def leaf_and_backward(r):
+    """w made to require grad inside, mixed with r, differentiated there: 2 w r at w = 1."""
+    w = cr.ones(3, dtype=cr.float64).requires_grad_()
+    (w * w * r).sum().backward()
+    return w.grad
+
+
+def leaf_and_grad(r):
+    """The same with autograd.grad; w goes through an operation of its own before it meets r."""
+    w = cr.ones(3, dtype=cr.float64, requires_grad=True)
+    doubled = w * w
+    (g,) = cr.autograd.grad((doubled * r**2).sum(), w, create_graph=True)
+    return g
+
+
+def test_leaves_made_inside():
+    close(vmap(leaf_and_backward)(x), 2 * X)
+    close(vmap(leaf_and_grad)(x), 2 * X**2)
+    close(jvp(leaf_and_backward, (x[0],), (x[1],))[1], 2 * X[1])
+    close(vmap(vmap(lambda r: leaf_and_grad(r).sum()))(x), 6 * X**2)
+    close(vmap(grad(lambda r: leaf_and_grad(r).sum()))(x), 4 * X)
+    close(vmap(lambda r: jvp(leaf_and_grad, (r,), (r,))[1])(x), 4 * X**2)
+    close(jacfwd(leaf_and_grad)(x[0]), np.diag(4 * X[0]))
+
+
+def test_an_argument_made_to_require_grad():
+    cube = lambda r: cr.autograd.grad((r.requires_grad_() ** 3).sum(), r)[0]
+    close(vmap(cube)(x), 3 * X**2)
+    assert not x.requires_grad
+
+
+def test_a_captured_tensor_gets_its_own_data_back():
+    w = cr.ones(3, dtype=cr.float64)
+
+    def f(r):
+        w.requires_grad_()
+        return (w * r).sum()
+
+    close(vmap(f)(x), X.sum(1))
+    assert w.requires_grad and w.numpy(force=True).tolist() == [1.0, 1.0, 1.0]
+    (w * 2).sum().backward()
+    close(w.grad, [2.0, 2.0, 2.0])
+
+
+def test_retain_grad_inside():
+    def f(r):
+        y = r * 1
+        y.retain_grad()
+        (y**2).sum().backward(retain_graph=True)
+        return (y.grad.detach() * r).sum()
+
+    close(grad(f)(x[0]), 2 * X[0])
+    close(vmap(grad(f))(x), 2 * X)
+
+
+def test_hooks_inside_nested_transformations():
+    def f(r):
+        y = r**2
+        y.register_hook(lambda g: 3 * g)
+        return (y * r).sum()
+
+    close(grad(f)(x[0]), 3 * 2 * X[0] ** 2 + X[0] ** 2)
+    close(vmap(grad(f))(x), 7 * X**2)
+
+
+@pytest.mark.parametrize(
+    "transform, expected",
+    [
+        (lambda f: grad(f)(x[0]), 3 * X[0] ** 2),
+        (lambda f: vmap(grad(f))(x), 3 * X**2),
+        (lambda f: jvp(f, (x[0],), (x[1],))[1], (3 * X[0] ** 2) @ X[1]),
+        (lambda f: hessian(f)(x[0]), np.diag(6 * X[0])),
+        (lambda f: linearize(f, x[0])[1](x[1]), (3 * X[0] ** 2) @ X[1]),
+        (lambda f: hvp(f, x[0], x[1]), 6 * X[0] * X[1]),
+        (lambda f: jacrev(jacfwd(f))(x[0]), np.diag(6 * X[0])),
+        (lambda f: vjp(f, x[0])[1](2.0)[0], 6 * X[0] ** 2),
+    ],
+)
+@pytest.mark.parametrize("how", ["checkpoint", "saved hooks", "function"])
+def test_checkpoints_hooks_and_functions(transform, expected, how):
+    class Cube(cr.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(a):
+            return a**3
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(inputs[0])
+            ctx.save_for_forward(inputs[0])
+
+        @staticmethod
+        def backward(ctx, g):
+            (a,) = ctx.saved_tensors
+            return g * 3 * a**2
+
+        @staticmethod
+        def jvp(ctx, t):
+            (a,) = ctx.saved_tensors
+            return t * 3 * a**2
+
+    kept = []
+
+    def pack(value):
+        kept.append(value)
+        return value
+
+    def f(a):
+        if how == "checkpoint":
+            return checkpoint(lambda b: (b**3).sum(), a, use_reentrant=False)
+        if how == "function":
+            return Cube.apply(a).sum()
+        with cr.autograd.graph.saved_tensors_hooks(pack, lambda value: value):
+            return (a**3).sum()
+
+    close(transform(f), expected)
+
+
+def test_dual_level_around_transformations():
+    forward_ad = cr.autograd.forward_ad
+    with forward_ad.dual_level():
+        d = forward_ad.make_dual(x[0], x[1])
+        tangent = lambda y: forward_ad.unpack_dual(y).tangent
+        close(tangent(grad(lambda a: (a**3).sum())(d)), 6 * X[0] * X[1])
+        close(tangent(vmap(lambda a: a**3)(d)), 3 * X[0] ** 2 * X[1])
+        close(tangent(jacrev(lambda a: a**3)(d)), np.diag(6 * X[0] * X[1]))
+        close(tangent(jacfwd(lambda a: a**3)(d)), np.diag(6 * X[0] * X[1]))
+
+
+def test_batched_gradients_inside_vmap():
+    def f(r):
+        y = r.clone().requires_grad_()
+        (rows,) = cr.autograd.grad(y**2, y, cr.eye(3, dtype=cr.float64), is_grads_batched=True)
+        return rows
+
+    close(vmap(f)(x), np.stack([np.diag(2 * r) for r in X]))
+
+
+def test_values_that_all_examples_share_have_numbers():
+    """What does not depend on the mapped argument may be branched on."""
+
+    def f(w, r):
+        scale = 2.0 if w.sum() > 0 else 1.0
+        return (w * r).sum() * scale * w[0].item()
+
+    g = vmap(grad(f), in_dims=(None, 0))(cr.ones(3, dtype=cr.float64), x)
+    close(g, 2 * X)
+
+
+def test_shared_parameters_are_not_repeated():
+    from chainrule.interpreters.batched import Batched
+
+    seen = []
+
+    def loss(w, r):
+        seen.append((w * 2)._data)
+        return (w * 2 * r).sum()
+
+    vmap(grad(loss), in_dims=(None, 0))(cr.ones(3, dtype=cr.float64), x)
+    assert type(seen[0]) is Batched and seen[0].shared and seen[0].payload.shape == (3,)
