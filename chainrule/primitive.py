@@ -48,7 +48,9 @@ Function = Callable[..., Any]
 _KINDS = "fciub"
 
 
-def _decorator(kind: Callable[..., Any], *args: Any, ufunc: Any = None, **options: Any) -> Callable[[Function], Function]:
+def _decorator(
+    kind: Callable[..., Any], *args: Any, ufunc: Any = None, **options: Any
+) -> Callable[[Function], Function]:
     def declare(function: Function) -> Function:
         if not inspect.isfunction(function):
             raise TypeError(f"{kind.__name__}() decorates a function that computes the value, not {function!r}")
@@ -95,7 +97,10 @@ def _function(prim: Primitive, function: Function, ufunc: Any) -> Function:
             if isinstance(x, (Tensor, ArrayLike)):
                 return plain(*operands, **params)
         for i, x in enumerate(operands):
-            if not isinstance(x, (int, float, complex, np.ndarray, np.generic)) or np.asarray(x).dtype.kind not in _KINDS:
+            if (
+                not isinstance(x, (int, float, complex, np.ndarray, np.generic))
+                or np.asarray(x).dtype.kind not in _KINDS
+            ):
                 raise errors.wrong_operand(prim.name, i, x)
         return prim.value(*operands, **params)
 
@@ -116,7 +121,14 @@ def bind_checked(prim: Primitive, *operands: Any, **params: Any) -> Any:
 
 
 def elementwise(
-    *, d: Any = None, formula: Any, ufunc: Any = None, value: Any = None, vjp: Any = None, jvp: Any = None, **options: Any
+    *,
+    d: Any = None,
+    formula: Any,
+    ufunc: Any = None,
+    value: Any = None,
+    vjp: Any = None,
+    jvp: Any = None,
+    **options: Any,
 ) -> Callable[[Function], Function]:
     """A function whose output element depends on the same element of each operand (after broadcasting).
 

@@ -106,6 +106,13 @@ class FunctionCtx:
         self._kept = tuple(kept)
         self.to_save = ()
 
+    def _without_history(self, node: Any) -> Any:
+        """A ctx whose tensors, saved or kept as attributes, are on no tape."""
+        ctx = object.__new__(type(self))
+        ctx.__dict__.update({k: wrap(v._data) if isinstance(v, Tensor) else v for k, v in self.__dict__.items()})
+        ctx._now = self._unpacked(node, bare=True)
+        return ctx
+
     def _unpacked(self, node: Any, bare: bool = False) -> tuple[Tensor | None, ...]:
         kept = self._kept
         if kept is FREED:

@@ -5,27 +5,22 @@ application goes down the operands' ranks as ``dispatch.bind`` does: a tape take
 a node on itself, Dual computes the value one level down and asks for the tangent, Batched calls the ``vmap`` static
 method or goes on with the payloads. At the bottom forward runs, on tensors that are as batched as the user's are but
 have no history and no tangents.
-
-A :class:`Call` remembers which axes to hide again (``lifts``), so that backward and jvp, too, see tensors as forward saw
-them. Each rank makes its own ctx from its own inputs and outputs: with ``setup_context``, or from forward's ctx by
-exchanging the tensors in it.
 """
 
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from chainrule import errors
-from chainrule.autograd import function as plain
+from chainrule.autograd.function_call import Call, Lift, Outcome, bare, probe, raw, tensor_of, zeros
+from chainrule.autograd.function_rule import _SETUP_CONTEXT, defines, in_graph, row_of, rule_of
 from chainrule.core import engine
 from chainrule.core.dispatch import rank
 from chainrule.core.inplace import continue_history
-from chainrule.core.levels import entered
-from chainrule.core.modes import LOCAL, _set_grad, enable_grad, recording
+from chainrule.core.modes import LOCAL, enable_grad, recording
 from chainrule.core.node import Leaf, Node, Output, next_seq, output_of
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.shapes import shape_of
@@ -43,194 +38,6 @@ class VmapInfo(NamedTuple):
     randomness: str
 
 
-class Lift(NamedTuple):
-    """An axis that a Batched level hides: which operands have it, and how long it is."""
-
-    level: Any
-    batched: tuple[bool, ...]
-    size: int
-    former: tuple[Any, ...] = ()
-
-
-@dataclass
-class Outcome:
-    """What an application gave at one rank: the outputs' data (other things as they are), and what ctx marked."""
-
-    values: list[Any]
-    several: bool
-    ctx: Any = None  # forward's own, where forward ran
-    inputs: tuple[Any, ...] = ()  # the arguments and the outputs as that ctx knows them
-    outputs: tuple[Any, ...] = ()
-    constant: frozenset[int] = field(default_factory=frozenset)  # outputs marked non-differentiable
-    materialize: bool = True
-
-    def again(self, values: list[Any]) -> Outcome:
-        return Outcome(values, self.several, self.ctx, self.inputs, self.outputs, self.constant, self.materialize)
-
-    def is_array(self, i: int) -> bool:
-        return isinstance(self.values[i], (ndarray, ArrayLike, Tensor))
-
-
-class Call:
-    """One application of a Function: the class, its arguments, and the axes hidden on the way down."""
-
-    def __init__(self, cls: Any, args: tuple[Any, ...], at: tuple[int, ...], lifts: tuple[Lift, ...] = ()) -> None:
-        self.cls = cls
-        self.args = args
-        self.at = at
-        self.lifts = lifts
-
-    def below(self, lift: Lift) -> Call:
-        return Call(self.cls, self.args, self.at, (lift, *self.lifts))
-
-    # -- between a rank and what the user's methods see -----------------------------------------------------------
-
-    def shown(self, datas: Any) -> tuple[Any, ...]:
-        """All arguments as forward sees them: operands of this rank as tensors."""
-        args = list(self.args)
-        for n, (i, data) in enumerate(zip(self.at, datas, strict=True)):
-            for lift in self.lifts:
-                if lift.batched[n]:
-                    data = Batched(data, lift.level)
-            args[i] = _tensor(data)
-        return tuple(args)
-
-    def shown_output(self, data: Any) -> Any:
-        """An output (or a cotangent or tangent of one) as the user's methods see it."""
-        if data is None or not isinstance(data, (ndarray, np.generic, ArrayLike, Tensor)):
-            return data
-        for lift in self.lifts:
-            data = Batched(data, lift.level)
-        return _tensor(data)
-
-    def taken(self, tensor: Tensor, operand: int | None = None) -> Any:
-        """What a tensor of the user's methods is at this rank: an output, or the gradient of an operand."""
-        if not self.lifts:
-            return tensor
-        data = tensor._data
-        for lift in reversed(self.lifts):
-            mine = type(data) is Batched and data.level == lift.level
-            if operand is None or lift.batched[operand]:
-                data = data.spread(lift.size) if mine else np.broadcast_to(data, (lift.size, *shape_of(data)))
-            elif mine:  # an operand that all examples share gets the sum of their gradients
-                data = np.sum(data.spread(lift.size), axis=0)
-            else:
-                data = data * lift.size
-        return data
-
-    # -- the user's methods ---------------------------------------------------------------------------------------
-
-    def forward(self, datas: Any) -> Outcome:
-        """Run forward on data without history."""
-        cls = self.cls
-        args = self.shown(datas)
-        ctx = plain.new(cls._backward_cls)
-        ctx.needs_input_grad = self.needs()
-        old = cls.setup_context is plain._SETUP_CONTEXT
-        try:
-            output = plain.run_forward(cls, ctx, args, old)
-        except (RuntimeError, TypeError) as error:
-            raise self.explained(error, "forward") from error
-        outputs = output if isinstance(output, tuple) else (output,)
-        values = [_data(self.taken(o)) if isinstance(o, Tensor) else o for o in outputs]
-        outcome = Outcome(values, isinstance(output, tuple), ctx, args, outputs)
-        self.marks(outcome, ctx, outputs)
-        return outcome
-
-    def marks(self, outcome: Outcome, ctx: Any, outputs: tuple[Any, ...]) -> None:
-        """Take over what the ctx says about the outputs."""
-        outcome.materialize = ctx.materialize_grads
-        outcome.constant = frozenset(
-            i for i, o in enumerate(outputs) if any(o is t for t in ctx.non_differentiable)
-        )  # fmt: skip
-
-    def needs(self) -> tuple[bool, ...]:
-        return tuple(isinstance(x, Tensor) and x.requires_grad for x in self.args)
-
-    def explained(self, error: Exception, where: str) -> Exception:
-        text = str(error)
-        if "doesn't have storage" in text or "cannot become a plain array" in text:
-            return errors.function_numpy_inside(self.cls.__name__, where)
-        return error
-
-    def anew(self, stack: ExitStack) -> Call:
-        """The same call, with its hidden axes at levels of their own: backward may run when vmap has ended."""
-        lifts = []
-        for lift in self.lifts:
-            old = lift.level
-            fresh = stack.enter_context(entered(old.name, old.make, size=old.size, randomness=old.randomness))
-            lifts.append(Lift(fresh, lift.batched, lift.size, (*lift.former, old)))
-        return Call(self.cls, self.args, self.at, tuple(lifts))
-
-    def relevelled(self, data: Any) -> Any:
-        """A value that forward computed, at the levels that its axes are hidden at now."""
-        if isinstance(data, Tensor):
-            return wrap(self.relevelled(data._data))
-        if type(data) is Batched:
-            level = next((lift.level for lift in self.lifts if data.level in lift.former), data.level)
-            return Batched(self.relevelled(data.payload), level, data.shared)
-        return data
-
-    def context(self, outcome: Outcome, datas: Any, values: Any) -> Any:
-        """A ctx whose tensors are those of this rank."""
-        cls = self.cls
-        inputs = self.shown(datas)
-        outputs = tuple(self.shown_output(v) for v in values)
-        if cls.setup_context is not plain._SETUP_CONTEXT:
-            ctx = plain.new(cls._backward_cls)
-            ctx.needs_input_grad = self.needs()
-            change = LOCAL.asked
-            if change:
-                _set_grad(False)
-            try:
-                cls.setup_context(ctx, inputs, outputs if outcome.several else outputs[0])
-            finally:
-                if change:
-                    _set_grad(True)
-            return ctx
-        if outcome.ctx is None:
-            raise errors.function_needs_setup(cls.__name__)
-        here = {id(o): t for o, t in zip(outcome.outputs, outputs, strict=True) if isinstance(o, Tensor)}
-        here.update({id(x): t for x, t in zip(outcome.inputs, inputs, strict=True) if isinstance(x, Tensor)})
-
-        def moved(value: Any) -> Any:
-            if isinstance(value, Tensor):
-                return here[id(value)] if id(value) in here else self.relevelled(value) if self.lifts else value
-            if type(value) in (tuple, list):
-                return type(value)(map(moved, value))
-            return value
-
-        ctx = plain.new(cls._backward_cls)
-        ctx.__dict__.update({name: moved(value) for name, value in outcome.ctx.__dict__.items()})
-        return ctx
-
-    def backward(self, ctx: Any, gs: tuple[Any, ...]) -> list[Any]:
-        """The gradient for each argument (None where there is none), as the user's method sees it.
-
-        Gradient mode stays as it is: without ``create_graph`` nothing here has an edge of this rank, but values below
-        may be on tapes of their own.
-        """
-        ctx._now = ctx.to_save
-        try:
-            results = plain.run_backward(ctx, gs, True)
-        except (RuntimeError, TypeError) as error:
-            raise self.explained(error, "backward") from error
-        return list(plain.counted(self.cls.__name__, results, self.at, len(self.args)))
-
-    def fitted(self, results: list[Any], shown: tuple[Any, ...]) -> list[Any]:
-        name = self.cls.__name__
-        found = []
-        for i in self.at:
-            result, like = results[i], shown[i]._data
-            if result is not None:
-                if not isinstance(result, Tensor):
-                    raise errors.function_grad_type(name, i, result)
-                if tuple(shape_of(result)) != tuple(like.shape) or result.dtype != like.dtype:
-                    result = plain.fitted(name, i, result, tuple(like.shape), like.dtype)
-            found.append(result)
-        return found
-
-
 def apply(cls: Any, args: tuple[Any, ...]) -> Any:
     """``cls.apply`` where an argument is inside a transformation."""
     args = tuple(wrap(x) if isinstance(x, ArrayLike) else x for x in args)
@@ -245,7 +52,7 @@ def apply(cls: Any, args: tuple[Any, ...]) -> Any:
 
 
 def _finished(outcome: Outcome, index: int, value: Any) -> Any:
-    return _tensor(value) if outcome.is_array(index) else value
+    return tensor_of(value) if outcome.is_array(index) else value
 
 
 def _write(outcome: Outcome, args: tuple[Any, ...], results: list[Any]) -> None:
@@ -284,22 +91,22 @@ def run(call: Call, datas: list[Any]) -> Outcome:
 def _recorded(call: Call, datas: list[Any], top: int) -> Outcome:
     """On a tape: the function of the data, and a node where something requires grad."""
     mine = [isinstance(x, Tensor) and rank(x) == top for x in datas]
-    bare = [x._data if m else x for x, m in zip(datas, mine, strict=True)]
+    below = [x._data if m else x for x, m in zip(datas, mine, strict=True)]
     edges = tuple(x._edge if m else None for x, m in zip(datas, mine, strict=True))
-    outcome = run(call, bare)
+    outcome = run(call, below)
     if not any(edges) or not recording():
         return outcome.again([wrap(v) if outcome.is_array(i) else v for i, v in enumerate(outcome.values)])
     if outcome.ctx is None:  # a vmap static method computed it: what is marked, setup_context says
-        ctx = call.context(outcome, bare, outcome.values)
-        if call.cls.setup_context is not plain._SETUP_CONTEXT:
+        ctx = call.context(outcome, below, outcome.values)
+        if call.cls.setup_context is not _SETUP_CONTEXT:
             outputs = tuple(call.shown_output(v) for v in outcome.values)
-            call.cls.setup_context(ctx, call.shown(bare), outputs if outcome.several else outputs[0])
+            call.cls.setup_context(ctx, call.shown(below), outputs if outcome.several else outputs[0])
             call.marks(outcome, ctx, outputs)
     n = len(outcome.values)
     node = Node()
-    node.prim = plain._row(call.cls, n)
+    node.prim = row_of(call.cls, n)
     node.pullback = _pullback
-    node.params = {"ctx": outcome.ctx, "call": call, "bare": bare, "outcome": outcome}
+    node.params = {"ctx": outcome.ctx, "call": call, "below": below, "outcome": outcome}
     node.edges = edges
     node.fits = None
     node.hooks = None
@@ -326,12 +133,12 @@ def _pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...])
 
 
 def _pulled(node: Any, g: Any, edges: tuple[Any, ...], call: Call) -> tuple[Any, ...]:
-    bare, outcome = node.params["bare"], node.params["outcome"]
+    below, outcome = node.params["below"], node.params["outcome"]
     parts = list(g) if type(g) is tuple else [g]
     recorded = any(isinstance(part, Tensor) for part in parts)
-    datas, values = bare, outcome.values
-    if recorded or plain.in_graph():
-        datas = [_rewrapped(x, edge) for x, edge in zip(bare, node.edges, strict=True)]
+    datas, values = below, outcome.values
+    if recorded or in_graph():
+        datas = [_rewrapped(x, edge) for x, edge in zip(below, node.edges, strict=True)]
         n = len(values)
         values = [_rewrapped(v, node if n == 1 else output_of(node, i)) for i, v in enumerate(values)]
     if outcome.materialize:
@@ -349,7 +156,7 @@ def _pulled(node: Any, g: Any, edges: tuple[Any, ...], call: Call) -> tuple[Any,
             grads.append(None)
             continue
         grad = call.taken(result, n)
-        grads.append(_tensor(grad) if recorded else _bare(grad))
+        grads.append(tensor_of(grad) if recorded else bare(grad))
     return tuple(grads)
 
 
@@ -365,9 +172,11 @@ def _batched(call: Call, datas: list[Any], level: int) -> Outcome:
     payloads = [x.payload if m else x for x, m in zip(datas, mine, strict=True)]
     if not any(batched):
         outcome = run(call, payloads)
-        return outcome.again([Batched(v, own, True) if outcome.is_array(i) else v for i, v in enumerate(outcome.values)])
+        return outcome.again(
+            [Batched(v, own, True) if outcome.is_array(i) else v for i, v in enumerate(outcome.values)]
+        )
     size = next(shape_of(p)[0] for p, b in zip(payloads, batched, strict=True) if b)
-    if call.cls.vmap is not plain.Function.vmap:
+    if defines(call.cls, "vmap"):
         return _by_vmap(call, payloads, batched, own, size)
     outcome = run(call.below(Lift(own, batched, size)), payloads)
     return outcome.again([Batched(v, own) if outcome.is_array(i) else v for i, v in enumerate(outcome.values)])
@@ -398,11 +207,11 @@ def _by_vmap(call: Call, payloads: list[Any], batched: tuple[bool, ...], level: 
         if not isinstance(o, Tensor):
             values.append(o)
         elif dim is None:
-            values.append(Batched(_bare(o), level, True))
+            values.append(Batched(bare(o), level, True))
         else:
             if not -o.ndim <= dim < o.ndim or o.shape[dim] != size:
                 raise errors.function_vmap_size(name, i, o.shape, size)
-            values.append(Batched(_bare(o if dim == 0 else o.movedim(dim, 0)), level))
+            values.append(Batched(bare(o if dim == 0 else o.movedim(dim, 0)), level))
     return Outcome(values, several)
 
 
@@ -419,7 +228,7 @@ def _dual(call: Call, datas: list[Any], level: int) -> Outcome:
     off = level == FORWARD.level and not (FORWARD.enabled and not LOCAL.inference)
     found: list[Any] = [None] * len(outcome.values)
     if not off and any(t is not None for t in tangents):
-        rule = _transposed if call.cls.jvp is plain.Function.jvp else _by_jvp
+        rule = _by_jvp if defines(call.cls, "jvp") else _transposed
         found = rule(call, outcome, primals, tangents)
     values = []
     for i, (v, t) in enumerate(zip(outcome.values, found, strict=True)):
@@ -441,7 +250,7 @@ def _by_jvp(call: Call, outcome: Outcome, primals: list[Any], tangents: list[Any
     given: list[Any] = [None] * len(call.args)
     shown = call.shown(primals)
     moved = call.shown([
-        _zeros(p) if t is None and outcome.materialize and p.dtype.kind in "fc" else t if t is not None else p
+        zeros(p) if t is None and outcome.materialize and p.dtype.kind in "fc" else t if t is not None else p
         for p, t in zip(primals, tangents, strict=True)
     ])  # fmt: skip
     for i, p, t in zip(call.at, primals, tangents, strict=True):
@@ -466,7 +275,7 @@ def _by_jvp(call: Call, outcome: Outcome, primals: list[Any], tangents: list[Any
         want = tuple(shape_of(call.shown_output(value)))
         if tuple(shape_of(part)) != want:
             raise errors.function_jvp_shape(name, i, want, shape_of(part))
-        found.append(_bare(call.taken(part)))
+        found.append(bare(call.taken(part)))
     return found
 
 
@@ -474,7 +283,7 @@ def _transposed(call: Call, outcome: Outcome, primals: list[Any], tangents: list
     """The tangents from backward. It is linear in the gradients g, so the derivative of ⟨backward(g), t⟩ by g is J·t."""
     cls = call.cls
     name = cls.__name__
-    if getattr(plain.rule_of(cls), "_once_differentiable", False):
+    if getattr(rule_of(cls), "_once_differentiable", False):
         raise errors.function_no_jvp(name, "it is marked once_differentiable")
     ctx = call.context(outcome, primals, outcome.values)
     ctx.needs_input_grad = tuple(
@@ -483,11 +292,11 @@ def _transposed(call: Call, outcome: Outcome, primals: list[Any], tangents: list
     starts: list[Any] = []
     for i, v in enumerate(outcome.values):
         if outcome.is_array(i) and v.dtype.kind in "fc" and i not in outcome.constant:
-            start = _tensor(_probe(call.shown_output(v)._data))
+            start = tensor_of(probe(call.shown_output(v)._data))
             start._edge = Leaf(start)
             starts.append(start)
         elif outcome.is_array(i) and outcome.materialize:
-            starts.append(_tensor(_zeros(call.shown_output(v)._data)))
+            starts.append(tensor_of(zeros(call.shown_output(v)._data)))
         else:
             starts.append(None)
     shown = call.shown(primals)
@@ -502,7 +311,7 @@ def _transposed(call: Call, outcome: Outcome, primals: list[Any], tangents: list
         if t is None or result is None:
             continue
         if result._edge is None:
-            if np.any(_raw(result)):
+            if np.any(raw(result)):
                 raise errors.function_no_jvp(name, "its result does not depend on the gradient by recorded operations")
             continue
         roots.append(result._edge)
@@ -516,53 +325,10 @@ def _transposed(call: Call, outcome: Outcome, primals: list[Any], tangents: list
         else _unrecorded_sweep(roots, cotangents, targets)
     )
     pulled = [next(found) if s is not None and s._edge is not None else None for s in starts]
-    return [None if g is None else _bare(call.taken(_tensor(g))) for g in pulled]
+    return [None if g is None else bare(call.taken(tensor_of(g))) for g in pulled]
 
 
 def _unrecorded_sweep(roots: list[Any], cotangents: list[Any], targets: list[Any]) -> list[Any]:
     return engine.sweep(
         roots, [c._data for c in cotangents], targets, retain_graph=True, create_graph=False, accumulate=False
     )
-
-
-# -- values -----------------------------------------------------------------------------------------------------------
-
-
-def _tensor(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else wrap(x)
-
-
-def _data(x: Any) -> Any:
-    return x._data if isinstance(x, Tensor) else np.asarray(x) if isinstance(x, np.generic) else x
-
-
-def _bare(x: Any) -> Any:
-    """A tensor's data where nothing is recorded by it, else the tensor."""
-    return x._data if isinstance(x, Tensor) and x._edge is None else x
-
-
-def _raw(x: Any) -> Any:
-    """The array inside everything."""
-    while not isinstance(x, ndarray):
-        x = x._data if isinstance(x, Tensor) else x.payload if isinstance(x, Batched) else x.primal
-    return x
-
-
-def _filled(x: Any, fill: Any) -> Any:
-    """An array-like built as another is, without history and tangents, whose numbers are ``fill(array)``."""
-    if isinstance(x, Tensor):
-        return _filled(x._data, fill)
-    if isinstance(x, Batched):
-        return Batched(_filled(x.payload, fill), x.level, x.shared)
-    if isinstance(x, Dual):
-        return Dual(_filled(x.primal, fill), None, x.level)
-    return fill(np.asarray(x))
-
-
-def _zeros(x: Any) -> Any:
-    return _filled(x, np.zeros_like)
-
-
-def _probe(x: Any) -> Any:
-    """A gradient to try backward with: no linear map of interest is zero on it by chance."""
-    return _filled(x, lambda a: np.cos(np.arange(1, a.size + 1)).reshape(a.shape).astype(a.dtype))

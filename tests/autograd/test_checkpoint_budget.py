@@ -240,6 +240,7 @@ def test_a_checkpoint_leaves_no_cycles_and_no_memory():
         grown = tracemalloc.get_traced_memory()[0] - before
         tracemalloc.stop()
         assert gc.collect() == 0
-        assert grown < 20_000
+        assert grown < BYTES  # less than one saved array in 60 checkpoints; free lists of small objects do vary
+        assert not any(type(thing).__name__ in ("Node", "Packed", "PackedValue") for thing in gc.get_objects())
     finally:
         gc.enable()

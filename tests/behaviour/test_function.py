@@ -314,7 +314,9 @@ def test_nothing_leaks() -> None:
         node = weakref.ref(y.grad_fn) if OURS else None
         del y
         assert gone() is None and (node is None or node() is None)
-        outputs = function(lambda ctx, a: (ctx.save_for_backward(a * 2), a * 2, a * 3)[1:], lambda ctx, g, h: g).apply(x)
+        outputs = function(lambda ctx, a: (ctx.save_for_backward(a * 2), a * 2, a * 3)[1:], lambda ctx, g, h: g).apply(
+            x
+        )
         gone = weakref.ref(outputs[1])
         del outputs
         assert gone() is None
@@ -411,7 +413,7 @@ def test_writing_to_the_base_of_an_output() -> None:
     z = x * 1
     y = function(lambda ctx, x: x[:2], lambda ctx, g: torch.cat([g, torch.zeros(1)])).apply(z)
     z.mul_(2)
-    with pytest.raises(RuntimeError, match="or another view of it|base or another view of its base"):
+    with pytest.raises(RuntimeError, match=r"or another view of it|base or another view of its base"):
         y.sum().backward()
 
 
@@ -478,7 +480,10 @@ def test_mark_dirty_of_what_is_not_returned() -> None:
         (lambda ctx, g: [g], "expected Variable or None .got list"),
         (lambda ctx, g: g.numpy(), "expected Variable or None .got"),
         (lambda ctx, g: torch.ones(4), r"FBackward returned an invalid gradient at index 0 - got \[4\] but expected"),
-        (lambda ctx, g: torch.ones(1), r"invalid gradient at index 0 - got \[1\] but expected shape compatible with \[3\]"),
+        (
+            lambda ctx, g: torch.ones(1),
+            r"invalid gradient at index 0 - got \[1\] but expected shape compatible with \[3\]",
+        ),
         (lambda ctx, g: torch.tensor(1.0), r"invalid gradient at index 0 - got \[\]"),
     ],
 )

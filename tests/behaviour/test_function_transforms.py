@@ -340,7 +340,7 @@ def test_operands_that_all_examples_share(x: Any) -> None:
         same(func.vmap(custom, dims)(*args), func.vmap(plain, dims)(*args))
         for i in (0, 1):
             got, expected = (
-                func.grad(lambda *a, f=f: func.vmap(f, dims)(*a).sum(), argnums=i)(*args) for f in (custom, plain)
+                func.grad(lambda *a, f=f, d=dims: func.vmap(f, d)(*a).sum(), argnums=i)(*args) for f in (custom, plain)
             )
             same(got, expected)
             got, expected = (func.vmap(func.grad(f, argnums=i), dims)(*args) for f in (custom, plain))
@@ -402,7 +402,7 @@ def impossible(backward: Callable[..., Any]) -> Any:
     ],
 )
 def test_a_backward_that_is_not_recorded_has_no_tangent(x: Any, backward: Any) -> None:
-    with pytest.raises(NotImplementedError, match="must implement the jvp function.*\n.*Impossible.*Define jvp"):
+    with pytest.raises(NotImplementedError, match=r"must implement the jvp function.*\n.*Impossible.*Define jvp"):
         func.jvp(impossible(backward).apply, (x,), (x,))
 
 
@@ -424,7 +424,7 @@ def test_numpy_code_inside_vmap(x: Any) -> None:
             return g
 
     same(Outside.apply(x), np.sin(values(x)))
-    with pytest.raises(RuntimeError, match="Outside.forward asked for the numbers.*vmap staticmethod"):
+    with pytest.raises(RuntimeError, match=r"Outside.forward asked for the numbers.*vmap staticmethod"):
         func.vmap(Outside.apply)(x)
     same(func.jvp(Outside.apply, (x,), (x,))[1], x)  # forward itself meets ordinary arrays there
 

@@ -284,7 +284,8 @@ def test_an_input_without_influence(vectorize: bool) -> None:
     a, b = torch.ones(2), torch.ones(3)
     found = jacobian(lambda a, b: a * 2, (a, b), vectorize=vectorize)
     assert found[1].tolist() == [[0.0] * 3] * 2
-    with pytest.raises(RuntimeError, match=r"independent of input 1.*strict mode"):
+    refusal = "not supported together" if vectorize else r"independent of input 1.*strict mode"
+    with pytest.raises(RuntimeError, match=refusal):
         jacobian(lambda a, b: a * 2, (a, b), strict=True, vectorize=vectorize)
 
 
@@ -305,7 +306,7 @@ def test_jacobian_refuses_what_is_no_tensor() -> None:
         jacobian(torch.exp, [1.0, 2.0])
     with pytest.raises(TypeError, match="outputs of the user-provided function given to jacobian"):
         jacobian(lambda x: x.tolist(), torch.ones(2))
-    with pytest.raises(RuntimeError, match="independent of the inputs"):
+    with pytest.raises(RuntimeError, match=r"does not require gradients.*\n.*cut by detach"):
         jacobian(lambda x: x.detach(), torch.ones(2), strict=True)
 
 
