@@ -1733,3 +1733,10 @@ def batched_gradient_sizes(sizes: Any) -> ValueError:
         "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
         f"{list(sizes)} for the mapped dimension (dimension 0 of grad_outputs)."
     )
+
+
+def blocked_below() -> NotImplementedError:
+    return NotImplementedError(
+        "the gradient of a tensor with two levels of tangents, with respect to one that was itself computed: take it with "
+        "respect to the inputs, or use func.grad inside func.jvp"
+    )

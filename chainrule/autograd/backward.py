@@ -258,7 +258,7 @@ def _gradients(
     """``grad`` of checked inputs. Paths through the edge ``block`` do not count."""
     if _any_dual(outputs):  # of a level below
         if block is not None:
-            raise NotImplementedError("the gradient with respect to a computed tensor, inside two levels of forward mode")
+            raise errors.blocked_below()
         return grad(
             outputs,
             wanted,

@@ -150,7 +150,7 @@ def _pulled(node: Any, g: Any, edges: tuple[Any, ...], call: Call) -> tuple[Any,
     ctx._now = node
     shown = call.shown(datas)
     results = call.fitted(call.backward(ctx, tuple(map(call.shown_output, parts))), shown)
-    grads = []
+    grads: list[Any] = []
     for n, (result, edge) in enumerate(zip(results, edges, strict=True)):
         if edge is None or result is None:
             grads.append(None)
@@ -265,7 +265,7 @@ def _by_jvp(call: Call, outcome: Outcome, primals: list[Any], tangents: list[Any
     name = call.cls.__name__
     if len(parts) != len(outcome.values):
         raise errors.function_jvp_count(name, len(outcome.values), len(parts))
-    found = []
+    found: list[Any] = []
     for i, (part, value) in enumerate(zip(parts, outcome.values, strict=True)):
         if part is None or not outcome.is_array(i):
             found.append(None)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.autograd import jacobian as dense
 from chainrule.autograd.backward import grad
+from chainrule.autograd.dense import forward, rows
 from chainrule.core import engine
 from chainrule.core.levels import entered
 from chainrule.core.modes import enable_grad
@@ -250,12 +250,12 @@ def jacobian(
     given, several = _tensors("jacobian", "inputs", inputs)
     with enable_grad():
         if strategy == "forward-mode":
-            rows, several_out = _columns(func, given, create_graph, vectorize)
+            parts, several_out = _columns(func, given, create_graph, vectorize)
         else:
             xs = _starts(given, create_graph)
             outputs, several_out = _call("jacobian", func, xs, strict)
-            rows = [_rows(i, y, xs, create_graph, strict, vectorize) for i, y in enumerate(outputs)]
-    shaped = tuple(_given(row, several, create_graph) for row in rows)
+            parts = [_rows(i, y, xs, create_graph, strict, vectorize) for i, y in enumerate(outputs)]
+    shaped = tuple(_given(row, several, create_graph) for row in parts)
     return shaped if several_out else shaped[0]
 
 
@@ -271,19 +271,16 @@ def _columns(
         return outputs
 
     xs = _starts(given, True) if create_graph else tuple(wrap(x._data) for x in given)
-    rows = dense.forward(flat, xs, create_graph)
-    return [tuple(row) for row in rows], form[0]
+    return [tuple(row) for row in forward(flat, xs, create_graph)], form[0]
 
 
-def _rows(
-    index: int, y: Tensor, xs: Tensors, create_graph: bool, strict: bool, vectorize: bool
-) -> Tensors:
+def _rows(index: int, y: Tensor, xs: Tensors, create_graph: bool, strict: bool, vectorize: bool) -> Tensors:
     """∂y/∂x for every x."""
     n = y.numel()
     if not y.requires_grad or n == 0:
         return tuple(wrap(np.zeros((*y.shape, *x.shape), x.dtype)) for x in xs)
     if vectorize:
-        return tuple(dense.rows(y, xs, create_graph))
+        return tuple(rows(y, xs, create_graph))
     eye = wrap(np.eye(n, dtype=y.dtype).reshape(n, *y.shape))
     by_row = []
     for i in range(n):

@@ -138,7 +138,9 @@ def checkpoint(
         if context_fn is not noop_context_fn or debug or budget is not None:
             raise ValueError("Passing `context_fn`, `debug` or `budget` is only supported when use_reentrant=False.")
         if is_grad_enabled() and not any(isinstance(x, Tensor) and x.requires_grad for x in args):
-            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", UserWarning, stacklevel=2)
+            warnings.warn(
+                "None of the inputs have requires_grad=True. Gradients will be None", UserWarning, stacklevel=2
+            )
         return _Reentrant.apply(function, preserve_rng_state, *args)
     if budget is not None:
         if context_fn is not noop_context_fn:
@@ -151,9 +153,7 @@ def checkpoint(
         early_stop = _SETTINGS.early_stop
     if _SETTINGS.debug is not None:
         debug = _SETTINGS.debug
-    first, again = (nullcontext(), nullcontext()) if budget is None else Budget(budget).contexts()
-    if budget is None:
-        first, again = context_fn()
+    first, again = context_fn() if budget is None else Budget(budget).contexts()
     run = _Again(function, args, kwargs, again, preserve_rng_state)
     frame = Frame(run, early_stop, determinism_check == "default", debug)
     with first, frame.first_run():
@@ -250,9 +250,7 @@ class _Reentrant(Function):
             outputs = ctx.function(*args)
         if isinstance(outputs, Tensor):
             outputs = (outputs,)
-        pairs = [
-            (y, g) for y, g in zip(outputs, grads, strict=True) if isinstance(y, Tensor) and y.requires_grad
-        ]
+        pairs = [(y, g) for y, g in zip(outputs, grads, strict=True) if isinstance(y, Tensor) and y.requires_grad]
         if not pairs:
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
         backward([y for y, _ in pairs], [g for _, g in pairs])

@@ -15,7 +15,6 @@ from chainrule.core.tensor import Tensor
 from chainrule.core.versions import CLOCK, writes_of
 from chainrule.core.watch import Watch
 
-
 Taken = tuple[Tensor, int]  # a saved value, and the time of the last write to anything before
 
 

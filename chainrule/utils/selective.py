@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import heapq
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from time import perf_counter
 from typing import Any
 
@@ -158,8 +159,8 @@ class Budget(_Counting):
         self.held = 0
         self.cheapest: list[tuple[float, int, int]] = []  # a heap of (seconds per byte, number, bytes)
 
-    def contexts(self) -> tuple[Watch, Watch]:
-        return self, _Recalls(self.kept)  # type: ignore[return-value]
+    def contexts(self) -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
+        return self, _Recalls(self.kept)
 
     def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
         self.number += 1
@@ -192,7 +193,7 @@ class Budget(_Counting):
         self.held += size
 
 
-class _Recalls:
+class _Recalls(AbstractContextManager[None]):
     """Enters a watch of its own for every second run, as several threads may be at it."""
 
     __slots__ = ("kept",)

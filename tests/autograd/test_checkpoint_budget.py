@@ -156,7 +156,7 @@ def test_inside_transformations():
 
 def test_random_numbers_with_a_budget():
     x = cr.ones(20, requires_grad=True)
-    f = lambda x: cr.nn.functional.dropout(x.exp(), 0.5).sin()  # noqa: E731
+    f = lambda x: cr.nn.functional.dropout(x.exp(), 0.5).sin()
     cr.manual_seed(1)
     expected = cr.autograd.grad(f(x).sum(), x)[0].tolist()
     for budget in (0, 80, 160, 10**6):
@@ -232,15 +232,15 @@ def test_a_checkpoint_leaves_no_cycles_and_no_memory():
     gc.disable()
     try:
         tracemalloc.start()
-        for _ in range(60):  # until the interpreter's own stocks of small objects are full
-            step()
+        step()
+        assert gc.collect() == 0  # this also empties the interpreter's free lists of tuples, which fill slowly
         before = tracemalloc.get_traced_memory()[0]
         for _ in range(20):
             step()
+        assert gc.collect() == 0
         grown = tracemalloc.get_traced_memory()[0] - before
         tracemalloc.stop()
-        assert gc.collect() == 0
-        assert grown < BYTES  # less than one saved array in 60 checkpoints; free lists of small objects do vary
+        assert grown < 5_000
         assert not any(type(thing).__name__ in ("Node", "Packed", "PackedValue") for thing in gc.get_objects())
     finally:
         gc.enable()

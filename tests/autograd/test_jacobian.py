@@ -159,7 +159,7 @@ def test_of_tensors(computed, chunk_size):
     x, w, y = computed
     for _ in range(2):  # the graph is kept
         assert cr.jacobian(y, x, chunk_size=chunk_size).tolist() == [[3.0, 0.0], [0.0, 4.0]]
-    jx, jw = cr.jacobian(y, (x, w), chunk_size=chunk_size)
+    _, jw = cr.jacobian(y, (x, w), chunk_size=chunk_size)
     assert jw.tolist() == [[1.0, 0.0], [0.0, 2.0]]
     rows = cr.jacobian((y, y.sum()), (x,), chunk_size=chunk_size)
     assert rows[1][0].tolist() == [3.0, 4.0]
@@ -169,7 +169,7 @@ def test_of_tensors(computed, chunk_size):
 
 
 def test_of_tensors_that_are_not_leaves_or_not_used(computed):
-    x, w, y = computed
+    _, _, y = computed
     assert cr.jacobian((y * y).sum(), y).tolist() == [6.0, 16.0]
     assert cr.jacobian(y, cr.ones(3, requires_grad=True)).tolist() == [[0.0] * 3] * 2
 
@@ -238,7 +238,10 @@ def test_memory_stays_within_the_limit_and_the_result(mode):
     n, limit = 3000, 32 * 2**20
     w = np.full((n, n), 1 / n, np.float32)
     x = np.linspace(-1, 1, n, dtype=np.float32)
-    f = lambda x: np.tanh(w @ np.sin(x)) * 2 + x  # noqa: E731
+
+    def f(x):
+        return np.tanh(w @ np.sin(x)) * 2 + x
+
     got, peak = peak_of(lambda: cr.jacobian(f, x, mode=mode, memory=limit))
     assert peak <= limit + got.nbytes
     h = np.tanh(w @ np.sin(x))
@@ -282,7 +285,7 @@ def test_refused(computed, call, error, words):
 
 
 def test_a_written_saved_value_is_an_error_in_every_chunk(computed):
-    x, w, y = computed
+    x, _, y = computed
     z = y * y
     with cr.no_grad():
         y.add_(1)

@@ -301,7 +301,9 @@ def test_transformations_in_several_threads():
 
             found.append(func.grad(f)(cr.from_numpy(data)).numpy())
             found.append(func.vmap(func.grad(f))(cr.from_numpy(data)).numpy())
-            found.append(func.jvp(lambda x, f=f: f(x), (cr.from_numpy(data),), (cr.ones(6, dtype=cr.float64),))[1].numpy())
+            found.append(
+                func.jvp(lambda x, f=f: f(x), (cr.from_numpy(data),), (cr.ones(6, dtype=cr.float64),))[1].numpy()
+            )
             found.append(func.jvp(func.grad(f), (cr.from_numpy(data),), (cr.ones(6, dtype=cr.float64),))[1].numpy())
         return found
 

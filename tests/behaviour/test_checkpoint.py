@@ -72,7 +72,7 @@ def test_several_arguments_and_results(run):
 @both
 def test_what_the_function_closes_over_gets_its_gradient(run):
     x, w = leaf(0.3, 0.7), leaf(2.0, 3.0)
-    function = lambda x: (x * w).sin() * w  # noqa: E731
+    function = lambda x: (x * w).sin() * w
     torch.testing.assert_close(gradient(run(function, x), x, w), gradient(function(x), x, w))
 
 
@@ -91,9 +91,7 @@ def test_arguments_in_containers():
 @both
 def test_non_leaf_arguments_and_a_graph_around(run):
     x = leaf(0.3, 0.7)
-    torch.testing.assert_close(
-        gradient(run(f, run(f, x * 2).cos()).exp(), x), gradient(f(f(x * 2).cos()).exp(), x)
-    )
+    torch.testing.assert_close(gradient(run(f, run(f, x * 2).cos()).exp(), x), gradient(f(f(x * 2).cos()).exp(), x))
 
 
 @both
@@ -184,7 +182,9 @@ def test_nested():
 
 
 @pytest.mark.skipif(not OURS, reason="torch.func.grad does not allow hooks on saved values")
-@pytest.mark.parametrize("transform", ["grad", "vmap", "jvp", "vmap grad", "grad vmap", "grad grad", "jvp grad", "vjp vmap"])
+@pytest.mark.parametrize(
+    "transform", ["grad", "vmap", "jvp", "vmap grad", "grad vmap", "grad grad", "jvp grad", "vjp vmap"]
+)
 def test_inside_transformations(transform):
     func = torch.func
     x = torch.tensor([[0.3, 0.7], [0.1, -0.4]], dtype=torch.float64)
@@ -446,7 +446,7 @@ def test_not_choosing_a_variant_warns_and_is_reentrant():
 
 def test_reentrant_knows_all_leaves_only():
     x = leaf(0.3)
-    with pytest.raises(RuntimeError, match="incompatible with .grad"):
+    with pytest.raises(RuntimeError, match=r"incompatible with \.grad"):
         torch.autograd.grad(reentrant(f, x).sum(), x)
     with pytest.raises(RuntimeError, match="passing an `inputs` parameter"):
         reentrant(f, x).sum().backward(inputs=[x])

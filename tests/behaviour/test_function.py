@@ -230,7 +230,7 @@ def test_a_saved_tensor_that_was_overwritten() -> None:
     z = x * 1
     y = f.apply(z)
     z.add_(1)
-    with pytest.raises(RuntimeError, match="modified by an inplace operation.*is at version 1; expected version 0"):
+    with pytest.raises(RuntimeError, match=r"modified by an inplace operation.*is at version 1; expected version 0"):
         y.sum().backward()
     assert x.grad is None
 
@@ -404,7 +404,7 @@ def test_views_of_inputs_cannot_be_written_to(forward: Any) -> None:
     z = leaf() * 1
     y = function(forward, lambda ctx, g: g).apply(z)
     assert y._is_view()
-    with pytest.raises(RuntimeError, match="is a view and is being modified inplace.*custom Function"):
+    with pytest.raises(RuntimeError, match=r"is a view and is being modified inplace.*custom Function"):
         y.add_(1)
 
 

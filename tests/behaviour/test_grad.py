@@ -62,7 +62,11 @@ def test_inputs_given_twice_get_gradients_of_their_own(c):
 @pytest.mark.parametrize(
     ("gradient", "error", "words"),
     [
-        (torch.ones(3), RuntimeError, r"grad_output\[0\] has a shape of torch.Size\(\[3\]\) and output\[0\] has a shape"),
+        (
+            torch.ones(3),
+            RuntimeError,
+            r"grad_output\[0\] has a shape of torch.Size\(\[3\]\) and output\[0\] has a shape",
+        ),
         (torch.tensor(1.0), RuntimeError, "Mismatch in shape"),
         (ONES.to(torch.complex64), RuntimeError, "For complex Tensors, both grad_output and output are required"),
         (None, RuntimeError, "grad can be implicitly created only for scalar outputs"),
@@ -85,7 +89,7 @@ def test_too_many_gradients(c):
 
 def test_unused_inputs(c):
     out = (c.x * 2).sum()
-    with pytest.raises(RuntimeError, match="at index 1 appears to not have been used in the graph. Set allow_unused=True"):
+    with pytest.raises(RuntimeError, match=r"at index 1 appears to not have been used in the graph\. Set allow_unused"):
         grad(out, (c.x, c.w), retain_graph=True)
     assert values(grad(out, (c.x, c.w), retain_graph=True, allow_unused=True)) == ([2.0, 2.0], None)
     for options in ({}, {"allow_unused": True}):
@@ -122,7 +126,7 @@ def test_inputs_of_backward(c):
 
 
 def test_gradients_of_backward(c):
-    with pytest.raises(RuntimeError, match="deprecated.*both passed to `backward"):
+    with pytest.raises(RuntimeError, match=r"deprecated.*both passed to `backward"):
         backward(c.z, ONES, grad_variables=ONES)
     with pytest.raises(RuntimeError, match="Mismatch in shape"):
         backward((c.z,), (torch.ones(3),))
@@ -228,7 +232,9 @@ def test_recorded_batches(c):
 
 
 def test_batches_that_do_not_fit(c):
-    with pytest.raises(RuntimeError, match="we interpret the first dimension of each grad_output as the batch dimension"):
+    with pytest.raises(
+        RuntimeError, match="we interpret the first dimension of each grad_output as the batch dimension"
+    ):
         grad(c.z, c.x, torch.ones(2, 3), is_grads_batched=True)
     with pytest.raises(ValueError, match="same size in the mapped dimension"):
         grad((c.z, c.y), c.x, (torch.eye(2), torch.ones(3, 2)), is_grads_batched=True)

@@ -130,7 +130,9 @@ def test_multi_grad_hook_checks_its_arguments():
 @differs("leaves can't be watched during autograd.grad")
 def test_multi_grad_hook_during_grad():
     x, y, seen = leaf(1.0), leaf(2.0), []
-    graph.register_multi_grad_hook((x, y), lambda grads: seen.append([None if g is None else g.tolist() for g in grads]))
+    graph.register_multi_grad_hook(
+        (x, y), lambda grads: seen.append([None if g is None else g.tolist() for g in grads])
+    )
     torch.autograd.grad((x * y).sum(), x)
     assert seen == [[[2.0], None]]
 
@@ -262,7 +264,10 @@ def test_an_unpack_hook_must_return_the_same_shape_and_dtype():
 
 def test_a_pack_hook_must_not_write_into_what_it_gets():
     x = leaf(1.0)
-    with graph.saved_tensors_hooks(lambda t: t.mul_(2), same), pytest.raises(RuntimeError, match="modifying its input in place"):
+    with (
+        graph.saved_tensors_hooks(lambda t: t.mul_(2), same),
+        pytest.raises(RuntimeError, match="modifying its input in place"),
+    ):
         x.exp()
 
 
@@ -299,9 +304,12 @@ def test_disabling():
         x.exp()
         with pytest.raises(RuntimeError, match="not here"), graph.saved_tensors_hooks(same, same):
             x.exp()
-        with graph.disable_saved_tensors_hooks("nor here"), pytest.raises(RuntimeError, match="nor here"):
-            with graph.saved_tensors_hooks(same, same):
-                pass
+        with (
+            graph.disable_saved_tensors_hooks("nor here"),
+            pytest.raises(RuntimeError, match="nor here"),
+            graph.saved_tensors_hooks(same, same),
+        ):
+            pass
         with pytest.raises(RuntimeError, match="not here"), graph.saved_tensors_hooks(same, same):
             pass
     with graph.saved_tensors_hooks(same, same):

@@ -341,7 +341,7 @@ def test_calling_a_node_runs_no_hooks():
 
 def test_a_node_with_several_outputs():
     x = torch.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=torch.float64, requires_grad=True)
-    w, v = torch.linalg.eigh(x)
+    w, _ = torch.linalg.eigh(x)
     seen = []
     w.register_hook(lambda g: seen.append(("w", g.tolist())))
     w.grad_fn.register_prehook(lambda gs: seen.append(("pre", values(gs))))
@@ -439,7 +439,7 @@ def hooked():
 
 
 def test_grad_with_respect_to_a_value_runs_its_tensor_hooks_only():
-    x, y, total, seen = hooked()
+    _, y, total, seen = hooked()
     (g,) = torch.autograd.grad(total, y)
     assert g.tolist() == [20.0, 20.0]
     assert seen == ["y"]
