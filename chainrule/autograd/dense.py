@@ -16,9 +16,11 @@ from chainrule import errors
 from chainrule.autograd.backward import grad
 from chainrule.core import engine
 from chainrule.core.levels import entered
+from chainrule.core.modes import STATE
 from chainrule.core.node import Leaf, Node
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.versions import CLOCK
 from chainrule.core.watch import Watch
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import Dual
@@ -79,12 +81,15 @@ def _sweeper(y: Tensor, xs: Sequence[Tensor], unit: complex, create_graph: bool)
     """``(first, last) -> cotangents of xs``, with a leading axis for the rows, by one batched sweep."""
     n, shape, dtype = y.numel(), tuple(y.shape), y.dtype
     plain = y._edge is not None and all(x._edge is not None for x in xs)
-    order = engine.reachable([y._edge]) if plain else []
     targets = [x._edge for x in xs]
+    root, diagonal = y._edge, np.full(shape, unit, dtype)
+    if plain and not create_graph:
+        root, diagonal = _through_elementwise(root, diagonal, targets)
+    order = engine.reachable([root]) if plain else []
 
     def sweep(first: int, last: int) -> list[Any]:
         seeds = np.zeros((last - first, n), dtype)
-        seeds[np.arange(last - first), np.arange(first, last)] = unit
+        seeds[np.arange(last - first), np.arange(first, last)] = diagonal.reshape(-1)[first:last]
         seeds = seeds.reshape(-1, *shape)
         if not plain:
             found: Any = grad(y, list(xs), wrap(seeds), True, create_graph, allow_unused=True, is_grads_batched=True)
@@ -92,7 +97,7 @@ def _sweeper(y: Tensor, xs: Sequence[Tensor], unit: complex, create_graph: bool)
         with entered("jacobian", _shared, size=last - first, leaves=False) as level:
             g: Any = Batched(seeds, level)
             found = engine.sweep(
-                [y._edge],
+                [root],
                 [wrap(g) if create_graph else g],
                 targets,
                 retain_graph=True,
@@ -103,6 +108,27 @@ def _sweeper(y: Tensor, xs: Sequence[Tensor], unit: complex, create_graph: bool)
             return [None if f is None else _spread(f, last - first, level) for f in found]
 
     return sweep
+
+
+def _through_elementwise(edge: Any, diagonal: Any, targets: Sequence[Any]) -> tuple[Any, Any]:
+    """Go down the tape as long as every element comes from one: all rows together are then one diagonal."""
+    while (
+        type(edge) is Node
+        and edge.prim.kind == "elementwise"
+        and edge.fits is None
+        and edge.hooks is None
+        and type(edge.saved) is tuple
+        and not STATE.special
+        and edge not in targets
+    ):
+        used = [i for i, below in enumerate(edge.edges) if below is not None]
+        if len(used) != 1:
+            break
+        if CLOCK.latest > edge.seq:
+            engine.check_saved(edge)
+        diagonal = edge.pullback(edge, diagonal, edge.saved, edge.edges)[used[0]]
+        edge = edge.edges[used[0]]
+    return edge, diagonal
 
 
 def _one_by_one(y: Tensor, xs: Sequence[Tensor], unit: complex, create_graph: bool) -> Callable[[int, int], list[Any]]:
