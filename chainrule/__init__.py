@@ -94,7 +94,7 @@ from chainrule.linalg import (
 from chainrule.special import erf, erfc
 
 if TYPE_CHECKING:
-    from chainrule import nn, primitive, testing
+    from chainrule import nn, primitive, testing, utils
     from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
     from chainrule.serialization import load, save
 
@@ -139,7 +139,7 @@ __all__ = [
     "sub", "subtract", "sum", "svd", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor",
     "tensor_split", "tensordot", "testing", "tile", "topk", "trace", "transpose", "tree", "tril", "tril_indices",
     "triu", "triu_indices", "true_divide", "trunc", "uint16", "uint32", "uint64", "uint8", "unbind", "unflatten",
-    "unfold", "unique", "unsqueeze", "vander", "var", "var_mean", "vdot", "vmap", "vsplit", "vstack", "where", "xlogy",
+    "unfold", "unique", "unsqueeze", "utils", "vander", "var", "var_mean", "vdot", "vmap", "vsplit", "vstack", "where", "xlogy",
     "zeros", "zeros_like",
 ]
 
@@ -153,6 +153,7 @@ _LAZY = {
     "save": "serialization",
     "set_anomaly_enabled": "autograd.anomaly_mode",
     "testing": "testing",
+    "utils": "utils",
 }
 
 

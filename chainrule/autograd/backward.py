@@ -343,7 +343,7 @@ def _as_tensor(function: str, gradient: Any) -> Tensor:
 
 def _unbatched(g: Any, gradients: Any) -> Tensor:
     data = g._data if isinstance(g, Tensor) else g
-    if type(data) is not Batched:
+    if type(data) is not Batched or data.level != _BATCH_LEVEL:
         size = gradients[0].shape[0]
         return (g if isinstance(g, Tensor) else wrap(data)).expand(size, *data.shape)
     payload = data.payload
