@@ -12,7 +12,7 @@ X = cr.ones(2, 3)
 
 def here():
     """The line of the caller, as errors write it."""
-    return f"test_errors.py:{inspect.currentframe().f_back.f_lineno}"
+    return f"test_func_errors.py:{inspect.currentframe().f_back.f_lineno}"
 
 
 def test_an_escaped_tensor_names_where_it_is_from():
