@@ -67,6 +67,10 @@ def promoted(prim: Primitive, operands: list[Any]) -> list[Any]:
 
 def general(prim: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Everything but the hot case: checks, promotion, then ``bind``. The result is always a tensor."""
+    if not params and not STATE.special and "f" in prim.accepts:
+        plain = _unrecorded(prim, operands)
+        if plain is not None:
+            return plain
     checked = [operand(prim.name, i, x) for i, x in enumerate(operands)]
     if not any(isinstance(x, (Tensor, ArrayLike)) for x in checked):
         raise errors.wrong_operand(prim.name, 0, operands[0])
@@ -103,6 +107,41 @@ def unrecorded(value: Callable[..., Any], x: Any, *other: Any) -> Tensor | None:
     tensor = new(Tensor)
     tensor._data = result if type(result) is ndarray else np.asarray(result)
     tensor._edge = tensor._cut = None
+    return tensor
+
+
+def _unrecorded(prim: Primitive, operands: tuple[Any, ...]) -> Tensor | None:
+    """The result, where there is nothing to record: tensors of one float dtype that require no grad, and numbers."""
+    datas = []
+    dtype = cut = None
+    flat = False
+    for x in operands:
+        kind = type(x)
+        if kind is Tensor:
+            data = x._data
+            if x._edge is not None or type(data) is not ndarray:
+                return None
+            if dtype is None:
+                dtype = data.dtype
+                if dtype is not float32 and dtype is not float64:
+                    return None
+            elif data.dtype is not dtype:
+                return None
+            flat = flat or not data.shape
+            cut = cut or x._cut
+            datas.append(data)
+        elif kind is float or kind is int:
+            datas.append(x)
+        else:
+            return None
+    if dtype is None or (flat and len(operands) > 1):  # a 0-d operand may be weaker than the other
+        return None
+    try:
+        out = prim.value(*datas)
+    except ValueError:
+        return None  # the long way says what is wrong
+    tensor = wrap(out)
+    tensor._cut = cut
     return tensor
 
 
