@@ -68,7 +68,7 @@ def promoted(prim: Primitive, operands: list[Any]) -> list[Any]:
 def general(prim: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Everything but the hot case: checks, promotion, then ``bind``. The result is always a tensor."""
     if not params and not STATE.special and "f" in prim.accepts:
-        plain = _unrecorded(prim, operands)
+        plain = _plain(prim, operands)
         if plain is not None:
             return plain
     checked = [operand(prim.name, i, x) for i, x in enumerate(operands)]
@@ -87,7 +87,7 @@ def general(prim: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) 
         raise errors.not_broadcastable(prim.name, *checked) from None
 
 
-def unrecorded(value: Callable[..., Any], x: Any, *other: Any) -> Tensor | None:
+def quiet_value(value: Callable[..., Any], x: Any, *other: Any) -> Tensor | None:
     """Inside a custom Function, for arrays (and a number) of one floating dtype: only the value. Else None."""
     if type(x) is not ndarray or LOCAL.grad or LOCAL.watch is not None or LOCAL.inference:
         return None
@@ -110,7 +110,7 @@ def unrecorded(value: Callable[..., Any], x: Any, *other: Any) -> Tensor | None:
     return tensor
 
 
-def _unrecorded(prim: Primitive, operands: tuple[Any, ...]) -> Tensor | None:
+def _plain(prim: Primitive, operands: tuple[Any, ...]) -> Tensor | None:
     """The result, where there is nothing to record: tensors of one float dtype that require no grad, and numbers."""
     datas = []
     dtype = cut = None
@@ -192,7 +192,7 @@ def _unary(input: Any, *, out: Any = None) -> Any:
                 tensor._edge = node
                 return tensor
         if STATE.special and LOCAL.quiet:
-            result = unrecorded(VALUE, input._data)
+            result = quiet_value(VALUE, input._data)
             if result is not None:
                 return result
     return written(general(PRIM, (input,), {}), out)
@@ -278,7 +278,7 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
             tensor._edge = node
             return tensor
     if STATE.special and LOCAL.quiet and type(input) is Tensor and out is None:
-        result = unrecorded(VALUE, input._data, other._data if type(other) is Tensor else other)
+        result = quiet_value(VALUE, input._data, other._data if type(other) is Tensor else other)
         if result is not None:
             return result
     if OPERATOR and not isinstance(other, _OPERANDS):
