@@ -421,7 +421,7 @@ attach(
 def type_(self: Tensor, dtype: Any = None) -> Any:
     """The name of the tensor's type, or the tensor in another dtype."""
     if dtype is None:
-        return "torch." + errors._tensor_type(self.dtype)
+        return "torch." + errors.tensor_type(self.dtype)
     return to(self, getattr(dtype, "dtype", dtype))
 
 

@@ -343,6 +343,6 @@ def test_inside_vmap_and_grad():
 @more
 def test_every_remedy_is_of_an_operation():
     from chainrule.core.primitive import TABLE
-    from chainrule.errors import _REMEDIES
+    from chainrule.errors import REMEDIES
 
-    assert set(_REMEDIES) - set(TABLE) == set()
+    assert set(REMEDIES) - set(TABLE) == set()

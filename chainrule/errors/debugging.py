@@ -1,0 +1,221 @@
+"""Anomaly mode and profiles."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import warnings
+from typing import Any
+
+from chainrule.errors.words import PACKAGE, dtype_word, shape_of, tensor_type, user_frame
+
+# -- anomalies ----------------------------------------------------------------------------------------------------------
+
+
+class CallStack(tuple[Any, ...]):
+    """The lines of the user's program that were running, outermost first: (file, line, function) each."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "".join(
+            f'  File "{file}", line {line}, in {function}\n    {linecache.getline(file, line).strip()}\n'
+            for file, line, function in self
+        )
+
+    @property
+    def innermost(self) -> str:
+        if not self:
+            return ""
+        file, line, function = self[-1]
+        code = linecache.getline(file, line).strip()
+        return f"{os.path.basename(file)}:{line} in {function}" + (f": {code}" if code else "")
+
+
+def call_stack() -> CallStack:
+    found = []
+    frame = user_frame()
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(PACKAGE):
+            found.append((code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back
+    return CallStack(reversed(found))
+
+
+#: What helps against a NaN of an operation, by the operation's name.
+REMEDIES = {
+    "sqrt": "it is not real below 0, and its slope at 0 is infinite, so add a small number inside, sqrt(x + eps)",
+    "rsqrt": "it is infinite at 0, so add a small number inside, rsqrt(x + eps)",
+    "pow": "a negative base has no real power that is not whole, and at 0 powers below 1 have infinite slope, so clamp the "
+    "base, x.clamp(min=eps) ** p",
+    "div": "0/0 and inf/inf are nan, so add a small number to the denominator",
+    "reciprocal": "it is infinite at 0, so add a small number to the denominator",
+    "mul": "0 * inf is nan, so keep the infinite factor from arising",
+    "sub": "inf - inf is nan, so keep the infinite operands from arising",
+    "add": "inf + -inf is nan, so keep the infinite operands from arising",
+    "acos": "it is real only between -1 and 1, and at the ends its slope is infinite, so x.clamp(-1 + eps, 1 - eps)",
+    "asin": "it is real only between -1 and 1, and at the ends its slope is infinite, so x.clamp(-1 + eps, 1 - eps)",
+    "atanh": "it is real only between -1 and 1, so x.clamp(-1 + eps, 1 - eps)",
+    "acosh": "it is real only from 1 on, so x.clamp(min=1 + eps)",
+    "eigh": "the derivative of eigenvectors divides by differences of eigenvalues, and two of them are equal",
+    "svd": "the derivative of singular vectors divides by differences of singular values, and two of them are equal",
+}
+for _log in ("log", "log2", "log10", "log1p", "xlogy"):
+    REMEDIES[_log] = "a logarithm is real only of positive numbers, so keep its operand positive, x.clamp(min=eps)"
+
+
+def _values(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name} = {value!r}" for name, value in values.items())
+
+
+def _remedy(name: str) -> str:
+    return f" What helps: {REMEDIES[name]}." if name in REMEDIES else ""
+
+
+def nan_born(prim: Any, index: Any, values: dict[str, Any], stack: CallStack) -> str:
+    with_ = f", with {_values(values)}" if values else ", from operands without nan"
+    return f"The first nan was born in {prim.name} at index {index}{with_} ({stack.innermost}).{_remedy(prim.name)}"
+
+
+def nan_came_in(prim: Any, stack: CallStack) -> str:
+    return f"A nan was in the data already when it came to {prim.name} ({stack.innermost})."
+
+
+def warn_detected(node: Any) -> None:
+    """Show the lines that made a node whose rule failed, and those of the node whose rule made that."""
+    stack = node.metadata.get("traceback_")
+    frame, level = sys._getframe(1), 2
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, level = frame.f_back, level + 1  # type: ignore[assignment]
+    text = f"Error detected in {node.name()}. "
+    if stack is None:
+        text += "No forward pass information available. Enable detect anomaly during forward pass for more information."
+    else:
+        text += f"Traceback of forward call that caused the error:\n{stack}"
+    warnings.warn(text, UserWarning, stacklevel=level)
+    parent = node.metadata.get("parent_")
+    while parent is not None:
+        stack = parent.metadata.get("traceback_", "  (it was outside of anomaly mode)")
+        warnings.warn(
+            f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call that induced the "
+            f"previous calculation:\n{stack}",
+            UserWarning,
+            stacklevel=level,
+        )
+        parent = parent.metadata.get("parent_")
+
+
+def nan_gradient(
+    node: Any, i: int, index: Any, values: dict[str, Any], upstream: Any, arrived: bool, born: str | None
+) -> RuntimeError:
+    prim = node.prim
+    operands = getattr(prim, "operands", ())
+    operand = operands[min(i, len(operands) - 1)].lstrip("*") if operands else str(i)
+    lines = [f"Function '{node.name()}' returned nan values in its {i}th output."]
+    stack = node.metadata.get("traceback_")
+    where = f", called at {stack.innermost}" if stack else ""
+    lines.append(f"This is the gradient of {prim.name} for its operand {operand}, at index {index}{where}.")
+    formula = getattr(prim, "formula", {}).get(operand) or getattr(prim, "formula", {}).get(f"*{operand}")
+    known = dict(values) if upstream is None else {"g": upstream, **values}
+    rule = f"The rule is {formula}, where g is the gradient that arrived." if formula else ""
+    if known:
+        rule += f" There {_values(known)}."
+    lines += [rule.strip()] if rule else []
+    if arrived:
+        lines.append(
+            "The gradient that arrived had nan in it already: it was given to backward(), a hook made it, or infinite "
+            "gradients of several paths were added."
+        )
+    elif upstream == 0 and born is None:
+        lines.append(
+            f"The gradient that arrived is 0, and 0 times the infinite slope of {prim.name} is nan. If a mask such as "
+            f"where(ok, {prim.name}(x), 0) came after it, mask the input instead: {prim.name}(where(ok, x, 1.0)) never "
+            "sees the bad numbers."
+        )
+    if not arrived and born is None and prim.name in REMEDIES:
+        lines.append(_remedy(prim.name).strip())
+    if born is not None:
+        lines.append(f"In the forward pass: {born}")
+    return RuntimeError("\n".join(lines))
+
+
+def nan_tangent(
+    prim: Any, index: Any, values: dict[str, Any], moved: dict[str, Any], stack: CallStack, born: str | None
+) -> RuntimeError:
+    where = f" ({stack.innermost})" if stack else ""
+    lines = [f"Function '{prim.name}' returned nan values in its tangent, in forward mode, at index {index}{where}."]
+    tangents = {f"tangent of {name}": value for name, value in moved.items()}
+    if values:
+        lines.append(f"There {_values({**values, **tangents})}.")
+    if any(value == 0 for value in moved.values()):
+        lines.append(
+            "A tangent is 0 where the slope is infinite, and 0 times inf is nan: mask the input of the operation."
+        )
+    if prim.name in REMEDIES:
+        lines.append(_remedy(prim.name).strip())
+    if born is not None:
+        lines.append(f"In the forward pass: {born}")
+    return RuntimeError("\n".join(lines))
+
+
+def pack_hook_wrote() -> RuntimeError:
+    return RuntimeError(
+        "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
+        "modified by in-place operations, as the forward pass still uses their memory: change a clone()."
+    )
+
+
+def packed_was_written(tensor: Any) -> RuntimeError:
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{tensor_type(tensor.dtype)} {list(tensor.shape)}], which a pack hook kept as it was given. Write the "
+        "change out of place, or let the pack hook keep a clone()."
+    )
+
+
+def unpacked_differs(value: Any, shape: Any, dtype: Any) -> RuntimeError:
+    return RuntimeError(
+        f"unpack_hook returned a tensor of shape {shape_of(value)} and dtype {value.dtype}, but what pack_hook was handed has "
+        f"shape {tuple(shape)} and dtype {dtype}: give back the same values"
+    )
+
+
+def complex_into_real(dtype: Any) -> RuntimeError:
+    return RuntimeError(
+        f"value cannot be converted to type {dtype_word(dtype)} without overflow: it is complex; assign its .real part"
+    )
+
+
+def index_put_dtype(got: Any, want: Any) -> RuntimeError:
+    return RuntimeError(
+        f"Index put requires the source and destination dtypes match, got {dtype_word(want).capitalize()} for the "
+        f"destination and {dtype_word(got).capitalize()} for the source.\nConvert the value with .to(dtype) first."
+    )
+
+
+# -- profiles -----------------------------------------------------------------------------------------------------------
+
+
+def profiler_option(name: str) -> NotImplementedError:
+    if name.startswith("with_") or name == "use_kineto":
+        return NotImplementedError(
+            f"profile({name}=True) is not supported: profile() records operations, backward rules and "
+            "record_function() labels with their times, shapes and memory; leave it out."
+        )
+    return NotImplementedError(
+        f"{name} is for GPUs and their vendors' tools, and everything here runs on the CPU: use profile() without it, and "
+        "export_chrome_trace(path) to look at the events in a browser."
+    )
+
+
+def profiler_sort(given: str, known: tuple[str, ...]) -> ValueError:
+    return ValueError(f"cannot sort by {given!r}: sort_by is one of {', '.join(map(repr, known))}")
+
+
+def jacobian_complex_forward() -> ValueError:
+    return ValueError(
+        "jacobian(): the derivative of a real output along one direction of a complex input is half of what there is to "
+        "say: use mode='reverse'."
+    )

@@ -1,0 +1,210 @@
+"""Operations that users define: ``autograd.Function`` and ``chainrule.primitive``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chainrule.errors.words import tensor_type
+
+
+def function_saves(method: str, index: int, value: Any) -> TypeError:
+    return TypeError(
+        f"{method} can only save variables, but argument {index} is of type {type(value).__name__}. Tensors (or None) are "
+        "saved; keep anything else as an attribute: ctx.axis = axis."
+    )
+
+
+def function_marks(message: str, index: int, value: Any) -> RuntimeError:
+    return RuntimeError(f"{message}, but argument {index} is of type {type(value).__name__}")
+
+
+def function_saved_was_written(node: Any, index: int, array: Any, written: Any) -> RuntimeError:
+    op, where = written.last
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{tensor_type(array.dtype)} {list(array.shape)}], which is saved_tensors[{index}] of {node.name()}, is at "
+        f"version {written.count}; expected version {written.count - written.since(node.seq)} instead.\n"
+        f"{node.prim.name} saved it for backward; {op}{f' at {where}' if where else ''} overwrote it. Write the change out "
+        "of place, or save a clone()."
+    )
+
+
+def once_differentiable(name: str) -> RuntimeError:
+    return RuntimeError(
+        "trying to differentiate twice a function that was marked with @once_differentiable\n"
+        f"{name}.backward says that its operations are not recorded. Write it with recorded operations and take the mark "
+        "off, or do without create_graph=True."
+    )
+
+
+def function_instance(name: str) -> RuntimeError:
+    return RuntimeError(
+        "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
+        f"with static forward method.\n{name} should not be instantiated: its methods are static; call {name}.apply(...)."
+    )
+
+
+def function_keywords(name: str, kwargs: Any) -> TypeError:
+    return TypeError(
+        f"forward() got an unexpected keyword argument {next(iter(kwargs))!r}: {name}.apply passes keywords only to a "
+        "forward without ctx, next to which setup_context is defined. Pass it by position."
+    )
+
+
+def function_nested(name: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{name}: NestedIOFunction is not supported. Derive from Function, and pass the tensors of nested arguments one by "
+        "one: apply(*tensors)."
+    )
+
+
+def function_two_rules(name: str) -> RuntimeError:
+    return RuntimeError(
+        "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of "
+        f"them: they are two names of one method. {name} has both."
+    )
+
+
+def function_grad_count(name: str, want: int, got: int) -> RuntimeError:
+    return RuntimeError(
+        f"function {name}Backward returned an incorrect number of gradients (expected {want}, got {got}).\n"
+        f"{name}.backward returns one gradient for each argument of apply, in order, and None for those that are no tensors."
+    )
+
+
+def function_grad_of_constant(name: str, index: int) -> RuntimeError:
+    return RuntimeError(
+        f"function {name}Backward returned a gradient different than None at position {index + 1}, but the corresponding "
+        f"forward input was not a Variable: {name}.backward returns None there."
+    )
+
+
+def function_grad_type(name: str, index: int, got: Any) -> RuntimeError:
+    fix = (
+        " Wrap the array: from_numpy(array)."
+        if hasattr(got, "dtype")
+        else " Several gradients are returned as a tuple."
+        if isinstance(got, list)
+        else ""
+    )
+    return RuntimeError(
+        f"expected Variable or None (got {type(got).__name__}): {name}.backward returned it as gradient {index}.{fix}"
+    )
+
+
+def function_grad_shape(name: str, index: int, got: Any, want: Any) -> RuntimeError:
+    return RuntimeError(
+        f"Function {name}Backward returned an invalid gradient at index {index} - got {list(got)} but expected shape "
+        f"compatible with {list(want)}.\nThe gradient has the shape of argument {index} of {name}.apply (a shape that it was "
+        "broadcast to is summed over)."
+    )
+
+
+def function_grad_complex(name: str, index: int) -> RuntimeError:
+    return RuntimeError(
+        f"Function {name}Backward returned a complex gradient at index {index}, but that argument is real. "
+        "Return its real part: grad.real."
+    )
+
+
+def function_dirty_lost(name: str) -> RuntimeError:
+    return RuntimeError(
+        "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
+        f"inplace must all be outputs of the Function: return the tensor that {name}.forward passed to mark_dirty."
+    )
+
+
+def function_dirty_leaf(name: str) -> RuntimeError:
+    return RuntimeError(
+        f"a leaf Variable that requires grad has been used in an in-place operation.\n{name}.forward wrote into it "
+        "(mark_dirty). Pass a clone(), or work inside no_grad()."
+    )
+
+
+def function_dirty_view(name: str) -> RuntimeError:
+    return RuntimeError(
+        "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than "
+        f"one Tensor. Pass {name}.apply a clone() of the view, or make two Functions of it."
+    )
+
+
+def function_view_in_place() -> RuntimeError:
+    return RuntimeError(
+        "the output of a custom Function is a view (or an input that was returned as it is), and its base or another view of "
+        "it was written to in place: the gradient of that write is not in the output's history. This behavior is forbidden. "
+        "Return a clone() from forward, or write out of place."
+    )
+
+
+def function_no_jvp(name: str, why: str) -> NotImplementedError:
+    return NotImplementedError(
+        "You must implement the jvp function for custom autograd.Function to use it with forward mode AD.\n"
+        f"{name} has no jvp, and its tangent could not be derived from backward: {why}. Define jvp(ctx, *tangents), which "
+        "returns one tangent for each output."
+    )
+
+
+def function_jvp_count(name: str, want: int, got: int) -> RuntimeError:
+    return RuntimeError(
+        f"Function's jvp returned an invalid number of forward gradients (expected {want} but got {got}): {name}.jvp returns "
+        "one tangent for each output of forward."
+    )
+
+
+def function_jvp_type(name: str, index: int, got: Any) -> RuntimeError:
+    return RuntimeError(
+        f"expected Variable or None (got {type(got).__name__}) for grad output {index}: {name}.jvp returned it."
+    )
+
+
+def function_jvp_shape(name: str, index: int, want: Any, got: Any) -> RuntimeError:
+    return RuntimeError(
+        "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
+        f"Tensor is of size {list(want)} while the given forward gradient is of size {list(got)}: {name}.jvp returned it for "
+        f"output {index}."
+    )
+
+
+def function_numpy_inside(name: str, where: str) -> RuntimeError:
+    return RuntimeError(
+        f"{name}.{where} asked for the numbers of a tensor inside vmap, where there is one program for all examples. "
+        "Write it with NumPy's functions on the tensor itself (np.sin(x)), or give the Function a vmap staticmethod: "
+        "vmap(info, in_dims, *args) gets ordinary tensors with a batch axis and returns (output, out_dims)."
+    )
+
+
+def function_two_vmaps(name: str) -> RuntimeError:
+    return RuntimeError(
+        f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. "
+        "Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity."
+    )
+
+
+def function_vmap_result(name: str, got: Any) -> RuntimeError:
+    return RuntimeError(
+        "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with "
+        f"the output. Got a {type(got)} instead, from {name}.vmap."
+    )
+
+
+def function_vmap_dims(name: str, output: Any, dims: Any) -> RuntimeError:
+    return RuntimeError(
+        "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+        f"out_dims={dims} to be compatible with the structure of `output`: {name}.vmap returned "
+        f"{len(output) if isinstance(output, tuple) else 'one'} output(s)."
+    )
+
+
+def function_vmap_size(name: str, index: int, got: Any, size: int) -> RuntimeError:
+    return RuntimeError(
+        f"{name}.vmap returned output {index} of shape {tuple(got)}, which has no axis of the batch size {size} where "
+        "out_dims says."
+    )
+
+
+def function_needs_setup(name: str) -> RuntimeError:
+    return RuntimeError(
+        "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
+        f"setup_context staticmethod.\n{name} has a vmap staticmethod, which computes the value without a ctx: to "
+        "differentiate it inside vmap, give forward no ctx and fill it in setup_context(ctx, inputs, output)."
+    )
