@@ -30,7 +30,7 @@ from chainrule.core.modes import (
 )
 from chainrule.core.printing import get_printoptions, printoptions, set_printoptions
 from chainrule.core.size import Size
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import Tensor, attach as _attach
 from chainrule.ops import methods, numpy_face, numpy_linalg, numpy_moves, numpy_reductions  # they register themselves
 from chainrule.ops.creation import (
     BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, ShortTensor,
@@ -115,7 +115,7 @@ __all__ = [
     "concatenate", "conj", "conj_physical", "copysign", "cos", "cosh", "count_nonzero", "cummax", "cummin", "cumprod",
     "cumsum", "deg2rad", "det", "device", "diag", "diag_embed", "diagflat", "diagonal", "diff", "dist", "div", "divide",
     "dot", "double", "dstack", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "erf",
-    "erfc", "exp", "exp2", "expm1", "eye", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16",
+    "erfc", "exp", "exp2", "explain", "expm1", "eye", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16",
     "float32", "float64", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "from_numpy", "full",
     "full_like", "func", "gather", "gcd", "ge", "ger", "get_default_dtype", "get_printoptions", "get_rng_state",
     "greater", "greater_equal", "gt", "half", "heaviside", "hsplit", "hstack", "hypot", "iinfo", "imag", "index_add",
@@ -131,7 +131,7 @@ __all__ = [
     "ne", "neg", "negative", "nextafter", "nn", "no_grad", "nonzero", "norm", "normal", "not_equal", "numel", "ones",
     "ones_like", "outer", "permute", "pi", "pinverse", "polar", "positive", "pow", "primitive", "printoptions", "prod",
     "promote_types", "qr", "quantile", "rad2deg", "rand", "rand_like", "randint", "randn", "randn_like", "random",
-    "randperm", "ravel", "real", "reciprocal", "relu", "remainder", "repeat_interleave", "reshape", "result_type",
+    "randperm", "ravel", "real", "reciprocal", "record_lines", "relu", "remainder", "repeat_interleave", "reshape", "result_type",
     "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "save", "scalar_tensor", "scatter", "scatter_add",
     "searchsorted", "seed", "select", "set_anomaly_enabled", "set_default_dtype", "set_grad_enabled",
     "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slogdet",
@@ -145,6 +145,8 @@ __all__ = [
 
 #: What loads when it is first used, and where it is: submodules, and functions in them.
 _LAZY = {
+    "explain": "explaining",
+    "record_lines": "explaining",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "load": "serialization",
@@ -155,6 +157,19 @@ _LAZY = {
     "testing": "testing",
     "utils": "utils",
 }
+
+
+def _graph(self: Tensor) -> object:
+    """The graph that computed this tensor, to draw: ``.to_svg()``, ``.to_dot()``, ``.to_mermaid()``."""
+    return importlib.import_module("chainrule.explaining.graph").graph_of(self)
+
+
+def _why(self: Tensor) -> object:
+    """Why this tensor's ``.grad`` is what it is, or why there is none."""
+    return importlib.import_module("chainrule.explaining.why").why(self)
+
+
+_attach(graph=_graph, why=_why)
 
 
 def __getattr__(name: str) -> object:
