@@ -13,7 +13,7 @@ from chainrule.core import engine
 from chainrule.core.dispatch import rank
 from chainrule.core.modes import recording
 from chainrule.core.node import FREED, Node, output_of
-from chainrule.core.tensor import Tensor, attach, wrap
+from chainrule.core.tensor import Tensor, attach, wrap, wrapped
 from chainrule.interpreters.batched import Batched
 from chainrule.ops.creation import zeros_like
 
@@ -345,9 +345,9 @@ def _unbatched(g: Any, gradients: Any) -> Tensor:
     data = g._data if isinstance(g, Tensor) else g
     if type(data) is not Batched or data.level != _BATCH_LEVEL:
         size = gradients[0].shape[0]
-        return (g if isinstance(g, Tensor) else wrap(data)).expand(size, *data.shape)
+        return wrapped(g).expand(size, *data.shape)
     payload = data.payload
-    return payload if isinstance(payload, Tensor) else wrap(payload)
+    return wrapped(payload)
 
 
 def _tensor_backward(
@@ -388,10 +388,7 @@ def _call_node(self: Node, *cotangents: Any) -> Any:
     saved = engine.saved_tensors(self) if recorded else self.saved
     given = [c if recorded else (c._data if isinstance(c, Tensor) else c) for c in cotangents]
     g = tuple(given) if len(self.prim.outputs) > 1 else given[0]
-    results = tuple(
-        None if r is None else r if isinstance(r, Tensor) else wrap(r)
-        for r in self.pullback(self, g, saved, self.edges)
-    )
+    results = tuple(None if r is None else wrapped(r) for r in self.pullback(self, g, saved, self.edges))
     return results[0] if len(results) == 1 else results
 
 

@@ -19,7 +19,7 @@ from chainrule.core.levels import entered
 from chainrule.core.modes import STATE
 from chainrule.core.node import Leaf, Node
 from chainrule.core.shapes import shape_of
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import CLOCK
 from chainrule.core.watch import Watch
 from chainrule.interpreters.batched import Batched
@@ -174,7 +174,7 @@ def _gather(
                 results[k][first:last] = data
     joined = [np.concatenate(p) if p else r for p, r in zip(pieces, results)]
     return [
-        _tensor(j.reshape((*shape, *x.shape)) if type(j) is ndarray else np.reshape(j, (*shape, *x.shape)))
+        wrapped(j.reshape((*shape, *x.shape)) if type(j) is ndarray else np.reshape(j, (*shape, *x.shape)))
         for j, x in zip(joined, xs)
     ]
 
@@ -273,7 +273,7 @@ class _Beside:
             return wrap(self.array.reshape((*self.array.shape[:-1], *shape)))
         done = [] if self.array is None else [self.array[..., : self.at]]
         whole = np.concatenate([*done, *[np.moveaxis(block, 0, -1) for block in self.blocks]], -1)
-        return _tensor(np.reshape(whole, (*shape_of(whole)[:-1], *shape)))
+        return wrapped(np.reshape(whole, (*shape_of(whole)[:-1], *shape)))
 
 
 # -- parts of both ---------------------------------------------------------------------------------------------------
@@ -285,10 +285,6 @@ def _shared(data: Any, level: Any) -> Batched:
 
 def _still(data: Any, level: Any) -> Dual:
     return Dual(data, None, level)
-
-
-def _tensor(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else wrap(x)
 
 
 def _spread(value: Any, count: int, level: Any) -> Any:

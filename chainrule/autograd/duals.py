@@ -16,7 +16,7 @@ import numpy as np
 
 from chainrule.core.dispatch import rank
 from chainrule.core.node import Leaf
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.interpreters.dual import Dual
 
 ndarray = np.ndarray
@@ -32,11 +32,7 @@ def parts(x: Any, level: int | None = None) -> tuple[Any, Any]:
     if not is_dual(x) or (level is not None and x._data.level != level):
         return x, None
     dual = x._data
-    return _tensor(dual.primal), None if dual.tangent is None else _tensor(dual.tangent)
-
-
-def _tensor(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else wrap(x)
+    return wrapped(dual.primal), None if dual.tangent is None else wrapped(dual.tangent)
 
 
 def grad(

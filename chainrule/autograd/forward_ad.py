@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from chainrule import errors
 from chainrule.core.levels import STACK, close_level, open_level
 from chainrule.core.modes import LOCAL, _Mode
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.interpreters.dual import FORWARD, Dual
 from chainrule.table.shape import alias
 
@@ -155,11 +155,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if dual is None:
         return UnpackedDualTensor(tensor, None)
     tangent = dual.tangent if _is_fwd_grad_enabled() else None
-    return UnpackedDualTensor(_tensor(dual.primal), None if tangent is None else _tensor(tangent))
-
-
-def _tensor(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else wrap(x)
+    return UnpackedDualTensor(wrapped(dual.primal), None if tangent is None else wrapped(tangent))
 
 
 def _is_fwd_grad_enabled() -> bool:

@@ -16,10 +16,10 @@ import numpy as np
 from chainrule import errors
 from chainrule.autograd.function_rule import _SETUP_CONTEXT, counted, fitted, run_backward, run_forward
 from chainrule.core.levels import entered
-from chainrule.core.modes import LOCAL, _set_grad
+from chainrule.core.modes import no_grad
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.shapes import shape_of
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import Dual
 
@@ -76,7 +76,7 @@ class Call:
             for lift in self.lifts:
                 if lift.batched[n]:
                     data = Batched(data, lift.level)
-            args[i] = tensor_of(data)
+            args[i] = wrapped(data)
         return tuple(args)
 
     def shown_output(self, data: Any) -> Any:
@@ -85,7 +85,7 @@ class Call:
             return data
         for lift in self.lifts:
             data = Batched(data, lift.level)
-        return tensor_of(data)
+        return wrapped(data)
 
     def taken(self, tensor: Tensor, operand: int | None = None) -> Any:
         """What a tensor of the user's methods is at this rank: an output, or the gradient of an operand."""
@@ -163,14 +163,8 @@ class Call:
         if cls.setup_context is not _SETUP_CONTEXT:
             ctx = new(cls._backward_cls)
             ctx.needs_input_grad = self.needs()
-            change = LOCAL.asked
-            if change:
-                _set_grad(False)
-            try:
+            with no_grad():
                 cls.setup_context(ctx, inputs, outputs if outcome.several else outputs[0])
-            finally:
-                if change:
-                    _set_grad(True)
             return ctx
         if outcome.ctx is None:
             raise errors.function_needs_setup(cls.__name__)
@@ -216,10 +210,6 @@ class Call:
 
 
 # -- values -----------------------------------------------------------------------------------------------------------
-
-
-def tensor_of(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else wrap(x)
 
 
 def data_of(x: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule import errors
-from chainrule.autograd.function_call import Call, Lift, Outcome, bare, probe, raw, tensor_of, zeros
+from chainrule.autograd.function_call import Call, Lift, Outcome, bare, probe, raw, zeros
 from chainrule.autograd.function_rule import _SETUP_CONTEXT, defines, in_graph, row_of, rule_of
 from chainrule.core import engine
 from chainrule.core.dispatch import rank
@@ -24,7 +24,7 @@ from chainrule.core.modes import LOCAL, enable_grad, recording
 from chainrule.core.node import Leaf, Node, Output, next_seq, output_of
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.shapes import shape_of
-from chainrule.core.tensor import Tensor, hold, wrap
+from chainrule.core.tensor import Tensor, hold, wrap, wrapped
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import FORWARD, Dual
 
@@ -52,7 +52,7 @@ def apply(cls: Any, args: tuple[Any, ...]) -> Any:
 
 
 def _finished(outcome: Outcome, index: int, value: Any) -> Any:
-    return tensor_of(value) if outcome.is_array(index) else value
+    return wrapped(value) if outcome.is_array(index) else value
 
 
 def _write(outcome: Outcome, args: tuple[Any, ...], results: list[Any]) -> None:
@@ -156,7 +156,7 @@ def _pulled(node: Any, g: Any, edges: tuple[Any, ...], call: Call) -> tuple[Any,
             grads.append(None)
             continue
         grad = call.taken(result, n)
-        grads.append(tensor_of(grad) if recorded else bare(grad))
+        grads.append(wrapped(grad) if recorded else bare(grad))
     return tuple(grads)
 
 
@@ -292,11 +292,11 @@ def _transposed(call: Call, outcome: Outcome, primals: list[Any], tangents: list
     starts: list[Any] = []
     for i, v in enumerate(outcome.values):
         if outcome.is_array(i) and v.dtype.kind in "fc" and i not in outcome.constant:
-            start = tensor_of(probe(call.shown_output(v)._data))
+            start = wrapped(probe(call.shown_output(v)._data))
             start._edge = Leaf(start)
             starts.append(start)
         elif outcome.is_array(i) and outcome.materialize:
-            starts.append(tensor_of(zeros(call.shown_output(v)._data)))
+            starts.append(wrapped(zeros(call.shown_output(v)._data)))
         else:
             starts.append(None)
     shown = call.shown(primals)
@@ -325,7 +325,7 @@ def _transposed(call: Call, outcome: Outcome, primals: list[Any], tangents: list
         else _unrecorded_sweep(roots, cotangents, targets)
     )
     pulled = [next(found) if s is not None and s._edge is not None else None for s in starts]
-    return [None if g is None else bare(call.taken(tensor_of(g))) for g in pulled]
+    return [None if g is None else bare(call.taken(wrapped(g))) for g in pulled]
 
 
 def _unrecorded_sweep(roots: list[Any], cotangents: list[Any], targets: list[Any]) -> list[Any]:

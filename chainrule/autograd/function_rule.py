@@ -17,7 +17,7 @@ from chainrule.core.kinds import unfit
 from chainrule.core.modes import LOCAL, _set_grad
 from chainrule.core.node import FREED, Node
 from chainrule.core.primitive import Primitive
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, wrap, wrapped
 
 ndarray = np.ndarray
 new = object.__new__
@@ -254,7 +254,7 @@ def fitted(name: str, index: int, result: Tensor, shape: tuple[int, ...], dtype:
     if result._data.dtype.kind == "c" and dtype.kind != "c":
         raise errors.function_grad_complex(name, index)
     fit = unfit(result, shape, dtype)
-    return fit if isinstance(fit, Tensor) else wrap(fit)
+    return wrapped(fit)
 
 
 def _fresh_counts() -> tuple[int, int]:

@@ -19,7 +19,7 @@ from chainrule.core import engine
 from chainrule.core.levels import entered
 from chainrule.core.modes import enable_grad
 from chainrule.core.node import Leaf
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.interpreters.dual import Dual
 from chainrule.ops.creation import ones_like, zeros_like
 from chainrule.ops.joining import stack
@@ -62,10 +62,14 @@ def _leaf(x: Tensor) -> Tensor:
 def _call(function: str, func: Callable[..., Any], xs: Sequence[Tensor], strict: bool) -> tuple[Tensors, bool]:
     outputs, several = _tensors(function, _RETURNED, func(*xs))
     if strict:
-        for i, y in enumerate(outputs):
-            if not y.requires_grad:
-                raise errors.functional_output_cut(i, y)
+        _check_recorded(outputs)
     return outputs, several
+
+
+def _check_recorded(outputs: Tensors) -> None:
+    for i, y in enumerate(outputs):
+        if not y.requires_grad:
+            raise errors.functional_output_cut(i, y)
 
 
 def _vector(function: str, v: Any, like: Tensors, several: bool, owner: str) -> Tensors | tuple[None, ...]:
@@ -98,14 +102,19 @@ def _filled(grads: Sequence[Any], xs: Sequence[Tensor], strict: bool, create_gra
     """Zeros for None; with ``strict`` an error for it, and for a recorded result that does not depend on anything."""
     if strict:
         subject = "The output of the user-provided function" if what == "jacobian" else "The jacobian"
-        for i, g in enumerate(grads):
-            if g is None:
-                raise errors.functional_independent(subject, i)
-            if create_graph and not g.requires_grad:
-                raise errors.functional_independent(
-                    f"The {what} of the user-provided function", i, "strict mode when create_graph=True"
-                )
+        _check_dependence(grads, subject, what, create_graph)
     return tuple(zeros_like(x) if g is None else g for g, x in zip(grads, xs))
+
+
+def _check_dependence(grads: Sequence[Any], subject: str, what: str, create_graph: bool) -> None:
+    """Raise for a gradient that is not there, and for one that is to be recorded and is not."""
+    for i, g in enumerate(grads):
+        if g is None:
+            raise errors.functional_independent(subject, i)
+        if create_graph and not g.requires_grad:
+            raise errors.functional_independent(
+                f"The {what} of the user-provided function", i, "strict mode when create_graph=True"
+            )
 
 
 def _given(results: Tensors, several: bool, create_graph: bool) -> Any:
@@ -169,11 +178,7 @@ def _apart(y: Tensor, level: int) -> tuple[Tensor, Any]:
     if type(data) is not Dual or data.level != level:
         return y, None
     tangent = data.tangent
-    return _tensor(data.primal), None if tangent is None else _tensor(tangent)
-
-
-def _tensor(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else wrap(x)
+    return wrapped(data.primal), None if tangent is None else wrapped(tangent)
 
 
 def jvp(
@@ -207,9 +212,7 @@ def jvp(
 
 def _check_strict(outputs: Tensors, xs: Tensors) -> None:
     """Raise if an output is not on the tape, or nothing leads from the outputs to an input."""
-    for i, y in enumerate(outputs):
-        if not y.requires_grad:
-            raise errors.functional_output_cut(i, y)
+    _check_recorded(outputs)
     reached = set(engine.reachable([y._edge for y in outputs]))
     for i, x in enumerate(xs):
         if x._edge not in reached:
@@ -286,19 +289,9 @@ def _rows(index: int, y: Tensor, xs: Tensors, create_graph: bool, strict: bool, 
     for i in range(n):
         row = _gradients((y,), xs, (eye[i],), create_graph, True)
         if strict:
-            _check_row(index, row, create_graph)
+            _check_dependence(row, f"Output {index} of the user-provided function", "jacobian", create_graph)
         by_row.append([zeros_like(x) if g is None else g for g, x in zip(row, xs)])
     return tuple(stack([row[k] for row in by_row]).reshape(*y.shape, *x.shape) for k, x in enumerate(xs))
-
-
-def _check_row(index: int, row: Sequence[Any], create_graph: bool) -> None:
-    for j, g in enumerate(row):
-        if g is None:
-            raise errors.functional_independent(f"Output {index} of the user-provided function", j)
-        if create_graph and not g.requires_grad:
-            raise errors.functional_independent(
-                "The jacobian of the user-provided function", j, "strict mode when create_graph=True"
-            )
 
 
 def _one_element(function: str, func: Callable[..., Any], xs: Sequence[Tensor], strict: bool) -> Tensor:
@@ -344,7 +337,7 @@ def hessian(
         raise errors.functional_strategy()
 
     def gradient(*args: Tensor) -> Tensors:
-        xs = tuple(alias(x) if x._edge is not None else _leaf(x) for x in args)
+        xs = _starts(args, True)
         y = _one_element("hessian", func, xs, strict)
         grads = _gradients((y,), xs, (None,), True)
         if strict:

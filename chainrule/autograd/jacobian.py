@@ -12,7 +12,7 @@ from chainrule.autograd.dense import MEMORY, Limits, bound_of, forward, rows
 from chainrule.core.modes import enable_grad, recording
 from chainrule.core.node import Leaf
 from chainrule.core.protocol import ArrayLike
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.table.shape import alias
 from chainrule.tree import tree_flatten, tree_unflatten
 
@@ -150,7 +150,7 @@ def _output(out: Any) -> Any:
         out = np.asarray(out)
         if out.dtype.kind not in "fciub":
             raise errors.jacobian_output(out)
-    return out if isinstance(out, Tensor) else wrap(out)
+    return wrapped(out)
 
 
 def _form(part: Any, arrays: bool) -> Any:

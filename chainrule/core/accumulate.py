@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.hooks import accumulated, as_tensor
+from chainrule.core.hooks import accumulated
 from chainrule.core.node import Leaf
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, wrap, wrapped
 
 ndarray = np.ndarray
 new = object.__new__
@@ -51,10 +51,10 @@ def write_grads(
                 addends.append(g)
             else:
                 fresh.append(tensor)
-                fresh_grads.append(as_tensor(old + g) if create_graph else wrap(old._data + _raw(g)))
+                fresh_grads.append(wrapped(old + g) if create_graph else wrap(old._data + _raw(g)))
         for tensor, g in retained:
             fresh.append(tensor)
-            fresh_grads.append(_own(g, taken) if tensor._grad is None else tensor._grad + as_tensor(g))
+            fresh_grads.append(_own(g, taken) if tensor._grad is None else tensor._grad + wrapped(g))
         # map() below runs in C from one end to the other: no signal handler and no other thread gets in between.
         if sums:
             deque(map(np.add, sums, addends, sums), 0)
@@ -73,8 +73,8 @@ def _own(g: Any, taken: set[int]) -> Tensor:
         if g.base is not None or id(g) in taken:
             g = g.copy()
         taken.add(id(g))
-        tensor = new(Tensor)
+        tensor = new(Tensor)  # an ordinary one, also in inference mode
         tensor._data = g
         tensor._edge = None
         return tensor
-    return g if isinstance(g, Tensor) else wrap(g)
+    return wrapped(g)

@@ -30,26 +30,14 @@ _by_seq = attrgetter("seq")
 _LARGE = 1000  # elements from which adding in place beats allocating a sum
 
 
-def reachable(roots: Iterable[Any]) -> list[Any]:
-    """All nodes, outputs and leaves that the roots depend on, oldest first."""
-    seen = set(roots)
+def reachable(roots: Iterable[Any], leaves: bool = True) -> list[Any]:
+    """All nodes and outputs (and leaves) that the roots depend on, oldest first."""
+    left_out = None if leaves else Leaf
+    seen = {root for root in roots if type(root) is not left_out}
     found = list(seen)
     for node in found:  # which grows as it is walked
         for edge in node.edges:
-            if edge is not None and edge not in seen:
-                seen.add(edge)
-                found.append(edge)
-    found.sort(key=_by_seq)
-    return found
-
-
-def _recorded(roots: Iterable[Any]) -> list[Any]:
-    """``reachable`` without the leaves."""
-    seen = {root for root in roots if type(root) is not Leaf}
-    found = list(seen)
-    for node in found:
-        for edge in node.edges:
-            if edge is not None and type(edge) is not Leaf and edge not in seen:
+            if edge is not None and type(edge) is not left_out and edge not in seen:
                 seen.add(edge)
                 found.append(edge)
     found.sort(key=_by_seq)
@@ -93,7 +81,7 @@ def sweep(
         The cotangents of the targets, None where no path led to one.
     """
     if order is None:
-        order = _recorded(roots)
+        order = reachable(roots, leaves=False)
     else:
         order = [edge for edge in order if type(edge) is not Leaf]
     wanted = useful = None
@@ -103,7 +91,7 @@ def sweep(
         order = [edge for edge in order if edge in useful]
     outer = LOCAL.sweep
     LOCAL.sweep = (roots, useful, {}, create_graph)
-    previous = LOCAL.grad
+    previous = LOCAL.asked
     if create_graph:
         _set_grad(True)
     try:
@@ -261,7 +249,9 @@ def _add(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None:
 def _all_outputs(node: Node, parts: list[Any]) -> tuple[Any, ...]:
     """The cotangents of a node with several outputs; zeros for those nothing arrived at."""
     outputs = node.params["_outputs"]
-    return tuple(np.zeros(*about) if part is None and about else part for part, about in zip(parts, outputs, strict=True))
+    return tuple(
+        np.zeros(*about) if part is None and about else part for part, about in zip(parts, outputs, strict=True)
+    )
 
 
 def saved_tensors(node: Node) -> tuple[Any, ...]:

@@ -67,10 +67,10 @@ def promoted(prim: Primitive, operands: list[Any]) -> list[Any]:
 
 def general(prim: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Everything but the hot case: checks, promotion, then ``bind``. The result is always a tensor."""
-    if not params and not STATE.special and "f" in prim.accepts:
-        plain = _plain(prim, operands)
-        if plain is not None:
-            return plain
+    if not params and "f" in prim.accepts:
+        result = unrecorded(prim, operands)
+        if result is not None:
+            return result
     checked = [operand(prim.name, i, x) for i, x in enumerate(operands)]
     if not any(isinstance(x, (Tensor, ArrayLike)) for x in checked):
         raise errors.wrong_operand(prim.name, 0, operands[0])
@@ -87,39 +87,18 @@ def general(prim: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) 
         raise errors.not_broadcastable(prim.name, *checked) from None
 
 
-def quiet_value(value: Callable[..., Any], x: Any, *other: Any) -> Tensor | None:
-    """Inside a custom Function, for arrays (and a number) of one floating dtype: only the value. Else None."""
-    if type(x) is not ndarray or LOCAL.grad or LOCAL.watch is not None or LOCAL.inference:
+def unrecorded(prim: Primitive, operands: tuple[Any, ...]) -> Tensor | None:
+    """The result where nothing is to be recorded, for tensors of one float dtype and numbers. None: take the long way."""
+    off = STATE.special > 0
+    if off and (LOCAL.grad or LOCAL.inference or LOCAL.watch is not None):
         return None
-    dtype = x.dtype
-    if dtype is not float32 and dtype is not float64:
-        return None
-    for y in other:
-        if type(y) is ndarray:
-            if y.dtype is not dtype or (y.shape != x.shape and not (x.shape and y.shape)):
-                return None
-        elif type(y) is not float and type(y) is not int:
-            return None
-    try:
-        result = value(x, *other)
-    except ValueError:
-        return None
-    tensor = new(Tensor)
-    tensor._data = result if type(result) is ndarray else np.asarray(result)
-    tensor._edge = tensor._cut = None
-    return tensor
-
-
-def _plain(prim: Primitive, operands: tuple[Any, ...]) -> Tensor | None:
-    """The result, where there is nothing to record: tensors of one float dtype that require no grad, and numbers."""
     datas = []
-    dtype = cut = None
-    flat = False
+    dtype = cut = source = None
     for x in operands:
         kind = type(x)
         if kind is Tensor:
             data = x._data
-            if x._edge is not None or type(data) is not ndarray:
+            if type(data) is not ndarray:
                 return None
             if dtype is None:
                 dtype = data.dtype
@@ -127,20 +106,26 @@ def _plain(prim: Primitive, operands: tuple[Any, ...]) -> Tensor | None:
                     return None
             elif data.dtype is not dtype:
                 return None
-            flat = flat or not data.shape
-            cut = cut or x._cut
+            if x._edge is not None:
+                if not off:
+                    return None
+                source = x
+            elif cut is None:
+                cut = x._cut
             datas.append(data)
         elif kind is float or kind is int:
             datas.append(x)
         else:
             return None
-    if dtype is None or (flat and len(operands) > 1):  # a 0-d operand may be weaker than the other
+    if dtype is None:
         return None
     try:
         out = prim.value(*datas)
     except ValueError:
         return None  # the long way says what is wrong
     tensor = wrap(out)
+    if source is not None and not LOCAL.quiet:
+        cut = errors.Cut("no_grad", errors.user_line(), (source,))
     tensor._cut = cut
     return tensor
 
@@ -191,10 +176,6 @@ def _unary(input: Any, *, out: Any = None) -> Any:
                 tensor._data = result
                 tensor._edge = node
                 return tensor
-        if STATE.special and LOCAL.quiet:
-            result = quiet_value(VALUE, input._data)
-            if result is not None:
-                return result
     return written(general(PRIM, (input,), {}), out)
 
 
@@ -277,10 +258,6 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
             tensor._data = result
             tensor._edge = node
             return tensor
-    if STATE.special and LOCAL.quiet and type(input) is Tensor and out is None:
-        result = quiet_value(VALUE, input._data, other._data if type(other) is Tensor else other)
-        if result is not None:
-            return result
     if OPERATOR and not isinstance(other, _OPERANDS):
         return NotImplemented
     return written(general(PRIM, (input, other), {}), out)

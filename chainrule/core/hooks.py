@@ -11,7 +11,7 @@ from typing import Any
 from chainrule import errors
 from chainrule.core.modes import set_grad_enabled
 from chainrule.core.node import Leaf
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, wrapped
 
 
 def tensor_hooks(edge: Any, g: Any, hooks: Any, retained: list[Any], create_graph: bool) -> Any:
@@ -19,7 +19,7 @@ def tensor_hooks(edge: Any, g: Any, hooks: Any, retained: list[Any], create_grap
     if hooks.tensor:
         with set_grad_enabled(create_graph):
             for hook in list(hooks.tensor.values()):
-                result = hook(as_tensor(g))
+                result = hook(wrapped(g))
                 if result is not None:
                     g = _bare(_replacement(hook, result, g), create_graph)
     if hooks.retain is not None:
@@ -32,7 +32,7 @@ def tensor_hooks(edge: Any, g: Any, hooks: Any, retained: list[Any], create_grap
 def pre_hooks(g: Any, hooks: Any, create_graph: bool) -> Any:
     """The hooks before a node's rule: they see and may replace the cotangents of its outputs."""
     parts = g if type(g) is list else [g]
-    given = tuple(None if p is None else as_tensor(p) for p in parts)
+    given = tuple(None if p is None else wrapped(p) for p in parts)
     with set_grad_enabled(create_graph):
         for hook in list(hooks.pre.values()):
             given = _replacements(hook, hook(given), given)
@@ -42,8 +42,8 @@ def pre_hooks(g: Any, hooks: Any, create_graph: bool) -> Any:
 
 def post_hooks(grads: Any, g: Any, hooks: Any, create_graph: bool) -> Any:
     """The hooks after a node's rule: they see what it was given and may replace what it computed."""
-    given = tuple(None if r is None else as_tensor(r) for r in grads)
-    outs = tuple(None if p is None else as_tensor(p) for p in (g if type(g) is tuple else (g,)))
+    given = tuple(None if r is None else wrapped(r) for r in grads)
+    outs = tuple(None if p is None else wrapped(p) for p in (g if type(g) is tuple else (g,)))
     with set_grad_enabled(create_graph):
         for hook in list(hooks.post.values()):
             given = _replacements(hook, hook(given, outs), given)
@@ -73,10 +73,6 @@ def _replacement(hook: Any, result: Any, g: Any) -> Any:
     return result
 
 
-def as_tensor(g: Any) -> Tensor:
-    return g if isinstance(g, Tensor) else wrap(g)
-
-
 def _bare(g: Any, create_graph: bool) -> Any:
     return g if create_graph else g._data
 
@@ -89,4 +85,4 @@ def accumulated(leaf: Leaf, tensor: Tensor, g: Any, create_graph: bool) -> None:
             if result is not None and not isinstance(result, Tensor):
                 raise errors.hook_type("Variable", result)
         for hook in list(leaf.hooks.post.values()):  # type: ignore[union-attr]
-            _replacements(hook, hook((), (as_tensor(g),)), ())
+            _replacements(hook, hook((), (wrapped(g),)), ())

@@ -578,6 +578,11 @@ def _inside(tensor: Tensor, attribute: str = "") -> Any:
 Leaf.make_tensor = staticmethod(wrap)
 
 
+def wrapped(x: Any) -> Tensor:
+    """The tensor itself, or a tensor around raw data."""
+    return x if isinstance(x, Tensor) else wrap(x)
+
+
 def attach(**methods: Any) -> None:
     """Give Tensor the methods that floors above define."""
     for name, function in methods.items():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
+from collections.abc import Sequence
 from typing import Any
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -23,18 +25,28 @@ class Where:
 
 
 class Cut:
-    """Why a tensor does not require grad though something it was computed from does."""
+    """Why a tensor does not require grad though something it was computed from does.
 
-    __slots__ = ("kind", "leaf", "names", "where")
+    ``sources`` are the tensors that the path led to. They are held weakly, and named only when the message is printed.
+    """
 
-    def __init__(self, kind: str, where: Where | None, sources: tuple[Any, ...] = ()) -> None:
+    __slots__ = ("kind", "sources", "where")
+
+    def __init__(self, kind: str, where: Where | None, sources: Sequence[Any] = ()) -> None:
         self.kind = kind
         self.where = where
-        self.names = tuple(name for name in (name_of(source) for source in sources[:2]) if name)
+        self.sources = [weakref.ref(source) for source in sources]
+
+    @property
+    def names(self) -> list[str]:
+        """The user's names of the sources that are still there."""
+        alive = [source() for source in self.sources]
+        return [name for name in map(name_of, alive) if name]
 
     def __str__(self) -> str:
         at = f" ({self.where})" if self.where else ""
-        of = f" to {' and '.join(self.names)}" if self.names else ""
+        names = self.names[:2]
+        of = f" to {' and '.join(names)}" if names else ""
         if self.kind in ("detach", "detach_"):
             return f"the path{of} was cut by {self.kind}(){at}: leave it out to keep the gradient"
         if self.kind == "no_grad":
@@ -87,6 +99,8 @@ def user_frame() -> Any:
 
 def name_of(thing: Any) -> str:
     """The name of the user's variable that holds ``thing``, or an empty string."""
+    if thing is None:
+        return ""
     frame = user_frame()
     for _ in range(3):
         if frame is None:

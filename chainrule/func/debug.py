@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, wrapped
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import Dual
 
@@ -31,5 +31,5 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
         inner = data.primal
     else:
         return tensor
-    inner = inner if isinstance(inner, Tensor) else wrap(inner)
+    inner = wrapped(inner)
     return debug_unwrap(inner) if recurse else inner

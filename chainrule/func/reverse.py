@@ -18,7 +18,7 @@ from chainrule.core.levels import STACK, innermost
 from chainrule.core.modes import STATE, enable_grad, no_grad, recording
 from chainrule.core.node import Leaf, next_seq
 from chainrule.core.protocol import ArrayLike
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.func.arguments import bare, chosen, data_of, has_tensor, is_array, outputs_of, with_aux
 from chainrule.table.shape import alias
 from chainrule.tree import leaf_paths, leaves_like, tree_flatten, tree_leaves, tree_map, tree_unflatten
@@ -309,7 +309,7 @@ def cotangents_like(outputs: list[Tensor], spec: Any, cotangents: tuple[Any, ...
             g = np.asarray(g, y._data.dtype)
         data = data_of(g)
         if tuple(data.shape) != tuple(y._data.shape):
-            raise errors.gradient_shape(i, g if isinstance(g, Tensor) else wrap(data), y)
+            raise errors.gradient_shape(i, wrapped(g), y)
         if data.dtype.kind == "c" and y._data.dtype.kind != "c":
             raise RuntimeError(
                 f"vjp: the cotangent{_at(paths[i])} is complex ({data.dtype}) and the output is real ({y.dtype}): pass its "

@@ -19,7 +19,7 @@ from chainrule.core.node import Leaf
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike, detached
 from chainrule.core.shapes import shape_of
-from chainrule.core.tensor import Tensor, hold, wrap
+from chainrule.core.tensor import Tensor, hold, wrap, wrapped
 
 
 class Dual(ArrayLike):
@@ -68,8 +68,8 @@ class Dual(ArrayLike):
     def described(self, suffixes: list[str]) -> str:
         if self.level != FORWARD.level:
             return super().described(suffixes)
-        primal = self.primal if isinstance(self.primal, Tensor) else wrap(self.primal)
-        tangent = [] if self.tangent is None else [f"tangent={format(_tensor(self.tangent))}"]
+        primal = wrapped(self.primal)
+        tangent = [] if self.tangent is None else [f"tangent={format(wrapped(self.tangent))}"]
         return primal._described([*tangent, *suffixes])
 
     def __repr__(self) -> str:
@@ -123,10 +123,6 @@ def _become(tensor: Tensor, primal: Any) -> None:
         kept = edge.hooks.retain
         if kept is not None and kept() is primal:
             edge.hooks.retain = weakref.ref(tensor)
-
-
-def _tensor(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else wrap(x)
 
 
 def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) -> Any:

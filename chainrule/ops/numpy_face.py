@@ -12,7 +12,7 @@ import numpy as np
 from chainrule.core.dispatch import rank
 from chainrule.core.protocol import UFUNCS, ArrayLike, implements
 from chainrule.core.shapes import shape_of
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.ops import einsum, products
 from chainrule.table import arithmetic, comparison, trigonometric
 from chainrule.table import shape as rows
@@ -114,7 +114,7 @@ def _repr(arr: Any, *args: Any, **kwargs: Any) -> str:
 @implements(np.where)
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
-        return (condition if isinstance(condition, Tensor) else wrap(condition)).nonzero(as_tuple=True)
+        return wrapped(condition).nonzero(as_tuple=True)
     return comparison.where(condition, x, y)
 
 

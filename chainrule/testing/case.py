@@ -11,7 +11,7 @@ import numpy as np
 from chainrule.core import engine
 from chainrule.core.node import Leaf
 from chainrule.core.primitive import Primitive, unsupported
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, wrapped
 from chainrule.interpreters.dual import Dual
 from chainrule.testing.differences import worst
 from chainrule.testing.samples import Sample, normal_like
@@ -80,7 +80,7 @@ def as_tuple(x: Any) -> tuple[Any, ...]:
 
 
 def on_tape(data: Any) -> Tensor:
-    tensor = data if isinstance(data, Tensor) else wrap(data)
+    tensor = wrapped(data)
     if tensor._edge is None:
         tensor._edge = Leaf(tensor)
     return tensor
@@ -94,17 +94,13 @@ def sweep(leaves: list[Tensor], outs: Any, gs: Any, create_graph: bool) -> list[
         return [None] * len(leaves)
     found: list[Any] = engine.sweep(
         [edge for edge, _ in roots],
-        [_as_tensor(g) if create_graph else g for _, g in roots],
+        [wrapped(g) if create_graph else g for _, g in roots],
         [leaf._edge for leaf in leaves],
         retain_graph=True,
         create_graph=create_graph,
         accumulate=False,
     )
     return found
-
-
-def _as_tensor(g: Any) -> Tensor:
-    return g if isinstance(g, Tensor) else wrap(g)
 
 
 def or_zeros(g: Any, like: Any) -> Any:
