@@ -282,14 +282,17 @@ def _gradients(
     for i, (g, tensor) in enumerate(zip(found, wanted)):
         if g is None:
             if not (allow_unused or materialize_grads):
-                raise errors.unused_input(i, tensor)
+                raise errors.unused_input(i, tensor, outputs)
             if materialize_grads and isinstance(tensor, GradientEdge):
                 raise errors.materialize_edge(i)
             results.append(zeros_like(tensor) if materialize_grads else None)
         elif is_grads_batched:
             results.append(_unbatched(g, given))
         else:
-            results.append(g if isinstance(g, Tensor) else wrap(_fresh(g, results, starts)))
+            result = g if isinstance(g, Tensor) else wrap(_fresh(g, results, starts))
+            if result._edge is None:
+                result._cut = errors.GRADIENT
+            results.append(result)
     return tuple(results)
 
 

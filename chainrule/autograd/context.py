@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from chainrule import errors
-from chainrule.core.modes import LOCAL, STATE, no_grad, recording
+from chainrule.core.modes import LOCAL, SPECIAL, no_grad, recording
 from chainrule.core.node import FREED, Node, next_seq, output_of
 from chainrule.core.primitive import Primitive
 from chainrule.core.saved import pack_one, unpack_one
@@ -91,7 +91,7 @@ class FunctionCtx:
     def _keep(self, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         """Take apart what was saved. An output is remembered by its number: its edge leads to what holds this."""
         kept: list[Any] = []
-        hooks = STATE.special and LOCAL.saved_hooks
+        hooks = SPECIAL and LOCAL.saved_hooks
         for tensor in self.to_save:
             if tensor is None:
                 kept.append(None)

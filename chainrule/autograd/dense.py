@@ -16,7 +16,7 @@ from chainrule import errors
 from chainrule.autograd.backward import grad
 from chainrule.core import engine
 from chainrule.core.levels import entered
-from chainrule.core.modes import STATE
+from chainrule.core.modes import SPECIAL
 from chainrule.core.node import Leaf, Node
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap, wrapped
@@ -118,7 +118,7 @@ def _through_elementwise(edge: Any, diagonal: Any, targets: Sequence[Any]) -> tu
         and edge.fits is None
         and edge.hooks is None
         and type(edge.saved) is tuple
-        and not STATE.special
+        and not SPECIAL
         and edge not in targets
     ):
         used = [i for i, below in enumerate(edge.edges) if below is not None]

@@ -13,6 +13,7 @@ import numpy as np
 from chainrule.core.hooks import accumulated
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap, wrapped
+from chainrule.errors import GRADIENT
 
 ndarray = np.ndarray
 new = object.__new__
@@ -76,5 +77,6 @@ def _own(g: Any, taken: set[int]) -> Tensor:
         tensor = new(Tensor)  # an ordinary one, also in inference mode
         tensor._data = g
         tensor._edge = None
+        tensor._cut = GRADIENT
         return tensor
     return wrapped(g)

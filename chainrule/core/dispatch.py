@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.modes import LOCAL, STATE, recording
+from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Node, Output, next_seq
 from chainrule.core.primitive import TABLE, Primitive
 from chainrule.core.protocol import ArrayLike
@@ -55,7 +55,7 @@ def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
         if r > top:
             top, highest = r, x
     if top == 0:
-        if STATE.special and LOCAL.watch is not None:
+        if SPECIAL and LOCAL.watch is not None:
             return LOCAL.watch.forward(prim, operands, params)
         return prim.value(*operands, **params)
     if top & 1:
@@ -84,13 +84,13 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
         else:
             datas.append(x)
             edges.append(None)
-    watch = LOCAL.watch if STATE.special else None
+    watch = LOCAL.watch if SPECIAL else None
     if top > 1:
         out = INTERPRETERS[type(held)](prim, datas, params, top // 2)  # what ranks highest now
     else:
         out = prim.value(*datas, **params) if watch is None else watch.forward(prim, datas, params)
     several = len(prim.outputs) > 1
-    if not needs or not prim.differentiable or (STATE.special and not LOCAL.grad):
+    if not needs or not prim.differentiable or (SPECIAL and not LOCAL.grad):
         return _unrecorded(prim, operands, out, needs, params)
     if not several:
         if isinstance(out, generic):
@@ -108,7 +108,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
     if inference:
         _check_inference(prim, operands, node.saved)
     node.seq = next_seq()
-    if STATE.special:
+    if SPECIAL:
         _special(node)
     if not several:
         tensor = new(Tensor)
@@ -126,14 +126,14 @@ def record_one(prim: Primitive, x: Tensor, params: dict[str, Any]) -> Tensor:
     """``record`` for the commonest case: one tensor of an ordinary array."""
     data = x._data
     edge = x._edge
-    if STATE.special and LOCAL.watch is not None:
+    if SPECIAL and LOCAL.watch is not None:
         out = LOCAL.watch.forward(prim, (data,), params)
     else:
         out = prim.value(data, **params)
     if type(out) is not ndarray:
         out = np.asarray(out)
     dtype = data.dtype
-    if edge is None or not prim.differentiable or (STATE.special and not LOCAL.grad) or out.dtype.kind not in "fc":
+    if edge is None or not prim.differentiable or (SPECIAL and not LOCAL.grad) or out.dtype.kind not in "fc":
         return _unrecorded(prim, (x,), out, edge is not None, params)  # type: ignore[no-any-return]
     node = Node()
     node.prim = prim
@@ -147,7 +147,7 @@ def record_one(prim: Primitive, x: Tensor, params: dict[str, Any]) -> Tensor:
     node.hooks = None
     node.saved = tuple([out if name == "out" else data for name in prim.saves]) if prim.saves else ()
     node.seq = next_seq()
-    if STATE.special:
+    if SPECIAL:
         _special(node)
     tensor = new(Tensor)
     tensor._data = out

@@ -19,7 +19,7 @@ from chainrule import errors
 from chainrule.core import regions
 from chainrule.core.accumulate import write_grads
 from chainrule.core.hooks import post_hooks, pre_hooks, tensor_hooks
-from chainrule.core.modes import LOCAL, STATE, _set_grad
+from chainrule.core.modes import LOCAL, SPECIAL, _set_grad
 from chainrule.core.node import FREED, Leaf, Node, output_of
 from chainrule.core.saved import Packed, unpack
 from chainrule.core.tensor import Tensor, wrap
@@ -123,7 +123,7 @@ def _visit(
     captured: dict[Any, Any] = {}
     retained: list[tuple[Tensor, Any]] = []
     latest_write = CLOCK.latest
-    watch = LOCAL.watch if STATE.special else None
+    watch = LOCAL.watch if SPECIAL else None
     arrived = pending.pop
     waiting = pending.get
     while order:
@@ -227,7 +227,7 @@ def _visit(
                 g = pre_hooks(g, hooks, create_graph)
             if g is not None:
                 leaves.append((leaf, g))
-    if leaves or retained:
+    if leaves or (retained and (watch is None or watch.writes)):
         write_grads(leaves, retained, captured, cotangents, create_graph)
     return [] if targets is None else [captured.get(target) for target in targets]
 

@@ -17,7 +17,7 @@ from chainrule import errors
 from chainrule.core import dtypes
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.inplace import write_out
-from chainrule.core.modes import LOCAL, STATE
+from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.node import Node, next_seq
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike
@@ -67,10 +67,6 @@ def promoted(prim: Primitive, operands: list[Any]) -> list[Any]:
 
 def general(prim: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Everything but the hot case: checks, promotion, then ``bind``. The result is always a tensor."""
-    if not params and "f" in prim.accepts:
-        result = unrecorded(prim, operands)
-        if result is not None:
-            return result
     checked = [operand(prim.name, i, x) for i, x in enumerate(operands)]
     if not any(isinstance(x, (Tensor, ArrayLike)) for x in checked):
         raise errors.wrong_operand(prim.name, 0, operands[0])
@@ -87,45 +83,43 @@ def general(prim: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) 
         raise errors.not_broadcastable(prim.name, *checked) from None
 
 
-def unrecorded(prim: Primitive, operands: tuple[Any, ...]) -> Tensor | None:
+def unrecorded(value: Callable[..., Any], x: Any, y: Any = None) -> Tensor | None:
     """The result where nothing is to be recorded, for tensors of one float dtype and numbers. None: take the long way."""
-    off = STATE.special > 0
+    off = bool(SPECIAL)
     if off and (LOCAL.grad or LOCAL.inference or LOCAL.watch is not None):
         return None
-    datas = []
-    dtype = cut = source = None
-    for x in operands:
-        kind = type(x)
-        if kind is Tensor:
-            data = x._data
-            if type(data) is not ndarray:
-                return None
-            if dtype is None:
-                dtype = data.dtype
-                if dtype is not float32 and dtype is not float64:
-                    return None
-            elif data.dtype is not dtype:
-                return None
-            if x._edge is not None:
-                if not off:
-                    return None
-                source = x
-            elif cut is None:
-                cut = x._cut
-            datas.append(data)
-        elif kind is float or kind is int:
-            datas.append(x)
-        else:
+    if type(x) is not Tensor:
+        if type(y) is not Tensor or (type(x) is not float and type(x) is not int):
             return None
-    if dtype is None:
+        a, b = x, y._data
+        array, source = b, y
+    elif type(y) is Tensor:
+        array, b = x._data, y._data
+        if type(b) is not ndarray or b.dtype is not array.dtype:
+            return None
+        a = array
+        source = x if x._edge is not None or (y._edge is None and x._cut is not None) else y
+    elif y is None or type(y) is float or type(y) is int:
+        a = array = x._data
+        b, source = y, x
+    else:
         return None
+    if type(array) is not ndarray or ((dtype := array.dtype) is not float32 and dtype is not float64):
+        return None
+    cut = None
+    if source._edge is None:
+        cut = source._cut
+    elif not off:
+        return None
+    elif not LOCAL.quiet:
+        cut = errors.Cut("no_grad", errors.user_line(), (source,))
     try:
-        out = prim.value(*datas)
+        out = value(a) if b is None else value(a, b)
     except ValueError:
         return None  # the long way says what is wrong
-    tensor = wrap(out)
-    if source is not None and not LOCAL.quiet:
-        cut = errors.Cut("no_grad", errors.user_line(), (source,))
+    tensor = new(Tensor)
+    tensor._data = out if type(out) is ndarray else np.asarray(out)
+    tensor._edge = None
     tensor._cut = cut
     return tensor
 
@@ -149,12 +143,13 @@ SAVES: tuple[tuple[int, bool, bool], ...]
 PLAIN: bool
 CROSSED: bool
 OPERATOR: bool
+FLOATING: bool
 
 
 def _unary(input: Any, *, out: Any = None) -> Any:
     if type(input) is Tensor and out is None:
         edge = input._edge
-        if edge is not None and not STATE.special:
+        if edge is not None and not SPECIAL:
             data = input._data
             if type(data) is ndarray and ((dtype := data.dtype) is float32 or dtype is float64):
                 result = VALUE(data)
@@ -176,11 +171,15 @@ def _unary(input: Any, *, out: Any = None) -> Any:
                 tensor._data = result
                 tensor._edge = node
                 return tensor
+    if FLOATING and out is None:
+        result = unrecorded(VALUE, input)
+        if result is not None:
+            return result
     return written(general(PRIM, (input,), {}), out)
 
 
 def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
-    if type(input) is Tensor and out is None and not STATE.special:
+    if type(input) is Tensor and out is None and not SPECIAL:
         x = input._data
         ex = input._edge
         kind = type(other)
@@ -258,6 +257,10 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
             tensor._data = result
             tensor._edge = node
             return tensor
+    if FLOATING and out is None and other is not None:
+        result = unrecorded(VALUE, input, other)
+        if result is not None:
+            return result
     if OPERATOR and not isinstance(other, _OPERANDS):
         return NotImplemented
     return written(general(PRIM, (input, other), {}), out)
@@ -265,7 +268,8 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def specialised(template: Any, prim: Primitive, **constants: Any) -> Callable[..., Any]:
     """A copy of a template function for one row."""
-    scope = {**template.__globals__, "PRIM": prim, "VALUE": prim.value, "PULLBACK": prim.pullback, **constants}
+    row = {"PRIM": prim, "VALUE": prim.value, "PULLBACK": prim.pullback, "FLOATING": "f" in prim.accepts}
+    scope = {**template.__globals__, **row, **constants}
     code = template.__code__.replace(co_name=prim.name, co_qualname=prim.name)
     call = FunctionType(code, scope, prim.name)
     call.__kwdefaults__ = {"out": None}

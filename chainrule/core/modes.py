@@ -1,7 +1,7 @@
 """Which operations are recorded: thread-local modes, behind one flag that the hot path can afford to read.
 
-Almost always every thread records. ``STATE.special`` counts the threads (and contexts) in which that is not so;
-while it is zero the hot path needs no thread-local look-up.
+Almost always every thread records. ``SPECIAL`` has an entry for every thread (and context) in which that is not so; while
+it is empty the hot path needs no thread-local look-up. It is a list because adding and removing an entry needs no lock.
 """
 
 from __future__ import annotations
@@ -15,13 +15,6 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _State:
-    __slots__ = ("special",)
-
-    def __init__(self) -> None:
-        self.special = 0
-
-
 class _Local(threading.local):
     grad = True  # whether operations are recorded
     asked = True  # whether they would be, were it not for inference mode
@@ -33,14 +26,13 @@ class _Local(threading.local):
     sweep: Any = None  # of the backward pass that is running: its roots, the edges it is confined to (or None), notes, create_graph
 
 
-STATE = _State()
+SPECIAL: list[None] = []
 LOCAL = _Local()
-_LOCK = threading.Lock()
 
 
 def recording() -> bool:
     """Whether operations of this thread go on the tape."""
-    return not STATE.special or LOCAL.grad
+    return not SPECIAL or LOCAL.grad
 
 
 def is_grad_enabled() -> bool:
@@ -61,13 +53,11 @@ def is_inference_mode_enabled() -> bool:
 
 def set_special() -> None:
     """Have operations take the path that looks at the thread's modes, until ``leave_special``."""
-    with _LOCK:
-        STATE.special += 1
+    SPECIAL.append(None)
 
 
 def leave_special() -> None:
-    with _LOCK:
-        STATE.special -= 1
+    SPECIAL.pop()
 
 
 def _set_grad(asked: bool) -> None:

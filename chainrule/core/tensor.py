@@ -22,7 +22,7 @@ from chainrule.core.copying import copy_graph, copy_memory
 from chainrule.core.device import device
 from chainrule.core.dtypes import as_dtype, get_default_dtype
 from chainrule.core.levels import STACK, lift_leaf
-from chainrule.core.modes import LOCAL, STATE
+from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.node import Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
 from chainrule.core.protocol import ArrayLike, array_function, array_ufunc, detached
 from chainrule.core.size import Size
@@ -301,7 +301,9 @@ class Tensor:
 
         Assigning another tensor gives this one the other's memory, shape and dtype.
         """
-        return _alias(self, apart(self._data) if type(self._data) is ndarray else detached(self._data))
+        out = _alias(self, apart(self._data) if type(self._data) is ndarray else detached(self._data))
+        out._cut = self._cut if self._edge is None else errors.DATA
+        return out
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -317,7 +319,7 @@ class Tensor:
         """The same memory, cut off from the graph."""
         out = _alias(self, self._data if type(self._data) is ndarray else detached(self._data))
         if self._edge is not None:
-            out._cut = errors.Cut("detach", errors.user_line())
+            out._cut = errors.Cut("detach", errors.user_line(), (self,))
         else:
             out._cut = self._cut
         return out
@@ -407,7 +409,7 @@ class Tensor:
             )
         values = self._concrete(f"{what}()")
         if self._edge is not None:
-            errors.warn_leaves_graph(self, what)
+            errors.leaves_graph(self, what)
         return convert(values.item())
 
     def __int__(self) -> int:
@@ -549,7 +551,7 @@ def _made(
 
 def wrap(data: Any, edge: Any = None) -> Tensor:
     """A Tensor around an array (a NumPy scalar becomes a 0-d array) or another array-like."""
-    tensor = _new(InferenceTensor if STATE.special and LOCAL.inference else Tensor)
+    tensor = _new(InferenceTensor if SPECIAL and LOCAL.inference else Tensor)
     if type(data) is ndarray:
         tensor._data = data
     elif isinstance(data, np.generic):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.modes import LOCAL, STATE
+from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.primitive import Primitive
 from chainrule.core.tensor import InferenceTensor, Tensor
 from chainrule.core.versions import owner
@@ -53,7 +53,7 @@ def viewed(tensor: Tensor, base: Any, prim: Primitive, params: dict[str, Any]) -
         if root is None or (root is not source and root is not source.base and owner(data) is not owner(source)):
             return
     origin: Any = ""
-    if STATE.special:
+    if SPECIAL:
         if LOCAL.inference:
             origin = "inference"
             if type(tensor) is InferenceTensor and type(base) is not InferenceTensor:

@@ -26,6 +26,7 @@ class Watch:
     """
 
     inner: Watch | None = None
+    writes = True  # False: a backward pass under it leaves ``.grad`` of tensors that retain theirs alone
 
     def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
         """Compute the value of an operation, from the data of its operands."""
@@ -58,5 +59,13 @@ class Watch:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        LOCAL.watch = self.inner
+        outer = LOCAL.watch
+        if outer is self:
+            LOCAL.watch = self.inner
+        else:  # others were entered since: leave from among them
+            while outer is not None and outer.inner is not self:
+                outer = outer.inner
+            if outer is None:
+                return
+            outer.inner = self.inner
         leave_special()

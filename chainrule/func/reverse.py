@@ -15,7 +15,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core import engine
 from chainrule.core.levels import STACK, innermost
-from chainrule.core.modes import STATE, enable_grad, no_grad, recording
+from chainrule.core.modes import SPECIAL, enable_grad, no_grad, recording
 from chainrule.core.node import Leaf, next_seq
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
@@ -78,7 +78,7 @@ class Trace:
             self.starts += starts
             self.specs.append(spec)
         self.edges = [x._edge for x in self.starts]
-        if STATE.special:
+        if SPECIAL:
             with enable_grad():
                 result = func(*inner, **kwargs)
         else:

@@ -17,7 +17,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import INTERPRETERS, bind, rank
 from chainrule.core.levels import escaped
-from chainrule.core.modes import LOCAL, STATE
+from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike, array_ufunc, detached
 from chainrule.core.shapes import shape_of
@@ -171,7 +171,7 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
         raise errors.escaped_tensor(own, prim.name)
     if size < 0:
         out = bind(prim, payloads, params)
-    elif STATE.special and LOCAL.watch is not None and not any(isinstance(p, (Tensor, ArrayLike)) for p in payloads):
+    elif SPECIAL and LOCAL.watch is not None and not any(isinstance(p, (Tensor, ArrayLike)) for p in payloads):
         out = LOCAL.watch.forward(_Whole(prim, batched, size), payloads, params)
     else:
         out = prim.batch(prim, payloads, batched, size, params)  # type: ignore[misc]

@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import INTERPRETERS, bind
-from chainrule.core.modes import LOCAL, STATE
+from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.node import Leaf
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike, detached
@@ -145,7 +145,7 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
         or (level == FORWARD.level and not (FORWARD.enabled and not LOCAL.inference))
     ):
         return _dual(out, None, own)
-    if STATE.special and LOCAL.watch is not None:
+    if SPECIAL and LOCAL.watch is not None:
         tangent = LOCAL.watch.tangent(prim, primals, tangents, out, params)
     else:
         tangent = prim.jvp(primals, tangents, out, params)  # type: ignore[misc]

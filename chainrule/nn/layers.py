@@ -10,7 +10,7 @@ import numpy as np
 from chainrule import errors, random
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import new
-from chainrule.core.modes import STATE, no_grad
+from chainrule.core.modes import SPECIAL, no_grad
 from chainrule.core.node import Node, next_seq
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.nn.loss import at_least, stretched
@@ -41,7 +41,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> cr.nn.functional.linear(cr.tensor([1., 2.]), cr.tensor([[1., 1.], [0., 2.]]), cr.tensor([0., 1.]))
     tensor([3., 5.])
     """
-    if type(input) is Tensor and type(weight) is Tensor and type(bias) is Tensor and not STATE.special:
+    if type(input) is Tensor and type(weight) is Tensor and type(bias) is Tensor and not SPECIAL:
         x, w, b = input._data, weight._data, bias._data
         if (
             type(x) is ndarray and type(w) is ndarray and type(b) is ndarray and x.ndim == w.ndim == 2

@@ -12,7 +12,7 @@ from chainrule import errors
 from chainrule.core import dtypes
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import binary, nary, new
-from chainrule.core.modes import STATE, recording
+from chainrule.core.modes import SPECIAL, recording
 from chainrule.core.node import Node, next_seq
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
@@ -121,7 +121,7 @@ def mse_loss(
         and weight is None
         and size_average is None
         and reduce is None
-        and not STATE.special
+        and not SPECIAL
     ):
         x, y = input._data, target._data
         if (

@@ -10,7 +10,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.faces import NO_PARAMS, new, operand, written
-from chainrule.core.modes import STATE
+from chainrule.core.modes import SPECIAL
 from chainrule.core.node import Node, next_seq
 from chainrule.core.protocol import UFUNCS, ArrayLike
 from chainrule.core.shapes import shape_of
@@ -59,7 +59,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
     >>> cr.matmul(cr.ones(2, 3), cr.ones(3, 4)).shape
     torch.Size([2, 4])
     """
-    if type(input) is Tensor and type(other) is Tensor and out is None and not STATE.special:
+    if type(input) is Tensor and type(other) is Tensor and out is None and not SPECIAL:
         x, y = input._data, other._data
         if (
             type(x) is ndarray
