@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.modes import LOCAL
 from chainrule.core.tensor import Tensor
 from chainrule.core.watch import Watch
 from chainrule.interpreters.batched import Batched
@@ -191,13 +190,6 @@ def _set(mode: bool, check_nan: bool, at_once: bool) -> None:
         watch.check_nan, watch.at_once = check_nan, at_once
     elif watch is not None:
         _THREAD.watch = None
-        if LOCAL.watch is not watch:  # others were entered since: leave from among them
-            outer = LOCAL.watch
-            while outer is not None and outer.inner is not watch:
-                outer = outer.inner
-            if outer is None:
-                return
-            outer.inner, watch.inner = watch.inner, LOCAL.watch
         watch.__exit__()
 
 

@@ -193,7 +193,7 @@ class Call:
             results = run_backward(ctx, gs, True)
         except (RuntimeError, TypeError) as error:
             raise self.explained(error, "backward") from error
-        return list(counted(self.cls.__name__, results, self.at, len(self.args)))
+        return list(counted(self.cls, results, self.at, len(self.args)))
 
     def fitted(self, results: list[Any], shown: tuple[Any, ...]) -> list[Any]:
         name = self.cls.__name__

@@ -173,7 +173,7 @@ def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) 
         ctx._kept = FREED
     at = params["at"]
     if len(results) != params["count"] or len(at) != len(results):
-        results = counted(node.prim.name, results, at, params["count"])
+        results = counted(node.prim.function, results, at, params["count"])
     grads: list[Any] = []
     for i, fit, edge in zip(at, node.fits, edges):
         result = results[i]
@@ -234,13 +234,13 @@ def cotangents(g: tuple[Any, ...], about: tuple[Any, ...], materialize: bool) ->
     )
 
 
-def counted(name: str, results: tuple[Any, ...], at: tuple[int, ...], count: int) -> tuple[Any, ...]:
+def counted(cls: Any, results: tuple[Any, ...], at: tuple[int, ...], count: int) -> tuple[Any, ...]:
     """One result for each argument (surplus None is dropped), None for each that is no tensor."""
     if len(results) < count or any(r is not None for r in results[count:]):
-        raise errors.function_grad_count(name, count, len(results))
+        raise errors.function_grad_count(cls, count, len(results))
     for i, result in enumerate(results[:count]):
         if result is not None and i not in at:
-            raise errors.function_grad_of_constant(name, i)
+            raise errors.function_grad_of_constant(cls, i)
     return results[:count]
 
 

@@ -141,6 +141,7 @@ def vjp(
     >>> cr.autograd.functional.vjp(cr.exp, cr.zeros(2), cr.tensor([1., 3.]))
     (tensor([1., 1.]), tensor([1., 3.]))
     """
+    errors.check_function("functional.vjp", func)
     with enable_grad():
         given, several = _tensors("vjp", "inputs", inputs)
         xs = _starts(given, create_graph)
@@ -199,6 +200,7 @@ def jvp(
     >>> cr.autograd.functional.jvp(lambda x: x ** 2, cr.tensor([1., 2.]), cr.tensor([1., 10.]))
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
+    errors.check_function("functional.jvp", func)
     with enable_grad():
         given, several = _tensors("jvp", "inputs", inputs)
         vs = _vector("jvp", v, given, several, _ONE_INPUT)
@@ -246,6 +248,7 @@ def jacobian(
     tensor([[2., 0.],
             [0., 4.]])
     """
+    errors.check_function("functional.jacobian", func)
     if strategy not in ("reverse-mode", "forward-mode"):
         raise errors.functional_strategy()
     if strict and vectorize:
@@ -332,6 +335,7 @@ def hessian(
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
+    errors.check_function("functional.hessian", func)
     given, several = _tensors("hessian", "inputs", inputs)
     if outer_jacobian_strategy not in ("reverse-mode", "forward-mode"):
         raise errors.functional_strategy()
@@ -369,6 +373,7 @@ def vhp(
     >>> cr.autograd.functional.vhp(lambda x: (x ** 3).sum(), cr.tensor([1., 2.]), cr.tensor([1., 1.]))
     (tensor(9.), tensor([ 6., 12.]))
     """
+    errors.check_function("functional.vhp", func)
     with enable_grad():
         given, several = _tensors("vhp", "inputs", inputs)
         vs = _vector("vhp", v, given, several, _ONE_INPUT)
@@ -398,6 +403,7 @@ def hvp(
     >>> cr.autograd.functional.hvp(lambda x: (x ** 3).sum(), cr.tensor([1., 2.]), cr.tensor([1., 1.]))
     (tensor(9.), tensor([ 6., 12.]))
     """
+    errors.check_function("functional.hvp", func)
     with enable_grad():
         given, several = _tensors("hvp", "inputs", inputs)
         vs = _vector("hvp", v, given, several, _ONE_INPUT)
