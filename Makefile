@@ -8,7 +8,7 @@ VB := .venv-bench
 export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test bench oracle lint clean
+.PHONY: demo test bench oracle lint docs clean
 .NOTPARALLEL:
 
 demo: $(V)/.has-examples
@@ -17,6 +17,7 @@ demo: $(V)/.has-examples
 	$(V)/bin/python examples/curve_fit.py
 
 test: $(V)/.has-test
+	@sh tools/browser.sh
 	$(V)/bin/python -m pytest -q -n 2 tests $(ARGS)
 
 bench: $(VB)/.has-bench
@@ -26,6 +27,9 @@ bench: $(VB)/.has-bench
 oracle: $(VB)/.has-oracle $(VB)/.has-test
 	CHAINRULE_ORACLE=1 $(VB)/bin/python -m pytest -q -n 2 tests/behaviour $(ARGS)
 	$(VB)/bin/python -m pytest -q -n 2 -m oracle tests $(ARGS)
+
+docs: $(V)/.has-docs
+	$(V)/bin/mkdocs build --strict
 
 lint: $(V)/.has-lint
 	$(V)/bin/ruff check .

@@ -119,6 +119,16 @@ class Node:
         return tuple(_next_function(edge) for edge in self.edges)
 
     @property
+    def rule(self) -> dict[str, str]:
+        """The operation's rule: for each operand its cotangent, written in NumPy (``g`` is the output's cotangent).
+
+        >>> import chainrule as cr
+        >>> cr.ones(2, requires_grad=True).exp().grad_fn.rule
+        {'x': 'g * out'}
+        """
+        return dict(self.prim.formula)
+
+    @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for the user's own notes about this node."""
         try:
@@ -174,7 +184,7 @@ class Leaf:
     The tensor owns its Leaf and the Leaf refers to the tensor weakly, so there is no reference cycle.
     """
 
-    __slots__ = ("__weakref__", "data", "hooks", "meta", "tensor")
+    __slots__ = ("__weakref__", "added", "data", "hooks", "meta", "tensor")
 
     edges: tuple[Any, ...] = ()
     seq = -1
@@ -184,6 +194,7 @@ class Leaf:
         self.tensor = weakref.ref(tensor)
         self.data = tensor._data
         self.hooks: Hooks | None = None
+        self.added = 0  # how many backward passes ``.grad`` is the sum of, as far as they know
 
     @property
     def variable(self) -> Tensor:
