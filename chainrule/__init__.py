@@ -21,13 +21,14 @@ if config.KEEP_MEMORY:
 
 from chainrule.core.device import device
 from chainrule.core.dtypes import (
-    bool, can_cast, cdouble, cfloat, complex64, complex128, double, finfo, float, float16, float32, float64,
-    get_default_dtype, half, iinfo, int, int8, int16, int32, int64, long, promote_types, result_type,
+    bool, cdouble, cfloat, complex64, complex128, double, finfo, float, float16, float32, float64,
+    get_default_dtype, half, iinfo, int, int8, int16, int32, int64, long,
     set_default_dtype, short, uint8, uint16, uint32, uint64,
 )
 from chainrule.core.modes import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )
+from chainrule.core.promotion import can_cast, promote_types, result_type
 from chainrule.core.printing import get_printoptions, printoptions, set_printoptions
 from chainrule.core.size import Size
 from chainrule.core.tensor import Tensor, attach as _attach
@@ -181,3 +182,7 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY})
+
+
+if config.RECORD_LINES:
+    importlib.import_module("chainrule.explaining.lines").record_everywhere()

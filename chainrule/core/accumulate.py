@@ -13,7 +13,7 @@ import numpy as np
 from chainrule.core.hooks import accumulated
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap, wrapped
-from chainrule.errors import GRADIENT
+from chainrule.errors import GRADIENT, LINEAR
 
 ndarray = np.ndarray
 new = object.__new__
@@ -45,9 +45,12 @@ def write_grads(
                 hooked.append((leaf, tensor, g))
             old = tensor._grad
             if old is None:
+                leaf.added = 1
                 fresh.append(tensor)
                 fresh_grads.append(_own(g, taken))
-            elif type(g) is ndarray and type(old._data) is ndarray and old._edge is None:
+                continue
+            leaf.added += 1
+            if type(g) is ndarray and type(old._data) is ndarray and old._edge is None:
                 sums.append(old._data)
                 addends.append(g)
             else:
@@ -79,4 +82,7 @@ def _own(g: Any, taken: set[int]) -> Tensor:
         tensor._edge = None
         tensor._cut = GRADIENT
         return tensor
-    return wrapped(g)
+    tensor = wrapped(g)
+    if tensor._edge is None:
+        tensor._cut = LINEAR if tensor is g else GRADIENT
+    return tensor

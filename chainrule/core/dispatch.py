@@ -82,7 +82,8 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
             if edge is not None:
                 needs = True
         else:
-            datas.append(x)
+            constant = top > 1 and type(x) is Tensor and x._edge is None and type(x._data) is ndarray
+            datas.append(x._data if constant else x)
             edges.append(None)
     watch = LOCAL.watch if SPECIAL else None
     if top > 1:

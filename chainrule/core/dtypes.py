@@ -1,13 +1,10 @@
-"""Element types: NumPy's dtype objects under PyTorch's names, promoted by PyTorch's rules.
+"""Element types: NumPy's dtype objects under PyTorch's names.
 
 A dtype here *is* a ``np.dtype``; nothing wraps it, so data moves between the two worlds as it is.
-PyTorch sorts the participants of an operation into three groups: arrays with dimensions,
-0-d arrays, and Python scalars. A group matters only if it is of a higher kind
-(bool < integer < floating < complex) than the groups before it. That is why
-``int64 array * 2.5`` is float32 and ``float32 array * 0-d float64 array`` stays float32.
 """
 
 import builtins
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -47,7 +44,7 @@ _CONCRETE_SCALARS: tuple[type[np.generic], ...] = (
     np.half, np.single, np.double, np.csingle, np.cdouble,
 )  # fmt: skip
 
-_SPELLINGS: dict[object, DType] = {
+SPELLINGS: dict[object, DType] = {
     **{d: d for d in DTYPES},
     **{f"torch.{name}": d for name, d in NAMES.items()},
     **{d.name: d for d in DTYPES},
@@ -56,12 +53,10 @@ _SPELLINGS: dict[object, DType] = {
     builtins.float: float64,
     builtins.complex: complex128,
 }
-_SPELLINGS.update({scalar: _SPELLINGS[np.dtype(scalar)] for scalar in _CONCRETE_SCALARS})
+SPELLINGS.update({scalar: SPELLINGS[np.dtype(scalar)] for scalar in _CONCRETE_SCALARS})
 
 _AMBIGUOUS = {"float": ("float32", "float64"), "int": ("int32", "int64")}
 _MISSING = {"bfloat16": "float32", "complex32": "complex64", "chalf": "complex64"}
-_KIND_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-_WIDE_UNSIGNED = (uint16, uint32, uint64)
 
 
 # Names
@@ -93,7 +88,7 @@ def as_dtype(dtype: object) -> DType:
 with array.astype(np.float64)
     """
     try:
-        return _SPELLINGS[dtype]
+        return SPELLINGS[dtype]
     except (KeyError, TypeError):
         pass
     if isinstance(dtype, str):
@@ -120,9 +115,9 @@ def _from_string(name: str) -> DType:
         dtype = np.dtype(name)
     except TypeError:
         raise TypeError(f"dtype must be torch.dtype or its name, such as 'float32', not '{name}'") from None
-    if dtype not in _SPELLINGS:
+    if dtype not in SPELLINGS:
         raise TypeError(_foreign(dtype))
-    return _SPELLINGS[dtype]
+    return SPELLINGS[dtype]
 
 
 def _foreign(dtype: DType | type[np.generic]) -> str:
@@ -132,7 +127,7 @@ def _foreign(dtype: DType | type[np.generic]) -> str:
             "pass a type with a fixed size, such as np.float64 or np.int64"
         )
     native = dtype.newbyteorder("=")
-    if native in _SPELLINGS:
+    if native in SPELLINGS:
         return (
             f"PyTorch has no byte-swapped dtypes such as '{dtype.str}'; "
             f"convert the data first with array.astype(np.{native.name})"
@@ -160,6 +155,8 @@ def torch_name(dtype: object) -> str:
 
 
 _default = float32
+#: what to call when the default dtype changes
+forget: list[Callable[[], object]] = []
 
 
 def get_default_dtype() -> DType:
@@ -183,7 +180,7 @@ def set_default_dtype(d: object) -> None:
 
     Example:
         >>> set_default_dtype("float64")
-        >>> scalar_dtype(int64, 0.5)
+        >>> get_default_dtype()
         dtype('float64')
         >>> set_default_dtype(float32)
         >>> set_default_dtype(int64)
@@ -201,8 +198,8 @@ def set_default_dtype(d: object) -> None:
     if dtype.kind != "f":
         raise TypeError(f"only floating-point types are supported as the default type, not {torch_name(dtype)}")
     _default = dtype
-    _SCALAR_RESULTS.clear()
-    _RESULTS.clear()
+    for clear in forget:
+        clear()
 
 
 def get_default_complex_dtype() -> DType:
@@ -268,209 +265,6 @@ def to_real(dtype: object) -> DType:
     if dtype.kind != "c":
         raise TypeError(f"expected a floating or complex dtype, got {torch_name(dtype)}")
     return float64 if dtype == complex128 else float32
-
-
-def can_cast(from_: object, to: object) -> builtins.bool:
-    """Say whether PyTorch would cast one dtype to another inside an operation.
-
-    Casting may lose range or precision, but never the kind: not complex to real,
-    not floating to integer, not anything to bool.
-
-    Example:
-        >>> can_cast(float64, float16), can_cast(float32, int64), can_cast(int64, uint8)
-        (True, False, True)
-    """
-    return _KIND_RANK[as_dtype(from_).kind] <= _KIND_RANK[as_dtype(to).kind]
-
-
-# Promotion
-
-
-def promote_types(type1: object, type2: object) -> DType:
-    """Return the smallest dtype, in PyTorch's order, that both dtypes convert to.
-
-    Unlike NumPy, an integer never widens a float: int64 with float32 is float32.
-
-    Args:
-        type1: anything ``as_dtype`` takes.
-        type2: likewise.
-
-    Raises:
-        RuntimeError: for uint16, uint32 and uint64 with anything but themselves and floats.
-
-    Example:
-        >>> promote_types(int64, float32), promote_types(uint8, int8)
-        (dtype('float32'), dtype('int16'))
-    """
-    a, b = as_dtype(type1), as_dtype(type2)
-    if a is b:
-        return a
-    low, high = sorted((a, b), key=lambda d: (_KIND_RANK[d.kind], d.itemsize))
-    if (a in _WIDE_UNSIGNED or b in _WIDE_UNSIGNED) and high.kind != "f":
-        raise RuntimeError(
-            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-            f"{torch_name(a)} and {torch_name(b)}; cast one of them first, "
-            "for instance with .to(torch.int64)"
-        )
-    if {a, b} == {uint8, int8}:
-        return int16
-    if high.kind == "c" and low == float64:
-        return complex128
-    return high
-
-
-def _combine(strong: DType | None, weak: DType | None) -> DType | None:
-    """Let a lower-priority group speak only where it is of a higher kind."""
-    if strong is None or weak is None:
-        return strong if weak is None else weak
-    if _KIND_RANK[weak.kind] <= _KIND_RANK[strong.kind]:
-        return strong
-    if weak.kind == "c":
-        return to_complex(strong) if strong.kind == "f" else weak
-    return promote_types(strong, weak)
-
-
-_RESULTS: dict[tuple[object, ...], DType] = {}
-_PAIR_RESULTS: dict[tuple[DType, builtins.bool, DType, builtins.bool], DType] = {}
-_SCALAR_RESULTS: dict[tuple[DType, type], DType] = {}
-
-
-def result_dtype(dx: DType, zero_dim_x: builtins.bool, dy: DType, zero_dim_y: builtins.bool) -> DType:
-    """Return the dtype of an operation on two arrays, from a cache.
-
-    Args:
-        dx: dtype of the first array.
-        zero_dim_x: whether the first array is 0-d, and so weaker than one with dimensions.
-        dy: dtype of the second array.
-        zero_dim_y: whether the second array is 0-d.
-
-    Example:
-        >>> result_dtype(float32, False, float64, True)
-        dtype('float32')
-        >>> result_dtype(float32, False, float64, False)
-        dtype('float64')
-    """
-    if dx is dy:
-        return dx
-    try:
-        return _PAIR_RESULTS[dx, zero_dim_x, dy, zero_dim_y]
-    except KeyError:
-        pass
-    x, y = as_dtype(dx), as_dtype(dy)
-    dtype: DType | None
-    if zero_dim_x == zero_dim_y:
-        dtype = promote_types(x, y)
-    else:
-        dtype = _combine(y, x) if zero_dim_x else _combine(x, y)
-    assert dtype is not None
-    _PAIR_RESULTS[dx, zero_dim_x, dy, zero_dim_y] = dtype
-    return dtype
-
-
-def scalar_dtype(dx: DType, scalar: object) -> DType:
-    """Return the dtype of an operation on an array and a Python scalar, from a cache.
-
-    The scalar is weak: it changes the kind if it must, never the width.
-
-    Args:
-        dx: dtype of the array.
-        scalar: a Python or NumPy number.
-
-    Raises:
-        TypeError: if ``scalar`` is no number.
-
-    Example:
-        >>> scalar_dtype(float16, 3.0), scalar_dtype(int64, 0.5), scalar_dtype(uint8, 300)
-        (dtype('float16'), dtype('float32'), dtype('uint8'))
-    """
-    try:
-        return _SCALAR_RESULTS[dx, type(scalar)]
-    except KeyError:
-        pass
-    dtype = _combine(as_dtype(dx), _dtype_of_scalar(_scalar_kind(scalar)))
-    assert dtype is not None
-    _SCALAR_RESULTS[dx, type(scalar)] = dtype
-    return dtype
-
-
-def result_type(*operands: Any) -> DType:
-    """Return the dtype PyTorch would compute an operation on these operands in.
-
-    Args:
-        *operands: arrays or tensors (anything with ``dtype`` and ``ndim``) and Python scalars.
-            0-d arrays are weaker than arrays with dimensions, scalars weaker still.
-
-    Raises:
-        TypeError: if an operand is neither an array nor a number.
-
-    Example:
-        >>> result_type(np.ones(3, "float32"), np.array(1.0), 2)
-        dtype('float32')
-        >>> result_type(np.ones(3, "int64"), 2.0)
-        dtype('float32')
-    """
-    key = tuple([_participant(operand) for operand in operands])
-    try:
-        return _RESULTS[key]
-    except KeyError:
-        pass
-    arrays: DType | None = None
-    zero_dims: DType | None = None
-    scalars: DType | None = None
-    for part in key:
-        if isinstance(part, tuple):
-            dtype, zero_dim = part
-            if zero_dim:
-                zero_dims = dtype if zero_dims is None else promote_types(zero_dims, dtype)
-            else:
-                arrays = dtype if arrays is None else promote_types(arrays, dtype)
-        else:
-            dtype = _dtype_of_scalar(part)
-            scalars = dtype if scalars is None else promote_types(scalars, dtype)
-    result = _combine(arrays, _combine(zero_dims, scalars))
-    if result is None:
-        raise TypeError("result_type() needs at least one operand: an array or a number")
-    result = _RESULTS[key] = as_dtype(result)
-    return result
-
-
-def _participant(operand: Any) -> tuple[DType, builtins.bool] | type:
-    """Reduce an operand to what promotion depends on: (dtype, is 0-d) or a Python type."""
-    kind = type(operand)
-    if kind in _PYTHON_NUMBERS:
-        return kind
-    if not isinstance(operand, np.generic):
-        try:
-            return operand.dtype, operand.ndim == 0
-        except AttributeError:
-            pass
-    return _scalar_kind(operand)
-
-
-_PYTHON_NUMBERS = frozenset({builtins.bool, builtins.int, builtins.float, complex})
-
-
-def _scalar_kind(scalar: object) -> type:
-    if isinstance(scalar, (builtins.bool, np.bool_)):
-        return builtins.bool
-    if isinstance(scalar, (builtins.int, np.integer)):
-        return builtins.int
-    if isinstance(scalar, (builtins.float, np.floating)):
-        return builtins.float
-    if isinstance(scalar, (complex, np.complexfloating)):
-        return complex
-    raise TypeError(
-        f"expected an array or a number, got {type(scalar).__name__} {scalar!r}; "
-        "dtypes themselves are combined by promote_types()"
-    )
-
-
-def _dtype_of_scalar(kind: type) -> DType:
-    if kind is builtins.float:
-        return _default
-    if kind is complex:
-        return get_default_complex_dtype()
-    return _SPELLINGS[kind]
 
 
 # Limits

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import dtypes
+from chainrule.core import dtypes, promotion
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.inplace import write_out
 from chainrule.core.modes import LOCAL, SPECIAL
@@ -53,11 +53,11 @@ def promoted(prim: Primitive, operands: list[Any]) -> list[Any]:
         x_array, y_array = hasattr(x, "dtype"), hasattr(y, "dtype")
         if x_array and y_array:
             dx, dy = x.dtype, y.dtype
-            target = dx if dx is dy else dtypes.result_dtype(dx, not x.ndim, dy, not y.ndim)
+            target = dx if dx is dy else promotion.result_dtype(dx, not x.ndim, dy, not y.ndim)
         else:
-            target = dtypes.scalar_dtype(x.dtype, y) if x_array else dtypes.scalar_dtype(y.dtype, x)
+            target = promotion.scalar_dtype(x.dtype, y) if x_array else promotion.scalar_dtype(y.dtype, x)
     else:
-        target = dtypes.result_type(
+        target = promotion.result_type(
             *[x._data if isinstance(x, Tensor) and type(x._data) is ndarray else x for x in operands]
         )
     if prim.promotion == "float" and target.kind in "iub":

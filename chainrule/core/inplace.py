@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import dispatch, dtypes
+from chainrule.core import dispatch, promotion
 from chainrule.core.modes import LOCAL, enable_grad, recording
 from chainrule.core.node import Leaf, Node, next_seq
 from chainrule.core.primitive import TABLE, Primitive
@@ -96,7 +96,7 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
     if new.shape != data.shape:
         raise errors.in_place_shape(op, data.shape, new.shape)
     if new.dtype != data.dtype:
-        if not dtypes.can_cast(new.dtype, data.dtype):
+        if not promotion.can_cast(new.dtype, data.dtype):
             raise errors.in_place_dtype(op, new.dtype, data.dtype)
         result = dispatch.cast(result, data.dtype)
         new = result._data
@@ -240,7 +240,7 @@ def write_out(out: Tensor, result: Tensor) -> Tensor:
     if result._edge is not None or (out._edge is not None and recording()):
         raise errors.out_requires_grad(getattr(result.grad_fn, "prim", None))
     if out._data.shape != result._data.shape:
-        if not dtypes.can_cast(result.dtype, out.dtype):
+        if not promotion.can_cast(result.dtype, out.dtype):
             raise errors.in_place_dtype("out=", result.dtype, out.dtype)
         if out._view is not None:
             raise errors.in_place_shape("out=", out._data.shape, result._data.shape)

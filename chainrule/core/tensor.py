@@ -236,6 +236,8 @@ class Tensor:
                 raise errors.assigned_grad_shape(self, value)
             if value._data.dtype != self._data.dtype:
                 raise errors.assigned_grad_dtype(self, value)
+            if type(self._edge) is Leaf:
+                self._edge.metadata["assigned"] = (weakref.ref(value), self._edge.added)
         self._grad = value
 
     @grad.deleter
@@ -601,7 +603,7 @@ def make_tensor(data: Any, dtype: Any, requires_grad: bool, copy_data: bool) -> 
         array = to_array(data, dtype, copy_data)
     out = wrap(array)
     if requires_grad:
-        out.requires_grad = True
+        out.requires_grad = requires_grad
     elif isinstance(data, Tensor) and data._edge is not None:
         out._cut = errors.Cut("tensor()", errors.user_line())
     return out

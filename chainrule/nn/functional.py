@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chainrule import errors
 from chainrule.nn.activation import (
     celu,
     elu,
@@ -76,3 +77,7 @@ __all__ = [
     "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
     "tanhshrink", "threshold", "triplet_margin_loss",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    raise errors.no_such_name(name, __all__, __name__)

@@ -74,8 +74,9 @@ def _linear(input: Any, weight: Any, bias: Any) -> Tensor:
         return out if bias is None else ew.add(out, bias)
     flipped = weight.mT
     if input.shape[-1] != weight.shape[-1]:
-        flat = input.reshape(-1, input.shape[-1])
-        raise errors.matmul_shapes("linear", flat, flipped)
+        raise errors.linear_shapes(input, weight)
+    if bias is not None and bias.ndim and bias.shape[-1] not in (1, weight.shape[0]):
+        raise errors.bias_shape(bias, weight)
     if (
         bias is None
         or tuple(bias.shape) != (weight.shape[0],)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import dtypes
+from chainrule.core import promotion
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import binary, nary, new
 from chainrule.core.modes import SPECIAL, recording
@@ -46,7 +46,7 @@ def _mode(reduction: str, size_average: Any = None, reduce: Any = None) -> str:
             stacklevel=3,
         )
     if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+        raise errors.reduction_name(reduction)
     return reduction
 
 
@@ -77,17 +77,14 @@ def stretched(name: str, x: Any, y: Any) -> tuple[Any, Any]:
 
 def _pair(name: str, input: Any, target: Any) -> tuple[Any, Any]:
     """Both operands in one dtype and shape, with PyTorch's warning where the shapes differed."""
+    if not hasattr(target, "dtype"):
+        raise errors.target_type(name, target)
     x, y = tensor_of(name, input), tensor_of(name, target)
     if tuple(x.shape) != tuple(y.shape):
-        warnings.warn(
-            f"Using a target size ({y.shape}) that is different to the input size ({x.shape}). This will likely lead "
-            "to "
-            "incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=3,
-        )
+        errors.warn_target_size(x, y)
         x, y = stretched(name, x, y)
     if x.dtype != y.dtype:
-        dtype = dtypes.result_dtype(x.dtype, not x.ndim, y.dtype, not y.ndim)
+        dtype = promotion.result_dtype(x.dtype, not x.ndim, y.dtype, not y.ndim)
         x, y = cast(x, dtype), cast(y, dtype)
     tensor_of(name, x, "f")
     return x, y
@@ -364,6 +361,8 @@ def cross_entropy(
     x = tensor_of("cross_entropy", input, "f")
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if not hasattr(target, "shape"):
+        raise errors.target_type("cross_entropy", target)
     if tuple(x.shape) == tuple(target.shape):
         return _soft_cross_entropy(x, target, weight, mode, label_smoothing)
     target = _classes(x, target)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import builtins
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import dtypes
+from chainrule.core import dtypes, promotion
 from chainrule.core.dispatch import cast
 from chainrule.core.faces import binary, general, nary, operand, unary, written
 from chainrule.core.primitive import Primitive
@@ -200,11 +201,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     if input is None and other is None:
         return tensor_of("where", condition).nonzero(as_tuple=True)
     if getattr(condition, "dtype", None) not in (np.bool_, np.uint8):
-        what = getattr(condition, "dtype", type(condition).__name__)
-        raise RuntimeError(
-            f"where expected condition to be a boolean tensor, but got a tensor with dtype {what}: "
-            "compare first, as in where(x > 0, ...)"
-        )
+        raise errors.where_condition(condition)
     x, y = _same_dtype("where", input, other)
     try:
         result = comparison.where(operand("where", 0, condition), x, y)
@@ -215,7 +212,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
 
 def _same_dtype(name: str, *operands: Any) -> list[Any]:
     checked = [operand(name, i, x) for i, x in enumerate(operands)]
-    target = dtypes.result_type(*[_plain(x) for x in checked])
+    target = promotion.result_type(*[_plain(x) for x in checked])
     return [cast(x, target) if hasattr(x, "dtype") else np.asarray(x, target) for x in checked]
 
 
@@ -241,6 +238,9 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> T
         if max is not None:
             result = minimum(result, max) if hasattr(max, "dtype") else clamp(result, max=max)
         return written(result, out)
+    for which, bound in (("min", min), ("max", max)):
+        if bound is not None and not isinstance(bound, Number):
+            raise errors.bound_type("clamp", which, bound)
     if isinstance(input, Tensor) and input.dtype.kind in "iu" and any(isinstance(b, float) for b in (min, max)):
         input = cast(input, dtypes.get_default_dtype())
     return _clamp(input, min=min, max=max, out=out)

@@ -67,7 +67,10 @@ def _scalar(item: Any) -> Any:
 
 
 def _plain_slice(item: slice) -> slice:
-    parts = [p if p is None or type(p) is int else p.__index__() for p in (item.start, item.stop, item.step)]
+    try:
+        parts = [p if p is None or type(p) is int else p.__index__() for p in (item.start, item.stop, item.step)]
+    except AttributeError:
+        raise errors.slice_type(item) from None
     if parts[2] is not None and parts[2] <= 0:
         raise ValueError("step must be greater than zero: use flip() to reverse an axis")
     return slice(*parts)

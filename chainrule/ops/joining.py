@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import dtypes
+from chainrule.core import promotion
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import operand, written
 from chainrule.core.protocol import ArrayLike
@@ -132,7 +132,7 @@ def _list(function: str, tensors: Any) -> list[Any]:
     target = xs[0].dtype
     zero = xs[0].ndim == 0
     for x in xs[1:]:
-        target = dtypes.result_dtype(target, zero, x.dtype, x.ndim == 0)
+        target = promotion.result_dtype(target, zero, x.dtype, x.ndim == 0)
         zero = zero and x.ndim == 0
     return [cast(x, target) for x in xs]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chainrule.core import dtypes
+from chainrule.core import dtypes, promotion
 from chainrule.core.device import device
 
 # A letter for the kind and the size in bytes; -- where PyTorch raises.
@@ -218,20 +218,20 @@ def test_promote_types(a: str, b: str, expected: str) -> None:
     x, y = CODES[a], CODES[b]
     if expected == "--":
         with pytest.raises(RuntimeError, match="Promotion for uint16, uint32, uint64 types is not supported"):
-            dtypes.promote_types(x, y)
+            promotion.promote_types(x, y)
         return
-    assert dtypes.promote_types(x, y) is CODES[expected]
+    assert promotion.promote_types(x, y) is CODES[expected]
     # Two arrays of one category promote just so.
     for zero_dim in (False, True):
         shape = () if zero_dim else (2,)
-        assert dtypes.result_type(zeros(a, shape), zeros(b, shape)) is CODES[expected]
+        assert promotion.result_type(zeros(a, shape), zeros(b, shape)) is CODES[expected]
         for _ in range(2):  # computed, then from the cache
-            assert dtypes.result_dtype(x, zero_dim, y, zero_dim) is CODES[expected]
+            assert promotion.result_dtype(x, zero_dim, y, zero_dim) is CODES[expected]
 
 
 def test_promote_types_takes_any_spelling() -> None:
-    assert dtypes.promote_types("int64", np.float32) is dtypes.float32
-    assert dtypes.promote_types(builtins.float, builtins.int) is dtypes.float64
+    assert promotion.promote_types("int64", np.float32) is dtypes.float32
+    assert promotion.promote_types(builtins.float, builtins.int) is dtypes.float64
 
 
 @pytest.mark.parametrize(("a", "b", "expected"), cells(WITH_ZERO_DIM))
@@ -239,13 +239,13 @@ def test_zero_dim_arrays_are_weak(a: str, b: str, expected: str) -> None:
     x, y = zeros(a, (2,)), zeros(b, ())
     if expected == "--":
         with pytest.raises(RuntimeError, match="Promotion for uint16"):
-            dtypes.result_type(x, y)
+            promotion.result_type(x, y)
         with pytest.raises(RuntimeError, match="Promotion for uint16"):
-            dtypes.result_dtype(x.dtype, False, y.dtype, True)
+            promotion.result_dtype(x.dtype, False, y.dtype, True)
         return
-    assert dtypes.result_type(x, y) is dtypes.result_type(y, x) is CODES[expected]
-    assert dtypes.result_dtype(x.dtype, False, y.dtype, True) is CODES[expected]
-    assert dtypes.result_dtype(y.dtype, True, x.dtype, False) is CODES[expected]
+    assert promotion.result_type(x, y) is promotion.result_type(y, x) is CODES[expected]
+    assert promotion.result_dtype(x.dtype, False, y.dtype, True) is CODES[expected]
+    assert promotion.result_dtype(y.dtype, True, x.dtype, False) is CODES[expected]
 
 
 @pytest.mark.parametrize(("default", "table"), [("float32", WITH_SCALAR), ("float64", WITH_SCALAR_DEFAULT_FLOAT64)])
@@ -254,10 +254,10 @@ def test_python_scalars_are_weakest(default: str, table: str) -> None:
     for a, b, expected in cells(table):
         for shape in ((2,), ()):
             x = zeros(a, shape)
-            assert dtypes.result_type(x, SCALARS[b]) is CODES[expected], (a, b)
-            assert dtypes.result_type(SCALARS[b], x) is CODES[expected], (a, b)
+            assert promotion.result_type(x, SCALARS[b]) is CODES[expected], (a, b)
+            assert promotion.result_type(SCALARS[b], x) is CODES[expected], (a, b)
         for _ in range(2):
-            assert dtypes.scalar_dtype(CODES[a], SCALARS[b]) is CODES[expected], (a, b)
+            assert promotion.scalar_dtype(CODES[a], SCALARS[b]) is CODES[expected], (a, b)
 
 
 @pytest.mark.parametrize(
@@ -280,25 +280,25 @@ def test_python_scalars_are_weakest(default: str, table: str) -> None:
     ],
 )
 def test_result_type(operands: tuple[Any, ...], expected: str) -> None:
-    assert dtypes.result_type(*operands) is np.dtype(expected)
+    assert promotion.result_type(*operands) is np.dtype(expected)
 
 
 def test_result_type_refuses() -> None:
     with pytest.raises(TypeError, match="at least one operand"):
-        dtypes.result_type()
+        promotion.result_type()
     with pytest.raises(TypeError, match="expected an array or a number, got str 'a'"):
-        dtypes.result_type(np.ones(1), "a")
+        promotion.result_type(np.ones(1), "a")
     with pytest.raises(TypeError, match="promote_types"):
-        dtypes.result_type(dtypes.float32, 1)
+        promotion.result_type(dtypes.float32, 1)
     with pytest.raises(TypeError, match="got NoneType None"):
-        dtypes.scalar_dtype(dtypes.float32, None)
+        promotion.scalar_dtype(dtypes.float32, None)
 
 
 def test_can_cast() -> None:
     for row in CAN_CAST.strip().splitlines():
         code, bits = row.split()
         for to, bit in zip(dtypes.DTYPES, bits, strict=True):
-            assert dtypes.can_cast(CODES[code], to) is (bit == "1"), (code, to)
+            assert promotion.can_cast(CODES[code], to) is (bit == "1"), (code, to)
 
 
 def test_kinds() -> None:
@@ -332,13 +332,13 @@ def test_real_and_complex_partners() -> None:
 )
 def test_set_default_dtype(spelling: object, name: str, complex_name: str) -> None:
     # Fill the caches, so that a stale entry would show.
-    assert dtypes.scalar_dtype(dtypes.int64, 1.0) is dtypes.result_type(zeros("i8", (1,)), 1.0) is dtypes.float32
+    assert promotion.scalar_dtype(dtypes.int64, 1.0) is promotion.result_type(zeros("i8", (1,)), 1.0) is dtypes.float32
     dtypes.set_default_dtype(spelling)
     assert dtypes.get_default_dtype() is np.dtype(name)
     assert dtypes.get_default_complex_dtype() is np.dtype(complex_name)
-    assert dtypes.scalar_dtype(dtypes.int64, 1.0) is np.dtype(name)
-    assert dtypes.result_type(zeros("i8", (1,)), 1.0) is np.dtype(name)
-    assert dtypes.result_type(zeros("i8", (1,)), 1j) is np.dtype(complex_name)
+    assert promotion.scalar_dtype(dtypes.int64, 1.0) is np.dtype(name)
+    assert promotion.result_type(zeros("i8", (1,)), 1.0) is np.dtype(name)
+    assert promotion.result_type(zeros("i8", (1,)), 1j) is np.dtype(complex_name)
     assert dtypes.finfo().dtype == name
 
 
