@@ -33,6 +33,7 @@ from chainrule.core.printing import get_printoptions, printoptions, set_printopt
 from chainrule.core.size import Size
 from chainrule.core.tensor import Tensor, attach as _attach
 from chainrule.ops import methods, numpy_face, numpy_linalg, numpy_moves, numpy_reductions  # they register themselves
+from chainrule.ops import numpy_calculus, numpy_grids, numpy_samples, numpy_selections, numpy_writing
 from chainrule.ops.creation import (
     BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, ShortTensor,
     Variable, arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, logspace,

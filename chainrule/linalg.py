@@ -530,3 +530,7 @@ __all__ = [
     "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
     "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    raise errors.no_such_name(name, __all__, __name__)

@@ -58,7 +58,7 @@ def _first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool,
         return wrap(one) if create_graph else one
     if not isinstance(gradient, Tensor):
         if not isinstance(gradient, (ndarray, np.generic)):
-            raise errors.gradient_type("backward", gradient)
+            raise errors.gradient_type(gradient)
         gradient = wrap(np.asarray(gradient))
     if gradient._data.shape != data.shape:
         raise errors.gradient_shape(index, gradient, output)
@@ -82,7 +82,7 @@ def _cotangents(function: str, gradients: Any, count: int) -> tuple[Any, ...]:
     elif isinstance(gradients, Sequence):
         grads = tuple(gradients)
     else:
-        raise errors.gradient_type(function, gradients)
+        raise errors.gradient_type(gradients)
     if len(grads) != count:
         raise errors.gradient_count(count, len(grads))
     return grads
@@ -291,7 +291,7 @@ def _gradients(
         else:
             result = g if isinstance(g, Tensor) else wrap(_fresh(g, results, starts))
             if result._edge is None:
-                result._cut = errors.GRADIENT
+                result._cut = errors.LINEAR if create_graph else errors.GRADIENT
             results.append(result)
     return tuple(results)
 
@@ -341,7 +341,7 @@ def _as_tensor(function: str, gradient: Any) -> Tensor:
         return gradient
     if isinstance(gradient, (ndarray, np.generic)):
         return wrap(np.asarray(gradient))
-    raise errors.gradient_type(function, gradient)
+    raise errors.gradient_type(gradient)
 
 
 def _unbatched(g: Any, gradients: Any) -> Tensor:
@@ -379,6 +379,7 @@ def _tensor_backward(
 
 
 _tensor_backward.__name__ = "backward"
+_tensor_backward.__qualname__ = "Tensor.backward"
 attach(backward=_tensor_backward)
 
 

@@ -90,7 +90,7 @@ def sweep(
         useful = leading_to(order, wanted)
         order = [edge for edge in order if edge in useful]
     outer = LOCAL.sweep
-    LOCAL.sweep = (roots, useful, {}, create_graph)
+    LOCAL.sweep = (roots, useful, {}, create_graph, cotangents)
     previous = LOCAL.asked
     if create_graph:
         _set_grad(True)

@@ -23,7 +23,7 @@ class _Local(threading.local):
     saved_hooks: tuple[Any, ...] = ()  # see ``saved``
     saved_disabled: str | None = None
     watch: Any = None  # see ``watch``
-    sweep: Any = None  # of the backward pass that is running: its roots, the edges it is confined to (or None), notes, create_graph
+    sweep: Any = None  # of the backward pass that is running: its roots, the edges it is confined to (or None), notes, create_graph, cotangents
 
 
 SPECIAL: list[None] = []

@@ -2,25 +2,53 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from chainrule.errors.words import made_by, name_of, shape_of, tensor_type, torch_size
+from chainrule.errors.place import (
+    described,
+    earlier_pass,
+    expression,
+    leaf_names,
+    leaves,
+    left_graph,
+    named,
+    of_shape,
+    op_at,
+    out_of_place,
+    path,
+    receiver,
+    unmarked,
+    used_data,
+)
+from chainrule.errors.source import Names
+from chainrule.errors.words import shape_of, tensor_type, torch_size
 
 # -- starting a backward pass -------------------------------------------------------------------------------------------
 
 
 def implicit_scalar(output: Any) -> RuntimeError:
-    name = name_of(output) or "y"
+    y = named(output) or receiver("backward") or "y"
     shape = shape_of(output)
-    call = name if name.isidentifier() else "y"
+    known = [leaf for leaf in leaves(output._edge) if named(leaf)] if output._edge is not None else []
+    x, jacobian = (named(known[-1]), (*shape, *shape_of(known[-1]))) if known else ("x", f"(*{y}.shape, *x.shape)")
+    total, weighted = f"{y}.sum().backward()", f"{y}.backward(g)"
+    if _asks_for_grad():
+        total, weighted = f"grad({y}.sum(), {x})", f"grad({y}, {x}, g)"
+    width = max(len(total), len(f"jacobian({y}, {x})")) + 2
     return RuntimeError(
         "grad can be implicitly created only for scalar outputs.\n"
-        f"{name}{made_by(output)} has shape {shape}, and backward() starts from ∂L/∂{call}, one number per element of "
-        f"it. Choose:\n"
-        f"  {call}.sum().backward()      the gradient of the sum of its elements (the same as gradient=ones_like({call}))\n"
-        f"  {call}.backward(g)           g of shape {shape}: Σ g·∂{call}/∂x, for every leaf x\n"
-        f"  jacobian({call}, x)          all of ∂{call}/∂x, of shape (*{call}.shape, *x.shape)"
+        f"{described(output, y)} has shape {shape}, so it has no one gradient. Choose:\n"
+        f"  {total:{width}} the gradient of the sum of its elements\n"
+        f"  {weighted:{width}} g = ∂L/∂{y}, of shape {shape}; gives Σ g·∂{y}/∂{x}\n"
+        f"  {f'jacobian({y}, {x})':{width}} all of ∂{y}/∂{x}, of shape {jacobian}"
     )
+
+
+def _asks_for_grad() -> bool:
+    """Whether the user called ``grad`` rather than ``backward``."""
+    func = getattr(expression(), "func", None)
+    return "grad" in (getattr(func, "attr", ""), getattr(func, "id", ""))
 
 
 def implicit_not_real(dtype: Any) -> RuntimeError:
@@ -32,21 +60,17 @@ def implicit_not_real(dtype: Any) -> RuntimeError:
 
 def gradient_shape(index: int, gradient: Any, output: Any, label: str = "output") -> RuntimeError:
     given, want = shape_of(gradient), shape_of(output)
-    name = name_of(output) or "y"
-    node = output.grad_fn
-    made = f" = {node.prim.name}(...)" if node is not None else ""
-    hint = (
-        f"Did you mean ones_like({name})?"
-        if all(bool(v == 1) for v in flat_values(gradient))
-        else (f"Give one number per element of {name}.")
-    )
-    inputs = [edge.data.shape for edge in getattr(node, "edges", ()) if hasattr(edge, "data")]
-    from_input = f", the shape of an input of {name}" if given in inputs else ""
+    y = named(output) or "y"
+    x = of_shape(output._edge, given) if output._edge is not None else ""
+    ones = all(bool(v == 1) for v in flat_values(gradient))
+    hint = f" ones_like({y}) gives the gradient of {y}.sum()." if ones else ""
+    if math.prod(want) == 1:
+        hint = " An output of one element needs none: leave it out, or pass one number, tensor(1.)."
     return RuntimeError(
         f"Mismatch in shape: grad_output[{index}] has a shape of {torch_size(given)} and {label}[{index}] has a shape of "
         f"{torch_size(want)}.\n"
-        f"The gradient you pass is ∂L/∂{name}, one number per element of {name}{made}, so its shape must be {want}. "
-        f"You passed {given}{from_input}. {hint}"
+        f"It is ∂L/∂{y}, one number per element of {described(output, y)}, so of shape {want}. You passed {given}"
+        f"{f', the shape of {x}' if x else ''}.{hint}"
     )
 
 
@@ -64,10 +88,10 @@ def gradient_dtype(index: int, gradient: Any, output: Any) -> RuntimeError:
     )
 
 
-def gradient_type(function: str, value: Any) -> TypeError:
+def gradient_type(value: Any) -> TypeError:
+    fix = " of the output's shape" if isinstance(value, (list, tuple)) else ""
     return TypeError(
-        f"{function}(): gradients can be either Tensors or None, but got {type(value).__name__}. "
-        "Pass a tensor (or an array) of the output's shape."
+        f"gradients can be either Tensors or None, but got {type(value).__name__}: wrap it, tensor(...), or pass an array{fix}"
     )
 
 
@@ -76,39 +100,69 @@ def gradient_count(outputs: int, gradients: int) -> RuntimeError:
 
 
 def no_grad_fn(index: int, output: Any) -> RuntimeError:
-    name = name_of(output)
-    subject = name or "the output"
+    y = named(output) or receiver("backward") or "it"
+    numbers = left_graph(output)
     if output._cut is not None:
-        cause = f"{subject} is not connected to anything that requires grad: {output._cut}."
+        cause = f"No path leads from {y} to a tensor that requires grad: {output._cut}."
+        if output._cut.kind in ("gradient", "linear"):
+            cause = f"{y} has no graph: {output._cut}."
+        elif output._cut.kind == "data":
+            cause = (
+                f"No path leads from {y} to a tensor that requires grad: .data{used_data(output)} cut it. Leave it out."
+            )
+    elif numbers:
+        cause = f"{numbers} is a plain number or array, from which no gradient flows back: keep to tensors and np functions."
     elif output.dtype.kind in "iub":
-        cause = f"{subject} has dtype {output.dtype}: integers and booleans have no gradient."
+        cause = f"{y} has dtype {output.dtype}: integers and booleans have no gradient."
     else:
-        cause = (
-            f"{subject} was computed from nothing that requires grad. Mark the inputs you want gradients for: "
-            "x = tensor(..., requires_grad=True), before computing with them."
-        )
+        cause = f"{y} was computed from nothing that requires grad. {_mark(output)}"
     return RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn.\n{cause}")
 
 
+def _mark(output: Any) -> str:
+    start = unmarked(output)
+    if start is None:
+        return "Mark the inputs you want gradients for before computing with them: x = tensor(..., requires_grad=True)."
+    name, line = start
+    return (
+        f"It comes from {name} ({line}): make that with requires_grad=True, or call {name}.requires_grad_() before "
+        "computing with it."
+    )
+
+
 def input_requires_no_grad(index: int, tensor: Any) -> RuntimeError:
-    name = name_of(tensor)
-    cause = f"\n{tensor._cut}." if tensor._cut is not None else ""
+    x = named(tensor)
+    cause = f" {str(tensor._cut)[0].upper()}{str(tensor._cut)[1:]}." if tensor._cut is not None else ""
+    if tensor.dtype.kind in "iub":
+        cause = f" Its dtype is {tensor.dtype}, and integers have no gradient: convert it with .float()."
     return RuntimeError(
         "One of the differentiated Tensors does not require grad.\n"
-        f"It is input {index}{f' ({name})' if name else ''} of shape {shape_of(tensor)}: call requires_grad_() on it "
-        f"before computing the outputs.{cause}"
+        f"It is input {index}{f' ({x})' if x else ''}, of shape {shape_of(tensor)}.{cause} Call "
+        f"{x or 'its '}{'.' if x else ''}requires_grad_() before computing the outputs from it."
     )
 
 
-def unused_input(index: int, tensor: Any) -> RuntimeError:
-    name = name_of(tensor)
-    return RuntimeError(
+def unused_input(index: int, tensor: Any, outputs: Any = ()) -> RuntimeError:
+    x = named(tensor)
+    subject = f"input {index} ({x})" if x else f"input {index}"
+    several = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+    y = next((output for output in several if getattr(output, "_edge", None) is not None), None)
+    lines = [
         f"The differentiated Tensor at index {index} appears to not have been used in the graph. Set allow_unused=True if "
-        "this is the desired behavior.\n"
-        f"It is input {index}{f' ({name})' if name else ''} of shape {shape_of(tensor)}: no path leads from the outputs "
-        "to it. allow_unused=True gives None for it, materialize_grads=True zeros. (An input that was rebound, as in "
-        "x = x * 2 or x[0], is a new tensor: pass the very one the outputs were computed from.)"
-    )
+        "this is the desired behavior."
+    ]
+    if y is not None:
+        name = named(y) or "the output"
+        lines.append(f"{subject}, of shape {shape_of(tensor)}, does not reach {name}: {name} ← {path(y._edge)}.")
+    node = getattr(tensor, "grad_fn", None)
+    if node is not None and y is not None:
+        old = " or ".join(leaf_names(y._edge)[:2]) or "the tensor that it was computed from, under a name of its own"
+        after = ", computed after it" if node.seq > y._edge.seq else ""
+        lines.append(
+            f"{x or 'It'} is the result of {op_at(node)}, a new tensor{after}: compute {name} from that, or pass {old}."
+        )
+    lines.append("allow_unused=True returns None for it, materialize_grads=True zeros.")
+    return RuntimeError("\n".join(lines))
 
 
 def empty_inputs(function: str) -> RuntimeError:
@@ -122,28 +176,61 @@ def not_a_tensor(function: str, argument: str, value: Any) -> TypeError:
 
 
 def second_backward(node: Any) -> RuntimeError:
+    earlier = earlier_pass()
+    by = f" by {earlier}" if earlier else ""
+    fix = "Compute the output again before the second backward, or pass retain_graph=True to the first."
+    if earlier.startswith("this line"):
+        fix = (
+            "Compute what it needs inside the loop, detach() what is carried from round to round, or retain_graph=True."
+        )
     return RuntimeError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
         "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
         "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
         "saved tensors after calling backward.\n"
-        f"The freed values are those of {node.name()}. Either compute the output again before the second backward, or "
-        "pass retain_graph=True to the first."
+        f"What {op_at(node)} had saved ({node.name()}) was freed{by}.\n{fix}"
     )
 
 
 def saved_was_written(node: Any, name: str, array: Any, written: Any) -> RuntimeError:
-    op, where = written.last
-    since = written.since(node.seq)
-    at = f" at {where}" if where else ""
-    saved = f"its {'result' if name in node.prim.outputs else 'operand ' + repr(node.prim.aliases.get(name, name))}"
-    return RuntimeError(
-        "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{tensor_type(array.dtype)} {list(array.shape)}], which is {saved} of {node.name()}, is at version "
-        f"{written.count}; expected version {written.count - since} instead.\n"
-        f"{node.prim.name} saved the value for its backward rule; {op}{at} overwrote it. Write the change out of place "
-        f"(as in y = y + 1 instead of y += 1), or change a clone()."
+    prim = node.prim
+    what = (
+        f"{'the result' if name in prim.outputs else 'operand ' + repr(prim.aliases.get(name, name))} of {node.name()}"
     )
+    return RuntimeError(f"{was_overwritten(what, array, written, node.seq)}\n{_overwriter(node, array, written)}")
+
+
+def was_overwritten(what: str, array: Any, written: Any, seq: int) -> str:
+    """PyTorch's words for a saved value that was written to."""
+    return (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{tensor_type(array.dtype)} {list(array.shape)}], which is {what}, is at version "
+        f"{written.count}; expected version {written.count - written.since(seq)} instead."
+    )
+
+
+def _overwriter(node: Any, array: Any, written: Any) -> str:
+    op, where = written.last
+    holder = Names().find(array)
+    name = "" if holder is None else holder.name
+    what = op if where is None else where.quoted if where.text else f"{op} ({where})"
+    story = (
+        f"{_op_before(node, where, holder)} saved {name or 'it'} for its backward rule, and then {what} overwrote it."
+    )
+    if holder is not None and getattr(holder.thing, "is_leaf", False):
+        return f"{story}\nCall backward() before you update {name}, or compute the output again after it."
+    fix = out_of_place(where.text if where is not None else "")
+    return f"{story}\n{fix or 'Write the change out of place (y = y + 1 instead of y += 1), or change a clone().'}"
+
+
+def _op_before(node: Any, where: Any, holder: Any) -> str:
+    """An operation and its line, where a write on line ``where`` has given its result another history since."""
+    names = Names()
+    line = names.line(node)
+    if line is not None and where is not None and (line.file, line.line) == (where.file, where.line):
+        before = None if holder is None else names.earlier(holder)
+        line = None if before is None else before[1]
+    return str(node.prim.name) if line is None else f"{node.prim.name} ({line})"
 
 
 # -- grad and backward --------------------------------------------------------------------------------------------------

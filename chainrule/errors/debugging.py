@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import os
+import re
 import sys
 import warnings
 from typing import Any
 
+from chainrule.errors.assignments import parsed
+from chainrule.errors.source import Names
 from chainrule.errors.words import PACKAGE, dtype_word, shape_of, tensor_type, user_frame
 
 # -- anomalies ----------------------------------------------------------------------------------------------------------
@@ -118,7 +122,11 @@ def nan_gradient(
     where = f", called at {stack.innermost}" if stack else ""
     lines.append(f"This is the gradient of {prim.name} for its operand {operand}, at index {index}{where}.")
     formula = getattr(prim, "formula", {}).get(operand) or getattr(prim, "formula", {}).get(f"*{operand}")
-    known = dict(values) if upstream is None else {"g": upstream, **values}
+    names = _names(node)
+    x = names.get(operand, operand)
+    formula = _renamed(formula or "", names)
+    known = {names.get(name, name): value for name, value in values.items()}
+    known = known if upstream is None else {"g": upstream, **known}
     rule = f"The rule is {formula}, where g is the gradient that arrived." if formula else ""
     if known:
         rule += f" There {_values(known)}."
@@ -129,16 +137,45 @@ def nan_gradient(
             "gradients of several paths were added."
         )
     elif upstream == 0 and born is None:
+        ok = _condition(stack)
+        call, safe = _call(prim, names, operand, x), _call(prim, names, operand, f"where({ok}, {x}, 1.)")
         lines.append(
-            f"The gradient that arrived is 0, and 0 times the infinite slope of {prim.name} is nan. If a mask such as "
-            f"where(ok, {prim.name}(x), 0) came after it, mask the input instead: {prim.name}(where(ok, x, 1.0)) never "
-            "sees the bad numbers."
+            f"The gradient that arrived is 0, and 0 times the infinite slope of {prim.name} is nan. A mask such as "
+            f"where({ok}, {call}, 0) hides the value, not the gradient. Mask the input, too: where({ok}, {safe}, 0)."
         )
     if not arrived and born is None and prim.name in REMEDIES:
         lines.append(_remedy(prim.name).strip())
     if born is not None:
         lines.append(f"In the forward pass: {born}")
     return RuntimeError("\n".join(lines))
+
+
+def _names(node: Any) -> dict[str, str]:
+    """The user's names of a node's operands and result, by the row's names of them."""
+    known = Names()
+    operands = getattr(node.prim, "operands", ())
+    found = {operand: known.of(edge) for operand, edge in zip(operands, node.edges) if edge is not None}
+    found["out"] = known.of(node)
+    return {operand: name for operand, name in found.items() if name}
+
+
+def _call(prim: Any, names: dict[str, str], operand: str, x: str) -> str:
+    return f"{prim.name}({', '.join(x if name == operand else names.get(name, name) for name in prim.operands)})"
+
+
+def _condition(stack: CallStack | None) -> str:
+    """The condition of a ``where`` on the line of an operation, or "ok"."""
+    line = linecache.getline(*stack[-1][:2]) if stack else ""
+    tree = parsed(line.strip())
+    for call in ast.walk(tree) if tree is not None else ():
+        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("where") and call.args:
+            return ast.unparse(call.args[0])
+    return "ok"
+
+
+def _renamed(formula: str, names: dict[str, str]) -> str:
+    """A formula with the user's names in it."""
+    return re.sub(r"\b[A-Za-z_]\w*\b", lambda word: names.get(word[0], word[0]), formula)
 
 
 def nan_tangent(
@@ -218,4 +255,14 @@ def jacobian_complex_forward() -> ValueError:
     return ValueError(
         "jacobian(): the derivative of a real output along one direction of a complex input is half of what there is to "
         "say: use mode='reverse'."
+    )
+
+
+# -- explanations -------------------------------------------------------------------------------------------------------
+
+
+def explain_inside() -> RuntimeError:
+    return RuntimeError(
+        "explain() was called inside a transformation (vmap, jvp or jacfwd), where values stand for many numbers at once: "
+        "call it outside, on ordinary tensors or as explain(f)(x) for the function that is transformed."
     )

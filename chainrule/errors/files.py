@@ -39,3 +39,7 @@ def cannot_save(value: Any, where: str) -> TypeError:
         f"save(): {where} is a {type(value).__name__}, which is not data: only tensors, arrays of numbers, numbers, text, "
         "None, and dictionaries, lists and tuples of them can be saved. (pickle saves Python objects.)"
     )
+
+
+def graph_format(path: Any, endings: list[str]) -> ValueError:
+    return ValueError(f"save(): can't tell the format from {str(path)!r}: end it with {', '.join(endings[:-1])} or {endings[-1]}")

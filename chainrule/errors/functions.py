@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
-from chainrule.errors.words import tensor_type
+from chainrule.errors.backward import was_overwritten
+from chainrule.errors.place import op_at
 
 
 def function_saves(method: str, index: int, value: Any) -> TypeError:
@@ -20,12 +22,10 @@ def function_marks(message: str, index: int, value: Any) -> RuntimeError:
 
 def function_saved_was_written(node: Any, index: int, array: Any, written: Any) -> RuntimeError:
     op, where = written.last
+    what = op if where is None else where.quoted if where.text else f"{op} ({where})"
     return RuntimeError(
-        "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{tensor_type(array.dtype)} {list(array.shape)}], which is saved_tensors[{index}] of {node.name()}, is at "
-        f"version {written.count}; expected version {written.count - written.since(node.seq)} instead.\n"
-        f"{node.prim.name} saved it for backward; {op}{f' at {where}' if where else ''} overwrote it. Write the change out "
-        "of place, or save a clone()."
+        f"{was_overwritten(f'saved_tensors[{index}] of {node.name()}', array, written, node.seq)}\n"
+        f"{op_at(node)} saved it for backward, and then {what} overwrote it. Write the change out of place, or save a clone()."
     )
 
 
@@ -65,17 +65,37 @@ def function_two_rules(name: str) -> RuntimeError:
     )
 
 
-def function_grad_count(name: str, want: int, got: int) -> RuntimeError:
+def function_grad_count(cls: Any, want: int, got: int) -> RuntimeError:
+    name, parameters = cls.__name__, _parameters(cls)
+    if len(parameters) != want:
+        parameters = []
+    arguments = f"{name}.forward takes {' and '.join(parameters)}: " if parameters else ""
+    example = f", as in `return {', '.join(f'grad_{p}' for p in parameters)}`" if parameters else ""
     return RuntimeError(
         f"function {name}Backward returned an incorrect number of gradients (expected {want}, got {got}).\n"
-        f"{name}.backward returns one gradient for each argument of apply, in order, and None for those that are no tensors."
+        f"{arguments}{name}.backward returns one gradient for each argument, in that order{example}, with None for what is no "
+        "tensor."
     )
 
 
-def function_grad_of_constant(name: str, index: int) -> RuntimeError:
+def _parameters(cls: Any) -> list[str]:
+    """The names of forward's arguments, without ctx; none where it takes any number of them."""
+    try:
+        parameters = list(inspect.signature(cls.forward).parameters.values())
+    except (TypeError, ValueError):
+        return []
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        return []
+    names = [p.name for p in parameters]
+    return names[1:] if names[:1] in (["ctx"], ["self"], ["context"]) else names
+
+
+def function_grad_of_constant(cls: Any, index: int) -> RuntimeError:
+    name, parameters = cls.__name__, _parameters(cls)
+    which = f", {parameters[index]}," if index < len(parameters) else ""
     return RuntimeError(
         f"function {name}Backward returned a gradient different than None at position {index + 1}, but the corresponding "
-        f"forward input was not a Variable: {name}.backward returns None there."
+        f"forward input{which} was not a Variable: {name}.backward returns None there."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule.errors.words import name_of
+from chainrule.errors.place import argument, named
 
 
 def find_tensor(data: Any, kind: type) -> Any:
@@ -27,11 +27,12 @@ def find_tensor(data: Any, kind: type) -> Any:
 
 
 def tensor_of_tensors(tensor: Any) -> RuntimeError:
-    name = name_of(tensor)
+    name, parts = named(tensor), argument()
     return RuntimeError(
         "tensor(...) of tensors that require grad would copy their numbers and cut the graph"
-        f"{f' (it holds {name})' if name else ''}: gradients would not flow back to them. "
-        "Use stack([a, b]) (or cat) to keep them connected; detach() them first if a copy is what you want."
+        f"{f' (it holds {name})' if name else ''}: gradients would not flow back to them.\n"
+        f"Use stack({parts if parts.startswith('[') and '[' not in parts[1:] else '[a, b]'}) (or cat) to keep them connected; "
+        "detach() them first if a copy is what you want."
     )
 
 

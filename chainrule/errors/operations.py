@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import math
+import warnings
 from typing import Any
 
+import numpy as np
+
+from chainrule.errors.place import named, with_arrays
 from chainrule.errors.transforms import dynamic_shape, escaped_tensor
-from chainrule.errors.words import TYPE_NAMES, name_of, shape_of, user_line
+from chainrule.errors.words import TYPE_NAMES, shape_of, torch_size, user_line
 
 
 def wrong_operand(function: str, position: int, value: Any) -> TypeError:
@@ -22,20 +27,40 @@ def wrong_operand(function: str, position: int, value: Any) -> TypeError:
 
 def not_broadcastable(function: str, *operands: Any) -> RuntimeError:
     shapes = [shape_of(x) for x in operands]
-    for a, b in itertools.combinations(shapes, 2):
-        for i in range(1, min(len(a), len(b)) + 1):
-            if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
+    for (i, a), (j, b) in itertools.combinations(enumerate(shapes), 2):
+        for k in range(1, min(len(a), len(b)) + 1):
+            if a[-k] != b[-k] and 1 not in (a[-k], b[-k]):
                 return RuntimeError(
-                    f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton dimension "
-                    f"{max(len(a), len(b)) - i}.\n{function} got shapes {a} and {b}; from the right, sizes must be equal or "
-                    "1. Insert an axis with x[:, None], or transpose one operand."
+                    f"The size of tensor a ({a[-k]}) must match the size of tensor b ({b[-k]}) at non-singleton dimension "
+                    f"{max(len(a), len(b)) - k}.\n{function} got shapes {_shaped(operands[i])} and {_shaped(operands[j])}; from "
+                    f"the right, sizes must be equal or 1.{_alignment(operands[i], operands[j])}"
                 )
     return RuntimeError(f"{function}: shapes {' and '.join(map(str, shapes))} do not broadcast")
 
 
+def _shaped(x: Any) -> str:
+    name = named(x)
+    return f"{shape_of(x)}{f' ({name})' if name else ''}"
+
+
+def _alignment(x: Any, y: Any) -> str:
+    """What would make two shapes fit."""
+    a, b = shape_of(x), shape_of(y)
+    p, q = named(x) or "a", named(y) or "b"
+    if len(a) == 2 and len(b) == 1 and a[0] == b[0]:
+        return f" {q}[:, None], of shape {(*b, 1)}, lines up with the rows of {p}."
+    if len(b) == 2 and len(a) == 1 and a[0] == b[0]:
+        return f" {p}[:, None], of shape {(*a, 1)}, lines up with the rows of {q}."
+    if len(a) == len(b) == 2 and a == b[::-1]:
+        return f" {q}.T has shape {a}."
+    if len(a) == len(b) == 1:
+        return f" For all pairs: {p}[:, None] and {q} give {(*a, *b)}."
+    return " Insert an axis with x[:, None], or transpose one operand."
+
+
 def matmul_shapes(function: str, x: Any, y: Any) -> RuntimeError:
     a, b = shape_of(x), shape_of(y)
-    names = name_of(x) or "X", name_of(y) or "W"
+    p, q = named(x) or "X", named(y) or "W"
     if len(a) == 2 and len(b) == 2:
         text = f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})"
         inner = f"inner sizes {a[1]} ≠ {b[0]}"
@@ -51,13 +76,99 @@ def matmul_shapes(function: str, x: Any, y: Any) -> RuntimeError:
         text = f"Expected size for first two dimensions of batch2 tensor to match; got shapes {a} and {b}"
         inner = "the last size of the first must equal the second last of the second, and batch sizes must broadcast"
     fixes = []
-    if len(a) >= 2 and len(b) >= 2:
-        if a[-1] == b[-1]:
-            fixes.append(f"{names[0]} @ {names[1]}.T has shape {(*a[:-1], b[-2])}")
-        if a[-2] == b[-2]:
-            fixes.append(f"{names[0]}.T @ {names[1]} has shape {(a[-1], b[-1])}")
+    for flipped in (False, True):
+        left, right = (_transposed(p, a), (q, b)) if flipped else ((p, a), _transposed(q, b))
+        shape = _product(left[1], right[1])
+        if shape is not None:
+            fixes.append(f"{left[0]} @ {right[0]} has shape {shape}")
     fix = f" {'; '.join(fixes)}." if fixes else ""
-    return RuntimeError(f"{text}.\n{function}: {a} @ {b}, {inner}.{fix}")
+    return RuntimeError(f"{text}.\n{function}: {p} @ {q} is {a} @ {b}, {inner}.{fix}")
+
+
+def _transposed(name: str, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+    return f"{name}.{'T' if len(shape) < 3 else 'mT'}", (*shape[:-2], *shape[:-3:-1])
+
+
+def _product(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape of a matrix product; None if there is none."""
+    if not a or not b or a[-1] != b[-2:][0]:
+        return None
+    try:
+        batch = np.broadcast_shapes(a[:-2], b[:-2])
+    except ValueError:
+        return None
+    return (*batch, *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
+
+
+def slice_type(item: slice) -> TypeError:
+    wrong = next(p for p in (item.start, item.stop, item.step) if p is not None and not hasattr(p, "__index__"))
+    return TypeError(
+        f"slice indices must be integers or None or have an __index__ method, not {type(wrong).__name__} {wrong!r}"
+    )
+
+
+def bound_type(function: str, argument: str, value: Any) -> TypeError:
+    return TypeError(f"{function}(): argument '{argument}' must be Number or Tensor, not {type(value).__name__}")
+
+
+def where_condition(condition: Any) -> Exception:
+    if not hasattr(condition, "dtype"):
+        return TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
+    return RuntimeError(
+        f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}: compare first, as "
+        "in where(x > 0, ...)"
+    )
+
+
+def target_type(function: str, value: Any) -> TypeError:
+    wrap = ": wrap it in tensor(...)" if isinstance(value, (list, tuple, int, float)) else ""
+    return TypeError(f"{function}(): argument 'target' (position 2) must be Tensor, not {type(value).__name__}{wrap}")
+
+
+def reduction_name(given: Any) -> ValueError:
+    return ValueError(f"{given} is not a valid value for reduction: it is 'mean', 'sum' or 'none'")
+
+
+def bias_shape(bias: Any, weight: Any) -> RuntimeError:
+    name, out = named(bias) or "bias", shape_of(weight)[0]
+    return RuntimeError(
+        f"The size of tensor a ({out}) must match the size of tensor b ({(shape_of(bias) or (1,))[-1]}) at non-singleton "
+        f"dimension 1.\nlinear adds one number per output: {name} must have shape ({out},), the first size of weight, and "
+        f"it has shape {shape_of(bias)}."
+    )
+
+
+def linear_shapes(x: Any, weight: Any) -> RuntimeError:
+    a, w = shape_of(x), shape_of(weight)
+    p, q = named(x) or "input", named(weight) or "weight"
+    rows = math.prod(a[:-1])
+    fix = f" {q}.T has the shape it takes." if w[0] == a[-1] else ""
+    return RuntimeError(
+        f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {w[1]}x{w[0]}).\n"
+        f"linear computes {p} @ {q}.T: {p} is {a}, so {q} must be (out_features, {a[-1]}), and it is {w}.{fix}"
+    )
+
+
+def warn_target_size(x: Any, y: Any) -> None:
+    """A loss of an input and a target of different shapes, which are broadcast."""
+    text = (
+        f"Using a target size ({torch_size(shape_of(y))}) that is different to the input size ({torch_size(shape_of(x))}). "
+        "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
+    )
+    try:
+        shape = np.broadcast_shapes(shape_of(x), shape_of(y))
+    except ValueError:
+        shape = None
+    if shape is not None:
+        p, q = named(x) or "input", named(y) or "target"
+        text += f"\n{p} {shape_of(x)} and {q} {shape_of(y)} are stretched to {shape}: "
+        if math.prod(shape) > math.prod(shape_of(x)) and math.prod(shape) > math.prod(shape_of(y)):
+            text += "every prediction is compared with every target. "
+        else:
+            text += "some numbers are compared more than once. "
+        if math.prod(shape_of(x)) == math.prod(shape_of(y)):
+            text += f"Use {q}.reshape({p}.shape)."
+    warnings.warn(text, UserWarning, stacklevel=4)
 
 
 _KINDS = {"b": "booleans", "i": "integers", "u": "unsigned integers", "f": "real floats", "c": "complex numbers"}
@@ -111,10 +222,16 @@ def reshape_size(function: str, shape: Any, target: Any, numel: int) -> RuntimeE
 
 
 def no_rule_for_numpy(name: str, inputs: Any) -> TypeError:
-    shapes = ", ".join(str(shape_of(x)) for x in inputs if hasattr(x, "shape"))
+    tensors = [x for x in inputs if hasattr(x, "_edge")]
+    names = list(dict.fromkeys(filter(None, map(named, tensors))))
+    of = f" ({', '.join(names)})" if names else ""
+    module = "np." if hasattr(np, name.split(".")[0]) else "np.linalg." if hasattr(np.linalg, name) else ""
+    call = with_arrays() or f"{module}{name}({names[0] if names else 'x'}.detach().numpy(), ...)"
+    if not all(isinstance(getattr(x, "_data", None), np.ndarray) for x in tensors):
+        call = "call it outside of the transformation, where there are plain arrays"
     return TypeError(
-        f"np.{name} has no rule for tensors (operand shapes {shapes}). If no gradient has to pass through it, call it on "
-        f"x.detach().numpy(). If one has to, write it with functions that have a rule, or give it one."
+        f"{module}{name} has no rule for tensors{of}. If no gradient has to flow through it: {call}.\n"
+        "If one has to: write it with functions that have a rule, or give it one with chainrule.primitive."
     )
 
 
@@ -123,7 +240,7 @@ def numpy_keyword(name: str, keyword: str) -> TypeError:
 
 
 def out_is_plain_array(name: str, target: Any) -> RuntimeError:
-    buffer = name_of(target) or "the buffer"
+    buffer = named(target) or "the buffer"
     return RuntimeError(
         f"np.{name} would write a tensor into {buffer}, a plain NumPy array of shape {shape_of(target)}, which cannot carry "
         f"gradients. Make it a tensor (chainrule.zeros(...)), or collect the parts and stack() them."

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import difflib
+import re
+import sys
 import warnings
 from typing import Any
 
-from chainrule.errors.words import name_of, shape_of
+import numpy as np
+
+from chainrule.errors.assignments import names_in
+from chainrule.errors.place import named, op_at, receiver_of_attribute, running
+from chainrule.errors.source import Names
+from chainrule.errors.words import PACKAGE, shape_of, user_frame
 
 # -- tensors and their flags --------------------------------------------------------------------------------------------
 
 
 def integer_requires_grad(tensor: Any) -> RuntimeError:
+    x = named(tensor)
+    few = isinstance(tensor._data, np.ndarray) and tensor._data.size <= 4
+    subject = x or (str(tensor._data.tolist()) if few else "This one")
+    fix = f"{x} = {x}.float()" if x.isidentifier() else "dtype=float32 (or .float())"
     return RuntimeError(
         "only Tensors of floating point and complex dtype can require gradients.\n"
-        f"This one is {tensor.dtype}: an integer cannot change by a little. Write 1. instead of 1, or give "
-        "dtype=float32 (or .float()) before asking for gradients."
+        f"{subject} is {tensor.dtype}, and an integer cannot change by a little. Write 1. instead of 1, or "
+        f"{fix} before asking for gradients."
     )
 
 
@@ -27,16 +38,37 @@ def non_leaf_flag() -> RuntimeError:
 
 
 def warn_non_leaf_grad(tensor: Any) -> None:
-    name = name_of(tensor)
-    warnings.warn(
+    y = named(tensor) or receiver_of_attribute("grad") or "y"
+    node = tensor.grad_fn
+    text = (
         "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
         "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
         "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
         "you access the leaf Tensor instead.\n"
-        f"{name or 'This tensor'} is the output of {tensor.grad_fn.name()}, not a leaf: call retain_grad() on it before "
-        "backward(), or use autograd.grad(L, it).",
-        UserWarning,
-        stacklevel=3,
+    )
+    rebound = _rebound(tensor, y)
+    if rebound:
+        text += rebound
+    else:
+        text += (
+            f"{y} is the output of {node.name()}, {op_at(node)}, not a leaf. Call {y}.retain_grad() before backward(), or "
+            f"use grad(L, {y})."
+        )
+    warnings.warn(text, UserWarning, stacklevel=3)
+
+
+def _rebound(tensor: Any, x: str) -> str:
+    """What to say where ``x = x.to(...)`` gave the name of a leaf to what was computed from it."""
+    names = Names()
+    found = names.find(tensor)
+    now = names.assignment(found) if found is not None else None
+    if found is None or now is None or x not in names_in(now[0].value):
+        return ""
+    before = names.earlier(found)
+    leaf = f", and the leaf that was made on line {before[1]} has no name any more" if before is not None else ""
+    return (
+        f"{x} was rebound by `{now[1].text}` ({now[1]}){leaf}. Give the result another name, or make the leaf with the "
+        f"right dtype (and values) at once."
     )
 
 
@@ -45,14 +77,47 @@ def no_grad_needed(tensor: Any, text: str) -> RuntimeError:
     return RuntimeError(f"{text}{why}")
 
 
-def warn_leaves_graph(tensor: Any, what: str) -> None:
-    name = name_of(tensor) or "the tensor"
+def leaves_graph(tensor: Any, what: str) -> None:
+    """A tensor that requires grad becomes a plain number: warn, or raise where it is lost in an array's element.
+
+    Nothing is said where the number is printed, as in ``"%.2f" % x``.
+    """
+    caller = sys._getframe(3)  # who called float(x), which is x.__float__
+    now = running(caller) if not caller.f_code.co_filename.startswith(PACKAGE) else running(None)
+    if now.instruction == "STORE_SUBSCR":
+        raise stored_in_array(tensor, now.text)
+    if now.instruction in ("BINARY_OP", "BINARY_MODULO"):
+        return
+    x = named(tensor) or "x"
+    called = now.text if len(now.text) <= 40 and "(" in now.text else f"{what}({x})"
+    function = re.match(r"math\.(\w+)\(", called)
+    if function and hasattr(np, _NUMPY_NAMES.get(function[1], function[1])):
+        fix = f"np.{called[5:].replace(function[1], _NUMPY_NAMES.get(function[1], function[1]), 1)} keeps the gradient"
+    else:
+        fix = f"{x} itself works in arithmetic and in np functions such as np.sin({x}), which keep the gradient"
     warnings.warn(
         "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider using "
-        f"tensor.detach() first.\n{what}({name}) is a plain number: no gradient flows back from it (math.sin(x) does this, "
-        f"np.sin(x) keeps the path). Where a number is what you want, write {name}.item().",
+        f"tensor.detach() first.\n{called} takes {what}({x}), a plain number that leaves the graph: {fix}. Where only "
+        f"the number is wanted, write {x}.item().",
         UserWarning,
         stacklevel=4,
+    )
+
+
+#: what NumPy calls functions of ``math``
+_NUMPY_NAMES = {"pow": "power", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2",
+                "acosh": "arccosh", "asinh": "arcsinh", "atanh": "arctanh"}  # fmt: skip
+
+
+def stored_in_array(tensor: Any, target: str) -> RuntimeError:
+    """``buffer[i] = t`` with a plain array for a buffer."""
+    buffer = target.split("[")[0].strip() or "the buffer"
+    return RuntimeError(
+        "setting an array element with a tensor that requires grad.\n"
+        f"`{target or buffer}` belongs to a plain NumPy array, which holds numbers only: the gradient of "
+        f"{named(tensor) or 'the value'} would be lost.\n"
+        f"Make {buffer} a tensor, as in {buffer} = chainrule.zeros(n), which may be written into; or collect the parts in "
+        "a list and stack() them."
     )
 
 
@@ -69,13 +134,26 @@ def assigned_grad_dtype(tensor: Any, grad: Any) -> RuntimeError:
 
 
 def numpy_requires_grad(tensor: Any) -> RuntimeError:
-    name = name_of(tensor) or "tensor"
-    return RuntimeError(
+    now = running(user_frame())
+    x = named(tensor) or "tensor"
+    text = (
         "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
-        f"A plain array cannot carry the gradient of {name}, so the path would be cut silently. Where that is what you "
-        f"want: {name}.detach().numpy(). NumPy's own functions work on tensors and keep it: np.sin({name}), "
-        f"np.sum({name}, axis=0)."
+        f"A plain array cannot carry the gradient of {x}, so the path would be cut silently.\n"
     )
+    if now.instruction == "STORE_SUBSCR":
+        buffer = now.text.split("[")[0].strip()
+        text += (
+            f"`{now.text}` writes into a plain NumPy array: make it a tensor ({buffer} = chainrule.zeros(n)), or collect "
+            "the parts in a list and stack() them."
+        )
+    elif re.search(r"\barray\(\s*\[", now.text):
+        text += f"To put tensors together use stack([...]) (np.stack works, too); {x}.detach().numpy() cuts the path."
+    else:
+        text += (
+            f"Where that is what you want: {x}.detach().numpy(). NumPy's own functions work on tensors and keep it: "
+            f"np.sin({x}), np.sum({x}, axis=0)."
+        )
+    return RuntimeError(text)
 
 
 def deepcopy_non_leaf(tensor: Any) -> RuntimeError:
@@ -138,10 +216,28 @@ def no_attribute(tensor: Any, name: str) -> AttributeError:
     return AttributeError(f"'Tensor' object has no attribute {name!r}{hint}")
 
 
-def no_such_name(name: str, known: list[str]) -> AttributeError:
-    close = difflib.get_close_matches(name, known, 1)
-    hint = f". Did you mean {close[0]!r}?" if close else ""
-    return AttributeError(f"module 'chainrule' has no attribute {name!r}{hint}")
+def no_such_name(name: str, known: Any, module: str = "chainrule") -> AttributeError:
+    known = [n for n in known if not n.startswith("_")]
+    close = difflib.get_close_matches(name, known, 1, 0.7)
+    hint = f": {_ELSEWHERE[name]}." if name in _ELSEWHERE else f". Did you mean {close[0]!r}?" if close else ""
+    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
+
+
+_LAYER = "layers with state are not built in. The functions are in nn.functional, and parameters are tensors of yours"
+#: what else to use, for names that PyTorch has and this package has not
+_ELSEWHERE = {
+    "optim": "an update is one line, `with no_grad(): w -= lr * w.grad`; for scipy.optimize there is value_and_grad",
+    "cuda": "everything is computed on the CPU, so leave device= out",
+    "mps": "everything is computed on the CPU, so leave device= out",
+    "Module": _LAYER,
+    "Sequential": _LAYER,
+    "Linear": _LAYER + ": nn.functional.linear(x, weight, bias)",
+    "ReLU": _LAYER + ": nn.functional.relu(x)",
+    "Tanh": _LAYER + ": tanh(x)",
+    "Sigmoid": _LAYER + ": sigmoid(x)",
+    "MSELoss": _LAYER + ": nn.functional.mse_loss(input, target)",
+    "CrossEntropyLoss": _LAYER + ": nn.functional.cross_entropy(input, target)",
+}
 
 
 # -- inference mode, data and detach ------------------------------------------------------------------------------------

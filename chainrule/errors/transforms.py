@@ -6,13 +6,14 @@ import sys
 import warnings
 from typing import Any
 
-from chainrule.errors.words import PACKAGE, name_of, shape_of, torch_size, user_line
+from chainrule.errors.place import named
+from chainrule.errors.words import PACKAGE, shape_of, torch_size, user_line
 
 # -- forward mode -------------------------------------------------------------------------------------------------------
 
 
 def numpy_has_tangent(tensor: Any) -> RuntimeError:
-    name = name_of(tensor) or "tensor"
+    name = named(tensor) or "tensor"
     return RuntimeError(
         "Can't call numpy() on a dual Tensor: a plain array cannot carry its tangent, so the derivative would be lost "
         f"silently. Where that is what you want: {name}.detach().numpy(). NumPy's own functions work on tensors and keep "
@@ -128,6 +129,21 @@ def no_func_name(name: str) -> AttributeError:
     if instead is None:
         return AttributeError(f"module 'chainrule.func' has no attribute {name!r}")
     return AttributeError(f"module 'chainrule.func' has no attribute {name!r}: {instead}.")
+
+
+def check_function(api: str, func: Any) -> None:
+    """Raise where a transformation of functions is given something that is none."""
+    if callable(func):
+        return
+    kind = type(func).__name__
+    text = f"'{kind}' object is not callable: {api} takes a function, so pass f, not its result f(x)."
+    if hasattr(func, "_edge"):
+        y = named(func) or "y"
+        text += (
+            f"\nOf {y}, which is computed already: chainrule.jacobian({y}, x) is all of ∂{y}/∂x, and "
+            f"chainrule.autograd.grad({y}, x) the gradient, if {y} is a scalar."
+        )
+    raise TypeError(text)
 
 
 # -- Jacobians ----------------------------------------------------------------------------------------------------------

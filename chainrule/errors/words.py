@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import linecache
 import os
+import re
 import sys
 import weakref
 from collections.abc import Sequence
@@ -23,6 +25,17 @@ class Where:
     def __str__(self) -> str:
         return f"{os.path.basename(self.file)}:{self.line}"
 
+    @property
+    def text(self) -> str:
+        """The code on the line, where it is short enough to be quoted; else ''."""
+        text = linecache.getline(self.file, self.line).split("  #")[0].strip()
+        return text if len(text) <= 70 else ""
+
+    @property
+    def quoted(self) -> str:
+        """The code and the place of it: `y += 1` (t.py:4)."""
+        return f"`{self.text}` ({self})" if self.text else f"({self})"
+
 
 class Cut:
     """Why a tensor does not require grad though something it was computed from does.
@@ -30,7 +43,7 @@ class Cut:
     ``sources`` are the tensors that the path led to. They are held weakly, and named only when the message is printed.
     """
 
-    __slots__ = ("kind", "sources", "where")
+    __slots__ = ("kind", "leaf", "sources", "where")
 
     def __init__(self, kind: str, where: Where | None, sources: Sequence[Any] = ()) -> None:
         self.kind = kind
@@ -44,44 +57,62 @@ class Cut:
         return [name for name in map(name_of, alive) if name]
 
     def __str__(self) -> str:
+        if self.kind in _GRADIENTS:
+            return _GRADIENTS[self.kind]
         at = f" ({self.where})" if self.where else ""
-        names = self.names[:2]
-        of = f" to {' and '.join(names)}" if names else ""
-        if self.kind in ("detach", "detach_"):
-            return f"the path{of} was cut by {self.kind}(){at}: leave it out to keep the gradient"
-        if self.kind == "no_grad":
-            return f"the path{of} was cut because gradient mode was off, as in `with no_grad():`{at}"
+        if self.where and self.where.text:
+            at = f" in {self.where.quoted}"
         if self.kind == "requires_grad":
             return f"requires_grad was set to False{at}"
-        if self.kind == "tensor()":
-            return f"tensor(...) made a copy outside the graph{at}: use clone() to keep the gradient"
-        if self.kind == "cast":
-            return f"the path{of} was cut by the conversion to an integer dtype{at}: integers have no gradient"
-        reason = (
-            "a comparison has no derivative"
-            if self.kind in _COMPARISONS
-            else ("its integer or boolean output has no derivative")
+        names = self.names[:2]
+        of = f" to {' and '.join(names)}" if names else ""
+        what, why = self._rebound() or _CUTS.get(self.kind) or (
+            f"was cut by {self.kind}",
+            "its integer or boolean output has no derivative",
         )
-        return f"the path{of} was cut by {self.kind}{at}: {reason}"
+        return f"the path{of} {what}{at}: {why}"
 
 
-_COMPARISONS = {
-    "eq",
-    "ne",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "isclose",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "logical_and",
-    "logical_or",
-    "logical_not",
-    "logical_xor",
-    "signbit",
+    def _rebound(self) -> tuple[str, str] | None:
+        """What to say of an update that made a new tensor: ``w = w - lr * w.grad`` without recording."""
+        update = re.match(r"(\w+) = .*\b\1\b", self.where.text) if self.where and self.kind == "no_grad" else None
+        if update is None:
+            return None
+        return _CUTS["no_grad"][0], f"{update[1]} is a new tensor there. Write into the old one, as in {update[1]} -= step"
+
+
+#: why gradients, and what is computed from them, may have no graph
+_GRADIENTS = {
+    "gradient": "it is made of gradients, and those are recorded only with create_graph=True: "
+    "g, = grad(y, x, create_graph=True), or y.backward(create_graph=True)",
+    "linear": "it is the gradient of a linear function, so it is constant, and its derivative is zero everywhere",
 }
+#: the cut of gradients that were not recorded, of recorded ones that are constant, and of ``tensor.data``. There is one
+#: of each, so that making them costs nothing
+GRADIENT = Cut("gradient", None)
+LINEAR = Cut("linear", None)
+DATA = Cut("data", None)
+
+_STEP = "a comparison has no derivative. where(condition, a, b) keeps those of a and b; sigmoid is a smooth step"
+_CUTS = {
+    "detach": ("was cut by detach()", "leave it out to keep the gradient"),
+    "detach_": ("was cut by detach_()", "leave it out to keep the gradient"),
+    "data": ("was cut by .data", "leave it out to keep the gradient"),
+    "no_grad": ("was cut because gradient mode was off,", "compute it outside of no_grad() to keep the gradient"),
+    "tensor()": ("was cut by tensor(...), which copies,", "use clone() to keep the gradient"),
+    "cast": ("was cut by the conversion to an integer dtype", "integers have no gradient. Stay with floats"),
+    "argmax": (
+        "was cut by argmax",
+        "an integer position has no derivative. max() has one; softmax is a smooth relative",
+    ),
+    "argmin": ("was cut by argmin", "an integer position has no derivative. min() has one; softmax(-x) is smooth"),
+    "argsort": ("was cut by argsort", "integer positions have no derivative. sort() gives values that have one"),
+}
+for _name in (
+    *("eq", "ne", "lt", "le", "gt", "ge", "isclose", "isnan", "isinf", "isfinite"),
+    *("logical_and", "logical_or", "logical_not", "logical_xor", "signbit"),
+):
+    _CUTS[_name] = (f"was cut by {_name}", _STEP)
 
 
 def user_line() -> Where | None:
@@ -118,11 +149,6 @@ def shape_of(x: Any) -> tuple[int, ...]:
 
 def torch_size(shape: Any) -> str:
     return f"torch.Size({list(shape)})"
-
-
-def made_by(tensor: Any) -> str:
-    node = tensor.grad_fn
-    return f", the result of {node.prim.name}," if node is not None else ""
 
 
 TYPE_NAMES = {

@@ -11,7 +11,7 @@ _WHERE = {
     "Graph": "graph",
     "Step": "steps",
     "Value": "steps",
-    "explain": "steps",
+    "explain": "entry",
     "record_lines": "lines",
 }
 

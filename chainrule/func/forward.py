@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule import errors
 from chainrule.core.levels import Level, entered
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
@@ -43,6 +44,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     >>> cr.func.jvp(cr.sin, (cr.zeros(2),), (cr.tensor([1., 2.]),))
     (tensor([0., 0.]), tensor([1., 2.]))
     """
+    errors.check_function("jvp", func)
     api = "jvp(f, primals, tangents)"
     if not isinstance(primals, tuple):
         raise RuntimeError(

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule import errors
 from chainrule.core.levels import entered
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.func.arguments import (
@@ -76,6 +77,7 @@ def jacrev(
     tensor([[2., 0.],
             [0., 4.]])
     """
+    errors.check_function("jacrev", func)
     if chunk_size is not None and not chunk_size > 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
@@ -156,6 +158,7 @@ def jacfwd(
     tensor([[2., 0.],
             [0., 4.]])
     """
+    errors.check_function("jacfwd", func)
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
@@ -250,6 +253,7 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
+    errors.check_function("hessian", func)
     return jacrev(jacrev(func, argnums), argnums)
 
 

@@ -214,6 +214,7 @@ def grad_and_value(
     >>> cr.func.grad_and_value(lambda x: (x ** 2).sum())(cr.tensor([1., 2.]))
     (tensor([2., 4.]), tensor(5.))
     """
+    errors.check_function("grad_and_value", func)
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -239,6 +240,7 @@ def value_and_grad(
     >>> float(value), gradient
     (5.0, array([2., 4.]))
     """
+    errors.check_function("value_and_grad", func)
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
@@ -269,6 +271,7 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
     >>> cr.func.grad(lambda x: np.sum(np.sin(x)))(np.array([0., np.pi]))
     array([ 1., -1.])
     """
+    errors.check_function("grad", func)
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -346,6 +349,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> pull(cr.tensor([1., 3.]))
     (tensor([1., 3.]),)
     """
+    errors.check_function("vjp", func)
     trace = Trace("vjp(f, *primals)", func, range(len(primals)), primals, {}, has_aux)
     outputs, spec = differentiable_outputs(trace, "vjp(f, *primals)")
 

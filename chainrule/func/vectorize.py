@@ -58,6 +58,7 @@ def vmap(
     tensor([[ 2.,  0.],
             [12.,  6.]])
     """
+    errors.check_function("vmap", func)
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if chunk_size is not None and not (isinstance(chunk_size, int) and chunk_size > 0):

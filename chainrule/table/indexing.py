@@ -195,7 +195,7 @@ def index_put(x, values, *, index, accumulate):
 
 @linear(
     transpose={"x": lambda g, index, x_shape, *, axis: scatter_add(np.zeros(x_shape, g.dtype), index, g, axis=axis)},
-    formula={"x": "scatter_add(np.zeros(x_shape), index, g, axis=axis)"},
+    formula={"x": "scatter_add(np.zeros(x_shape, g.dtype), index, g, axis=axis)"},
     samples=[
         {"shapes": [(2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, -1]])], "axis": -1},
         {"shapes": [(3, 2), np.array([[2, 0]])], "axis": -2},

@@ -16,8 +16,25 @@ from chainrule.testing.jacobians import array_of, outputs_of, parts_of, pushed, 
 from chainrule.testing.samples import normal_like
 
 
+@dataclass(frozen=True)
+class Mismatch:
+    """Two Jacobians that should be equal, with a row for each element of the input and a column for each of the output.
+
+    ``output`` and ``input`` are positions.
+    """
+
+    output: int
+    input: int
+    output_shape: tuple[int, ...]
+    input_shape: tuple[int, ...]
+    numerical: Any
+    analytical: Any
+
+
 class GradcheckError(RuntimeError):
-    """Raised by ``gradcheck`` and ``gradgradcheck``."""
+    """Raised by ``gradcheck`` and ``gradgradcheck``. ``mismatch`` has the numbers, where the reason is in them."""
+
+    mismatch: Mismatch | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +85,8 @@ def check_jacobians(problem: Problem, backward: bool, forward: bool) -> None:
                 for i, got in zip(problem.wanted, found):
                     expected = jacobians.as_gradient(numerical[i][k], problem.inputs[i], part)
                     if not np.allclose(got, expected, problem.rtol, problem.atol):
-                        raise GradcheckError(_mismatch(expected, got, k, i, part, y.dtype.kind == "c", False))
+                        text = _mismatch(expected, got, k, i, part, y.dtype.kind == "c", False)
+                        raise _differs(text, k, i, y, problem.inputs[i], expected, got)
     if forward:
         for i in problem.wanted:
             x = problem.inputs[i]
@@ -77,7 +95,8 @@ def check_jacobians(problem: Problem, backward: bool, forward: bool) -> None:
                 for k in sizes:
                     got, expected = pushed_[k], numerical[i][k][unit]
                     if outputs[k].requires_grad and not np.allclose(got, expected, problem.rtol, problem.atol):
-                        raise GradcheckError(_mismatch(expected, got, k, i, unit, x.dtype.kind == "c", True))
+                        text = _mismatch(expected, got, k, i, unit, x.dtype.kind == "c", True)
+                        raise _differs(text, k, i, outputs[k], x, expected, got)
 
 
 def _analytical(problem: Problem, y: Tensor, part: Any) -> list[Any]:
@@ -97,6 +116,12 @@ def _analytical(problem: Problem, y: Tensor, part: Any) -> list[Any]:
                 "meant, give nondet_tol.)"
             )
     return found
+
+
+def _differs(text: str, k: int, i: int, y: Tensor, x: Tensor, expected: Any, got: Any) -> GradcheckError:
+    error = GradcheckError(text)
+    error.mismatch = Mismatch(k, i, tuple(y.shape), tuple(x.shape), expected, got)
+    return error
 
 
 def _mismatch(expected: Any, got: Any, k: int, i: int, part: Any, is_complex: bool, forward: bool) -> str:

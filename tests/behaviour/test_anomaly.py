@@ -236,8 +236,8 @@ def test_index_numbers_line_rule_and_remedy_are_said():
         "Function 'SqrtBackward0' returned nan values in its 0th output.",
         text.splitlines()[1],
         "The rule is g * 0.5 / out, where g is the gradient that arrived. There g = 0.0, out = 0.0.",
-        "The gradient that arrived is 0, and 0 times the infinite slope of sqrt is nan. If a mask such as where(ok, "
-        "sqrt(x), 0) came after it, mask the input instead: sqrt(where(ok, x, 1.0)) never sees the bad numbers.",
+        "The gradient that arrived is 0, and 0 times the infinite slope of sqrt is nan. A mask such as where(x > 0, "
+        "sqrt(x), 0) hides the value, not the gradient. Mask the input, too: where(x > 0, sqrt(where(x > 0, x, 1.)), 0).",
         "What helps: it is not real below 0, and its slope at 0 is infinite, so add a small number inside, sqrt(x + eps).",
     ]
     assert "This is the gradient of sqrt for its operand x, at index (1,), called at test_anomaly.py:" in text

@@ -1,69 +1,74 @@
-"""Every Python block of README.md and docs/ is run, page by page.
-
-The blocks of a page share one namespace, in order, as a reader would type them. Blocks with ``>>>`` are compared with
-the output they show (``...`` stands for anything); plain blocks just have to run.
-"""
+"""Every Python block of README.md and docs/ is run, page by page; ``tools/docs/blocks.py`` says how."""
 
 from __future__ import annotations
 
-import doctest
+import importlib.util
 import re
-import warnings
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 
 import pytest
 
-import chainrule
-from chainrule.core.primitive import TABLE
-
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+_SPEC = importlib.util.spec_from_file_location("docs_blocks", ROOT / "tools" / "docs" / "blocks.py")
+assert _SPEC is not None and _SPEC.loader is not None
+blocks = importlib.util.module_from_spec(_SPEC)
+sys.modules["docs_blocks"] = blocks
+_SPEC.loader.exec_module(blocks)
+
+PAGES = blocks.pages()
+TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
+WITH_CODE = [page for page in PAGES if blocks.blocks(TEXTS[page])]
+OTHERS = sorted(
+    {(page, blocks.library(block)) for page in PAGES for block in blocks.blocks(TEXTS[page]) if block.kind == "other"}
+)
 
 
-def python_blocks(page: Path) -> list[tuple[str, int]]:
-    """The page's Python blocks, with the lines they start at."""
-    text = page.read_text(encoding="utf-8")
-    return [(match[1], text.count("\n", 0, match.start(1)) + 1) for match in BLOCK.finditer(text)]
+def short(value: object) -> str:
+    return value.name if isinstance(value, Path) else str(value)
 
 
-def run(source: str, page: Path, line: int, names: dict[str, object]) -> None:
-    if ">>>" not in source:
-        exec(compile("\n" * (line - 1) + source, str(page), "exec"), names)
-        return
-    test = doctest.DocTestParser().get_doctest(source, names, page.name, str(page), line - 1)
-    test.globs = names  # a doctest works on a copy; the next block needs what this one defined
-    report: list[str] = []
-    result = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append, clear_globs=False)
-    assert result.failed == 0, "".join(report)
+@pytest.mark.parametrize("document", WITH_CODE, ids=short)
+def test_page(document: Path) -> None:
+    with blocks.surroundings():
+        _, found = blocks.run(TEXTS[document], document.name)
+    for block in found:
+        if block.kind == "picture":
+            assert block.value.to_svg().startswith("<svg")
+        elif block.kind == "explained":
+            assert block.value.check(), block.source
+            assert block.value.to_html().lstrip().lower().startswith("<!doctype html>")
 
 
-@pytest.fixture
-def table() -> Iterator[None]:
-    """Pages add rows to the table; other tests must not meet them."""
-    rows = dict(TABLE)
-    yield
-    TABLE.clear()
-    TABLE.update(rows)
+@pytest.mark.parametrize(("document", "library"), OTHERS, ids=short)
+def test_code_for_another_library(document: Path, library: str) -> None:
+    pytest.importorskip(library)
+    with blocks.surroundings():
+        blocks.run(TEXTS[document], document.name, other=library)
 
 
-@pytest.mark.usefixtures("table")
-@pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)
-def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    chainrule.manual_seed(0)
-    names: dict[str, object] = {"__name__": "__docs__"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for source, line in python_blocks(page):
-            run(source, page, line, names)
+def test_every_python_block_is_found() -> None:
+    """A fence that the runner does not read would be a block that nothing checks."""
+    for page, text in TEXTS.items():
+        fences = len(re.findall(r"^\s*```\{?\.?(?:python|py|pycon)", text, re.MULTILINE))
+        assert fences == sum(block.kind not in ("picture", "explained") for block in blocks.blocks(text)), page.name
+
+
+def test_what_a_page_shows_is_compared() -> None:
+    page = "```python\nprint(1)\n```\n\n```text\n2\n```\n"
+    with pytest.raises(blocks.Mismatch, match="prints"):
+        blocks.run(page, "page.md")
+    assert blocks.run(page, "page.md", update=True)[0] == page.replace("2", "1")
+    with pytest.raises(blocks.Mismatch):
+        blocks.run("```python\n>>> 1 + 1\n3\n```\n", "page.md")
+    with pytest.raises(ZeroDivisionError):
+        blocks.run("```python\n1 / 0\n```\n", "page.md")
 
 
 def test_links_lead_somewhere() -> None:
     """Every relative link to a page of ours."""
-    for page in PAGES:
-        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
+    for page, text in TEXTS.items():
+        text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.MULTILINE | re.DOTALL)
+        for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text):
             path = (page.parent / target).resolve()
-            assert path.exists(), f"{page.name} links to {target}"
+            assert path.exists() or "reference/" in target, f"{page.name} links to {target}"

@@ -128,3 +128,10 @@ def test_names_that_are_not_there_say_what_to_use():
             getattr(cr.func, name)
     with pytest.raises(AttributeError, match="no attribute 'gradd'"):
         cr.func.gradd
+
+
+@pytest.mark.parametrize("f", [lambda x: x * A, lambda x: A * x, lambda x: x[0] + A])
+def test_an_array_on_either_side_leaves_arrays(f):
+    x = np.array([1.0, 2.0, 3.0])
+    for results in (jvp(f, (x,), (x,)), [jacfwd(f)(x)], [vmap(f)(np.stack([x, x]))]):
+        assert all(type(result) is np.ndarray for result in results)

@@ -218,7 +218,7 @@ def test_backward_of_a_vector_needs_a_gradient() -> None:
         c.backward()
     first, *rest = str(caught.value).splitlines()
     assert first == "grad can be implicitly created only for scalar outputs."
-    assert "c, the result of mul, has shape (3,)" in rest[0]
+    assert "c = mul" in rest[0] and "has shape (3,)" in rest[0]
     assert {line.split()[0] for line in rest[1:]} == {"c.sum().backward()", "c.backward(g)", "jacobian(c,"}
     assert a.grad is None and b.grad is None
 

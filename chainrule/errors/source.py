@@ -1,0 +1,312 @@
+"""What the user's program calls its tensors, and on which lines it made them.
+
+:class:`Names` looks into the frames of the caller. It knows tensors only by their ``_edge`` and ``_data``, so that any
+message may use it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+from chainrule.errors.assignments import (
+    Assignment,
+    Call,
+    assignments,
+    calls_before,
+    cells_before,
+    holds,
+    latest,
+    lines_of,
+    names_in,
+)
+from chainrule.errors.words import PACKAGE, user_frame
+
+_FRAMES = 3
+_ITEMS = 1000
+_LAST_RESULT = re.compile(r"_+\d*")  # what interactive sessions call their latest results
+
+
+class SourceLine(NamedTuple):
+    """A line of the user's program, with its text (empty where the source cannot be read)."""
+
+    file: str
+    line: int
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.file)}:{self.line}"
+
+
+class _Place(NamedTuple):
+    """A scope in which names were found: where its code is, and the line it has come to (None: past all of it)."""
+
+    file: str
+    function: str
+    first: int
+    line: int | None
+    scope: dict[str, Any]
+
+
+class Found(NamedTuple):
+    """A tensor or array with its name and the scope of that."""
+
+    name: str
+    thing: Any
+    place: _Place
+
+
+def is_tensor(thing: Any) -> bool:
+    kind = type(thing)
+    return hasattr(kind, "_edge") and hasattr(kind, "_data")
+
+
+class Names:
+    """The variables of a frame and its callers that hold tensors.
+
+    Args:
+        frame: where to look; the innermost frame of the user's program by default. Its locals come first, then those of
+            its callers (three frames in all), then their globals. One level of attributes, items and entries is
+            looked through, too: ``model.w``, ``params["w"]``, ``ws[0]``.
+
+    Nothing here raises: what cannot be found is None.
+    """
+
+    def __init__(self, frame: Any = None) -> None:
+        self.found: list[Found] = []
+        self._tensors: dict[int, Found] = {}
+        self._edges: dict[Any, Found] = {}
+        self._arrays: dict[int, Found] = {}
+        self._aliases: dict[int, list[Found]] = {}
+        self._owners: dict[Any, Found] | None = None
+        frame = user_frame() if frame is None else frame
+        self.here = None if frame is None else SourceLine(frame.f_code.co_filename, frame.f_lineno or 0)
+        scopes = list(_scopes(frame))
+        self.places = [place for _, place in scopes]
+        for variables, place in scopes:
+            self._enter(variables, place)
+        for variables, place in scopes:
+            for name, value in variables:
+                self._enter(_inside(name, value), place)
+
+    def _enter(self, variables: list[tuple[str, Any]], place: _Place) -> None:
+        for name, value in variables:
+            if is_tensor(value):
+                self._tensor(Found(name, value, place))
+            elif type(value).__name__ == "ndarray" and id(value) not in self._arrays:
+                self._arrays[id(value)] = Found(name, value, place)
+                self.found.append(self._arrays[id(value)])
+
+    def _tensor(self, found: Found) -> None:
+        tensor = found.thing
+        if id(tensor) in self._tensors:
+            self._aliases.setdefault(id(tensor), []).append(found)
+            return
+        self.found.append(found)
+        self._tensors[id(tensor)] = found
+        edge, data = tensor._edge, tensor._data
+        if edge is not None:
+            self._edges.setdefault(edge, found)
+        before = self._arrays.get(id(data))
+        if before is None or (edge is None and getattr(before.thing, "_edge", None) is not None):
+            self._arrays[id(data)] = found
+
+    def find(self, thing: Any) -> Found | None:
+        """The variable that holds a tensor, the value of an edge, or a raw array."""
+        try:
+            if is_tensor(thing):
+                found = self._tensors.get(id(thing))
+                return self._edges.get(thing._edge) if found is None and thing._edge is not None else found
+            if hasattr(type(thing), "edges"):
+                return self._edges.get(thing)
+            return self._arrays.get(id(thing))
+        except Exception:
+            return None
+
+    def of(self, thing: Any) -> str | None:
+        """The name of the variable that holds a tensor, the value of an edge (Node, Output, Leaf), or a raw array."""
+        found = self.find(thing)
+        return None if found is None else found.name
+
+    def line(self, thing: Any) -> SourceLine | None:
+        """The line that made the value of an edge (or tensor).
+
+        A recorded line (see ``record_lines``) is exact. Otherwise it is the assignment, in the source, of the variable
+        that holds the value; for a value without a name, that of the next named value which was computed from it.
+        """
+        try:
+            edge = thing._edge if is_tensor(thing) else thing
+            recorded = recorded_line(edge)
+            if recorded is not None:
+                return recorded
+            found = self.find(thing)
+            if found is None:
+                found = self._owner(edge)
+            return None if found is None else self._assigned(found)
+        except Exception:  # whatever is odd about the source, there is no line then
+            return None
+
+    def holder(self, edge: Any) -> Found | None:
+        """The variable that holds the value of an edge, or the next that was computed from it."""
+        return self.find(edge) or self._owner(edge)
+
+    def assignment(self, found: Found) -> tuple[Assignment, SourceLine] | None:
+        """The statement that gave a variable the value it has, and its line.
+
+        An argument of a function was assigned by its callers, under another name; an item with the list or dict it is in.
+        """
+        for one in (found, *self._aliases.get(id(found.thing), ())):
+            for name in (one.name, re.split(r"[.\[]", one.name)[0]):
+                statement = _statement(one, name, _operation(one.thing) if name == one.name else "")
+                if statement is not None and (name == one.name or holds(statement[0].value, one.name[len(name) :])):
+                    return statement
+        return None
+
+    def earlier(self, found: Found) -> tuple[Assignment, SourceLine] | None:
+        """The statement that gave a variable the value before the one that it has."""
+        now = self.assignment(found)
+        if now is None:
+            return None
+        return _statement(found, found.name, "", now[1])
+
+    def calls(self, method: str) -> list[tuple[Call, SourceLine]]:
+        """The calls of a method in the scopes that are looked at, as far as they can have run."""
+        found = []
+        for scope in self.places:
+            for file, function, first, line, variables in _texts(scope):
+                lines = lines_of(file, variables)
+                for call in calls_before("".join(lines), function, first, method, line):
+                    found.append((call, SourceLine(file, call.line, lines[call.line - 1].strip())))
+        return found
+
+    def read_by(self, found: Found) -> list[Found]:
+        """The tensors that the assignment of a variable reads by name."""
+        one = self.assignment(found)
+        if one is None:
+            return []
+        by_name = {other.name.replace('"', "'"): other for other in reversed(self.found) if other.place == found.place}
+        return list({n: by_name[n] for n in names_in(one[0].value) if n in by_name}.values())
+
+    def _assigned(self, found: Found) -> SourceLine | None:
+        one = self.assignment(found)
+        return None if one is None else one[1]
+
+    def _owner(self, edge: Any) -> Found | None:
+        """For a value without a name: the oldest named value that it went into, with nothing named between."""
+        if self._owners is None:
+            self._owners = {}
+            named = [found for found in self.found if getattr(found.thing, "_edge", None) is not None]
+            named.sort(key=lambda found: found.thing._edge.seq)
+            for found in named:
+                stack = list(found.thing._edge.edges)
+                while stack:
+                    below = stack.pop()
+                    if below is None or below in self._owners or below in self._edges:
+                        continue
+                    self._owners[below] = found
+                    stack.extend(below.edges)
+        return self._owners.get(edge)
+
+
+def _statement(
+    found: Found, name: str, op: str, before: SourceLine | None = None
+) -> tuple[Assignment, SourceLine] | None:
+    """The last assignment of a name in a scope, before a line if one is given."""
+    passed = before is None
+    for file, function, first, line, scope in _texts(found.place):
+        if not passed and before is not None:
+            if file != before.file:
+                continue
+            passed, line = True, before.line
+        lines = lines_of(file, scope)
+        one = latest(assignments("".join(lines), function, first), name, line, op)
+        if one is not None and (before is None or (file, one.first) != (before.file, before.line)):
+            return one, SourceLine(file, one.first, lines[one.first - 1].strip())
+    return None
+
+
+def recorded_line(edge: Any) -> SourceLine | None:
+    """The line that ``record_lines`` noted for a node."""
+    node = getattr(edge, "node", edge)
+    try:
+        line: SourceLine | None = object.__getattribute__(node, "meta").get("line")
+    except AttributeError:
+        return None
+    return line
+
+
+def line_at(file: str, line: int, scope: dict[str, Any] | None = None) -> SourceLine:
+    """The line with its text."""
+    lines = lines_of(file, scope)
+    return SourceLine(file, line, lines[line - 1].strip() if 0 < line <= len(lines) else "")
+
+
+def _scopes(frame: Any) -> Iterator[tuple[list[tuple[str, Any]], _Place]]:
+    """The variables of the frames that are searched, each with its scope: first all locals, then the globals."""
+    running = []
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            running.append(frame)
+        frame = frame.f_back
+    searched = running[:_FRAMES]
+    seen: list[int] = []
+    for f in searched:
+        code = f.f_code
+        if f.f_locals is f.f_globals or code.co_name == "<module>":
+            seen.append(id(f.f_globals))
+        place = _Place(code.co_filename, code.co_name, code.co_firstlineno, f.f_lineno, f.f_globals)
+        yield _variables(f.f_locals), place
+    for f in searched:
+        if id(f.f_globals) in seen:
+            continue
+        seen.append(id(f.f_globals))
+        module = next((m for m in running if m.f_code.co_name == "<module>" and m.f_globals is f.f_globals), None)
+        file = f.f_code.co_filename if module is None else module.f_code.co_filename
+        line = None if module is None else module.f_lineno
+        yield _variables(f.f_globals), _Place(file, "<module>", 1, line, f.f_globals)
+
+
+def _variables(scope: Any) -> list[tuple[str, Any]]:
+    """Names with their values; names that begin with an underscore come last, a session's ``_`` not at all."""
+    names = [(str(name), value) for name, value in list(scope.items()) if str(name).isidentifier()]
+    names = [pair for pair in names if not _LAST_RESULT.fullmatch(pair[0])]
+    return sorted(names, key=lambda pair: pair[0].startswith("_"))
+
+
+def _inside(name: str, value: Any) -> list[tuple[str, Any]]:
+    """What a variable holds, one level deep."""
+    if isinstance(value, (type, ModuleType)) or is_tensor(value) or name in ("In", "Out") or name.startswith("__"):
+        return []
+    if isinstance(value, dict):
+        if len(value) > _ITEMS:
+            return []
+        return [(f'{name}["{k}"]' if isinstance(k, str) else f"{name}[{k!r}]", v) for k, v in list(value.items())]
+    if isinstance(value, (list, tuple)):
+        fields = getattr(value, "_fields", None)
+        if isinstance(value, tuple) and isinstance(fields, tuple):
+            return [(f"{name}.{field}", v) for field, v in zip(fields, value)]
+        return [(f"{name}[{i}]", v) for i, v in enumerate(value[:_ITEMS])]
+    if isinstance(value, FunctionType):
+        return []
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return []
+    return [(f"{name}.{k}", v) for k, v in list(held.items())[:_ITEMS] if isinstance(k, str)]
+
+
+def _operation(thing: Any) -> str:
+    edge = getattr(thing, "_edge", None)
+    node = getattr(edge, "node", edge)
+    return str(getattr(getattr(node, "prim", None), "name", ""))
+
+
+def _texts(place: _Place) -> Iterator[_Place]:
+    """Where the assignments of a scope's names can stand: its own code, and what a session ran before it."""
+    yield place
+    if place.function == "<module>":
+        for file in cells_before(place.file):
+            yield _Place(file, "<module>", 1, None, place.scope)

@@ -1,0 +1,392 @@
+"use strict";
+(() => {
+  const $ = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const plan = JSON.parse(document.getElementById("numbers").textContent);
+
+  // -- numbers as text: the same rules as the tables in the markup --------------------------------------------------
+  const real = (list) => Float64Array.from(list, Number_);
+  function Number_(item) { return item === "inf" ? Infinity : item === "-inf" ? -Infinity : Number(item); }
+
+  function decimals(numbers) {
+    let wanted = 0;
+    for (const item of numbers) {
+      if (!Number.isFinite(item)) continue;
+      while (wanted < 4 && Math.abs(Number(item.toFixed(wanted)) - item) > 3e-8 * Math.abs(item)) wanted++;
+    }
+    return wanted;
+  }
+
+  function written(item, places) {
+    if (Number.isNaN(item)) return "nan";
+    if (!Number.isFinite(item)) return item > 0 ? "inf" : "−inf";
+    const size = Math.abs(item);
+    let text = size >= 1e9 || (size > 0 && size < 0.5 * 10 ** -places)
+      ? item.toExponential(3).replace("e+", "e") : item.toFixed(places);
+    if (Number(text) === 0) text = text.replace("-", "");
+    return text.replaceAll("-", "−");
+  }
+
+  const short = (item) => written(item, decimals([item]));
+  const factor = (item) => (item < 0 ? `(${short(item)})` : short(item));
+  const count = (shape) => shape.reduce((n, m) => n * m, 1);
+
+  function index(at, shape) {
+    const parts = [];
+    for (const n of [...shape].reverse()) { parts.unshift(at % n); at = Math.floor(at / n); }
+    return parts.length ? `[${parts.join(", ")}]` : "";
+  }
+
+  // -- the pass ------------------------------------------------------------------------------------------------------
+  // Every number is the one that was recorded, plus what the change of the gradient adds to it; so numbers that do not
+  // depend on an edit stay as they were, digit for digit. Where the recorded one is not finite, the sum is made anew.
+  function pull(map, g) {
+    const result = new Float64Array(map.n[1]);
+    for (let k = 0; k < map.v.length; k++) if (g[map.o[k]] !== 0) result[map.i[k]] += g[map.o[k]] * map.v[k];
+    return result;
+  }
+
+  function moved(base, change, whole, single) {
+    return base.map((was, k) => {
+      const now = Number.isFinite(was) ? (change[k] === 0 ? was : was + change[k]) : whole[k];
+      return single ? Math.fround(now) : now;
+    });
+  }
+
+  function prepare() {
+    for (const key in plan.seed) plan.seed[key] = real(plan.seed[key]);
+    for (const key in plan.gradients) if (plan.gradients[key]) plan.gradients[key] = real(plan.gradients[key]);
+    for (const map of [...plan.steps.flatMap((s) => s.arrows.map((a) => a.map)), ...plan.totals.map((t) => t.map)]) {
+      if (map) map.v = real(map.v);
+    }
+    for (const step of plan.steps) {
+      if (step.base) step.base = real(step.base);
+      for (const arrow of step.arrows) if (arrow.base) arrow.base = real(arrow.base);
+    }
+  }
+
+  /** All numbers of the page for a gradient: key -> array. */
+  function pass(seed) {
+    const change = {}, whole = {}, numbers = {};
+    const add = (sums, key, part) => {
+      if (!sums[key]) sums[key] = new Float64Array(part.length);
+      part.forEach((item, k) => { sums[key][k] += item; });
+    };
+    for (const key in seed) {
+      add(change, key, seed[key].map((now, k) => (Object.is(now, plan.seed[key][k]) ? 0 : now - plan.seed[key][k])));
+      add(whole, key, seed[key]);
+      numbers[`s.${key}`] = seed[key];
+    }
+    for (const step of plan.steps) {
+      const value = plan.values[step.out];
+      if (value.stale || !change[step.out] || !step.base) continue;
+      numbers[`u${step.index}`] = moved(step.base, change[step.out], whole[step.out], value.single);
+      step.arrows.forEach((arrow, j) => {
+        if (!arrow.map) return;
+        const into = plan.values[arrow.in];
+        const delta = pull(arrow.map, change[step.out]), all = pull(arrow.map, whole[step.out]);
+        numbers[`a${step.index}.${j}`] = moved(arrow.base, delta, all, into.single);
+        add(change, arrow.in, delta);
+        add(whole, arrow.in, all);
+      });
+    }
+    for (const key in plan.values) {
+      const value = plan.values[key];
+      const base = plan.gradients[key] || (plan.steps.find((s) => s.out === key) || {}).base || plan.seed[key];
+      if (!value.stale && change[key] && base) numbers[`g.${key}`] = moved(base, change[key], whole[key], value.single);
+    }
+    return numbers;
+  }
+
+  // -- showing -------------------------------------------------------------------------------------------------------
+  let now = {}, first = {};
+
+  const cells = (table) => $("td", table.tBodies[0]);
+
+  function show(key) {
+    const numbers = now[key], before = first[key];
+    for (const place of $(`[data-key="${CSS.escape(key)}"]`)) {
+      const stale = !numbers && edited();
+      place.classList.toggle("stale", stale);
+      if (!numbers) continue;
+      const places = decimals(numbers);
+      const changed = numbers.some((item, k) => !Object.is(item, before[k]));
+      if (place.dataset.first === undefined) place.dataset.first = place.innerHTML;
+      if (place.hasAttribute("data-edit")) continue;
+      if (!changed) { if (place.dataset.dirty) { place.innerHTML = place.dataset.first; delete place.dataset.dirty; } place.classList.remove("changed"); continue; }
+      place.dataset.dirty = "1";
+      const texts = Array.from(numbers, (item) => written(item, places));
+      if (place.hasAttribute("data-inline")) {
+        const text = Array.from(numbers, short).join(", ");
+        place.textContent = place.dataset.first.startsWith("[") ? `[${text}]` : text;
+        place.classList.add("changed");
+      } else if (place.hasAttribute("data-lines")) {
+        const rows = $("text", place), width = texts.length / rows.length;
+        const wide = Array.from({ length: width }, (_, j) => Math.max(...rows.map((_, i) => texts[i * width + j].length)));
+        rows.forEach((row, i) => {
+          row.textContent = texts.slice(i * width, (i + 1) * width).map((t, j) => t.padStart(wide[j])).join("  ");
+        });
+        place.classList.add("changed");
+      } else {
+        cells(place).forEach((cell, k) => {
+          cell.textContent = texts[k];
+          cell.classList.toggle("changed", !Object.is(numbers[k], before[k]));
+        });
+      }
+    }
+  }
+
+  const edited = () => Object.keys(plan.seed).some((key) => current[key].some((n, k) => !Object.is(n, plan.seed[key][k])));
+  let current = {};
+
+  function recompute(speak = true) {
+    now = pass(current);
+    for (const key of new Set($("[data-key]").map((place) => place.dataset.key))) show(key);
+    $("[data-one]").forEach(one);
+    $("[data-picker]").forEach(slice);
+    $("[data-check]").forEach(check);
+    const reset = document.getElementById("reset");
+    if (reset) reset.disabled = !edited();
+    if (speak) say();
+  }
+
+  function say() {
+    const key = Object.keys(plan.gradients).find((name) => now[`g.${name}`]);
+    if (!key) return;
+    const numbers = now[`g.${key}`], { bar, shape } = plan.values[key];
+    const some = Array.from(numbers.slice(0, 6), (n, k) => `${bar}${index(k, shape)} = ${short(n)}`).join("; ");
+    document.getElementById("said").textContent = `Computed again. ${some}${numbers.length > 6 ? " and so on" : ""}`;
+  }
+
+  function check(mark) {
+    const key = mark.dataset.check, result = now[`g.${key}`];
+    if (!result) return;
+    const sum = new Float64Array(result.length);
+    for (const total of plan.totals) if (total.in === key && current[total.out]) pull(total.map, current[total.out]).forEach((n, k) => { sum[k] += n; });
+    const scale = result.reduce((most, n) => Math.max(most, Math.abs(n)), 1e-30);
+    const ok = sum.every((n, k) => Math.abs(n - result[k]) <= 1e-4 * scale || !Number.isFinite(result[k]));
+    mark.textContent = ok ? "✓" : "✗";
+    mark.className = ok ? "ok" : "bad";
+  }
+
+  // -- editing -------------------------------------------------------------------------------------------------------
+  function editable(table) {
+    const key = table.dataset.key.slice(2), value = plan.values[key];
+    cells(table).forEach((cell, k) => {
+      const input = document.createElement("input");
+      const was = plan.seed[key][k];
+      input.value = String(was);
+      input.inputMode = "text";
+      input.autocomplete = "off";
+      input.spellcheck = false;
+      input.setAttribute("aria-label", `${value.bar}${index(k, value.shape)}`);
+      input.addEventListener("input", () => {
+        const text = input.value.trim().replace("−", "-");
+        const item = text === "" ? NaN : Number(text);
+        const ok = Number.isFinite(item);
+        input.setAttribute("aria-invalid", String(!ok));
+        if (!ok) return;
+        current[key][k] = item;
+        cell.classList.toggle("changed", !Object.is(item, was));
+        recompute();
+      });
+      cell.replaceChildren(input);
+    });
+  }
+
+  function addReset() {
+    const hint = document.querySelector(".hint");
+    hint.hidden = false;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.id = "reset";
+    button.textContent = "Put back";
+    button.disabled = true;
+    button.addEventListener("click", () => {
+      for (const key in plan.seed) current[key] = plan.seed[key].slice();
+      $("table[data-edit]").forEach(editable);
+      $("table[data-edit] td").forEach((cell) => cell.classList.remove("changed"));
+      recompute();
+      button.closest(".given").querySelector("input").focus();
+    });
+    hint.append(" ", button);
+  }
+
+  // -- looking at one element, at one slice ----------------------------------------------------------------------------
+  function part(key) {
+    if (key.startsWith("w.")) {
+      const total = plan.totals.find((t) => `w.${t.out}.${t.in}` === key);
+      return { map: total.map, out: total.out, into: total.in, upstream: now[`s.${total.out}`] };
+    }
+    const [at, j] = key.slice(1).split(".").map(Number);
+    const step = plan.steps.find((s) => s.index === at);
+    return { map: step.arrows[j].map, out: step.out, into: step.arrows[j].in, upstream: now[`u${at}`] || step.base };
+  }
+
+  function choice(label, shape, name, changed) {
+    const box = document.createElement("label"), select = document.createElement("select");
+    for (let k = 0; k < count(shape); k++) select.add(new Option(`${name}${index(k, shape)}`, k));
+    select.addEventListener("change", changed);
+    box.append(label, " ", select);
+    return box;
+  }
+
+  function one(line) {
+    const { map, out, into, upstream } = part(line.dataset.one);
+    const value = plan.values[into], picked = Number((line.querySelector("select") || { value: 0 }).value);
+    const products = [];
+    let total = 0;
+    map.i.forEach((i, k) => {
+      if (i !== picked) return;
+      products.push(`${factor(upstream[map.o[k]])} · ${factor(map.v[k])}`);
+      total += upstream[map.o[k]] * map.v[k];
+    });
+    const more = products.length > 6 ? ` + … (${products.length - 6} more)` : "";
+    line.querySelector("output").textContent =
+      `${value.bar}${index(picked, value.shape)} = ${products.slice(0, 6).join(" + ") || "0"}${more} = ${short(total)}`;
+  }
+
+  function slice(box) {
+    const key = box.dataset.picker, { map, out, into, upstream } = part(key);
+    const picked = Number((box.querySelector("select") || { value: 0 }).value);
+    const row = new Float64Array(map.n[1]);
+    map.o.forEach((o, k) => { if (o === picked) row[map.i[k]] = map.v[k]; });
+    const places = decimals(row), table = box.querySelector("table");
+    cells(table).forEach((cell, k) => { cell.textContent = written(row[k], places); cell.classList.toggle("zero", row[k] === 0); });
+    const name = plan.values[out].name + index(picked, plan.values[out].shape);
+    table.caption.firstElementChild.querySelector("mfrac > :first-child").lastElementChild.textContent = name;
+    const weight = box.querySelector("output");
+    if (weight) weight.textContent = `In the sum this slice counts ${short(upstream[picked])} times: ${plan.values[out].bar}${index(picked, plan.values[out].shape)} = ${short(upstream[picked])}.`;
+    for (const given of $(`[data-key="${key.startsWith("w.") ? `s.${out}` : `u${key.slice(1).split(".")[0]}`}"]`)) {
+      if (given.tagName === "TABLE" && (key.startsWith("w.") || given.closest(".arrow") === box.closest(".arrow"))) {
+        cells(given).forEach((cell, k) => cell.classList.toggle("picked", Boolean(box.querySelector("select")?.dataset.used) && k === picked));
+      }
+    }
+  }
+
+  function addChoices() {
+    for (const line of $("[data-one]")) {
+      const { into } = part(line.dataset.one), value = plan.values[into];
+      if (count(value.shape) < 2 || count(value.shape) > 512) continue;
+      line.firstElementChild.replaceWith(choice("One element:", value.shape, value.bar, () => one(line)));
+      line.firstElementChild.style.fontWeight = "600";
+    }
+    for (const box of $("[data-picker]")) {
+      const { out } = part(box.dataset.picker), value = plan.values[out];
+      const weight = document.createElement("output");
+      weight.className = "note";
+      weight.style.display = "block";
+      if (count(value.shape) > 1 && count(value.shape) <= 512) {
+        const label = choice("Output element", value.shape, value.name, (event) => { event.target.dataset.used = "1"; slice(box); });
+        box.prepend(label);
+      }
+      box.append(weight);
+    }
+  }
+
+  // -- the graph, laid out for the window ------------------------------------------------------------------------------
+  function layOut(svg, direction) {
+    const graph = new dagre.graphlib.Graph({ multigraph: true });
+    graph.setGraph({ rankdir: direction, nodesep: 20, ranksep: direction === "LR" ? 34 : 26, marginx: 2, marginy: 2 });
+    graph.setDefaultEdgeLabel(() => ({}));
+    const nodes = $(".node", svg);
+    for (const node of nodes) graph.setNode(node.dataset.id, { width: Number(node.dataset.w), height: Number(node.dataset.h) });
+    $(".edge", svg).forEach((edge, k) => graph.setEdge(edge.dataset.from, edge.dataset.to, {}, String(k)));
+    dagre.layout(graph);
+    return graph;
+  }
+
+  /** In one layer, what was made first stands first: turns the picture over where more pairs say so. */
+  function turned(graph, direction) {
+    const [across, along] = direction === "LR" ? ["y", "x"] : ["x", "y"];
+    const nodes = graph.nodes().map((name) => graph.node(name));
+    let votes = 0;
+    nodes.forEach((a, i) => nodes.slice(i + 1).forEach((b) => {
+      if (Math.abs(a[along] - b[along]) < 1) votes += Math.sign(a[across] - b[across]);
+    }));
+    if (votes <= 0) return graph;
+    const whole = graph.graph()[direction === "LR" ? "height" : "width"];
+    const points = graph.edges().flatMap((edge) => graph.edge(edge).points);
+    for (const point of [...nodes, ...points]) point[across] = whole - point[across];
+    return graph;
+  }
+
+  function curve(points) {
+    const at = (p) => `${p.x.toFixed(1)} ${p.y.toFixed(1)}`;
+    let path = `M${at(points[0])}`;
+    for (let k = 1; k < points.length - 1; k++) {
+      const middle = k === points.length - 2 ? points[k + 1] : { x: (points[k].x + points[k + 1].x) / 2, y: (points[k].y + points[k + 1].y) / 2 };
+      path += `Q${at(points[k])} ${at(middle)}`;
+    }
+    return points.length === 2 ? `${path}L${at(points[1])}` : path;
+  }
+
+  function drawGraph() {
+    const svg = document.querySelector("svg.graph");
+    if (!svg || typeof dagre === "undefined") return;
+    const room = svg.parentElement.clientWidth;
+    let graph = turned(layOut(svg, "LR"), "LR");
+    if (graph.graph().width > room) {
+      const upright = turned(layOut(svg, "TB"), "TB");
+      if (upright.graph().width < graph.graph().width) graph = upright;
+    }
+    for (const node of $(".node", svg)) {
+      const { x, y, width, height } = graph.node(node.dataset.id);
+      node.setAttribute("transform", `translate(${(x - width / 2).toFixed(1)} ${(y - height / 2).toFixed(1)})`);
+    }
+    $(".edge", svg).forEach((edge, k) => {
+      const { points } = graph.edge(edge.dataset.from, edge.dataset.to, String(k));
+      edge.setAttribute("d", curve(points));
+      const label = edge.nextElementSibling;
+      if (!label || !label.classList.contains("label")) return;
+      const middle = points[Math.floor(points.length / 2)];
+      label.setAttribute("x", middle.x.toFixed(1));
+      label.setAttribute("y", (middle.y - 5).toFixed(1));
+    });
+    const { width, height } = graph.graph();
+    svg.setAttribute("width", Math.ceil(width));
+    svg.setAttribute("height", Math.ceil(height));
+    svg.setAttribute("viewBox", `0 0 ${Math.ceil(width)} ${Math.ceil(height)}`);
+  }
+
+  /** Only boxes that do scroll take a place in the order of the Tab key. */
+  function tabStops() {
+    for (const box of $(".scroll")) {
+      if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    }
+  }
+
+  // -- light and dark ----------------------------------------------------------------------------------------------------
+  function addToggle() {
+    const root = document.documentElement, button = document.createElement("button");
+    const dark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+    const label = () => { button.textContent = dark() ? "Light" : "Dark"; };
+    button.type = "button";
+    button.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; label(); });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", label);
+    label();
+    document.querySelector("header").append(button);
+  }
+
+  addToggle();
+  drawGraph();
+  if (plan.seed) {
+    prepare();
+    for (const key in plan.seed) current[key] = plan.seed[key].slice();
+    first = pass(current);
+    now = first;
+    $("table[data-edit]").forEach(editable);
+    addReset();
+    addChoices();
+    recompute(false);
+  }
+  tabStops();
+  let width = innerWidth, waiting = 0;
+  addEventListener("resize", () => {
+    if (innerWidth === width) return;
+    width = innerWidth;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => { drawGraph(); tabStops(); }, 120);
+  });
+  document.addEventListener("toggle", tabStops, true);
+})();

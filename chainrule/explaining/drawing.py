@@ -1,0 +1,378 @@
+"""From the tape to what is drawn: which values get a box, what is folded, which constants and cuts are shown."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chainrule.core.node import Leaf, Node
+from chainrule.core.tensor import Tensor
+from chainrule.errors.source import Found, Names
+from chainrule.explaining.folding import Stretch, fold
+from chainrule.explaining.parts import GraphEdge, GraphNode
+from chainrule.explaining.tape import Tape, constants_of, saved_bytes
+
+
+@dataclass(slots=True)
+class _Arrow:
+    source: Any
+    target: Any
+    kind: str = "flow"
+    why: str = ""
+    label: str = ""
+    operand: int = 0
+
+
+class Drawing:
+    """The work of ``graph_of``, which leaves ``drawn`` and ``edges``.
+
+    Nodes go by keys of any kind first, and get their ids when their order is known.
+    """
+
+    def __init__(self, tensors: list[Any], names: Names, labels: dict[Any, str], limit: int | None, most: int) -> None:
+        self.tensors, self.names = tensors, names
+        behind = [source for t in tensors if t._edge is None for source in _sources(t, names)]
+        self.tape = Tape([*tensors, *behind], names)
+        self.roots = {t._edge if t._edge is not None else id(t): t for t in tensors}
+        self.labels = self._labelled(labels)
+        self.boxes: set[Any] | None = None  # of a graph that is folded; None: all that have a name
+        self.stretches = self._folded(limit, most)
+        self.of_op = [g for g, s in enumerate(self.stretches) for _ in range(s.start, s.stop)]
+        self.nodes: dict[Any, GraphNode] = {}
+        self.arrows: list[_Arrow] = []
+        self.constants: dict[int, Found] = {}
+        self.kept: list[Any] = []  # arrays whose id is a key
+        self.draw()
+
+    # -- names and folds ---------------------------------------------------------------------------------------------
+
+    def _labelled(self, labels: dict[Any, str]) -> dict[Any, str]:
+        """A name for every value: the user's, or t1, t2 ... in the order of creation."""
+        named = {edge: labels.get(edge) or self.names.of(edge) for edge in self.tape.values}
+        taken = set(named.values())
+        n = 0
+        for edge, name in named.items():
+            while name is None or name == "":
+                n += 1
+                name = f"t{n}" if f"t{n}" not in taken else None
+            named[edge] = name
+        return named  # type: ignore[return-value]
+
+    def _boxed(self, edge: Any) -> bool:
+        """Whether a value is drawn as a box, even between operations."""
+        if edge in self.roots:
+            return True
+        return self.names.of(edge) is not None if self.boxes is None else edge in self.boxes
+
+    def _folded(self, limit: int | None, most: int) -> list[Stretch]:
+        tape = self.tape
+        singles = [Stretch(i, i + 1) for i in range(len(tape.ops))]
+        boxes = sum(self._boxed(edge) for edge in tape.values if type(edge) is not Leaf)
+        if limit is None or len(singles) + boxes + len(tape.leaves) <= limit:
+            return singles
+        named = {e for e in tape.values if self._boxed(e) and "[" not in self.labels[e] and type(e) is not Leaf}
+        self.boxes = named if len(named) <= limit // 4 else set(self.roots)
+        kinds = [(_name(node), tape.about.get(node, (None,))[0]) for node in tape.ops]
+        return fold(kinds, max(most, 1))
+
+    @property
+    def collapsed(self) -> bool:
+        return len(self.stretches) < len(self.tape.ops)
+
+    # -- nodes and arrows --------------------------------------------------------------------------------------------
+
+    def draw(self) -> None:
+        for leaf in sorted(self.tape.leaves, key=lambda leaf: self.tape.readers.get(leaf, (0,))[0]):
+            self._value(leaf)
+        for g, stretch in enumerate(self.stretches):
+            self._operation(g, stretch)
+            for i in range(stretch.start, stretch.stop):
+                for edge in self._results(i):
+                    if self._boxed(edge) and (stretch.stop - stretch.start == 1 or self._leaves(edge, g)):
+                        self._value(edge)
+                        self.arrows.append(_Arrow(("op", g), edge))
+        for g, stretch in enumerate(self.stretches):
+            for i in range(stretch.start, stretch.stop):
+                self._operands(g, stretch, i)
+        self._unknown_constants()
+        for tensor in self.tensors:
+            if tensor._edge is None:
+                self._constant(tensor, self.names.of(tensor) or "output", "output")
+        if self.collapsed:
+            self._fold_leaves()
+        self._finish()
+
+    def _results(self, i: int) -> list[Any]:
+        node = self.tape.ops[i]
+        if "_outputs" not in node.params:
+            return [node]
+        found = [ref() for _, ref in sorted(getattr(node, "outs", {}).items())]
+        return [output for output in found if output in self.labels]
+
+    def _leaves(self, edge: Any, g: int) -> bool:
+        """Whether a value is an output, or read outside of the fold that made it."""
+        return edge in self.roots or any(self.of_op[i] != g for i in self.tape.readers.get(edge, ()))
+
+    def _value(self, edge: Any) -> None:
+        shape, dtype = self.tape.about.get(edge, (None, None))
+        role = "leaf" if type(edge) is Leaf else "output" if edge in self.roots else "intermediate"
+        self.nodes[edge] = GraphNode(
+            "",
+            "value",
+            self.labels[edge],
+            shape,
+            None if dtype is None else str(dtype),
+            line=self.names.line(edge),
+            role=role,
+        )
+
+    def _operation(self, g: int, stretch: Stretch) -> None:
+        ops = self.tape.ops[stretch.start : stretch.stop]
+        shape, dtype = self.tape.about.get(ops[-1], (None, None))
+        node = GraphNode("", "op", _name(ops[0]), shape, None if dtype is None else str(dtype))
+        node.saved_bytes = sum(map(saved_bytes, ops))
+        node.line = self.names.line(ops[-1])
+        node.count = len(ops)
+        if len(ops) == 1:
+            node.detail = ", ".join(_parameters(ops[0]))
+        else:
+            node.role = "fold"
+            pattern = ops[: len(ops) // stretch.times]
+            counts = Counter(map(_name, pattern))
+            if stretch.times > 1 and len(pattern) <= 4:
+                node.label = f"{stretch.times} × ({', '.join(map(_name, pattern))})" if len(pattern) > 1 else ""
+                node.label = node.label or f"{stretch.times} × {_name(pattern[0])}"
+            else:
+                node.label = f"{stretch.times} × " * (stretch.times > 1) + f"{len(pattern)} operations"
+                node.detail = ", ".join(f"{n} {name}" for name, n in counts.most_common(3)) + " …" * (len(counts) > 3)
+        self.nodes["op", g] = node
+
+    def _operands(self, g: int, stretch: Stretch, i: int) -> None:
+        node, alone = self.tape.ops[i], stretch.stop - stretch.start == 1
+        for at, edge in enumerate(node.edges):
+            if edge is None:
+                continue
+            made = self.tape.producer(edge)
+            if made is not None and self.of_op[made] == g:
+                continue
+            if edge in self.nodes:
+                self.arrows.append(_Arrow(edge, ("op", g), operand=at))
+            elif made is not None:
+                shape = self.tape.about.get(edge, (None,))[0]
+                label = self.labels[edge] + ("" if shape is None else f" {shape}")
+                self.arrows.append(_Arrow(("op", self.of_op[made]), ("op", g), label=label, operand=at))
+        for at, value in constants_of(node):
+            if value is None:
+                if alone:
+                    self.nodes["op", g].numbers[at] = "…"  # it was not kept
+                continue
+            if isinstance(value, (bool, int, float, complex)):
+                if alone:
+                    self._number(g, at, value)
+                continue
+            found = self.names.find(value)
+            if found is not None:
+                self._constant(found.thing, found.name)
+                self.arrows.append(_Arrow(id(found.thing), ("op", g), operand=at))
+            elif alone:
+                if getattr(value, "shape", None) == () and hasattr(value, "item"):
+                    self._number(g, at, value)
+                elif node.prim.name != "copy_slices" or at == 1:
+                    self._constant(value, "")
+                    self.arrows.append(_Arrow(id(value), ("op", g), operand=at))
+
+    def _number(self, g: int, at: int, value: Any) -> None:
+        node = self.nodes["op", g]
+        node.numbers[at] = _number(value)
+        known = [number for number in node.numbers.values() if number != "…"]
+        node.detail = ", ".join([*known, *_parameters(self.tape.ops[self.stretches[g].start])])
+
+    def _constant(self, thing: Any, name: str, role: str = "constant") -> None:
+        """A box for a value without gradient, and where its path was cut."""
+        if id(thing) in self.nodes:
+            return
+        self.kept.append(thing)
+        data = getattr(thing, "_data", thing)
+        if not name:
+            name = f"c{1 + sum(n.role == 'constant' and n.label[:1] == 'c' for n in self.nodes.values())}"
+        line = self.names.line(thing) if isinstance(thing, Tensor) else None
+        shape, dtype = tuple(getattr(data, "shape", ())), str(getattr(data, "dtype", ""))
+        self.nodes[id(thing)] = GraphNode("", "value", name, shape, dtype, 0, line, False, role)
+        cut = getattr(thing, "_cut", None)
+        if cut is None:
+            return
+        drawn = False
+        for source in _sources(thing, self.names):
+            edge = source._edge
+            if edge not in self.nodes and self.names.of(edge) is not None and edge not in self.tape.index:
+                self.labels[edge] = self.names.of(edge) or ""
+                self.tape.about[edge] = (tuple(source.shape), source.dtype)
+                self._value(edge)
+            if edge in self.nodes:
+                self.arrows.append(_Arrow(edge, id(thing), "cut", str(cut), _cut_label(cut)))
+                drawn = True
+        if not drawn:
+            self.nodes[id(thing)].detail, self.nodes[id(thing)].why = _cut_label(cut), str(cut)
+
+    def _unknown_constants(self) -> None:
+        """Constants that their operation has not kept, where the source tells: one such operation and one such variable."""
+        unknown: dict[int, list[int]] = {}
+        holders: dict[int, Found] = {}
+        for g, stretch in enumerate(self.stretches):
+            if stretch.stop - stretch.start > 1:
+                continue
+            node = self.tape.ops[stretch.start]
+            if any(value is None for _, value in constants_of(node)):
+                holder = self.names.holder(node)
+                if holder is not None:
+                    unknown.setdefault(id(holder), []).append(g)
+                    holders[id(holder)] = holder
+        for key, groups in unknown.items():
+            read = [
+                f for f in self.names.read_by(holders[key]) if isinstance(f.thing, Tensor) and f.thing._edge is None
+            ]
+            read = [f for f in read if id(f.thing) not in self.nodes]
+            if len(groups) == 1 and len(read) == 1:
+                self._constant(read[0].thing, read[0].name)
+                node = self.tape.ops[self.stretches[groups[0]].start]
+                at = next(i for i, value in constants_of(node) if value is None)
+                del self.nodes["op", groups[0]].numbers[at]
+                self.arrows.append(_Arrow(id(read[0].thing), ("op", groups[0]), operand=at))
+
+    def _fold_leaves(self) -> None:
+        """Leaves and constants that go to the same places are drawn as one, from the fourth on."""
+        goes: dict[Any, set[Any]] = {}
+        for arrow in self.arrows:
+            goes.setdefault(arrow.source, set()).add(arrow.target)
+        cut = {arrow.target for arrow in self.arrows if arrow.kind == "cut"} | {
+            arrow.source for arrow in self.arrows if arrow.kind == "cut"
+        }
+        alike: dict[Any, list[Any]] = {}
+        for key, node in self.nodes.items():
+            if node.role in ("leaf", "constant") and key in goes and key not in cut and key not in self.roots:
+                alike.setdefault((node.role, frozenset(goes[key])), []).append(key)
+        for (role, _), keys in alike.items():
+            if len(keys) < 4:
+                continue
+            first, *rest = keys
+            members = [self.nodes[key] for key in keys]
+            shapes = {m.shape for m in members}
+            node = GraphNode("", "value", f"{len(keys)} {'leaves' if role == 'leaf' else 'constants'}", role=role)
+            node.requires_grad = role == "leaf"
+            node.shape = members[0].shape if len(shapes) == 1 else None
+            node.detail = f"{members[0].label} … {members[-1].label}"
+            node.count = len(keys)
+            self.nodes[first] = node
+            gone = set(rest)
+            for key in rest:
+                del self.nodes[key]
+            self.arrows = [arrow for arrow in self.arrows if arrow.source not in gone]
+
+    # -- the result --------------------------------------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        """Ids, in an order in which arrows only go forward, and one arrow where a fold has several."""
+        order = _in_order(self.nodes, self.arrows)
+        if len(order) < len(self.nodes):  # a cut that leads back: its source was written in place since
+            self.arrows = [arrow for arrow in self.arrows if arrow.kind != "cut"]
+            order = _in_order(self.nodes, self.arrows)
+        for i, key in enumerate(order):
+            self.nodes[key].id = f"n{i}"
+        place = {key: i for i, key in enumerate(order)}
+        self.arrows.sort(key=lambda arrow: (place[arrow.target], arrow.operand))
+        pairs = Counter((arrow.source, arrow.target) for arrow in self.arrows)
+        seen: Counter[Any] = Counter()
+        edges = []
+        for arrow in self.arrows:
+            pair = (arrow.source, arrow.target)
+            seen[pair] += 1
+            label = arrow.label
+            if pairs[pair] > 1:
+                if any(self.nodes[key].role == "fold" for key in pair) or self.nodes[arrow.source].count > 1:
+                    if seen[pair] > 1:
+                        continue
+                    label = f"{pairs[pair]} values" if self.nodes[arrow.source].kind == "op" else ""
+                else:
+                    side = ("left", "right")[seen[pair] - 1] if pairs[pair] == 2 else f"operand {seen[pair]}"
+                    label = f"{label} {side}".strip()
+            ends = (self.nodes[arrow.source].id, self.nodes[arrow.target].id)
+            edges.append(GraphEdge(*ends, arrow.kind, arrow.why, label, arrow.operand))
+        self.drawn = [self.nodes[key] for key in order]
+        self.edges = edges
+        self.title = ", ".join(self.nodes[key].label for key in self.roots if key in self.nodes)
+
+
+def _sources(tensor: Any, names: Names) -> list[Any]:
+    """The tensors, as far as they are alive, that the path to was cut where this one was made."""
+    found = []
+    for source in getattr(tensor._cut, "sources", ()) if isinstance(tensor, Tensor) else ():
+        alive = source() if callable(source) and not isinstance(source, Tensor) else source
+        if isinstance(alive, Tensor) and alive._edge is not None:
+            found.append(alive)
+    holder = names.find(tensor) if not found and getattr(tensor, "_cut", None) is not None else None
+    if holder is not None:  # they were intermediate values: the source tells what the program read
+        found = [f.thing for f in names.read_by(holder) if getattr(f.thing, "_edge", None) is not None]
+    return found
+
+
+_CUT_LABELS = {
+    "cast": "cut by an integer dtype",
+    "data": "cut by .data",
+    "gradient": "a gradient, not recorded",
+    "requires_grad": "requires_grad=False",
+    "tensor()": "cut by tensor()",
+}
+
+
+def _cut_label(cut: Any) -> str:
+    return _CUT_LABELS.get(cut.kind) or f"cut by {cut.kind.rstrip('_')}()"
+
+
+def _name(node: Node) -> str:
+    return str(getattr(node.prim, "name", "") or node.name())
+
+
+def _parameters(node: Node) -> list[str]:
+    """The parameters worth seeing."""
+    if node.prim.kind == "function":
+        return []
+    shown = [
+        f"{key}={value!r}"
+        for key, value in node.params.items()
+        if key in node.prim.parameters and value is not None and value is not False and key not in ("name", "steps")
+    ]
+    return [text for text in shown if len(text) <= 24]
+
+
+def _number(value: Any) -> str:
+    value = value.item() if hasattr(value, "item") else value
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _in_order(nodes: dict[Any, GraphNode], arrows: Sequence[_Arrow]) -> list[Any]:
+    """Sources before targets: operations in the order they ran, other values just before they are read first."""
+    waits: dict[Any, int] = dict.fromkeys(nodes, 0)
+    after: dict[Any, list[Any]] = {key: [] for key in nodes}
+    rank = {key: key[1] for key, node in nodes.items() if node.kind == "op"}
+    for arrow in arrows:
+        waits[arrow.target] += 1
+        after[arrow.source].append(arrow.target)
+    for key in nodes:
+        if key not in rank:
+            rank[key] = min((rank[t] for t in after[key] if nodes[t].kind == "op"), default=len(nodes))
+    keys = list(nodes)
+    number = {key: i for i, key in enumerate(keys)}
+    ready = [(rank[key], number[key]) for key in keys if not waits[key]]
+    heapq.heapify(ready)
+    order: list[Any] = []
+    while ready:
+        key = keys[heapq.heappop(ready)[1]]
+        order.append(key)
+        for target in after[key]:
+            waits[target] -= 1
+            if not waits[target]:
+                heapq.heappush(ready, (rank[target], number[target]))
+    return order

@@ -1,0 +1,179 @@
+"""``explain``: from tensors and gradients, or from a function and its arguments, to an explanation."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.autograd.backward import _first_cotangent
+from chainrule.core.modes import enable_grad
+from chainrule.core.node import Leaf
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.errors.source import Names
+from chainrule.explaining.steps import Explanation
+from chainrule.explaining.sweep import leaves_below, swept
+from chainrule.explaining.values import Values
+from chainrule.explaining.watching import Seen
+from chainrule.tree import leaf_paths, tree_flatten, tree_unflatten
+
+ndarray = np.ndarray
+
+
+def explain(Y: Any, grad: Any = None, wrt: Any = None) -> Any:
+    """Explain what ``Y.backward(grad)`` computes: every step's rule, shapes and numbers.
+
+    It computes what backward would, but writes no ``.grad``, frees nothing and leaves the tensors as they are. Hooks that
+    change gradients are applied.
+
+    Args:
+        Y: a tensor that requires grad, a sequence of such tensors, or a function.
+        grad: ∂L/∂Y, of Y's shape (any numbers; for several outputs a sequence). Ones without it: then L = Y.sum().
+        wrt: the tensors whose gradients are to be explained; all leaves that require grad without it.
+
+    Returns:
+        An :class:`Explanation`. For a function, a function of the same arguments that returns one: their floating-point
+        arrays become leaves with the names of its parameters.
+
+    Raises:
+        RuntimeError: ``Y`` does not require grad; ``grad`` has not Y's shape; the graph was freed; inside a transformation.
+
+    >>> import chainrule as cr
+    >>> a = cr.tensor([1., 2., 3.], requires_grad=True, dtype=cr.float64)
+    >>> y = a * a
+    >>> e = cr.explain(y, grad=cr.ones(3))
+    >>> e.steps[0].op, e.steps[0].arrows[0].jacobian_shape, e.steps[0].arrows[0].structure
+    ('mul', (3, 3), 'diagonal')
+    >>> e.gradients["a"]
+    array([2., 4., 6.])
+    >>> bool(e.check())
+    True
+    """
+    names = Names(errors.user_frame())
+    if callable(Y) and not isinstance(Y, Tensor):
+        return _of_function(Y, grad, wrt, names)
+    tensors = tuple(Y) if isinstance(Y, (tuple, list)) else (Y,)
+    return explained(tensors, grad, wrt, names, {}, {})
+
+
+def explained(
+    tensors: tuple[Any, ...],
+    grad: Any,
+    wrt: Any,
+    names: Names,
+    called: dict[Any, str],
+    known: dict[Any, Any],
+    wanted: Sequence[Tensor] = (),
+) -> Explanation:
+    for i, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise errors.not_a_tensor("explain", "Y", tensor)
+        if type(tensor._data) is not ndarray:
+            raise errors.explain_inside()
+        if tensor._edge is None:
+            raise errors.no_grad_fn(i, tensor)
+    if not tensors:
+        raise errors.empty_inputs("explain")
+    gradients = _gradients(grad, len(tensors))
+    seeds = [
+        np.ones(t._data.shape, t._data.dtype) if g is None else _first_cotangent(i, t, g, False)
+        for i, (t, g) in enumerate(zip(tensors, gradients))
+    ]
+    roots = [t._edge for t in tensors]
+    for tensor in tensors:
+        known.setdefault(tensor._edge, tensor._data)
+    if wrt is not None:
+        wanted = tuple(wrt) if isinstance(wrt, (tuple, list)) else (wrt,)
+        for i, tensor in enumerate(wanted):
+            if not isinstance(tensor, Tensor):
+                raise errors.not_a_tensor("explain", "wrt", tensor)
+            if tensor._edge is None:
+                raise errors.input_requires_no_grad(i, tensor)
+    else:
+        asked = {t._edge for t in wanted}
+        wanted = (*wanted, *(leaf.variable for leaf in leaves_below(roots) if leaf not in asked))
+    for tensor in wanted:
+        known.setdefault(tensor._edge, tensor._data)
+    records, found = swept(roots, seeds, [t._edge for t in wanted])
+    values = Values(names, called, known)
+    return Explanation(tensors, seeds, wanted, values, records, found, grad is None, gradients)
+
+
+def _gradients(grad: Any, count: int) -> list[Any]:
+    """One gradient (or None) for each output; numbers and lists of numbers are taken, too."""
+    if grad is None:
+        return [None] * count
+    several = isinstance(grad, (tuple, list)) and len(grad) == 1 and isinstance(grad[0], (Tensor, ndarray, np.generic))
+    if count == 1 and not several:
+        return [_array(grad)]
+    if not isinstance(grad, (tuple, list)):
+        raise errors.gradient_count(count, 1)
+    if len(grad) != count:
+        raise errors.gradient_count(count, len(grad))
+    return [None if g is None else _array(g) for g in grad]
+
+
+def _array(g: Any) -> Any:
+    return g if isinstance(g, (Tensor, ndarray)) else np.asarray(g)
+
+
+def _of_function(function: Callable[..., Any], grad: Any, wrt: Any, names: Names) -> Callable[..., Explanation]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Explanation:
+        called: dict[Any, str] = {}
+        leaves: list[Tensor] = []
+        tree = []
+        for name, argument in _named(function, args, kwargs):
+            flat, spec = tree_flatten(argument)
+            inner = []
+            for path, leaf in zip(leaf_paths(spec), flat):
+                fresh = _leaf(leaf)
+                if fresh is not None:
+                    called[fresh._edge] = name + path
+                    leaves.append(fresh)
+                inner.append(leaf if fresh is None else fresh)
+            tree.append(tree_unflatten(inner, spec))
+        n = len(args)
+        with enable_grad(), Seen() as seen:
+            result = function(*tree[:n], **dict(zip(kwargs, tree[n:])))
+        tensors = [t for t in tree_flatten(result)[0] if isinstance(t, Tensor)]
+        if not tensors:
+            raise errors.not_a_tensor("explain", "the function's result", result)
+        seen.name(called, tensors)
+        return explained(tuple(tensors), grad, wrt, names, called, dict(seen.known), leaves)
+
+    return call
+
+
+def _named(function: Any, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
+    """Arguments with the names of the parameters they are for."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return [*((f"x{i}", a) for i, a in enumerate(args)), *kwargs.items()]
+    names: list[str] = []
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            names += [f"{name}{i}" for i in range(len(value))]
+        elif kind is not inspect.Parameter.VAR_KEYWORD and name not in kwargs:
+            names.append(name)
+    return [*zip(names, args), *kwargs.items()]
+
+
+def _leaf(x: Any) -> Tensor | None:
+    """A leaf with a floating-point argument's value, away from whatever made that."""
+    data = x._data if isinstance(x, Tensor) else x
+    if isinstance(data, float):
+        data = np.asarray(data)
+    if type(data) is not ndarray and isinstance(x, Tensor):
+        raise errors.explain_inside()
+    if type(data) is not ndarray or data.dtype.kind not in "fc":
+        return None
+    fresh = wrap(data.copy())
+    fresh._edge = Leaf(fresh)
+    return fresh

@@ -1,0 +1,87 @@
+"""Text that came from a user's program, made safe to stand in a page: escaped, or parsed again and let through element
+by element."""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import Any
+from xml.etree import ElementTree
+
+MATHML = "http://www.w3.org/1998/Math/MathML"
+
+_ELEMENTS = frozenset(
+    "math mrow mi mo mn mtext ms mspace msub msup msubsup munder mover munderover mfrac msqrt mroot mstyle mpadded "
+    "mphantom mtable mtr mtd menclose mfenced merror semantics".split()
+)
+_ATTRIBUTES = frozenset(
+    "accent accentunder stretchy mathvariant display displaystyle scriptlevel form fence separator lspace rspace "
+    "width height depth linethickness columnalign rowspacing columnspacing largeop movablelimits symmetric".split()
+)
+
+
+def escape(text: Any) -> str:
+    """The text, to stand between tags or in a quoted attribute."""
+    return html.escape(str(text), quote=True)
+
+
+def embedded(value: Any) -> str:
+    """JSON that can stand inside a script element: nothing in it can end the element or open a comment."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def math(text: str, *, display: bool = False) -> str | None:
+    """The formula written anew from its parsed elements, or None if it is anything but plain MathML."""
+    try:
+        root = ElementTree.fromstring(text)
+    except (ElementTree.ParseError, ValueError):
+        return None
+    if _tag(root) != "math":
+        return None
+    try:
+        inside = (root.text or "") and escape(root.text) or ""
+        inside += "".join(_written(child) for child in root)
+    except _Foreign:
+        return None
+    return f"<math display='block'>{inside}</math>" if display else f"<math>{inside}</math>"
+
+
+def name_math(name: str, *, bar: bool = False) -> str:
+    """A variable's name as MathML, under a bar if its cotangent is meant."""
+    symbol = _symbol(name)
+    return f"<math>{barred(symbol) if bar else symbol}</math>"
+
+
+def barred(symbol: str) -> str:
+    return f'<mover accent="true">{symbol}<mo stretchy="true">¯</mo></mover>'
+
+
+def partial(name: str) -> str:
+    """∂L/∂name as MathML."""
+    return f"<math><mfrac><mrow><mi>∂</mi><mi>L</mi></mrow><mrow><mi>∂</mi>{_symbol(name)}</mrow></mfrac></math>"
+
+
+class _Foreign(Exception):
+    pass
+
+
+def _symbol(name: str) -> str:
+    stem = name.rstrip("0123456789")
+    if stem and len(stem) == 1 and stem != name:
+        return f"<msub><mi>{escape(stem)}</mi><mn>{name[1:]}</mn></msub>"
+    return f"<mi>{escape(name)}</mi>"
+
+
+def _tag(element: Any) -> str:
+    tag = str(element.tag)
+    return tag.removeprefix(f"{{{MATHML}}}")
+
+
+def _written(element: Any) -> str:
+    tag = _tag(element)
+    if tag not in _ELEMENTS:
+        raise _Foreign(tag)
+    attributes = "".join(f' {key}="{escape(value)}"' for key, value in element.attrib.items() if key in _ATTRIBUTES)
+    inside = escape(element.text or "") + "".join(_written(child) for child in element)
+    return f"<{tag}{attributes}>{inside}</{tag}>" + escape((element.tail or "").strip())

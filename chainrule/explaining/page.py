@@ -1,0 +1,283 @@
+"""An explanation as one HTML file that asks nothing of anybody: the answer first, then the graph, every step with its
+numbers, the Jacobian that the pass multiplied by.
+
+All of it is in the markup, so it reads without scripts. Where scripts run, the gradient that was supplied can be edited
+and every number after it is computed again from the Jacobians embedded in the page.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from chainrule.explaining import sections
+from chainrule.explaining.flow import Flow, flow_of
+from chainrule.explaining.markup import embedded, escape, name_math
+from chainrule.explaining.picture import picture
+from chainrule.explaining.tables import flat, is_real, shape_text, table
+
+DETAILED = 60  # steps shown whole; more are listed, one line each
+DERIVED = 9  # lines of the derivation beside the answer
+INLINE = 6  # numbers that stand in a line of text
+
+
+def to_html(explanation: Any) -> str:
+    """The page of an explanation, or of the dictionary that its `to_dict()` gives, as the text of one HTML file.
+
+    >>> import chainrule as cr
+    >>> x = cr.tensor([1., 2.], requires_grad=True)
+    >>> page = to_html(cr.explain((x * x).sum()))
+    >>> page.startswith("<!doctype html>"), "http://" in page or "https://" in page
+    (True, False)
+    """
+    plan = explanation if isinstance(explanation, dict) else explanation.to_dict()
+    flow = flow_of(plan, detailed=DETAILED)
+    graph = bool(plan["graph"]["nodes"])
+    script = _script(graph)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    fields = {
+        "title": escape(plan["title"]),
+        "csp": f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'",
+        "style": _data("page.css"),
+        "answer": _answer(plan, flow),
+        "graph": _graph(plan) if graph else "",
+        "steps": sections.steps(plan, flow, detailed=DETAILED),
+        "whole": _whole(plan, flow),
+        "values": sections.values(plan, detailed=DETAILED),
+        "data": embedded(_numbers(plan, flow)),
+        "script": script,
+    }
+    return re.sub(r"{{(\w+)}}", lambda part: fields[part[1]], _data("template.html"))
+
+
+def _data(name: str) -> str:
+    return resources.files("chainrule.explaining").joinpath("data", name).read_text(encoding="utf-8")
+
+
+def _script(graph: bool) -> str:
+    parts = []
+    if graph:
+        licence = _data("DAGRE_LICENSE").replace("*/", "* /")
+        code = _data("dagre.min.js").split("//# sourceMappingURL")[0].rstrip()
+        parts.append(f"/* @dagrejs/dagre\n{licence}*/\n{code}")
+    parts.append(_data("page.js"))
+    return "\n" + "\n".join(parts)
+
+
+# -- the answer --------------------------------------------------------------------------------------------------------
+
+
+def _answer(plan: dict[str, Any], flow: Flow) -> str:
+    gradients = "".join(_gradient(plan, key) for key in plan["gradients"])
+    derived = "".join(f"<li>{line}</li>" for line in _derivation(plan))
+    return (
+        f"<h1>{_question(plan)}</h1>{_lede(plan)}"
+        f"<div class='hero'><div class='given'><h2>You supplied</h2>{_given(plan, flow)}</div>"
+        f"<div class='derived'><h2>The chain rule, back from the output</h2><ol>{derived}</ol>{_check(plan, flow)}</div>"
+        f"<div class='got'><h2>You get</h2>{gradients}</div></div>"
+    )
+
+
+def _question(plan: dict[str, Any]) -> str:
+    names = [plan["values"][key]["name"] for key in plan["outputs"]]
+    if len(names) == 1 and names[0].isidentifier():
+        given = "" if plan["default_seed"] and not plan["values"][plan["outputs"][0]]["shape"] else "gradient"
+        return f"What <code>{escape(names[0])}.backward({given})</code> computes"
+    return f"What a backward pass from {escape(', '.join(names))} computes"
+
+
+def _names(plan: dict[str, Any], keys: Any, *, bar: bool = False) -> str:
+    return ", ".join(name_math(plan["values"][key]["name"], bar=bar) for key in keys)
+
+
+def _lede(plan: dict[str, Any]) -> str:
+    outputs, wanted = plan["outputs"], list(plan["gradients"])
+    many = len(wanted) > 4
+    goal = f"the gradients of {len(wanted)} leaves" if many else _names(plan, wanted, bar=True)
+    verb = "arrives at" if wanted else "ends"
+    return (
+        f"<p class='lede'>A bar means <em>the gradient of L by</em>, for any scalar L made from {_names(plan, outputs)}. "
+        f"The pass starts with {_names(plan, outputs, bar=True)}, multiplies it by one local Jacobian after another, "
+        f"and {verb} {goal if wanted else 'there'}.</p>"
+    )
+
+
+def _given(plan: dict[str, Any], flow: Flow) -> str:
+    parts = []
+    for key, seed in plan["seed"].items():
+        value = plan["values"][key]
+        bar = name_math(value["name"], bar=True)
+        grad = f"<code>{escape(value['name'])}.grad</code>"
+        who = ": nothing was given, so ones" if plan["default_seed"] else f" = {grad}, just as you supplied it"
+        live = flow.editable and not seed["truncated"]
+        parts.append(table(seed, f"{bar}{who}", key=f"s.{key}", label=f"{value['bar']}, supplied", live=live))
+    if flow.editable:
+        parts.append("<p class='note hint' hidden>Edit a number: everything after it is computed again.</p>")
+    elif flow.off:
+        parts.append(f"<p class='note off'>{escape(flow.off[0].upper() + flow.off[1:])}.</p>")
+    lessons = [item for item in plan["lessons"] if item["kind"] != "wrong_shape_would"]
+    parts += [f"<p class='lesson'>{escape(item['text'])}</p>" for item in lessons]
+    return "".join(parts)
+
+
+def _gradient(plan: dict[str, Any], key: str) -> str:
+    value = plan["values"][key]
+    name = name_math(value["name"], bar=True)
+    caption = f"{name} = <code>{escape(value['name'])}.grad</code>" if value["role"] == "leaf" else name
+    shown = table(plan["gradients"][key], caption, key=f"g.{key}", label=f"{value['bar']}, the gradient")
+    return f"<div class='gradient' id='gradient-{escape(key)}' tabindex='-1'>{shown}</div>"
+
+
+def _derivation(plan: dict[str, Any]) -> list[str]:
+    """The pass as a column of equations."""
+    lines = []
+    for key, seed in plan["seed"].items():
+        value = plan["values"][key]
+        tag = "ones" if plan["default_seed"] else "you supplied it"
+        lines.append(f"<span class='eq'>{name_math(value['name'], bar=True)}{_inline(seed, f's.{key}')}</span>{_tag(tag)}")
+    contributions: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for step in plan["steps"]:
+        for j, arrow in enumerate(step["arrows"]):
+            key = f"a{step['index']}.{j}"
+            contributions.setdefault(arrow["input"], []).append((key, arrow["downstream"]))
+            link = f"<a class='tag' href='#step-{step['index']}'>{escape(step['op'])}</a>"
+            short = _inline(arrow["downstream"], key)
+            lines.append(f"<span class='eq'>{sections.rule(arrow)}{short}</span>{link}")
+    room = max(DERIVED - sum(len(parts) > 1 for parts in contributions.values()), 4)
+    if len(lines) > room:
+        hidden = len(lines) - room + 1
+        lines[room // 2 : room // 2 + hidden] = [f"<a href='#steps'>… {hidden} more equations, below</a>"]
+    sums = [(key, parts) for key, parts in contributions.items() if len(parts) > 1][:3]
+    return lines + [_sum_line(plan, key, parts) for key, parts in sums]
+
+
+def _sum_line(plan: dict[str, Any], key: str, parts: list[tuple[str, dict[str, Any]]]) -> str:
+    value = plan["values"][key]
+    total = plan["gradients"].get(key) or value["gradient"]
+    shown = [_inline(array, at, equals=False) for at, array in parts]
+    result = _inline(total, f"g.{key}") if total else ""
+    said = " + ".join(shown) if all(shown) and result else f"the sum of its {len(parts)} contributions"
+    return f"<span class='eq sum'>{name_math(value['name'], bar=True)} = {said}{result}</span>{_tag('sum')}"
+
+
+def _tag(text: str) -> str:
+    return f"<span class='tag'>{text}</span>"
+
+
+def _inline(array: dict[str, Any], key: str, *, equals: bool = True) -> str:
+    numbers = flat(array["data"])
+    if array["truncated"] or not 0 < len(numbers) <= INLINE or len(array["shape"]) > 1 or not is_real(numbers):
+        return ""
+    text = ", ".join(map(sections.short, numbers))
+    text = f"[{text}]" if array["shape"] else text
+    sign = " = " if equals else ""
+    return f"{sign}<span class='inline' data-key='{key}' data-inline=''>{text}</span>"
+
+
+def _check(plan: dict[str, Any], flow: Flow) -> str:
+    """The contraction of the whole Jacobian with the gradient given, said and computed."""
+    lines = []
+    for key in plan["gradients"]:
+        found = {output: flow.totals.get((output, key)) for output in plan["seed"]}
+        if not found or any(item is None for item in found.values()):
+            continue
+        values = plan["values"]
+        several = len(found) > 1 or len(plan["gradients"]) > 1
+        products = " + ".join(
+            f"tensordot({name_math(values[o]['name'], bar=True)}, "
+            f"{sections.partial_math(values[o]['name'], values[key]['name']) if several else '<math><mi>J</mi></math>'}, "
+            f"{len(values[o]['shape'])})"
+            for o in found
+        )
+        ours = sum(item.pull(_vector(plan["seed"][o])) for o, item in found.items() if item is not None)
+        ok = _agree(ours, _vector(plan["gradients"][key]))
+        mark = f"<output data-check='{escape(key)}' class='{'ok' if ok else 'bad'}'>{'✓' if ok else '✗'}</output>"
+        lines.append(f"{products} = {name_math(values[key]['name'], bar=True)} {mark}")
+    if not lines:
+        check = plan.get("check")
+        return f"<p class='check'>Check: {escape(check['text'])}</p>" if check else ""
+    return f"<p class='check'>Check: {'; '.join(lines)}</p>"
+
+
+def _vector(array: dict[str, Any]) -> Any:
+    return np.array(flat(array["data"]), dtype=float)
+
+
+def _agree(ours: Any, given: Any) -> bool:
+    scale = float(np.max(np.abs(given), initial=1e-30))
+    return bool(np.all(np.abs(ours - given) <= 1e-4 * scale))
+
+
+# -- the other parts ---------------------------------------------------------------------------------------------------
+
+
+def _graph(plan: dict[str, Any]) -> str:
+    collapsed = " Long runs are folded into one card." if plan["graph"].get("collapsed") else ""
+    return (
+        "<section id='graph' aria-labelledby='graph-head'><h2 id='graph-head'>The graph</h2>"
+        "<p class='legend'><span class='key forward'>forward values</span> flow along the arrows; "
+        f"<span class='key cotangent'>gradients ∂L/∂·</span> flow back against them.{collapsed}</p>"
+        f"<div class='scroll graph-box' role='group' tabindex='0' aria-label='Picture of the graph'>{picture(plan)}</div>"
+        "</section>"
+    )
+
+
+def _whole(plan: dict[str, Any], flow: Flow) -> str:
+    wrong = [item for item in plan["lessons"] if item["kind"] == "wrong_shape_would"]
+    shapes = ", ".join(
+        f"{name_math(plan['values'][key]['name'])} has shape {escape(shape_text(plan['values'][key]['shape']))}"
+        for key in plan["outputs"]
+    )
+    why = (
+        f"<aside class='refused'><h3>Why must the gradient have the output's shape?</h3><p>L changes with every element of "
+        f"the output, so there is one number for each: {shapes}. Anything else is refused:</p>"
+        + "".join(f"<blockquote>{escape(item['text'])}</blockquote>" for item in wrong)
+        + "</aside>"
+        if wrong
+        else ""
+    )
+    return sections.whole(plan, flow) + why
+
+
+def _numbers(plan: dict[str, Any], flow: Flow) -> dict[str, Any]:
+    """What the script needs to run the pass again."""
+    if not flow.editable:
+        return {"off": flow.off}
+    values = {
+        key: {
+            "name": value["name"],
+            "bar": value["bar"],
+            "shape": value["shape"],
+            "single": value["dtype"] == "float32",
+            "stale": key in flow.stale,
+        }
+        for key, value in plan["values"].items()
+    }
+    steps = []
+    for at, step in enumerate(plan["steps"]):
+        arrows = []
+        for j, arrow in enumerate(step["arrows"]):
+            found = flow.maps.get((at, j))
+            base = _base(arrow["downstream"])
+            arrows.append({"in": arrow["input"], "base": base, "map": found.to_json() if found else None})
+        steps.append({"index": step["index"], "out": step["output"], "base": _base(step["upstream"]), "arrows": arrows})
+    return {
+        "values": values,
+        "seed": {key: _base(seed) for key, seed in plan["seed"].items()},
+        "steps": steps,
+        "gradients": {key: _base(array) for key, array in plan["gradients"].items()},
+        "totals": [{"out": o, "in": i, "map": found.to_json()} for (o, i), found in flow.totals.items()],
+    }
+
+
+def _base(array: dict[str, Any]) -> list[Any] | None:
+    numbers = flat(array["data"])
+    if array["truncated"] or not is_real(numbers):
+        return None
+    return [item if abs(item) < float("inf") else str(item) for item in numbers]

@@ -1,0 +1,343 @@
+"""The rule of one arrow, in every form: NumPy, LaTeX, MathML, for one element, with numbers, in words."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.shapes import shape_of
+from chainrule.explaining import latex
+from chainrule.explaining.formula import Formula, bar, formula_text, helper
+from chainrule.explaining.index_calls import NoForm
+from chainrule.explaining.index_form import Element, bracket, letters_of, number
+from chainrule.explaining.simplify import cotangent_name, parsed, simplified
+from chainrule.explaining.values import Value, Values, identifier, operands_of, outputs_of
+
+ndarray = np.ndarray
+_SMALL = 4096
+
+
+def operand_names(node: Any) -> tuple[str, ...]:
+    """The row's names for a node's operands; for a custom Function which argument each was."""
+    prim = node.prim
+    if prim.kind == "function":
+        return tuple(f"argument {i}" for i in node.params["at"])
+    if prim.variadic:
+        return tuple(f"{prim.operands[-1].lstrip('*')}[{i}]" for i in range(len(node.edges)))
+    return tuple(prim.operands)
+
+
+def constants(step: Any, values: Values) -> None:
+    """Find what a step's operands are, and list those that no gradient flows to."""
+    record, node = step.record, step.record.node
+    step.operands = operands_of(record, values.known) if node.prim.kind != "function" else [None] * len(node.edges)
+    step.operand_values = {a.position: a.input for a in step.arrows}
+    for i, (edge, data) in enumerate(zip(node.edges, step.operands)):
+        if i in step.operand_values:
+            continue
+        if edge is not None and edge in values.by_edge:
+            step.operand_values[i] = values.by_edge[edge]
+        elif data is not None:
+            why = "requires grad, but wrt does not lead to it" if edge is not None else "does not require grad"
+            if edge is None and getattr(data, "dtype", np.dtype(float)).kind in "iub":
+                why = "integers and booleans have no gradient"
+            value = values.constant(data, why, edge)
+            step.operand_values[i] = value
+            step.constants.append(value)
+    step.copy = values.copy
+    others = {getattr(edge, "index", 0): edge for edge in outputs_of(node)}
+    step.name_of = lambda i: identifier(values.names.of(others[i]) or "") if i in others else ""
+    step.known = values.known
+
+
+class Rule:
+    """One arrow's rule."""
+
+    def __init__(self, arrow: Any) -> None:
+        self.arrow = arrow
+        self.prim = arrow.step.record.node.prim
+
+    @functools.cached_property
+    def formula(self) -> Formula | None:
+        text = formula_text(self.prim, self.arrow.position)
+        if text is None:
+            return None
+        try:
+            return self._matching(text)
+        except KeyError:  # a user's formula speaks of a name that is not there
+            return None
+
+    def _matching(self, text: str) -> Formula | None:
+        real = not self.complex
+        if real:
+            return self._build(text, True, ())
+        plain = self._build(text, False, ())
+        if self._agrees(plain):
+            return plain
+        for names in ((*self.prim.operands, *self.prim.outputs), self.prim.operands):
+            turned = self._build(text, False, tuple(names))
+            if self._agrees(turned):
+                return turned
+        return None
+
+    @property
+    def complex(self) -> bool:
+        step = self.arrow.step
+        kinds = [self.arrow.downstream, step.upstream, *step.operands]
+        return any(getattr(getattr(x, "dtype", None), "kind", "") == "c" or isinstance(x, complex) for x in kinds)
+
+    def _build(self, text: str, real: bool, conjugated: tuple[str, ...]) -> Formula:
+        step, prim = self.arrow.step, self.prim
+        values, names, fixed = self._names()
+        tree = simplified(prim, text, fixed, self.arrow.position, real, conjugated)
+        taken = set(names.values())
+        for key, value in step.params.items():
+            if key not in values:
+                values[key] = value
+                names[key] = key + "_" if key in taken else key
+        return Formula(
+            tree,
+            values,
+            names,
+            functools.partial(helper, prim),
+            step.upstream.shape,
+            self.arrow.downstream.shape,
+            self.arrow.downstream.dtype,
+            prim.kind == "elementwise",
+        )
+
+    def _names(self) -> tuple[dict[str, Any], dict[str, str], dict[str, Any]]:
+        """What the names in a formula stand for, what the user calls that, and what is put in as it is."""
+        step, prim = self.arrow.step, self.prim
+        node = step.record.node
+        values: dict[str, Any] = {}
+        names: dict[str, str] = {}
+        fixed: dict[str, Any] = dict(step.params)
+        gs = step.record.g if len(prim.outputs) > 1 else (step.record.g,)
+        by_index = {getattr(v.edge, "index", 0): v for v in step.outputs}
+        for i, (name, g) in enumerate(zip(prim.outputs, gs)):
+            value = by_index.get(i)
+            called = value.identifier if value is not None else step.name_of(i) or f"{name}{step.index}"
+            values[cotangent_name(prim, i)], names[cotangent_name(prim, i)] = g, bar(called)
+            key = "out" if len(prim.outputs) == 1 else name
+            data = self._output(i, value)
+            if data is not None:
+                values[key] = data
+            names[key] = called
+        if len(prim.outputs) == 1:
+            for name in ("g", "out"):
+                fixed[name + "_shape"], fixed[name + "_size"] = step.upstream.shape, step.upstream.size
+        for name, g in zip(prim.outputs, gs):
+            if g is not None:
+                fixed[name + "_shape"], fixed[name + "_size"] = g.shape, g.size
+        shapes = [self._about(i) for i in range(len(node.edges))]
+        if prim.variadic:
+            name = prim.operands[-1].lstrip("*")
+            fixed[name + "_shape"] = tuple(s for s, _ in shapes)
+            fixed[name + "_dtype"] = tuple(d for _, d in shapes)
+            values[name] = tuple(step.operands)
+            return values, names, fixed
+        for i, name in enumerate(prim.operands[: len(node.edges)]):
+            fixed[name + "_shape"], fixed[name + "_dtype"] = shapes[i]
+            fixed[name + "_size"] = math.prod(shapes[i][0])
+            data, value = step.operands[i], step.operand_values.get(i)
+            if data is None:
+                data = None if value is None else step.known.get(value.edge)
+            if isinstance(data, (bool, int, float)) or (
+                prim.kind == "elementwise"
+                and type(data) is ndarray
+                and data.ndim == 0
+                and value is not None
+                and value.role == "constant"
+                and _unnamed(value)
+            ):
+                fixed[name] = data
+            if data is not None:
+                values[name] = step.copy(data)
+            names[name] = name if value is None else value.identifier
+        return values, names, fixed
+
+    def _output(self, index: int, value: Value | None) -> Any:
+        record, prim = self.arrow.step.record, self.prim
+        name = prim.outputs[index] if len(prim.outputs) > 1 else "out"
+        if name in prim.saves:
+            data = record.saved[prim.saves.index(name)]
+            if data is not None:
+                return self.arrow.step.copy(data)
+        return None if value is None else value.data
+
+    def _about(self, i: int) -> tuple[Any, Any]:
+        """Shape and dtype of an operand, so far as they are known."""
+        step = self.arrow.step
+        node = step.record.node
+        value = step.operand_values.get(i)
+        if node.fits is not None:
+            return node.fits[i]  # type: ignore[no-any-return]
+        if value is not None:
+            return value.shape, value.dtype
+        data = step.operands[i]
+        if data is not None:
+            return shape_of(data), getattr(data, "dtype", step.upstream.dtype)
+        return step.upstream.shape, step.upstream.dtype
+
+    def _agrees(self, formula: Formula) -> bool:
+        return _close(formula, self.arrow.downstream)
+
+    @functools.cached_property
+    def exact(self) -> bool:
+        """Whether the formula gives what the rule gave at these numbers (looked at for small arrays only)."""
+        f = self.formula
+        return f is None or self.arrow.downstream.size > _SMALL or _close(f, self.arrow.downstream)
+
+    @property
+    def left(self) -> str:
+        return bar(self.arrow.input.identifier)
+
+    @functools.cached_property
+    def numpy(self) -> str | None:
+        return None if self.formula is None else self.formula.numpy()
+
+    def environment(self) -> dict[str, Any]:
+        return {} if self.formula is None else self.formula.environment()
+
+    @functools.cached_property
+    def latex(self) -> str | None:
+        return (
+            None if self.formula is None else latex.equation(self.arrow.input.identifier, self.formula, self.arrow.sign)
+        )
+
+    @functools.cached_property
+    def mathml(self) -> str | None:
+        return (
+            None if self.formula is None else latex.mathml(self.arrow.input.identifier, self.formula, self.arrow.sign)
+        )
+
+    @functools.cached_property
+    def words(self) -> str:
+        if self.prim.kind == "function":
+            return f"{self.prim.name}.backward computes it: your own code, of which there is no formula"
+        if self.formula is None and self.complex:
+            return f"the rule of {self.prim.name} for complex numbers has no formula here: it is code"
+        if self.formula is None:
+            return f"the row {self.prim.name} says no formula that can be read"
+        if not self.exact:
+            return "at these numbers the rule takes special care (of a zero, an infinity or a tie) that the formula leaves out"
+        return ""
+
+    @functools.cached_property
+    def _letters(self) -> tuple[Any, ...]:
+        shape = self.arrow.input.shape
+        subscripts = self.prim.structure
+        if self.prim.kind == "contraction" and len(self.prim.operands) == 2:
+            return letters_of(shape, subscripts.split("->")[0].split(",")[self.arrow.position])
+        if self.prim.name in ("stack_mm", "linear"):
+            named = {"stack_mm": ("ik", "kj"), "linear": ("ik", "jk", "j")}[self.prim.name]
+            return letters_of(shape, named[self.arrow.position])
+        return letters_of(shape)
+
+    @functools.cached_property
+    def index(self) -> str | None:
+        if self.formula is None or not self.exact:
+            return None
+        try:
+            index = self._letters
+            reader = Element(self._indexed, False, [i for i in index if isinstance(i, str)])
+            return f"{self.left}{bracket(index)} {self.arrow.sign} {reader.result(index)}"
+        except NoForm:
+            return self._moved()
+
+    @property
+    def _indexed(self) -> Formula:
+        """The formula that the form for one element is read from."""
+        f = self.formula
+        assert f is not None
+        if self.prim.name == "stack_mm" and self.arrow.position == 1 and set(f.values) == {"x", "g"}:
+            many = "abcdefgh"[: f.values["g"].ndim - 1]
+            f = Formula(
+                parsed(f"np.einsum('{many}y,{many}z->yz', x, g)"), f.values, f.names, functools.partial(helper, self.prim),
+                self.arrow.step.upstream.shape, f.shape, f.dtype, False,
+            )  # fmt: skip
+        return f
+
+    def _moved(self) -> str | None:
+        """Rows that only move elements: which element of the cotangent comes where."""
+        places = self._places
+        if places is None:
+            return None
+        x, y = self.arrow.input, self.arrow.step.output
+        try:
+            names = letters_of((2,) * (len(x.shape) + len(y.shape)))
+        except NoForm:
+            return None
+        mine, other = names[: len(x.shape)], names[len(x.shape) :]
+        counts = np.bincount(places.reshape(-1), minlength=max(int(np.prod(x.shape)), 1))
+        condition = f"{y.identifier}{bracket(other)} is {x.identifier}{bracket(mine)}"
+        right = f"{y.identifier}\u0304{bracket(other)}"
+        if (counts > 1).any():
+            return f"{self.left}{bracket(mine)} {self.arrow.sign} Σ {right} over all places where {condition}"
+        elsewhere = ", else 0" if (counts == 0).any() else ""
+        return f"{self.left}{bracket(mine)} {self.arrow.sign} {right} where {condition}{elsewhere}"
+
+    @functools.cached_property
+    def _places(self) -> Any:
+        """For each element of the output the position of the one it is; None for other rows."""
+        step, x = self.arrow.step, self.arrow.input
+        if not self.prim.moves or self.arrow.position != 0:
+            return None
+        positions = np.arange(int(np.prod(x.shape))).reshape(x.shape)
+        moved = np.asarray(self.prim.value(positions, *step.operands[1:], **step.params))
+        return moved if moved.shape == step.output.shape else None
+
+    @functools.cached_property
+    def numbers(self) -> str | None:
+        down = self.arrow.downstream
+        if down.size == 0 or self.formula is None or not self.exact:
+            return None
+        at = (0,) * down.ndim
+        left, right = f"{self.left}{bracket(at)}", number(down[at])
+        try:
+            text = Element(self._indexed, True).result(at)
+        except NoForm:
+            return self._moved_numbers()
+        left = f"{left} {self.arrow.sign} {text}"
+        return left if text == right else f"{left} = {right}"
+
+    def _moved_numbers(self) -> str | None:
+        places = self._places
+        if places is None or not places.size:
+            return None
+        first = int(places.min())
+        y, down, up = self.arrow.step.output, self.arrow.downstream, self.arrow.step.upstream
+        sources = [tuple(int(i) for i in at) for at in np.argwhere(places == first)[:5]]
+        at = tuple(int(i) for i in np.unravel_index(first, down.shape))
+        terms = " + ".join(f"{bar(y.identifier)}{bracket(s)}" for s in sources[:4]) + (
+            " + …" if len(sources) > 4 else ""
+        )
+        several = " + ".join(number(up[s]) for s in sources[:4]) + " = " if 1 < len(sources) < 5 else ""
+        return f"{self.left}{bracket(at)} {self.arrow.sign} {terms} = {several}{number(down[at])}"
+
+
+def _unnamed(value: Value) -> bool:
+    return not value.identifier or value.identifier.startswith("c_")
+
+
+def _close(formula: Formula, downstream: Any) -> bool:
+    loose = downstream.dtype.itemsize <= (8 if downstream.dtype.kind == "c" else 4)
+    try:
+        with np.errstate(all="ignore"):
+            value = formula.value()
+            scale = np.max(np.abs(downstream), initial=0.0, where=np.isfinite(downstream))
+            return bool(
+                np.allclose(
+                    value,
+                    downstream,
+                    rtol=1e-2 if loose else 1e-7,
+                    atol=(1e-3 if loose else 1e-9) * scale,
+                    equal_nan=True,
+                )
+            )
+    except Exception:  # the formula reads a value that is not known: there is nothing to compare
+        return True

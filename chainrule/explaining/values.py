@@ -1,0 +1,253 @@
+"""The values of an explained graph: what each is called, and its numbers where they are still known.
+
+A node keeps only what its rule reads, so the value of an intermediate result may be gone. It is looked for in the user's
+variables, among what its neighbours saved, and computed again where all that it takes is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.node import Leaf, Node
+from chainrule.core.shapes import shape_of
+from chainrule.errors.source import Names, SourceLine
+from chainrule.explaining.formula import bar
+from chainrule.explaining.sweep import Record
+
+ndarray = np.ndarray
+_KEPT = 64 * 2**20  # bytes of values that are copied, so that later writes do not change an explanation
+_AGAIN = 10**6  # elements up to which a value is computed again
+
+
+class Value:
+    """One array of an explained graph.
+
+    Attributes:
+        id: "v0", "v1" ...: unique in its explanation.
+        name: the user's variable; else "t1", "t2" ... for results, in the order of their creation, "c1" ... for
+            constants, or a number itself.
+        shape, dtype: of the value.
+        data: the value; None where nothing has kept it.
+        role: "output", "leaf", "intermediate" or "constant".
+        gradient: its whole cotangent, ∂L/∂value; None for constants.
+        why_constant: why no gradient flows to it, for a constant.
+        line: where the program made it, if that can be found.
+    """
+
+    __slots__ = (
+        "data",
+        "dtype",
+        "edge",
+        "gradient",
+        "id",
+        "identifier",
+        "line",
+        "name",
+        "role",
+        "shape",
+        "why_constant",
+    )
+
+    def __init__(self, edge: Any, role: str, shape: tuple[int, ...], dtype: Any, data: Any = None) -> None:
+        self.edge = edge
+        self.role = role
+        self.shape = shape
+        self.dtype = np.dtype(dtype)
+        self.data: Any = data
+        self.id = ""
+        self.name = ""
+        self.identifier = ""
+        self.gradient: Any = None
+        self.why_constant: str | None = None
+        self.line: SourceLine | None = None
+
+    @property
+    def bar(self) -> str:
+        """What its cotangent is called: its name with a bar; without what an identifier may not have."""
+        return bar(self.identifier)
+
+    def __repr__(self) -> str:
+        return f"<{self.role} {self.name}: {self.dtype} {self.shape}>"
+
+
+class Values:
+    """All values of one explanation: by edge, and constants by what they are."""
+
+    def __init__(self, names: Names, given: dict[Any, str], known: dict[Any, Any]) -> None:
+        self.names = names
+        self.given = given
+        self.known = known  # edge -> data
+        self.by_edge: dict[Any, Value] = {}
+        self.constants: dict[Any, Value] = {}
+        self.copies: dict[int, tuple[Any, Any]] = {}  # id of an array -> itself, its copy
+        self.bytes = 0
+
+    def all(self) -> list[Value]:
+        return [*self.by_edge.values(), *self.constants.values()]
+
+    def at(self, edge: Any, shape: Any = None, dtype: Any = None) -> Value:
+        """The value of an edge; its shape and dtype are those of its cotangent."""
+        value = self.by_edge.get(edge)
+        if value is None:
+            role = "leaf" if type(edge) is Leaf else "intermediate"
+            value = self.by_edge[edge] = Value(edge, role, tuple(shape), dtype)
+        return value
+
+    def constant(self, data: Any, why: str, edge: Any = None) -> Value:
+        """A value to which no gradient flows."""
+        key = edge if edge is not None else (type(data), data) if _is_number(data) else id(data)
+        value = self.constants.get(key)
+        if value is None:
+            kept = data if _is_number(data) else self.copy(data)
+            dtype = getattr(data, "dtype", None) or np.asarray(data).dtype
+            value = self.constants[key] = Value(edge, "constant", shape_of(data), dtype, kept)
+            value.why_constant = why
+            value.name = (self.names.of(edge) if edge is not None else None) or self._constant_name(data) or ""
+        return value
+
+    def _constant_name(self, data: Any) -> str | None:
+        if not _is_number(data):
+            name = self.given.get(id(data)) or self.names.of(data)
+            if name is not None:
+                return name
+        if shape_of(data) == () and getattr(data, "dtype", np.dtype(float)).kind in "biuf":
+            return f"{np.asarray(data).item():.6g}"
+        return None
+
+    def copy(self, data: Any) -> Any:
+        """An array that the user cannot write to any more (itself, where there is too much to copy)."""
+        if type(data) is not ndarray:
+            return data
+        kept = self.copies.get(id(data))
+        if kept is None:
+            if self.bytes + data.nbytes > _KEPT:
+                return data
+            self.bytes += data.nbytes
+            kept = self.copies[id(data)] = (data, data.copy())
+        return kept[1]
+
+    def finish(self, records: Sequence[Record]) -> None:
+        """Find the data, and give every value its id, name and line."""
+        self._recall(records)
+        for value in sorted(self.by_edge.values(), key=lambda v: v.edge.seq):
+            value.name = self.given.get(value.edge) or self.names.of(value.edge) or ""
+            value.line = self.names.line(value.edge)
+        self._name(sorted(self.by_edge.values(), key=_order), "t")
+        self._name(self.constants.values(), "c")
+        for i, value in enumerate(sorted(self.by_edge.values(), key=_order)):
+            value.id = f"v{i}"
+        for i, value in enumerate(self.constants.values(), len(self.by_edge)):
+            value.id = f"v{i}"
+
+    def _name(self, values: Iterable[Value], letter: str) -> None:
+        taken = {v.name for v in self.all() if v.name}
+        seen: set[str] = set()
+        n = 0
+        for value in values:
+            name = value.name
+            while not name or name in seen:
+                n += 1
+                name = f"{value.name or letter}{n}" if not value.name else f"{value.name}_{n}"
+                if name in taken:
+                    name = ""
+            seen.add(name)
+            value.name = name
+            value.identifier = identifier(name)
+
+    def _recall(self, records: Sequence[Record]) -> None:
+        """What the values are: from the user's variables, from what nodes saved, or computed again."""
+        known = self.known
+        for edge in self.by_edge:
+            found = self.names.find(edge)
+            if found is not None:
+                known.setdefault(edge, found.thing._data)
+            elif type(edge) is Leaf:
+                known.setdefault(edge, edge.data)
+        for record in records:
+            for edge, data in saved_values(record.node, record.saved):
+                known.setdefault(edge, data)
+        for record in reversed(records):  # oldest first
+            again(record, known)
+        for edge, value in self.by_edge.items():
+            data = known.get(edge)
+            if type(data) is ndarray and data.shape == value.shape:
+                value.data = self.copy(data)
+
+
+def identifier(name: str) -> str:
+    """A name in a formula, for ``params["w"]`` and the like: ``params_w``."""
+    found = re.sub(r"\W+", "_", name).strip("_")
+    return f"c_{found}" if found[:1].isdigit() else found
+
+
+def _order(value: Value) -> tuple[int, int]:
+    return value.edge.seq, getattr(value.edge, "index", 0)
+
+
+def _is_number(data: Any) -> bool:
+    return isinstance(data, (bool, int, float, complex))
+
+
+def saved_values(node: Any, saved: tuple[Any, ...]) -> Iterable[tuple[Any, Any]]:
+    """The edges whose values a node has saved, with these."""
+    prim = node.prim
+    if prim.kind == "function" or len(saved) != len(prim.saves):
+        return
+    for name, at, data in zip(prim.saves, prim.save_from, saved):
+        if prim.variadic and at >= 0:
+            yield from ((edge, d) for edge, d in zip(node.edges, data) if edge is not None)
+        elif at >= 0:
+            if node.edges[at] is not None and data is not None:
+                yield node.edges[at], data
+        elif data is not None:
+            yield from ((edge, data) for edge in outputs_of(node) if edge is node or prim.outputs[edge.index] == name)
+
+
+def outputs_of(node: Node) -> list[Any]:
+    """The edges of a node's outputs, as far as there are any."""
+    if "_outputs" not in node.params:
+        return [node]
+    found = [ref() for ref in getattr(node, "outs", {}).values()]
+    return sorted((o for o in found if o is not None), key=lambda o: o.index)
+
+
+def again(record: Record, known: dict[Any, Any]) -> None:
+    """Compute a node's value from its operands, if they are known and it is not."""
+    node = record.node
+    prim = node.prim
+    if prim.kind == "function" or type(node) is not Node or node in known or "_outputs" in node.params:
+        return
+    if getattr(record.g, "size", _AGAIN + 1) > _AGAIN or prim.name == "copy_slices":
+        return
+    operands = operands_of(record, known)
+    if any(x is None for x in operands):
+        return
+    try:
+        with np.errstate(all="ignore"):
+            value = np.asarray(prim.value(*operands, **node.params))
+    except Exception:  # an operand was not what it seemed: the value stays unknown
+        return
+    if value.shape == record.g.shape:
+        known[node] = value.astype(record.g.dtype, copy=False)
+
+
+def operands_of(record: Record, known: dict[Any, Any]) -> list[Any]:
+    """A node's operands, None for what is not known."""
+    node = record.node
+    prim = node.prim
+    kept: dict[int, Any] = {}
+    if len(record.saved) == len(prim.saves):
+        for at, data in zip(prim.save_from, record.saved):
+            if at >= 0:
+                kept[at] = data
+    if prim.variadic:
+        whole = kept.get(0)
+        return list(whole) if whole is not None else [known.get(e) if e is not None else None for e in node.edges]
+    return [
+        kept[i] if kept.get(i) is not None else known.get(edge) if edge is not None else None
+        for i, edge in enumerate(node.edges)
+    ]

@@ -1,0 +1,319 @@
+"""Why ``x.grad`` is what it is, or why there is none: in the words of the user's program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.engine import reachable
+from chainrule.core.node import Leaf
+from chainrule.core.tensor import Tensor
+from chainrule.core.versions import writes_of
+from chainrule.errors.assignments import names_in, operation, plain
+from chainrule.errors.source import Found, Names, SourceLine, line_at
+from chainrule.errors.words import PACKAGE
+
+_SHOWN = 3
+
+
+class Why:
+    """An answer: ``reason`` says it, ``advice`` what to do (or is empty), ``lines`` are the lines it speaks of.
+
+    >>> import chainrule as cr
+    >>> b = cr.ones(2, requires_grad=True)
+    >>> print(b.why())
+    b.grad is None: no backward() has reached b.
+    Nothing among your variables was computed from it.
+    """
+
+    __slots__ = ("advice", "lines", "reason")
+
+    def __init__(self, reason: str, advice: str = "", lines: list[SourceLine] | None = None) -> None:
+        self.reason = reason
+        self.advice = advice
+        self.lines = list(dict.fromkeys(lines or []))
+
+    def __str__(self) -> str:
+        quoted = [f"  {line}  {line.text}" for line in self.lines if line.text]
+        return "\n".join([self.reason, *([self.advice] if self.advice else []), *quoted])
+
+    __repr__ = __str__
+
+
+def why(tensor: Any, frame: Any = None) -> Why:
+    """Why ``tensor.grad`` is None, or what it is the sum of.
+
+    Args:
+        tensor: any tensor.
+        frame: whose variables and source are looked at; the caller's by default.
+
+    Returns:
+        A :class:`Why`, which prints as text. What was not recorded is read in the source: names, and lines of assignments and of
+        calls of ``backward()``.
+
+    Raises:
+        TypeError: it is not a tensor.
+    """
+    if not isinstance(tensor, Tensor):
+        raise errors.not_a_tensor("why", "tensor", tensor)
+    return _Answer(tensor, Names(frame)).answer()
+
+
+class _Answer:
+    def __init__(self, tensor: Tensor, names: Names) -> None:
+        self.tensor, self.names = tensor, names
+        self.found = names.find(tensor)
+        self.name = self.found.name if self.found is not None else "tensor"
+        self.lines: list[SourceLine] = []
+
+    def answer(self) -> Why:
+        tensor = self.tensor
+        if type(tensor._data) is not np.ndarray:
+            reason = "inside a transformation gradients are returned by it, and not written to .grad"
+            return self._why(f"{self.name}.grad: {reason}.")
+        if tensor._grad is not None:
+            return self._sum()
+        if tensor._edge is None:
+            return self._no_grad()
+        return self._leaf() if type(tensor._edge) is Leaf else self._result()
+
+    def _why(self, reason: str, advice: str = "") -> Why:
+        return Why(reason, advice, self.lines)
+
+    def _at(self, line: SourceLine | None) -> str:
+        """The place of a line in brackets, which is then quoted below."""
+        if line is None:
+            return ""
+        if line not in self.lines:
+            self.lines.append(line)
+        return f" ({line})"
+
+    def _none(self, reason: str, advice: str = "") -> Why:
+        return self._why(f"{self.name}.grad is None: {reason}", advice)
+
+    # -- there is none -----------------------------------------------------------------------------------------------
+
+    def _leaf(self) -> Why:
+        name, leaf = self.name, self.tensor._edge
+        users = self._users(leaf)
+        said = [f"{f.name} = {_op(f)} uses it{self._at(self.names.line(f.thing))}" for f in users[:_SHOWN]]
+        cuts = [f for f in self.names.found if self._cut_off(f)]
+        if leaf.added:
+            times = _times(leaf.added)
+            reason = f"it was reset after {times} had written it, and no backward() has reached {name} since."
+        else:
+            reason = f"no backward() has reached {name}."
+        if said:
+            reason += " " + "; ".join(said) + "."
+            last = users[0]
+            shape = tuple(last.thing.shape)
+            call = f"{last.name}.backward()" if not shape else f"{last.name}.sum().backward()"
+            ran = self._backward_elsewhere(users)
+            return self._none(
+                reason, ran or f"Call {call}, or backward() on a number that is computed from {last.name}."
+            )
+        if cuts:
+            cut = cuts[0]
+            return self._none(f"{reason} {cut.name} was computed from it, but {cut.thing._cut}.")
+        advice = "Nothing among your variables was computed from it."
+        return self._none(reason, self._backward_elsewhere([]) or advice)
+
+    def _users(self, leaf: Any) -> list[Found]:
+        """The variables that were computed from a leaf, with no other variable between."""
+        own = self.names
+        named = [
+            f for f in own.found if getattr(f.thing, "_edge", None) is not None and type(f.thing._edge) is not Leaf
+        ]
+        users = []
+        for found in sorted(named, key=lambda f: f.thing._edge.seq):
+            seen, stack = set(), list(found.thing._edge.edges)
+            while stack:
+                edge = stack.pop()
+                if edge is leaf:
+                    users.append(found)
+                    break
+                if edge is None or edge in seen or own.of(edge) is not None:
+                    continue
+                seen.add(edge)
+                stack.extend(edge.edges)
+        return users
+
+    def _cut_off(self, found: Found) -> bool:
+        cut = getattr(found.thing, "_cut", None)
+        sources = [source() for source in getattr(cut, "sources", ()) if callable(source)]
+        return found.thing is not self.tensor and any(source is self.tensor for source in sources)
+
+    def _backward_elsewhere(self, users: list[Found]) -> str:
+        """A backward() that ran on something else, where the source shows one."""
+        for call, line in self.names.calls("backward"):
+            on = next((f for f in self.names.found if f.name == call.on and isinstance(f.thing, Tensor)), None)
+            if on is None or on.thing._edge is None:
+                continue
+            if self.tensor._edge not in reachable([on.thing._edge]):
+                used = "" if users else f", which does not depend on {self.name}"
+                tail = f", and {users[0].name} is not part of that" if users else ""
+                return f"backward() is called on {call.on}{self._at(line)}{used}{tail}."
+        return ""
+
+    def _result(self) -> Why:
+        name, tensor = self.name, self.tensor
+        rebound = self._rebound()
+        if rebound:
+            return self._none(rebound, self._keep_the_leaf())
+        made = f"{name} is {_op_of(tensor)}'s output{self._at(self.names.line(tensor))}, not a leaf"
+        if tensor.retains_grad:
+            return self._none(f"{name}.retain_grad() was called, but no backward() has reached {name} since.")
+        return self._none(f"{made}.", f"Call {name}.retain_grad() before backward(), or use grad(L, {name}).")
+
+    def _rebound(self) -> str:
+        """Whether the variable held a leaf before: then that has the gradient, under no name any more."""
+        found, tensor = self.found, self.tensor
+        now = None if found is None else self.names.assignment(found)
+        if found is None or now is None or plain(found.name) not in names_in(now[0].value):
+            return ""
+        if tensor._edge is not None and not self._unnamed_leaf():
+            return ""
+        before = self.names.earlier(found)
+        by = operation(now[0].value) or _op_of(tensor)
+        how = f" by {by}" if by else ""
+        off = getattr(tensor._cut, "kind", "") == "no_grad"
+        cut = " where gradient mode was off, so it is a new tensor that does not require grad" if off else ""
+        leaf = "" if before is None else f"; the leaf is from {before[1]!s}"
+        text = f"{self.name} was rebound{how}{self._at(now[1])}{cut}{leaf}."
+        if before is not None:
+            self._at(before[1])
+        return text
+
+    def _unnamed_leaf(self) -> bool:
+        """Whether there is a leaf behind the tensor that no variable holds, with no named value between."""
+        seen, stack = set(), list(self.tensor._edge.edges)
+        while stack:
+            edge = stack.pop()
+            if edge is None or edge in seen or self.names.of(edge) is not None:
+                continue
+            if type(edge) is Leaf:
+                return True
+            seen.add(edge)
+            stack.extend(edge.edges)
+        return False
+
+    def _keep_the_leaf(self) -> str:
+        name = self.name
+        return (
+            f"Give the result another name, or make it a leaf: {name} = {name}.detach().requires_grad_(). "
+            f"To update a parameter: with no_grad(): {name} -= step."
+        )
+
+    def _no_grad(self) -> Why:
+        name, tensor = self.name, self.tensor
+        cut = tensor._cut
+        if cut is None:
+            if tensor._data.dtype.kind not in "fc":
+                reason = f"{name} is {tensor.dtype}, and only floating-point and complex tensors have gradients."
+                return self._none(reason, f"Make it one: {name} = {name}.float().requires_grad_().")
+            line = self._at(self.names.line(tensor))
+            return self._none(
+                f"{name}{line} does not require grad, and nothing it was computed from does.",
+                f"Call {name}.requires_grad_() before using it, or make it with requires_grad=True.",
+            )
+        where = cut.where
+        if where is not None and not where.file.startswith(PACKAGE):
+            self._at(line_at(where.file, where.line))
+        rebound = self._rebound() if cut.kind == "no_grad" else ""
+        return self._none(rebound or f"{name} does not require grad: {cut}.", self._keep_the_leaf() if rebound else "")
+
+    # -- there is one ------------------------------------------------------------------------------------------------
+
+    def _sum(self) -> Why:
+        name, tensor, grad = self.name, self.tensor, self.tensor._grad
+        edge = tensor._edge
+        if edge is None:
+            return self._why(f"{name}.grad is left from before: {name} does not require grad any more.")
+        if type(edge) is not Leaf:
+            return self._retained()
+        added = edge.added
+        assigned, before = getattr(edge, "meta", {}).get("assigned", (None, 0))
+        written = writes_of(grad._data)  # type: ignore[union-attr]
+        if assigned is not None and assigned() is grad:
+            return self._by_hand(added - before, self._assigned_line())
+        if written is not None:
+            op, where = written.last
+            line = None if where is None else line_at(where.file, where.line)
+            if op in ("zero_", "fill_") and line is not None and "zero" in (op + line.text):
+                return self._zeroed(added, line)
+            return self._by_hand(added, line, op)
+        if not added:
+            return self._why(
+                f"{name}.grad was not written by backward(): it came with the tensor (from a copy or a file)."
+            )
+        lines = self._backward_lines(added)
+        if added == 1:
+            return self._why(f"{name}.grad is ∂L/∂{name}, from 1 backward() call{lines}.")
+        advice = f"Gradients add up: {name}.grad = None resets it, and so does an optimizer's zero_grad()."
+        return self._why(f"{name}.grad is the sum of {added} backward() calls{lines}.", advice)
+
+    def _zeroed(self, times: int, line: SourceLine) -> Why:
+        name = self.name
+        if not np.any(self.tensor._grad._data):  # type: ignore[union-attr]
+            return self._why(f"{name}.grad is zero: zero_() set it{self._at(line)}, and nothing was added since.")
+        return self._why(
+            f"{name}.grad is the sum of the backward() calls since zero_(){self._at(line)}; "
+            f"since it was last None, {_times(times)} wrote to it in all."
+        )
+
+    def _by_hand(self, times: int, line: SourceLine | None, op: str = "") -> Why:
+        how = f"{op} changed it" if op else "it was assigned"
+        text = f"{self.name}.grad was also written by hand: {how}{self._at(line)}"
+        if times and op:
+            text += f". Since it was last None, {_times(times)} added to it, before that or after"
+        elif times:
+            text += f", and {_times(times)} added to it since"
+        return self._why(text + ".", f"{self.name}.grad = None resets it.")
+
+    def _assigned_line(self) -> SourceLine | None:
+        if self.found is None:
+            return None
+        one = self.names.assignment(self.found._replace(name=f"{self.found.name}.grad", thing=None))
+        return one[1] if one is not None and one[0].name == plain(f"{self.found.name}.grad") else None
+
+    def _retained(self) -> Why:
+        name = self.name
+        text = f"{name}.grad is ∂L/∂{name}, kept because of {name}.retain_grad()."
+        for call, line in self.names.calls("backward"):
+            if call.on == name and call.arguments:
+                text += f" backward() was called on {name} itself{self._at(line)}, so it is the gradient that was passed there."
+                break
+        return self._why(text)
+
+    def _backward_lines(self, added: int) -> str:
+        """Where the source calls backward(), if that can be all of them."""
+        reset = self._assigned_line()
+        found = [
+            (call, line)
+            for call, line in self.names.calls("backward")
+            if reset is None or call.loop or line.file != reset.file or line.line > reset.line
+        ]
+        if not found:
+            return ""
+        loops = any(call.loop for call, _ in found)
+        if (len(found) > added and not loops) or (len(found) < added and not loops):
+            return ""
+        shown = [str(line) + (" in a loop" if call.loop else "") for call, line in found[-_SHOWN:]]
+        for _, line in found[-_SHOWN:]:
+            self._at(line)
+        return f" ({', '.join(shown)})"
+
+
+def _times(n: int) -> str:
+    return f"{n} backward() call{'s' * (n != 1)}"
+
+
+def _op_of(tensor: Any) -> str:
+    node = tensor.grad_fn
+    return "" if node is None else str(getattr(node.prim, "name", "") or node.name())
+
+
+def _op(found: Found) -> str:
+    return _op_of(found.thing)

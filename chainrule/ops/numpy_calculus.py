@@ -1,0 +1,250 @@
+"""NumPy's differences, running totals and interpolation on tensors: composites of rows, with NumPy's signatures.
+
+Where a place in a table is looked for (``interp``) or a number of turns is counted (``unwrap``), that choice has no
+derivative, and what is computed at the chosen place has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.dispatch import bind, cast
+from chainrule.core.protocol import ArrayLike, implements
+from chainrule.core.shapes import shape_of
+from chainrule.core.tensor import Tensor
+from chainrule.ops.numpy_reductions import checked_axes
+from chainrule.table import indexing
+
+ndarray = np.ndarray
+_FLOAT = np.dtype(np.float64)
+
+
+def arraylike(x: Any) -> Any:
+    """Numbers and lists as an array; what has a dtype stays as it is."""
+    return x if isinstance(x, (Tensor, ArrayLike, ndarray)) else np.asarray(x)
+
+
+def known(x: Any) -> Any:
+    """The numbers as a plain array; None where there is no single one (inside ``vmap``)."""
+    if isinstance(x, Tensor):
+        x = x._data
+    return x.concrete() if isinstance(x, ArrayLike) else np.asarray(x)
+
+
+def inexact(x: Any) -> Any:
+    """Integers and booleans in float64."""
+    x = arraylike(x)
+    return cast(x, _FLOAT) if x.dtype.kind in "iub" else x
+
+
+def take(x: Any, index: Any, axis: int = -1) -> Any:
+    return bind(indexing.take, (x, arraylike(index)), {"axis": axis})
+
+
+# -- differences -----------------------------------------------------------------------------------------------------
+
+
+@implements(np.gradient)
+def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    f = inexact(f)
+    ndim = len(shape_of(f))
+    axes = checked_axes(tuple(axis) if isinstance(axis, list) else axis, ndim)
+    if edge_order > 2:
+        raise ValueError("'edge_order' greater than 2 not supported")
+    spacings = _spacings(varargs, [shape_of(f)[k] for k in axes])
+    slopes = tuple(_slope(f, h, k, edge_order) for h, k in zip(spacings, axes, strict=True))
+    return slopes[0] if len(axes) == 1 else slopes
+
+
+def _spacings(given: tuple[Any, ...], lengths: list[int]) -> list[Any]:
+    """One spacing for each axis: a number, or the distances between its neighbours."""
+    if not given:
+        return [1.0] * len(lengths)
+    if len(given) == 1 and not np.ndim(given[0]):
+        return [given[0]] * len(lengths)
+    if len(given) != len(lengths):
+        raise TypeError("invalid number of arguments")
+    return [_distances(h, n) for h, n in zip(given, lengths, strict=True)]
+
+
+def _distances(h: Any, n: int) -> Any:
+    if not np.ndim(h):
+        return h
+    if np.ndim(h) != 1:
+        raise ValueError("distances must be either scalars or 1d")
+    if np.shape(h)[0] != n:
+        raise ValueError("when 1d, distances must match the length of the corresponding dimension")
+    apart = np.diff(inexact(h))
+    even = type(apart) is ndarray and apart.size and (apart == apart[0]).all()
+    return apart[0] if even else apart
+
+
+def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
+    """The derivative along an axis: second-order differences inside, one-sided ones of ``edge_order`` at the ends."""
+    g = np.moveaxis(f, axis, -1)
+    if shape_of(g)[-1] < edge_order + 1:
+        raise ValueError(
+            "Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required."
+        )
+    inside, first, last = (_even if not np.ndim(h) else _uneven)(g, h, edge_order)
+    return cast(np.moveaxis(np.concatenate([first, inside, last], axis=-1), -1, axis), f.dtype)
+
+
+def _even(g: Any, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
+    inside = (g[..., 2:] - g[..., :-2]) / (2.0 * h)
+    if edge_order == 1:
+        return inside, (g[..., 1:2] - g[..., :1]) / h, (g[..., -1:] - g[..., -2:-1]) / h
+    first = (-1.5 * g[..., :1] + 2.0 * g[..., 1:2] - 0.5 * g[..., 2:3]) / h
+    last = (0.5 * g[..., -3:-2] - 2.0 * g[..., -2:-1] + 1.5 * g[..., -1:]) / h
+    return inside, first, last
+
+
+def _uneven(g: Any, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
+    """The derivative of the parabola through three neighbours that are p and q apart."""
+    p, q = h[:-1], h[1:]
+    inside = (
+        -q / (p * (p + q)) * g[..., :-2] + (q - p) / (p * q) * g[..., 1:-1] + p / (q * (p + q)) * g[..., 2:]
+    )
+    if edge_order == 1:
+        return inside, (g[..., 1:2] - g[..., :1]) / h[0], (g[..., -1:] - g[..., -2:-1]) / h[-1]
+    p, q = h[0], h[1]
+    first = (
+        -(2 * p + q) / (p * (p + q)) * g[..., :1] + (p + q) / (p * q) * g[..., 1:2] - p / (q * (p + q)) * g[..., 2:3]
+    )
+    p, q = h[-2], h[-1]
+    last = (
+        q / (p * (p + q)) * g[..., -3:-2] - (p + q) / (p * q) * g[..., -2:-1] + (2 * q + p) / (q * (p + q)) * g[..., -1:]
+    )
+    return inside, first, last
+
+
+@implements(np.ediff1d)
+def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    flat = np.reshape(arraylike(ary), (-1,))
+    parts = [flat[1:] - flat[:-1]]
+    for name, extra in (("to_begin", to_begin), ("to_end", to_end)):
+        if extra is None:
+            continue
+        extra = arraylike(extra)
+        if not np.can_cast(extra.dtype, flat.dtype, casting="same_kind"):
+            raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
+        extra = cast(np.reshape(extra, (-1,)), flat.dtype)
+        parts = [extra, *parts] if name == "to_begin" else [*parts, extra]
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+@implements(np.unwrap)
+def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Any:
+    p = arraylike(p)
+    if np.result_type(p, period).kind in "iub":
+        correction = _turns_of_integers(p, axis, period)
+    else:
+        step = np.diff(inexact(p), axis=axis)
+        half = period / 2
+        away = np.remainder(step + half, period) - half
+        away = np.where((away == -half) & (step > 0), half, away)
+        correction = np.round((away - step) / period) * period
+    step = np.absolute(np.diff(p, axis=axis))
+    correction = np.where(step < (period / 2 if discont is None else discont), 0, correction)
+    tail = (slice(None),) * (-checked_axes(axis, len(shape_of(p)))[0] - 1)
+    rest = p[(..., slice(1, None), *tail)] + np.cumsum(correction, axis=axis)
+    return np.concatenate([cast(p[(..., slice(0, 1), *tail)], rest.dtype), rest], axis=axis)
+
+
+def _turns_of_integers(p: Any, axis: int, period: int) -> Any:
+    step = np.diff(p, axis=axis)
+    half, odd = divmod(period, 2)
+    away = np.remainder(step + half, period) - half
+    return (away if odd else np.where((away == -half) & (step > 0), half, away)) - step
+
+
+# -- running totals --------------------------------------------------------------------------------------------------
+
+
+def _cumulative(name: str, function: Any, neutral: int) -> Any:
+    def run(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
+        x = np.atleast_1d(arraylike(x))
+        ndim = len(shape_of(x))
+        if axis is None and ndim > 1:
+            raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+        along = 0 if axis is None else axis
+        total = function(x, axis=along, dtype=dtype)
+        if not include_initial:
+            return total
+        shape = list(shape_of(total))
+        shape[along] = 1
+        return np.concatenate([np.full(shape, neutral, total.dtype), total], axis=along)
+
+    run.__name__ = name
+    return run
+
+
+if hasattr(np, "cumulative_sum"):  # NumPy 2.1 has them
+    implements(np.cumulative_sum)(_cumulative("cumulative_sum", np.cumsum, 0))
+    implements(np.cumulative_prod)(_cumulative("cumulative_prod", np.cumprod, 1))
+
+
+def _present(a: Any, neutral: int) -> Any:
+    return np.where(np.isnan(a), neutral, a) if a.dtype.kind in "fc" else a
+
+
+@implements(np.nancumsum)
+def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return np.cumsum(_present(a, 0), axis=axis, dtype=dtype)
+
+
+@implements(np.nancumprod)
+def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return np.cumprod(_present(a, 1), axis=axis, dtype=dtype)
+
+
+# -- interpolation ---------------------------------------------------------------------------------------------------
+
+
+@implements(np.interp)
+def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    x, xp, fp = cast(inexact(x), _FLOAT), cast(inexact(xp), _FLOAT), inexact(fp)
+    fp = cast(fp, np.dtype(np.complex128) if fp.dtype.kind == "c" else _FLOAT)
+    if len(shape_of(xp)) != 1 or len(shape_of(fp)) != 1:
+        raise ValueError("Data points must be 1-D sequences")
+    if shape_of(xp) != shape_of(fp):
+        raise ValueError("fp and xp are not of the same length.")
+    if not shape_of(xp)[0]:
+        raise ValueError("array of sample points is empty")
+    if period is not None:
+        x, xp, fp = _wound(x, xp, fp, period)
+        left = right = None
+    value = _chord(x, xp, fp) if shape_of(xp)[0] > 1 else fp[0]
+    value = np.where(x > xp[-1], fp[-1] if right is None else right, value)
+    return np.where(x < xp[0], fp[0] if left is None else left, value)
+
+
+def _wound(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
+    """Everything in one period, with one more sample at either end."""
+    if not isinstance(period, (Tensor, ArrayLike)) and period == 0:
+        raise ValueError("period must be a non-zero value")
+    period = np.absolute(period)
+    x, xp = np.remainder(x, period), np.remainder(xp, period)
+    order = np.argsort(xp)
+    xp, fp = take(xp, order), take(fp, order)
+    xp = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
+    return x, xp, np.concatenate([fp[-1:], fp, fp[:1]])
+
+
+def _chord(x: Any, xp: Any, fp: Any) -> Any:
+    """On the straight line through the samples on both sides."""
+    place = np.clip(_place(x, xp), 0, shape_of(xp)[0] - 2)
+    low, high, start, end = take(xp, place), take(xp, place + 1), take(fp, place), take(fp, place + 1)
+    width = high - low
+    value = start + (end - start) / np.where(width == 0, 1.0, width) * (x - low)
+    return np.where((width == 0) & (x == high), end, value)
+
+
+def _place(x: Any, xp: Any) -> Any:
+    """The index of the last sample that is not above x."""
+    numbers, samples = known(x), known(xp)
+    if numbers is None or samples is None:
+        return np.sum(xp <= np.expand_dims(x, -1), axis=-1) - 1
+    return np.searchsorted(samples, numbers, side="right") - 1

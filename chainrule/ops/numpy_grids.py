@@ -1,0 +1,184 @@
+"""NumPy's grids, fitted polynomials and tensor equations on tensors: composites of rows, with NumPy's signatures."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.dispatch import cast
+from chainrule.core.protocol import UFUNCS, implements
+from chainrule.core.shapes import shape_of
+from chainrule.ops.numpy_calculus import arraylike, inexact, known
+
+_FLOAT = np.dtype(np.float64)
+
+
+# -- grids -----------------------------------------------------------------------------------------------------------
+
+
+def _weak(x: Any) -> Any:
+    """What takes part in promotion: a Python number, which is weak, or a dtype."""
+    return x if type(x) in (int, float, complex) else x.dtype
+
+
+@implements(np.linspace)
+def _linspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    num = operator.index(num)
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    start, stop = (x if type(x) in (int, float, complex) else arraylike(x) for x in (start, stop))
+    kind = np.result_type(_weak(start), _weak(stop), 0.0)
+    start, stop = cast(arraylike(start), kind), cast(arraylike(stop), kind)
+    steps = num - 1 if endpoint else num
+    away = stop - start
+    step = away / steps if steps > 0 else away * np.nan
+    count = np.reshape(np.arange(num, dtype=kind), (num, *(1,) * len(shape_of(away))))
+    y = count * (step if steps > 0 else away) + start
+    if endpoint and num > 1:
+        y = np.concatenate([y[:-1], np.expand_dims(np.broadcast_to(stop, shape_of(away)), 0)])
+    y = np.moveaxis(y, 0, axis) if axis else y
+    if dtype is not None:
+        y = cast(np.floor(y) if np.dtype(dtype).kind in "iu" else y, np.dtype(dtype))
+    return (y, step) if retstep else y
+
+
+@implements(np.logspace)
+def _logspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Any:
+    if np.ndim(base):
+        start, stop, base = np.broadcast_arrays(*(arraylike(x) for x in (start, stop, base)))
+        base = np.expand_dims(base, axis)
+    powers = np.power(base, np.linspace(start, stop, num=num, endpoint=endpoint, axis=axis))
+    return powers if dtype is None else cast(powers, np.dtype(dtype))
+
+
+@implements(np.geomspace)
+def _geomspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Any:
+    start, stop = inexact(start), inexact(stop)
+    for end in (known(start), known(stop)):
+        if end is not None and not end.all():
+            raise ValueError("Geometric sequence cannot include zero")
+    kind = np.result_type(start.dtype, stop.dtype)
+    start, stop = cast(start, kind), cast(stop, kind)
+    turn = start / np.absolute(start) if kind.kind == "c" else np.sign(start)
+    y = np.logspace(np.log10(start / turn), np.log10(stop / turn), num=num, endpoint=endpoint) * turn
+    num = shape_of(y)[0]
+    last = 1 if endpoint and num > 1 else 0
+    ends = [np.expand_dims(np.broadcast_to(end, shape_of(y)[1:]), 0) for end in (start, stop)]
+    if num:
+        y = np.concatenate([ends[0], y[1 : num - last], *ends[1 : 1 + last]])
+    y = np.moveaxis(y, 0, axis) if axis else y
+    return y if dtype is None else cast(y, np.dtype(dtype))
+
+
+# -- polynomials and products ----------------------------------------------------------------------------------------
+
+
+@implements(np.vander)
+def _vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
+    x = arraylike(x)
+    if len(shape_of(x)) != 1:
+        raise ValueError("x must be a one-dimensional array or sequence.")
+    n = shape_of(x)[0]
+    columns = n if N is None else N
+    x = cast(x, np.promote_types(x.dtype, int))
+    repeated = np.broadcast_to(np.expand_dims(x, 1), (n, max(columns - 1, 0)))
+    powers = np.cumprod(np.concatenate([np.ones((n, 1), x.dtype), repeated], axis=1), axis=1)[:, :columns]
+    return powers if increasing else np.flip(powers, 1)
+
+
+@implements(np.polyfit)
+def _polyfit(
+    x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
+) -> Any:
+    order = int(deg) + 1
+    x, y = inexact(x), inexact(y)
+    _check_polyfit(x, y, deg)
+    n = shape_of(x)[0]
+    if rcond is None:
+        rcond = n * float(np.finfo(x.dtype).eps)
+    lhs, rhs = np.vander(x, order), y
+    if w is not None:
+        w = inexact(w)
+        if len(shape_of(w)) != 1:
+            raise TypeError("expected a 1-d array for weights")
+        if shape_of(w)[0] != n:
+            raise TypeError("expected w and y to have the same length")
+        lhs, rhs = lhs * w[:, None], rhs * (w[:, None] if len(shape_of(y)) == 2 else w)
+    scale = np.sqrt(np.sum(lhs * lhs, axis=0))
+    lhs = lhs / scale
+    c, residuals, rank, s = np.linalg.lstsq(lhs, rhs, rcond)
+    c = c / (scale[:, None] if len(shape_of(y)) == 2 else scale)
+    if full:
+        return c, residuals, rank, s, rcond
+    if known(rank) is not None and int(known(rank)) != order:
+        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=3)
+    return (c, _coefficient_cov(lhs, scale, residuals, n - order, cov, y)) if cov else c
+
+
+def _check_polyfit(x: Any, y: Any, deg: Any) -> None:
+    if deg < 0:
+        raise ValueError("expected deg >= 0")
+    if len(shape_of(x)) != 1:
+        raise TypeError("expected 1D vector for x")
+    if not shape_of(x)[0]:
+        raise TypeError("expected non-empty vector for x")
+    if not 1 <= len(shape_of(y)) <= 2:
+        raise TypeError("expected 1D or 2D array for y")
+    if shape_of(x)[0] != shape_of(y)[0]:
+        raise TypeError("expected x and y to have same length")
+
+
+def _coefficient_cov(lhs: Any, scale: Any, residuals: Any, freedom: int, cov: Any, y: Any) -> Any:
+    spread = np.linalg.inv(np.swapaxes(lhs, 0, 1) @ lhs) / np.outer(scale, scale)
+    if cov != "unscaled" and freedom <= 0:
+        raise ValueError("the number of data points must exceed order to scale the covariance matrix")
+    factor = 1 if cov == "unscaled" else residuals / freedom
+    return spread * factor if len(shape_of(y)) == 1 else spread[:, :, None] * factor
+
+
+if hasattr(np, "matvec"):  # NumPy 2.2 has them
+    UFUNCS[np.matvec] = lambda a, v: np.matmul(a, np.expand_dims(v, -1))[..., 0]
+    UFUNCS[np.vecmat] = lambda v, a: np.matmul(np.expand_dims(np.conjugate(v), -2), a)[..., 0, :]
+
+UFUNCS[np.ldexp] = lambda x, n: inexact(x) * cast(np.exp2(cast(arraylike(n), _FLOAT)), inexact(x).dtype)
+
+
+@implements(np.linalg.tensorsolve)
+def _tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    a, b = arraylike(a), arraylike(b)
+    if axes is not None:
+        last = [k % len(shape_of(a)) for k in axes]
+        a = np.transpose(a, [k for k in range(len(shape_of(a))) if k not in last] + last)
+    shape = shape_of(a)[len(shape_of(b)) :]
+    n = int(np.prod(shape, dtype=int))
+    if int(np.prod(shape_of(a), dtype=int)) != n * n:
+        raise np.linalg.LinAlgError(
+            "Input arrays must satisfy the requirement prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
+        )
+    return np.reshape(np.linalg.solve(np.reshape(a, (n, n)), np.reshape(b, (-1,))), shape)
+
+
+@implements(np.linalg.tensorinv)
+def _tensorinv(a: Any, ind: int = 2) -> Any:
+    if ind <= 0:
+        raise ValueError("Invalid ind argument.")
+    shape = shape_of(a)
+    n = int(np.prod(shape[ind:], dtype=int))
+    return np.reshape(np.linalg.inv(np.reshape(a, (n, -1))), (*shape[ind:], *shape[:ind]))

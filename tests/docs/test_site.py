@@ -1,0 +1,91 @@
+"""The site: every page is in its menu, the reference has every public name, and a built page asks nothing of the network.
+
+Building needs mkdocs-material (the ``docs`` extra); the other tests do without.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import chainrule
+
+ROOT = Path(__file__).parents[2]
+MENU = re.findall(r"([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_reference", ROOT / "tools" / "docs" / "reference.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_page_is_in_the_menu(reference: ModuleType) -> None:
+    written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    made = {f"reference/{name}.md" for name in reference.pages()} | {"changelog.md"}
+    made |= {f"examples/{path.stem}.md" for path in (ROOT / "examples").glob("*.py")}
+    assert sorted(MENU) == sorted(written | made)
+
+
+@pytest.mark.parametrize(
+    "module", ["", ".autograd", ".autograd.graph", ".autograd.functional", ".autograd.forward_ad", ".func", ".linalg",
+               ".nn.functional", ".special", ".testing", ".utils.checkpoint", ".tree", ".primitive"],
+)  # fmt: skip
+def test_the_reference_has_every_public_name(reference: ModuleType, module: str) -> None:
+    text = "\n".join(reference.pages().values())
+    for name in importlib.import_module(f"chainrule{module}").__all__:
+        thing = getattr(importlib.import_module(f"chainrule{module}"), name)
+        if name != "Tensor" and not isinstance(thing, (ModuleType, float)) and thing is not chainrule.dtype:
+            assert f"`{name}`" in text, f"chainrule{module}.{name}"
+
+
+def test_docstrings_become_markdown(reference: ModuleType) -> None:
+    page = reference.pages()["func"]
+    assert "## `grad`" in page and "- `argnums`: which arguments" in page and "```pycon\n>>> import numpy" in page
+    assert not re.search(r":(func|class|mod|meth):", page)
+    assert "0x" not in "".join(reference.pages().values()), "an address of an object is of one run only"
+
+
+class Resources(HTMLParser):
+    """What a page loads by itself: not its links, but scripts, styles, pictures and frames."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = dict(attrs)
+        if tag in ("script", "img", "iframe", "source", "video") and named.get("src"):
+            self.found.append(named["src"] or "")
+        if tag == "link" and named.get("href") and named.get("rel") not in ("canonical", "next", "prev"):
+            self.found.append(named["href"] or "")
+
+
+def test_it_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    pytest.importorskip("material", reason="mkdocs-material (the docs extra) is not installed")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert built.returncode == 0, built.stderr
+    pages = list(tmp_path.rglob("*.html"))
+    assert len(pages) > 40 and any("gradient-2" in page.name for page in pages)
+    for page in pages:
+        resources = Resources()
+        resources.feed(page.read_text(encoding="utf-8"))
+        for target in resources.found:
+            assert not re.match(r"(https?:)?//", target), f"{page.name} loads {target}"
+            path = (page.parent / target.split("?")[0].split("#")[0]).resolve()
+            assert target.startswith(("data:", "/")) or path.exists(), f"{page.name} loads {target}"
+    for sheet in tmp_path.rglob("*.css"):
+        text = re.sub(r"sourceMappingURL=\S+", "", sheet.read_text(encoding="utf-8"))
+        assert not re.search(r"url\(\s*['\"]?(https?:)?//|@import", text), sheet.name

@@ -1,0 +1,55 @@
+"""Programs in a file of their own, so that what is said of their lines and variables can be tested."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@dataclass
+class Ran:
+    """What became of a program: its variables, what it raised, warned of and printed."""
+
+    names: dict[str, Any]
+    error: Exception | None = None
+    warnings: list[str] = field(default_factory=list)
+    printed: str = ""
+
+    def raised(self, kind: type[Exception], words: str) -> str:
+        """The message of the error, which is of this type and begins with these words."""
+        assert self.error is not None, "nothing was raised"
+        assert type(self.error) is kind, repr(self.error)
+        text = str(self.error)
+        assert text.startswith(words), text
+        assert len(text.splitlines()) <= 6, text
+        return text
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[[str], Ran]:
+    """Run a program, which begins with two imports, as t.py."""
+
+    def run(source: str) -> Ran:
+        lines = ["import numpy as np", "import chainrule as cr", *source.strip("\n").splitlines()]
+        path = tmp_path / "t.py"
+        path.write_text("\n".join(lines) + "\n")
+        ran = Ran({"__name__": "__main__"})
+        out = io.StringIO()
+        with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(out):
+            warnings.simplefilter("default")
+            try:
+                exec(compile(path.read_text(), str(path), "exec"), ran.names)
+            except Exception as error:
+                ran.error = error
+        ran.warnings = [str(w.message) for w in caught if w.filename == str(path)]
+        ran.printed = out.getvalue()
+        return ran
+
+    return run

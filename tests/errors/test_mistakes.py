@@ -1,0 +1,130 @@
+"""Ordinary mistakes: misspelt names, wrong types, shapes and dimensions. The message names what is wrong and what is meant."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "words", "said"),
+    [
+        # names
+        ("x.requires_gard", AttributeError, "'Tensor' object has no attribute 'requires_gard'", "'requires_grad'"),
+        ("cr.zero(3)", AttributeError, "module 'chainrule' has no attribute 'zero'", "'zeros'"),
+        ("cr.optim.SGD([x], 0.1)", AttributeError, "module 'chainrule' has no attribute 'optim'", "w -= lr * w.grad"),
+        ("cr.nn.Linear(2, 3)", AttributeError, "module 'chainrule.nn' has no attribute 'Linear'", "nn.functional.linear"),
+        ("cr.nn.functional.rleu(x)", AttributeError, "module 'chainrule.nn.functional' has no attribute", "'relu'"),
+        ("cr.linalg.invv(x)", AttributeError, "module 'chainrule.linalg' has no attribute 'invv'", "'inv'"),
+        (
+            "x.sum().backward(retain_grph=True)",
+            TypeError,
+            "Tensor.backward() got an unexpected keyword argument 'retain_grph'",
+            "",
+        ),
+        # gradients
+        ("x.backward([1., 2.])", TypeError, "gradients can be either Tensors or None, but got list", "tensor(...)"),
+        ("x.sum().backward(1.)", TypeError, "gradients can be either Tensors or None, but got float", "tensor(...)"),
+        (
+            "cr.autograd.grad(x.sum(), k)",
+            RuntimeError,
+            "One of the differentiated Tensors does not require grad",
+            "integers have no gradient: convert it with .float()",
+        ),
+        ("cr.tensor([1.], requires_grad='yes')", TypeError, "requires_grad must be a bool, not str", ""),
+        # shapes
+        (
+            "x + cr.ones(3)",
+            RuntimeError,
+            "The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0",
+            "x[:, None]",
+        ),
+        (
+            "M + x[:, None][:, 0] * cr.ones(2)",
+            RuntimeError,
+            "The size of tensor a (3) must match the size of tensor b (2) at non-singleton dimension 1",
+            "[:, None], of shape (2, 1), lines up with the rows of M",
+        ),
+        (
+            "cr.nn.functional.linear(M, cr.ones(4, 3), x)",
+            RuntimeError,
+            "The size of tensor a (4) must match the size of tensor b (2) at non-singleton dimension 1",
+            "x must have shape (4,)",
+        ),
+        # kinds of arguments
+        ("x['a':]", TypeError, "slice indices must be integers or None or have an __index__ method", "str 'a'"),
+        ("cr.clamp(x, 'a')", TypeError, "clamp(): argument 'min' must be Number or Tensor, not str", ""),
+        ("cr.clamp(x, min=0, max='a')", TypeError, "clamp(): argument 'max' must be Number or Tensor, not str", ""),
+        ("cr.where([True], x, x)", TypeError, "where(): argument 'condition' (position 1) must be Tensor, not list", ""),
+        ("cr.where(x, x, x)", RuntimeError, "where expected condition to be a boolean tensor", "where(x > 0, ...)"),
+        (
+            "cr.nn.functional.mse_loss(x, 3.)",
+            TypeError,
+            "mse_loss(): argument 'target' (position 2) must be Tensor, not float",
+            "tensor(...)",
+        ),
+        (
+            "cr.nn.functional.cross_entropy(M, [0, 1])",
+            TypeError,
+            "cross_entropy(): argument 'target' (position 2) must be Tensor, not list",
+            "tensor(...)",
+        ),
+        (
+            "cr.nn.functional.mse_loss(x, x, reduction='avg')",
+            ValueError,
+            "avg is not a valid value for reduction",
+            "'mean', 'sum' or 'none'",
+        ),
+    ],
+)
+def test_mistake(program, line, kind, words, said):
+    ran = program(f"""
+x = cr.ones(2, requires_grad=True)
+k = cr.arange(2)
+M = cr.ones(2, 3)
+{line}
+""")
+    assert said in ran.raised(kind, words)
+    assert ran.names["x"].grad is None
+
+
+def test_integers_as_a_gradient_are_accepted(program):
+    ran = program("""
+x = cr.ones(3, requires_grad=True)
+(x * 2).backward(cr.tensor([1, 2, 3]))
+""")
+    assert ran.error is None and ran.names["x"].grad.tolist() == [2, 4, 6]
+
+
+def test_in_place_write_seen_by_a_custom_function(program):
+    text = program("""
+class Square(cr.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return 2 * g * x
+h = cr.ones(2, requires_grad=True) * 2
+y = Square.apply(h)
+h.zero_()
+y.sum().backward()
+""").raised(RuntimeError, "one of the variables needed for gradient computation has been modified by an inplace operation")
+    assert "saved_tensors[0] of SquareBackward" in text
+    assert "Square (t.py:13) saved it for backward, and then `h.zero_()` (t.py:14) overwrote it" in text
+
+
+def test_messages_do_without_source():
+    """Where the program was typed in, there are names but no lines."""
+    scope = {}
+    exec("import chainrule as cr\nx = cr.ones(2, requires_grad=True)\ny = x * 2", scope)
+    with pytest.raises(RuntimeError, match="grad can be implicitly created") as info:
+        exec("y.backward()", scope)
+    assert "y = mul has shape (2,)" in str(info.value)
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        exec("(x > 1).float().sum().backward()", scope)
+    with pytest.raises(RuntimeError, match="second time"):
+        exec("z = x.exp().sum()\nz.backward()\nz.backward()", scope)
+    with pytest.warns(UserWarning, match=r"float\(x\)"):
+        exec("import math\nx = cr.tensor(1., requires_grad=True)\nmath.sin(x)", scope)

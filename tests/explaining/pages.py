@@ -1,0 +1,70 @@
+"""Programs whose explanation is looked at as a page."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+import chainrule as torch
+from chainrule.explaining import explain
+
+GRADIENT = np.array([[2.0, 3, -3, 9], [-8, 1, 4, 6]])
+
+
+def exp_of_product(gradient=GRADIENT, dtype=torch.float64):
+    """Y = exp(X W) with the gradient of Y given: (X, W, Z, Y, explanation)."""
+    X = torch.tensor([[2.0, 1, -3], [-3, 4, 2]], dtype=dtype, requires_grad=True)
+    W = torch.tensor([[3.0, 2, 1, -1], [2, 1, 3, 2], [3, 2, 1, -2]], dtype=dtype, requires_grad=True)
+    Z = torch.matmul(X, W)
+    Y = torch.exp(Z)
+    return X, W, Z, Y, explain(Y, grad=torch.tensor(gradient, dtype=dtype), wrt=[X, W])
+
+
+def outer_with_itself(gradient=None):
+    """y = outer(x, x) with ones as its gradient: (x, y, explanation)."""
+    x = torch.tensor([1.0, 2, 3, 4], requires_grad=True)
+    y = torch.outer(x, x)
+    return x, y, explain(y, grad=torch.ones_like(y) if gradient is None else torch.tensor(gradient), wrt=[x])
+
+
+def long_chain(n=1000):
+    """2 n operations, one after the other, each of another kind than the one before."""
+    x = torch.tensor([0.1, 0.2], requires_grad=True)
+    y = x
+    for _ in range(n):
+        y = torch.sin(y) * 1.01
+    return explain(y, grad=torch.ones_like(y), wrt=[x])
+
+
+def bushy(n=500):
+    """About n operations that meet in one sum."""
+    x = torch.tensor([0.1, 0.2, 0.3], requires_grad=True)
+    parts = [torch.sin(x * (1 + k)) + torch.exp(x) for k in range(n // 5)]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return explain(total, grad=torch.ones_like(total), wrt=[x])
+
+
+MARKUP = "</script><script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
+
+
+def poisoned():
+    """The plan of a page in which every text is markup."""
+    plan = copy.deepcopy(exp_of_product()[-1].to_dict())
+    plan["title"] = MARKUP
+    for value in plan["values"].values():
+        value["name"], value["bar"], value["role"], value["dtype"] = MARKUP, MARKUP, MARKUP, MARKUP
+        value["line"] = {"file": MARKUP, "line": 1, "text": MARKUP}
+    for step in plan["steps"]:
+        step.update(op=MARKUP, node=MARKUP, doc=MARKUP, notes=[MARKUP], line={"file": MARKUP, "line": 2, "text": MARKUP})
+        for arrow in step["arrows"]:
+            arrow.update(structure_text=MARKUP, numbers=MARKUP, unbroadcast=MARKUP)
+            arrow["rule"] = {"numpy": MARKUP, "latex": MARKUP, "mathml": f"<math><mi>{MARKUP}</mi></math>", "index": MARKUP}
+    for node in plan["graph"]["nodes"]:
+        node["label"] = MARKUP
+    for edge in plan["graph"]["edges"]:
+        edge["why"] = edge["label"] = MARKUP
+    plan["lessons"] = [{"kind": "seed_is_output_grad", "text": MARKUP}, {"kind": "wrong_shape_would", "text": MARKUP}]
+    return plan

@@ -1,0 +1,198 @@
+"""Every formula of the table, in every form it is shown in, against the rule it describes."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.util
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+import chainrule.nn  # its rows are in the table, too
+from chainrule.core.primitive import TABLE
+from chainrule.explaining import build, latex
+from chainrule.explaining.formula import BAR
+from chainrule.explaining.steps import Arrow
+
+ROWS = [name for name, prim in TABLE.items() if prim.kind != "discrete"]
+#: Complex samples for which a row's text does not hold; the rule is said to be code there.
+WITHOUT = {"vector_norm"}
+HAS_CONVERTER = importlib.util.find_spec("latex2mathml") is not None
+
+
+@functools.cache
+def arrows(name: str) -> list[tuple[object, Arrow]]:
+    return [(sample, a) for sample, e in build.explanations(TABLE[name]) for step in e.steps for a in step.arrows]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ROWS)
+def test_the_numpy_text_computes_the_vjp(name: str) -> None:
+    found = arrows(name)
+    assert found
+    for sample, arrow in found:
+        if arrow.rule_numpy is None:
+            assert name in WITHOUT and sample.complex and arrow.words
+            continue
+        with np.errstate(all="ignore"):
+            value = np.asarray(eval(arrow.rule_numpy, arrow.environment()))
+        assert (value.shape, value.dtype) == (arrow.downstream.shape, arrow.downstream.dtype), (
+            sample,
+            arrow.rule_numpy,
+        )
+        np.testing.assert_allclose(value, arrow.downstream, 1e-9, 1e-11, err_msg=f"{sample} {arrow.rule_numpy}")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ROWS)
+def test_numbers_come_out(name: str) -> None:
+    """The substituted numbers, where all are written out, give the element that they say they give."""
+    for sample, arrow in arrows(name):
+        text = arrow.numbers
+        if text is None or "…" in text or arrow.downstream.dtype.kind == "c" or arrow.step.output.dtype.kind == "c":
+            continue
+        right = re.split(r" \+?= ", text, maxsplit=1)[1]
+        middle, _, last = right.rpartition(" = ")
+        if BAR in middle:  # a move of elements: names, then perhaps a sum
+            middle = middle.rpartition(" = ")[2] if " = " in middle else ""
+        index = tuple(int(i) for i in re.findall(r"\d+", re.search(r"\[([\d,]*)\]", text.split("=")[0] + "[]")[1]))
+        expected = arrow.downstream[index]
+        assert float(last) == pytest.approx(expected, rel=1e-3, abs=1e-6), text
+        if middle:
+            value = eval(python(middle), FUNCTIONS)
+            assert value == pytest.approx(expected, rel=3e-2, abs=3e-3), (str(sample), text)
+
+
+def erf(x: float) -> float:
+    return cr.erf(cr.tensor(float(x), dtype=cr.float64)).item()
+
+
+FUNCTIONS = {
+    name: getattr(np, name)
+    for name in ("exp", "exp2", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sign", "floor", "trunc", "isnan", "isfinite",
+                 "log1p", "logaddexp", "minimum", "maximum", "clip", "sqrt", "real", "imag")
+}  # fmt: skip
+FUNCTIONS |= {
+    "np": np,
+    "ln": np.log,
+    "abs": abs,
+    "conj": np.conj,
+    "erf": erf,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+}
+
+
+def python(text: str) -> str:
+    """The mathematics as Python."""
+    text = (
+        text.replace("·", "*")
+        .replace("−", "-")
+        .replace("≥", ">=")
+        .replace("≤", "<=")
+        .replace("≠", "!=")
+        .replace("∞", "np.inf")
+    )
+    text = re.sub(r"(?<![<>!=])=", "==", text)
+    text = re.sub(r"[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+", lambda m: "**" + m[0].translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")), text)
+    text = text.replace("^", "**").replace("√", "sqrt").replace("[", "(").replace("]", ")")
+    return re.sub(r"\|([^|]*)\|", r"abs(\1)", text)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ROWS)
+def test_latex_is_balanced_and_speaks_of_the_right_values(name: str) -> None:
+    for _, arrow in arrows(name):
+        if arrow.rule_latex is None:
+            continue
+        text = arrow.rule_latex
+        assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}"), text
+        assert text.count(r"\left") == text.count(r"\right"), text
+        assert text.startswith(latex.symbol(arrow.input.identifier + BAR)), text
+        assert BAR not in text and "⟦" not in text
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ROWS)
+def test_mathml_is_well_formed_and_filled(name: str) -> None:
+    for _, arrow in arrows(name):
+        if arrow.rule_latex is None:
+            continue
+        root = ElementTree.fromstring(arrow.rule_mathml)
+        assert root.tag.endswith("math")
+        assert "⟦" not in arrow.rule_mathml
+
+
+@pytest.mark.skipif(not HAS_CONVERTER, reason="needs latex2mathml")
+@pytest.mark.filterwarnings("ignore")
+def test_the_file_of_formulas_is_current() -> None:
+    assert build.FILE.read_text(encoding="utf-8") == build.text(), "run python -m chainrule.explaining.build"
+
+
+def test_mathml_needs_no_converter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latex, "converted", lambda text: None)
+    x = cr.tensor([1.0, 2.0], requires_grad=True)
+    y = cr.exp(x)
+    assert "<mi>y</mi>" in cr.explain(y).steps[0].arrows[0].rule_mathml
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("X", "X"),
+        ("t1", "t_{1}"),
+        ("loss", r"\mathit{loss}"),
+        ("w_in", r"\mathit{w\_in}"),
+        ("Z" + BAR, r"\bar{Z}"),
+        ("β", "β"),
+    ],
+)
+def test_symbols(name: str, expected: str) -> None:
+    assert latex.symbol(name) == expected
+
+
+def rule(function, *args):
+    (step, *_) = cr.explain(function)(*args).steps
+    return step.arrows
+
+
+def test_forms_that_people_know_by_heart() -> None:
+    x, w = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    a, b = rule(lambda X, W: X @ W, x, w)
+    assert (a.rule_numpy, a.rule_index, a.rule_latex) == (
+        "ȳ @ W.mT".replace("ȳ", "y" + BAR),
+        f"X{BAR}[i,k] = Σ_j y{BAR}[i,j]·W[k,j]",
+        r"\bar{X} = \bar{y} \, W^{\top}",
+    )
+    assert (b.rule_index, b.structure) == (f"W{BAR}[k,j] = Σ_i X[i,k]·y{BAR}[i,j]", "X ⊗ I")
+    (mean,) = rule(lambda x: x.mean(0), x)
+    assert mean.rule_index == f"x{BAR}[i,j] = y{BAR}[j] / 2"
+    (square,) = rule(lambda x: x**2, x)
+    assert square.rule_numpy == f"y{BAR} * (2 * x)"
+    (t,) = rule(lambda x: x.T, x)
+    assert (t.rule_numpy, t.rule_index) == (f"y{BAR}.T", f"x{BAR}[i,j] = y{BAR}[j,i]")
+    (soft,) = rule(lambda x: cr.softmax(x, 1), x)
+    assert soft.rule_index == f"x{BAR}[i,j] = (y{BAR}[i,j] − (Σ_k y{BAR}[i,k]·y[i,k]))·y[i,j]"
+    _, bias = rule(lambda x, b: x + b, x, np.ones(3))
+    assert bias.rule_numpy == f"np.sum(y{BAR}, axis=0)"
+    assert bias.unbroadcast == "b was stretched (3,) → (2, 3): its cotangent is summed over axis 0"
+
+
+def test_sums_over_letters_are_what_einsum_makes_of_them() -> None:
+    rng = np.random.default_rng(0)
+    for arrow in rule(lambda x, w: cr.bmm(x, w), rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 4, 5))):
+        left, right = arrow.rule_index.split(" = ")
+        factors = re.findall(r"(\w\u0304?)\[([\w,]+)\]", right)
+        (_, out), *_ = re.findall(r"(\w\u0304?)\[([\w,]+)\]", left)
+        spec = ",".join(letters.replace(",", "") for _, letters in factors) + "->" + out.replace(",", "")
+        names = arrow.environment()
+        arrays = [names[name] for name, _ in factors]
+        np.testing.assert_allclose(np.einsum(spec, *arrays), arrow.downstream)
+
+
+def test_names_are_escaped() -> None:
+    assert latex.filled("<mtext>⟦x⟧</mtext>", {"x": "<b>"}) == "<mi>&lt;b&gt;</mi>"
+    assert ast.parse("x")

@@ -1,0 +1,263 @@
+"""The page of an explanation, as text: complete without a browser, safe, small."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from importlib import resources
+
+import numpy as np
+import pytest
+from pages import GRADIENT, MARKUP, bushy, exp_of_product, long_chain, outer_with_itself, poisoned
+
+import chainrule as torch
+from chainrule.explaining import explain
+from chainrule.explaining.flow import flow_of
+from chainrule.explaining.markup import embedded, math
+from chainrule.explaining.page import DETAILED, to_html
+from chainrule.explaining.tables import decimals, written
+
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+class Reader(HTMLParser):
+    """Checks that elements nest, and collects what tests ask about."""
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.open, self.tags, self.ids, self.text, self.tables = [], [], [], [], {}
+        self.script, self.key, self.cells = [], None, None
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.tags.append((tag, attrs))
+        if "id" in attrs:
+            self.ids.append(attrs["id"])
+        if tag == "table":
+            self.key, self.cells = attrs.get("data-key"), []
+        if tag == "td" and self.cells is not None:
+            self.cells.append("")
+        if tag == "tbody":
+            self.cells = []
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, f"</{tag}> closes nothing"
+        if tag == "table":
+            self.tables.setdefault(self.key, self.cells)
+            self.cells = None
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script":
+            self.script.append(data)
+        elif self.open and self.open[-1] != "style":
+            self.text.append(data)
+            if self.open[-1] == "td" and self.cells:
+                self.cells[-1] += data
+
+
+def read(page):
+    reader = Reader()
+    reader.feed(page)
+    reader.close()
+    assert reader.open == []
+    assert len(reader.ids) == len(set(reader.ids)), "an id stands twice"
+    return reader
+
+
+def shown(reader, key):
+    return np.array([float(cell.replace("−", "-")) for cell in reader.tables[key]])
+
+
+def near(shown, exact):
+    """As near as four decimals and seven digits can tell."""
+    return np.allclose(shown, np.ravel(exact), rtol=2e-7, atol=6e-5)
+
+
+def test_numbers_of_product_and_exp():
+    X, W, Z, Y, e = exp_of_product()
+    reader = read(to_html(e))
+    plan = e.to_dict()
+    ids = {value["name"]: key for key, value in plan["values"].items()}
+    z_bar = GRADIENT * np.exp(X.detach().numpy() @ W.detach().numpy())
+    assert near(shown(reader, f"s.{ids['Y']}"), GRADIENT)
+    assert near(shown(reader, f"g.{ids['X']}"), z_bar @ W.detach().numpy().T)
+    assert near(shown(reader, f"g.{ids['W']}"), X.detach().numpy().T @ z_bar)
+    assert near(shown(reader, "a1.0"), z_bar)
+    text = " ".join("".join(reader.text).split())
+    for said in (
+        "Y.grad, just as you supplied it",
+        "64 numbers, diagonal",
+        "48 numbers, I ⊗ Wᵀ",
+        "96 numbers, X ⊗ I",
+        "(2, 4) · (2, 4, 2, 3) → (2, 3)",
+        "Y.grad = ∂L/∂Y is what you passed, not ∂Y/∂X.",
+        "8 · 8×6 → 6",
+        "✓",
+    ):
+        assert said in text, said
+    assert "✗" not in text
+
+
+def test_numbers_of_outer_with_itself():
+    x, y, e = outer_with_itself()
+    reader = read(to_html(e))
+    text = " ".join("".join(reader.text).split())
+    for said in (
+        "[10, 10, 10, 10] + [10, 10, 10, 10] = [20, 20, 20, 20]",
+        "L = y.sum()",
+        "A gradient of x's shape (4,) would be refused",
+        "(4, 4) · (4, 4, 4) → (4,)",
+        "16 · 16×4 → 4",
+    ):
+        assert said in text, said
+
+
+def test_the_whole_jacobian_is_the_real_one():
+    x, y, e = outer_with_itself()
+    plan = e.to_dict()
+    found = flow_of(plan, detailed=DETAILED).totals[plan["outputs"][0], plan["wrt"][0]]
+    dense = np.zeros(found.shape)
+    dense[found.outputs, found.inputs] = found.values
+    assert np.array_equal(dense.reshape(4, 4, 4), torch.autograd.functional.jacobian(lambda x: torch.outer(x, x), x).numpy())
+
+
+@pytest.mark.parametrize("make", [lambda: exp_of_product()[-1], lambda: outer_with_itself()[-1], bushy])
+def test_one_file_that_asks_for_nothing(make):
+    page = to_html(make())
+    reader = read(page)
+    for tag, attrs in reader.tags:
+        assert tag not in {"iframe", "object", "embed", "base", "form", "img"}, tag
+        assert "src" not in attrs, attrs
+        assert not [key for key in attrs if key.startswith("on")], attrs
+        href = attrs.get("href", "#")
+        assert href.startswith("#") or href == "data:,", href
+        if href.startswith("#"):
+            assert href == "#" or href[1:] in reader.ids, f"{href} leads nowhere"
+    styles = re.findall(r"<style>(.*?)</style>", page, re.S)
+    assert not any("url(" in style or "@import" in style for style in styles)
+
+
+def test_policy_lets_its_own_script_run_and_nothing_else():
+    page = to_html(exp_of_product()[-1])
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    script = re.findall(r"<script>(.*?)</script>", page, re.S)
+    assert len(script) == 1
+    digest = base64.b64encode(hashlib.sha256(script[0].encode()).digest()).decode()
+    assert "default-src 'none'" in policy and f"script-src 'sha256-{digest}'" in policy
+    assert "unsafe-eval" not in policy and "connect-src" not in policy
+
+
+def test_markup_in_names_is_text():
+    page = to_html(poisoned())
+    reader = read(page)
+    assert not [attrs for tag, attrs in reader.tags if tag == "img"]
+    assert page.count("<script") == 2
+    assert MARKUP in "".join(reader.text)
+    assert MARKUP in json.dumps(json.loads("".join(reader.script).split("\n")[0])).replace('\\"', '"')
+
+
+def test_json_can_not_end_its_element():
+    text = embedded({"name": "</script><!--", "other": "\u2028&"})
+    assert "<" not in text and "\u2028" not in text
+    assert json.loads(text) == {"name": "</script><!--", "other": "\u2028&"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<math><mi onclick='x'>a</mi></math>",
+        "<math xmlns='http://www.w3.org/1998/Math/MathML'><mi href='javascript:x'>a</mi></math>",
+    ],
+)
+def test_formulas_keep_elements_and_lose_strange_attributes(text):
+    assert math(text) == "<math><mi>a</mi></math>"
+
+
+@pytest.mark.parametrize("text", ["<math><script>x</script></math>", "<p>x</p>", "<math><mi>", "x < y", ""])
+def test_formulas_that_are_not_mathml_are_refused(text):
+    assert math(text) is None
+
+
+@pytest.mark.parametrize(
+    "numbers, text",
+    [
+        ([1.0, 2.0], "1"),
+        ([0.5, -3.0], "0.5"),
+        ([-3648.6118, 2.0], "−3648.6118"),
+        ([729282.0625, 1.0], "729282.06"),
+        ([1e-9, 1.0], "1.000e-9".replace("-", "−")),
+        ([2.5e12], "2.500e12"),
+        ([float("nan"), 1.0], "nan"),
+        ([float("-inf"), 1.0], "−inf"),
+        ([-0.0, 1.0], "0"),
+    ],
+)
+def test_numbers_are_written(numbers, text):
+    assert written(numbers[0], decimals(numbers)) == text
+
+
+def test_long_passes_are_listed_and_stay_small():
+    page = to_html(long_chain())
+    assert len(page.encode()) < 2_000_000
+    reader = read(page)
+    assert sum(tag == "tr" and attrs.get("id", "").startswith("step-") for tag, attrs in reader.tags) == 2000
+    assert "editing is off: the pass has 2000 steps" in "".join(reader.text).lower()
+
+
+def test_a_seed_page_is_small():
+    assert len(to_html(exp_of_product()[-1]).encode()) < 150_000
+
+
+def odd_programs():
+    c = torch.tensor([1 + 2j, 3j], requires_grad=True)
+    yield "complex", c * c, torch.ones(2, dtype=torch.complex64), [c], "complex"
+    s = torch.tensor(3.0, requires_grad=True)
+    yield "0-d", s * s, None, [s], None
+    e = torch.zeros(0, 3, requires_grad=True)
+    yield "empty", e * 2, torch.zeros(0, 3), [e], None
+    big = torch.ones(100, 100, requires_grad=True)
+    yield "big", big * 2, torch.ones(100, 100), [big], "too large to embed"
+    bad = torch.tensor([0.0, 1.0], requires_grad=True)
+    yield "not finite", torch.log(bad), torch.ones(2), [bad], None
+    cube = torch.ones(2, 3, 4, requires_grad=True)
+    yield "three dimensions", cube.sum(dim=1), torch.ones(2, 4), [cube], None
+    parts = torch.arange(6.0).requires_grad_()
+    first, second = torch.split(parts * 1, 3)
+    yield "several outputs", first * second, torch.ones(3), [parts], None
+
+
+@pytest.mark.parametrize("name, y, g, wrt, off", [pytest.param(*case, id=case[0]) for case in odd_programs()])
+def test_odd_programs_have_a_page(name, y, g, wrt, off):
+    page = to_html(explain(y, grad=g, wrt=wrt))
+    reader = read(page)
+    if off:
+        text = "".join(reader.text)
+        assert "diting is off" in text and off in text
+
+
+def test_what_a_hook_changed_is_not_offered_for_editing():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    h = x * 2
+    h.register_hook(lambda g: g.clamp(max=0.5))
+    y = torch.exp(h)
+    plan = explain(y, grad=torch.ones(2), wrt=[x]).to_dict()
+    flow = flow_of(plan, detailed=DETAILED)
+    assert not flow.editable
+    assert "editing is off" in flow.off
+
+
+def test_dagre_is_the_one_that_is_named():
+    data = resources.files("chainrule.explaining") / "data"
+    said = json.loads((data / "dagre.json").read_text(encoding="utf-8"))
+    assert hashlib.sha256((data / "dagre.min.js").read_bytes()).hexdigest() == said["sha256"]
+    assert "Permission is hereby granted" in (data / "DAGRE_LICENSE").read_text(encoding="utf-8")
+    page = to_html(exp_of_product()[-1])
+    assert "Permission is hereby granted" in page and "sourceMappingURL" not in page

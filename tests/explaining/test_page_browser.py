@@ -1,0 +1,288 @@
+"""The page of an explanation in a browser: nothing is fetched, edits recompute every number, and it reads for everyone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+from pages import GRADIENT, MARKUP, bushy, exp_of_product, outer_with_itself, poisoned
+
+import chainrule as torch
+from chainrule.explaining import explain
+from chainrule.explaining.page import to_html
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+ARGS = "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync".split()
+
+
+def missing():
+    """What is not there for a browser to be driven, or None."""
+    try:
+        import axe_playwright_python.sync_playwright
+        import playwright.sync_api  # noqa: F401
+    except ImportError as error:
+        return f"{error.name} is not installed"
+    if not (shutil.which("chromium") or shutil.which("google-chrome") or os.environ.get("CHAINRULE_CHROMIUM")):
+        return "no chromium was found (install it, or name it in CHAINRULE_CHROMIUM)"
+    return None
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    why = missing()
+    if why:
+        warnings.warn(f"THE PAGE WAS NOT TRIED IN A BROWSER: {why}", UserWarning, stacklevel=1)  # in pytest's summary
+        pytest.skip(why)
+    from playwright.sync_api import sync_playwright
+
+    path = os.environ.get("CHAINRULE_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    with sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=path, args=ARGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(chromium, tmp_path):
+    """Opens a page from a file, offline; at the end nothing may have been fetched or complained about."""
+    contexts, fetched, said = [], [], []
+
+    def go(page_text, *, width=1366, height=768, scheme="light", scripts=True):
+        file = tmp_path / f"page{len(contexts)}.html"
+        file.write_text(page_text, encoding="utf-8")
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, java_script_enabled=scripts, offline=True
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: fetched.append(request.url) if request.url != file.as_uri() else None)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(file.as_uri())
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert [url for url in fetched if not url.startswith("data:")] == []
+    assert said == []
+
+
+@pytest.fixture(scope="module")
+def product_page():
+    return to_html(exp_of_product()[-1])
+
+
+@pytest.fixture(scope="module")
+def outer_page():
+    return to_html(outer_with_itself()[-1])
+
+
+NUMBERS = """() => Object.fromEntries([...document.querySelectorAll("table[data-key]")].map((table) => [
+    table.dataset.key,
+    [...table.tBodies[0].querySelectorAll("td")].map((cell) => (cell.firstElementChild || {}).value ?? cell.textContent),
+]))"""
+
+
+def numbers(page):
+    return {
+        key: np.array([float(cell.replace("−", "-")) for cell in cells]) for key, cells in page.evaluate(NUMBERS).items()
+    }
+
+
+def near(shown, exact, rtol=2e-7):
+    return np.allclose(shown, np.ravel(exact), rtol=rtol, atol=6e-5)
+
+
+def agree(page, plan, rtol=2e-7):
+    """Every table of the page holds the numbers of the plan."""
+    found = numbers(page)
+    for key, array in plan["seed"].items():
+        assert near(found[f"s.{key}"], array["data"], rtol), key
+    for key, array in plan["gradients"].items():
+        assert near(found[f"g.{key}"], array["data"], rtol), key
+    for step in plan["steps"]:
+        assert near(found[f"u{step['index']}"], step["upstream"]["data"], rtol), step["index"]
+        for j, arrow in enumerate(step["arrows"]):
+            assert near(found[f"a{step['index']}.{j}"], arrow["downstream"]["data"], rtol), (step["index"], j)
+
+
+def edit(page, index, text):
+    page.locator("table[data-edit] input").nth(index).fill(text)
+
+
+def test_tables_are_numpys_numbers(visit, product_page):
+    agree(visit(product_page), exp_of_product()[-1].to_dict())
+
+
+def test_graph_and_formulas_are_drawn(visit, product_page):
+    page = visit(product_page)
+    assert page.locator("svg.graph .node.value").count() == 4
+    assert page.locator("svg.graph .node.op").count() == 2
+    assert page.locator("svg.graph .edge").count() == 5
+    assert page.evaluate("[...document.querySelectorAll('math')].filter(m => m.checkVisibility()).every("
+                         "m => m.getBoundingClientRect().height > 0)")  # fmt: skip
+    assert page.locator("math").count() > 20
+    boxes = page.evaluate("""[...document.querySelectorAll("svg.graph .node rect")].map((r) => {
+        const { left, top, right, bottom } = r.getBoundingClientRect(); return [left, top, right, bottom]; })""")
+    for i, (left, top, right, bottom) in enumerate(boxes):
+        for other in boxes[:i]:
+            assert right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top, "cards overlap"
+
+
+@pytest.mark.parametrize("make, graph_bottom", [("product_page", 768), ("outer_page", 768)])
+def test_the_answer_is_on_the_first_screen(visit, request, make, graph_bottom):
+    page = visit(request.getfixturevalue(make))
+    for place in (".given table", ".got table", ".derived li >> nth=-1", ".check", "svg.graph"):
+        box = page.locator(place).first.bounding_box()
+        assert box["y"] + box["height"] <= graph_bottom, place
+
+
+def test_an_edit_recomputes_everything(visit, product_page):
+    page = visit(product_page)
+    edit(page, 0, "0")
+    changed = GRADIENT.copy()
+    changed[0, 0] = 0
+    plan = exp_of_product(changed)[-1].to_dict()
+    agree(page, plan)
+    x_bar = page.locator(".got table").first.locator("tbody td").first
+    assert x_bar.inner_text() == "−3650.8190"
+    assert page.locator("output.bad").count() == 0
+    assert page.locator("output.ok").count() == 2
+    card = page.locator(f"svg.graph [data-key='g.{plan['wrt'][0]}'] text").first
+    assert card.text_content().split()[0] == "−3650.8190"
+    assert "X̄[0, 0] = −3650.819" in page.locator("#said").text_content()
+    one = page.locator(".one output").nth(1).text_content()
+    assert one.startswith("X̄[0, 0] = 0 · 3 + 1.1036 · 2") and one.endswith("= −3650.819")
+
+
+def test_an_edit_is_taken_back(visit, product_page):
+    page = visit(product_page)
+    before = page.evaluate(NUMBERS)
+    edit(page, 3, "1e3")
+    assert page.evaluate(NUMBERS) != before
+    page.get_by_role("button", name="Put back").click()
+    assert page.evaluate(NUMBERS) == before
+    assert page.locator(".changed").count() == 0
+
+
+def test_what_is_no_number_changes_nothing(visit, product_page):
+    page = visit(product_page)
+    before = numbers(page)
+    edit(page, 0, "two")
+    assert page.locator("table[data-edit] input").first.get_attribute("aria-invalid") == "true"
+    after = page.evaluate(NUMBERS)
+    assert all(near(after_key, before[key]) for key, after_key in (
+        (key, [float(cell.replace("−", "-")) for cell in cells]) for key, cells in after.items() if key[0] != "s"
+    ))  # fmt: skip
+
+
+def test_contributions_are_summed_again(visit, outer_page):
+    page = visit(outer_page)
+    edit(page, 1, "5")  # row 0, column 1
+    gradient = np.ones((4, 4), np.float32)
+    gradient[0, 1] = 5
+    agree(page, outer_with_itself(gradient)[-1].to_dict())
+    line = page.locator(".eq.sum").inner_text().replace("\n", "")
+    assert line.endswith("[10, 14, 10, 10] + [18, 10, 10, 10] = [28, 24, 10, 10]") or line.endswith(
+        "[18, 10, 10, 10] + [10, 14, 10, 10] = [28, 24, 10, 10]"
+    )
+
+
+def test_edits_pass_through_float32_and_several_steps(visit):
+    def made(g):
+        x = torch.tensor([[0.1, 0.2], [0.3, 0.4]], requires_grad=True)
+        h = torch.tanh(x @ x)
+        y = (h * x).sum(dim=0) / h[0]
+        return explain(y, grad=torch.tensor(g), wrt=[x])
+
+    page = visit(to_html(made([1.0, 2.0])))
+    edit(page, 1, "-3.5")
+    agree(page, made([1.0, -3.5]).to_dict(), rtol=1e-5)
+
+
+def test_slices_of_the_jacobian(visit, outer_page):
+    page = visit(outer_page)
+    picker = page.locator("#whole .picker")
+    picker.locator("select").select_option(label="y[1, 2]")
+    cells = [float(cell) for cell in picker.locator("tbody td").all_inner_texts()]
+    assert cells == [0, 3, 2, 0]  # x₁ x₂ by x
+    assert "ȳ[1, 2] = 1" in picker.inner_text()
+    picked = page.locator(".given td.picked input")
+    assert picked.count() == 1 and picked.get_attribute("aria-label") == "ȳ[1, 2]"
+    assert page.locator("#whole .summed").count() > 2
+
+
+def test_without_scripts_all_of_it_is_there(visit, product_page):
+    page = visit(product_page, scripts=False)
+    assert page.locator("svg.graph .node").count() == 6
+    assert page.locator("article.step").count() == 2
+    assert page.locator("table[data-key]").count() >= 9
+    assert page.locator(".derived math").count() >= 4
+    assert page.locator("button").count() == 0
+    assert page.locator(".hint").is_hidden()
+    box = page.locator("svg.graph").bounding_box()
+    assert box["height"] > 100
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("make", ["product_page", "outer_page"])
+def test_axe_finds_nothing(visit, request, make, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = visit(request.getfixturevalue(make), scheme=scheme)
+    for details in page.locator("details").all():
+        details.evaluate("(it) => { it.open = true; }")
+    edit(page, 0, "0.5")
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_dark_and_light(visit, product_page):
+    page = visit(product_page, scheme="dark")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(paper)
+    page.get_by_role("button", name="Light").click()
+    light = page.evaluate(paper)
+    assert dark != light
+    assert visit(product_page).evaluate(paper) == light
+
+
+@pytest.mark.parametrize("make", ["product_page", "outer_page"])
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_narrow_window_scrolls_downward_only(visit, request, make, scripts):
+    page = visit(request.getfixturevalue(make), width=320, height=640, scripts=scripts)
+    for details in page.locator("summary").all():
+        details.click()
+    widest = page.locator("html").evaluate("(html) => html.scrollWidth")
+    assert widest <= 320
+
+
+def test_the_keyboard_reaches_a_step_from_the_graph(visit, product_page):
+    page = visit(product_page)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.locator("svg.graph a", has=page.locator(".node.op")).first.focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("location.hash").startswith("#step-")
+    assert page.locator("article.step:target").count() == 1
+
+
+def test_markup_in_names_comes_out_as_text(visit):
+    page = visit(to_html(poisoned()))
+    assert page.title().startswith("</script><script>")
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 2
+    assert MARKUP in page.locator(".step .doc").first.inner_text()
+    edit(page, 0, "0")
+    assert page.locator("img").count() == 0
+
+
+def test_a_large_graph_folds(visit):
+    page = visit(to_html(bushy()))
+    assert 1 < page.locator("svg.graph .node").count() <= 70
+    assert page.locator("html").evaluate("(html) => html.scrollWidth") <= 1366

@@ -1,0 +1,133 @@
+import re
+import xml.etree.ElementTree as ET
+from types import SimpleNamespace
+
+import pytest
+
+import chainrule as cr
+from chainrule.errors.source import Found, Names
+from chainrule.explaining.graph import graph_of
+from chainrule.explaining.layout import text_width
+from chainrule.explaining.svg import lines_of, size_of
+
+SVG = "{http://www.w3.org/2000/svg}"
+MARKUP = "</text><script>alert('x')</script>\"&<b>]]>"
+
+
+def drawn(graph):
+    return ET.fromstring(graph.to_svg())
+
+
+@pytest.fixture
+def graph():
+    x = cr.ones(4, requires_grad=True)
+    h = cr.exp(x)
+    frozen = h.detach()
+    y = h * h + frozen
+    return y.graph()
+
+
+def test_it_is_one_picture_with_a_description(graph):
+    root = drawn(graph)
+    assert root.tag == SVG + "svg"
+    assert root.get("role") == "img"
+    ids = root.get("aria-labelledby").split()
+    assert [e.get("id") for e in root if e.tag in (SVG + "title", SVG + "desc")] == ids
+    assert root.find(SVG + "title").text == "Graph of y"
+    assert "3 operations and 1 leaves" in root.find(SVG + "desc").text
+
+
+def test_every_node_and_every_arrow_is_there(graph):
+    root = drawn(graph)
+    assert [e.get("data-node") for e in root.iter(SVG + "g") if e.get("data-node")] == [n.id for n in graph.nodes]
+    found = [(e.get("data-from"), e.get("data-to")) for e in root.iter(SVG + "g") if e.get("data-from")]
+    assert found == [(e.source, e.target) for e in graph.edges]
+    texts = [e.text for e in root.iter(SVG + "text")]
+    for text in ("x", "(4,)", "exp", "mul", "left", "right", "cut by detach()", "saves 16 B"):
+        assert text in texts
+
+
+def test_nothing_from_outside_and_no_scripts(graph):
+    svg = graph.to_svg()
+    assert "<script" not in svg
+    assert not re.search(r"(href|src)\s*=|url\((?!#)|@import", svg)
+    assert re.findall(r"https?://[^\"]*", svg) == ["http://www.w3.org/2000/svg"]
+    assert "prefers-color-scheme:dark" in svg
+    assert "var(--ink)" in svg
+
+
+def test_two_pictures_on_one_page_do_not_share_ids(graph):
+    first, second = (set(re.findall(r' id="([^"]*)"', graph.to_svg())) for _ in range(2))
+    assert first
+    assert not first & second
+
+
+def test_text_fits_its_box():
+    names = ["x", "a_rather_long_name_of_a_variable_that_goes_on_and_on", "数学变量", "iiii", "WWWW"]
+    for name in names:
+        for kind in ("value", "op"):
+            node = SimpleNamespace(
+                kind=kind,
+                label=name,
+                shape=(1000, 20000, 3),
+                detail="axis=(-2, -1), keepdims=True, more=3",
+                saved_bytes=123456789,
+            )
+            width, height = size_of(node)
+            for text, size in lines_of(node):
+                assert text_width(text, size) <= width - 20
+            assert height > sum(size for _, size in lines_of(node))
+
+
+def test_markup_in_names_is_text():
+    class Named(Names):
+        def find(self, thing):
+            found = super().find(thing)
+            return found and Found(MARKUP, found.thing, found.place)
+
+    x = cr.ones(4, requires_grad=True)
+    y = x * 2
+    graph = graph_of(y, names=Named())
+    assert graph.title == MARKUP
+    root = drawn(graph)
+    assert root.find(SVG + "title").text == f"Graph of {MARKUP}"
+    assert all(e.tag.removeprefix(SVG) in ALLOWED for e in root.iter())
+
+
+ALLOWED = {"svg", "title", "desc", "style", "defs", "marker", "path", "rect", "g", "text"}
+
+
+def test_markup_in_lines_messages_and_operations(graph):
+    for node in graph.nodes:
+        node.label = node.detail = node.why = MARKUP
+        node.line = type(graph.nodes[0].line)("<b>&.py", 3, MARKUP)
+    for edge in graph.edges:
+        edge.label = edge.why = MARKUP
+    graph.title = MARKUP + "\x00\x08"
+    root = drawn(graph)
+    assert all(e.tag.removeprefix(SVG) in ALLOWED for e in root.iter())
+    assert "<b>&.py:3" in next(e.find(SVG + "title").text for e in root.iter(SVG + "g") if e.get("data-node"))
+
+
+def test_long_texts_are_shortened_and_whole_in_the_title():
+    a_name_that_is_much_too_long_for_any_box_in_a_picture = cr.ones(3, requires_grad=True)
+    y = a_name_that_is_much_too_long_for_any_box_in_a_picture * 2
+    svg = y.graph().to_svg()
+    assert "a_name_that_is_much…" in svg
+    assert "<title>a_name_that_is_much_too_long_for_any_box_in_a_picture · " in svg
+
+
+def test_the_notebook_shows_the_picture(graph):
+    assert graph._repr_svg_().startswith("<svg")
+    bundle = graph._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "image/svg+xml"}
+    assert bundle["text/plain"] == str(graph)
+    assert set(graph._repr_mimebundle_(include={"text/plain"})) == {"text/plain"}
+    assert set(graph._repr_mimebundle_(exclude={"text/plain"})) == {"image/svg+xml"}
+
+
+def test_a_cut_is_dashed_and_says_why(graph):
+    root = drawn(graph)
+    (cut,) = [e for e in root.iter(SVG + "g") if e.get("class") == "cut" and e.get("data-from")]
+    assert "was cut by detach()" in cut.find(SVG + "title").text
+    assert "marker-end" in cut.find(SVG + "path").attrib

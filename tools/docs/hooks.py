@@ -1,0 +1,94 @@
+"""What the site gets beside its pages: the reference, the changelog, the examples, explanations, and mathematics.
+
+MkDocs calls these functions (see ``hooks`` in mkdocs.yml). Everything is made from the repository, offline.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]  # the code blocks and the reference are of this checkout
+
+import blocks  # noqa: E402
+import reference  # noqa: E402
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def on_config(config: Any) -> Any:
+    """The site's description, and blocks of mathematics."""
+    import chainrule
+
+    config.site_description = f"chainrule {chainrule.__version__}: gradients for NumPy programs"
+    fences = config.mdx_configs.setdefault("pymdownx.superfences", {}).setdefault("custom_fences", [])
+    fences.append({"name": "math", "class": "math", "format": math})
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages that are made and not written."""
+
+    def add(path: str, content: str) -> None:
+        files.append(File.generated(config, path, content=content))
+
+    for name, text in reference.pages().items():
+        add(f"reference/{name}.md", text)
+    add("changelog.md", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    for path in EXAMPLES:
+        source = path.read_text(encoding="utf-8")
+        add(f"examples/{path.stem}.md", f"# {path.name}\n\n```python\n{source}```\n")
+    return files
+
+
+def on_page_markdown(text: str, page: Any, config: Any, files: Any) -> str:
+    """Links to the examples' files lead to their pages, and markers become what they stand for."""
+    text = re.sub(
+        r"\]\(((?:\.\./)+)examples/(\w+)\.py\)", lambda m: f"]({m[1].removeprefix('../')}examples/{m[2]}.md)", text
+    )
+    if "<!-- picture: " in text or "<!-- explained: " in text:
+        text = _with_explanations(text, page, config, files)
+    return text
+
+
+def _with_explanations(text: str, page: Any, config: Any, files: Any) -> str:
+    with blocks.surroundings():
+        _, found = blocks.run(text, Path(page.file.src_uri).name)
+    made = [block for block in found if block.kind in ("picture", "explained")]
+    for number, block in reversed(list(enumerate(made, 1))):
+        content = _picture(block) if block.kind == "picture" else _frame(block, number, page, config, files)
+        text = text[: block.at.start] + content + text[block.at.stop :]
+    return text
+
+
+def _picture(block: blocks.Block) -> str:
+    """The SVG itself, in the page: it takes the page's colours."""
+    svg = re.sub(r"\n\s*\n", "\n", block.value.to_svg().strip())  # a blank line would end the HTML block
+    return f'<div class="picture" markdown="0">\n{svg}\n</div>'
+
+
+def _frame(block: blocks.Block, number: int, page: Any, config: Any, files: Any) -> str:
+    """A page of its own, shown in a frame that loads when it is scrolled to."""
+    name = f"{Path(page.file.src_uri).stem}-{number}.html"
+    folder = os.path.dirname(page.file.src_uri)
+    files.append(File.generated(config, f"{folder}/{name}", content=block.value.to_html()))
+    title = html.escape(block.title or "The steps, with their numbers")
+    return (
+        f'<iframe class="explained" src="{name}" title="{title}" loading="lazy"></iframe>\n\n'
+        f'<p class="alone"><a href="{name}">This explanation as a page of its own</a></p>'
+    )
+
+
+def math(source: str, language: str, css_class: str, options: Any, md: Any, **_: Any) -> str:
+    """A ``math`` block of LaTeX as MathML, which browsers draw without a script."""
+    from latex2mathml.converter import convert
+
+    lines = [convert(line, display="block") for line in source.strip().splitlines()]
+    return f'<div class="math">{"".join(lines)}</div>'
