@@ -114,7 +114,7 @@ __all__ = [
     "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "cbrt", "cdouble", "ceil",
     "cfloat", "chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_max",
     "clamp_min", "clip", "clone", "column_stack", "combinations", "complex", "complex128", "complex64", "concat",
-    "concatenate", "conj", "conj_physical", "copysign", "cos", "cosh", "count_nonzero", "cummax", "cummin", "cumprod",
+    "concatenate", "conj", "conj_physical", "copysign", "cos", "cosh", "count_nonzero", "cummax", "cuda", "cummin", "cumprod",
     "cumsum", "deg2rad", "det", "device", "diag", "diag_embed", "diagflat", "diagonal", "diff", "dist", "div", "divide",
     "dot", "double", "dstack", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "erf",
     "erfc", "exp", "exp2", "explain", "expm1", "eye", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16",
@@ -147,6 +147,7 @@ __all__ = [
 
 #: What loads when it is first used, and where it is: submodules, and functions in them.
 _LAZY = {
+    "cuda": "cuda",
     "explain": "explaining",
     "record_lines": "explaining",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",

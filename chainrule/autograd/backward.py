@@ -193,7 +193,7 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Tensor | None, ...]:
+) -> Any:
     """Gradients of ``outputs`` with respect to ``inputs``, returned rather than added to ``.grad``.
 
     ``grad_outputs`` holds for each output ∂L/∂output, one number per element of it (so it has the output's shape); the result
@@ -201,7 +201,7 @@ def grad(
 
     Args:
         outputs: the tensors to differentiate.
-        inputs: with respect to these (leaves or not).
+        inputs: with respect to these (leaves or not); a dictionary of them gives a dictionary of gradients.
         grad_outputs: may be None for scalar outputs.
         retain_graph: keep what the graph saved, for another backward (default: the value of ``create_graph``).
         create_graph: record the backward pass, so that the results can be differentiated again.
@@ -210,7 +210,7 @@ def grad(
         materialize_grads: zeros instead of None for unused inputs.
 
     Returns:
-        A tuple with one tensor for each input.
+        A tuple with one tensor for each input, or a dictionary with the keys of ``inputs``.
 
     >>> import chainrule as cr
     >>> x = cr.tensor([1., 2., 3., 4.], requires_grad=True)
@@ -218,6 +218,19 @@ def grad(
     >>> cr.autograd.grad(y, x, grad_outputs=cr.ones_like(y))
     (tensor([20., 20., 20., 20.]),)
     """
+    if isinstance(inputs, dict):
+        found = grad(
+            outputs,
+            tuple(inputs.values()),
+            grad_outputs,
+            retain_graph,
+            create_graph,
+            only_inputs,
+            allow_unused,
+            is_grads_batched,
+            materialize_grads,
+        )
+        return dict(zip(inputs, found, strict=True))
     wanted = _sequence("grad", "inputs", inputs)
     if not wanted:
         raise errors.empty_inputs("grad")
@@ -259,7 +272,7 @@ def _gradients(
     if _any_dual(outputs):  # of a level below
         if block is not None:
             raise errors.blocked_below()
-        return grad(
+        return grad(  # type: ignore[no-any-return]
             outputs,
             wanted,
             grad_outputs,

@@ -287,3 +287,10 @@ def no_resize(name: str) -> RuntimeError:
         f"{name}(): a tensor's memory belongs to NumPy and cannot be exchanged or made longer under its views. Assign "
         "`x.data = new` for other contents, reshape() for another shape, or make a new tensor."
     )
+
+
+def no_cuda(name: str) -> AttributeError:
+    return AttributeError(
+        f"chainrule.cuda has is_available() and device_count(), and no {name!r}: everything is computed on the CPU, so leave "
+        "it out"
+    )

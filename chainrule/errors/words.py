@@ -66,19 +66,24 @@ class Cut:
             return f"requires_grad was set to False{at}"
         names = self.names[:2]
         of = f" to {' and '.join(names)}" if names else ""
-        what, why = self._rebound() or _CUTS.get(self.kind) or (
-            f"was cut by {self.kind}",
-            "its integer or boolean output has no derivative",
+        what, why = (
+            self._rebound()
+            or _CUTS.get(self.kind)
+            or (
+                f"was cut by {self.kind}",
+                "its integer or boolean output has no derivative",
+            )
         )
         return f"the path{of} {what}{at}: {why}"
-
 
     def _rebound(self) -> tuple[str, str] | None:
         """What to say of an update that made a new tensor: ``w = w - lr * w.grad`` without recording."""
         update = re.match(r"(\w+) = .*\b\1\b", self.where.text) if self.where and self.kind == "no_grad" else None
         if update is None:
             return None
-        return _CUTS["no_grad"][0], f"{update[1]} is a new tensor there. Write into the old one, as in {update[1]} -= step"
+        return _CUTS["no_grad"][
+            0
+        ], f"{update[1]} is a new tensor there. Write into the old one, as in {update[1]} -= step"
 
 
 #: why gradients, and what is computed from them, may have no graph

@@ -24,6 +24,7 @@ class _Arrow:
     why: str = ""
     label: str = ""
     operand: int = 0
+    value: str = ""
 
 
 class Drawing:
@@ -163,7 +164,9 @@ class Drawing:
             elif made is not None:
                 shape = self.tape.about.get(edge, (None,))[0]
                 label = self.labels[edge] + ("" if shape is None else f" {shape}")
-                self.arrows.append(_Arrow(("op", self.of_op[made]), ("op", g), label=label, operand=at))
+                self.arrows.append(
+                    _Arrow(("op", self.of_op[made]), ("op", g), label=label, operand=at, value=self.labels[edge])
+                )
         for at, value in constants_of(node):
             if value is None:
                 if alone:
@@ -299,7 +302,7 @@ class Drawing:
                     side = ("left", "right")[seen[pair] - 1] if pairs[pair] == 2 else f"operand {seen[pair]}"
                     label = f"{label} {side}".strip()
             ends = (self.nodes[arrow.source].id, self.nodes[arrow.target].id)
-            edges.append(GraphEdge(*ends, arrow.kind, arrow.why, label, arrow.operand))
+            edges.append(GraphEdge(*ends, arrow.kind, arrow.why, label, arrow.operand, arrow.value))
         self.drawn = [self.nodes[key] for key in order]
         self.edges = edges
         self.title = ", ".join(self.nodes[key].label for key in self.roots if key in self.nodes)

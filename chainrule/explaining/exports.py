@@ -103,7 +103,7 @@ def _value_name(edge: Any, by_id: dict[str, Any], source: bool = True) -> str:
     end = by_id[edge.source if source else edge.target]
     if end.kind == "value":
         return one_line(end.label)
-    return edge.label.split(" ")[0] or "?"
+    return edge.value or "?"
 
 
 # -- Graphviz ----------------------------------------------------------------------------------------------------------

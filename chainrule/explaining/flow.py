@@ -35,6 +35,11 @@ class Map:
             np.add.at(result, (..., self.inputs), g[..., self.outputs] * self.values)
         return result
 
+    def dense(self) -> np.ndarray:
+        whole = np.zeros(self.shape)
+        whole[self.outputs, self.inputs] = self.values
+        return whole
+
     def to_json(self) -> dict[str, Any]:
         return {"o": self.outputs.tolist(), "i": self.inputs.tolist(), "v": _plain(self.values), "n": list(self.shape)}
 

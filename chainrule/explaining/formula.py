@@ -36,7 +36,7 @@ class Formula:
         names: what each is called by the user; names of helper functions are not among them.
         shape, dtype: of the operand, and so of the result.
         helpers: functions and modules that the tree uses.
-        shown: the tree's result before it is summed and cast to the operand's shape and dtype.
+        raw_shape, raw_dtype: of the tree's value, before it is summed and cast to the operand's shape and dtype.
     """
 
     def __init__(

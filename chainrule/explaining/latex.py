@@ -30,7 +30,6 @@ _COMPARED: dict[type, str] = {
     ast.Gt: ">", ast.GtE: r"\ge", ast.Lt: "<", ast.LtE: r"\le", ast.Eq: "=", ast.NotEq: r"\ne",
 }  # fmt: skip
 _OF_NUMBERS = {"log", "sqrt", "exp"}
-_PLACE = re.compile(r"\u27e6(\w+)\u27e7")
 
 
 def symbol(name: str) -> str:

@@ -83,5 +83,10 @@ def _written(element: Any) -> str:
     if tag not in _ELEMENTS:
         raise _Foreign(tag)
     attributes = "".join(f' {key}="{escape(value)}"' for key, value in element.attrib.items() if key in _ATTRIBUTES)
-    inside = escape(element.text or "") + "".join(_written(child) for child in element)
+    text = element.text or ""
+    if tag == "mtext":
+        text = text.replace(" ", "\u00a0")  # spaces at the ends would be lost
+    if tag == "mover" and len(element) == 2 and element[1].text == "¯" and "accent" not in element.attrib:
+        attributes += ' accent="true"'  # a bar close to its symbol, as everywhere
+    inside = escape(text) + "".join(_written(child) for child in element)
     return f"<{tag}{attributes}>{inside}</{tag}>" + escape((element.tail or "").strip())

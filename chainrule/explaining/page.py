@@ -23,6 +23,7 @@ from chainrule.explaining.tables import flat, is_real, shape_text, table
 
 DETAILED = 60  # steps shown whole; more are listed, one line each
 DERIVED = 9  # lines of the derivation beside the answer
+SUMMED = 4  # contributions that are written out as a sum
 INLINE = 6  # numbers that stand in a line of text
 
 
@@ -162,7 +163,7 @@ def _sum_line(plan: dict[str, Any], key: str, parts: list[tuple[str, dict[str, A
     total = plan["gradients"].get(key) or value["gradient"]
     shown = [_inline(array, at, equals=False) for at, array in parts]
     result = _inline(total, f"g.{key}") if total else ""
-    said = " + ".join(shown) if all(shown) and result else f"the sum of its {len(parts)} contributions"
+    said = " + ".join(shown) if all(shown) and result and len(parts) <= SUMMED else f"the sum of its {len(parts)} contributions"
     return f"<span class='eq sum'>{name_math(value['name'], bar=True)} = {said}{result}</span>{_tag('sum')}"
 
 

@@ -52,6 +52,7 @@ class GraphEdge:
         label: the name and shape of a value that has no box; "left" and "right" where two arrows join the same nodes; of a
             cut its reason, in short.
         operand: which operand of the operation at its target it is.
+        value: the name of the value that has no box.
     """
 
     source: str
@@ -60,3 +61,4 @@ class GraphEdge:
     why: str = ""
     label: str = ""
     operand: int = 0
+    value: str = ""

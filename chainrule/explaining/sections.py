@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from chainrule.explaining.elements import along_paths, element
 from chainrule.explaining.flow import Flow, Map, keys_of_terms
 from chainrule.explaining.markup import barred, escape, math, name_math
 from chainrule.explaining.tables import decimals, flat, index_text, is_real, shape_text, table, written
@@ -119,11 +120,14 @@ def _arrow(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any], j: i
         f"<dt>local Jacobian</dt><dd>{partial_math(output['name'], value['name'])} has shape {shape}: "
         f"{arrow['jacobian_size']:,} numbers, {kind}, never built</dd>"
     )
+    found = flow.maps.get((at, j))
+    one = element(plan, step["output"], arrow["input"], [found.dense()]) if found is not None else None
+    if one:
+        forms.append(f"<dt>its elements</dt><dd>{one}</dd>")
     forms.append(f"<dt>shapes</dt><dd>{contraction(output['shape'], value['shape'])}</dd>")
     stretched = f"<p class='note'>{escape(arrow['unbroadcast'])}</p>" if arrow["unbroadcast"] else ""
     upstream = table(step["upstream"], up, key=f"u{step['index']}", label=f"{output['bar']} upstream")
     result = table(arrow["downstream"], f"{down}", key=key, label=f"{value['bar']} downstream")
-    found = flow.maps.get((at, j))
     inside = one_element(found, step["upstream"], output, value, key, arrow) + (
         look_inside(found, output, value, key) if found is not None else ""
     )
@@ -218,8 +222,8 @@ def _flattened(found: Map, output: dict[str, Any], value: dict[str, Any]) -> str
     )
     return (
         f"<div class='scroll' role='group' tabindex='0' aria-label='Flattened Jacobian, {n} by {m}'>"
-        f"<table class='numbers jacobian'><caption>Rows: elements of {name_math(output['name'])}. Columns: elements of "
-        f"{name_math(value['name'])}. <span class='shape'>{n}×{m}</span></caption>"
+        f"<table class='numbers jacobian'><caption>{name_math(output['name'])} by {name_math(value['name'])} "
+        f"<span class='shape'>{n}×{m}</span></caption>"
         f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
@@ -278,11 +282,12 @@ def _whole(plan: dict[str, Any], flow: Flow, output_id: str, value_id: str) -> s
     for n in shape:
         size *= n
     found = flow.totals.get((output_id, value_id))
-    inside = ""
+    one = element(plan, output_id, value_id, along_paths(plan, flow, output_id, value_id)) if found is not None else None
+    inside = f"<p class='formula'>{one}</p>" if one else ""
     if found is not None:
-        inside = look_inside(found, output, value, f"w.{output_id}.{value_id}", shown=True)
+        inside += look_inside(found, output, value, f"w.{output_id}.{value_id}", shown=True)
     else:
-        inside = "<p class='note'>Its values are not shown: " + (
+        inside += "<p class='note'>Its values are not shown: " + (
             f"{size:,} numbers." if size > 4096 else "a step's Jacobian is not embedded."
         ) + "</p>"
     axes = len(output["shape"])
@@ -305,13 +310,14 @@ def values(plan: dict[str, Any], *, detailed: int) -> str:
         return f"<p class='note'>{len(items)} values: too many to show their numbers here.</p>"
     parts = []
     for key, value in items:
-        about = f"{name_math(value['name'])} <span class='note'>{escape(value['role'])}, {escape(value['dtype'])}</span>"
+        about = name_math(value["name"])
+        kind = f"<p class='line'>{escape(value['role'])}, {escape(value['dtype'])}</p>"
         shown = (
             table(value["data"], about, label=value["name"])
             if value["data"] is not None
             else f"<p>{about} <span class='shape'>{escape(shape_text(value['shape']))}</span></p>"
         )
-        parts.append(f"<div class='value' id='value-{escape(key)}' tabindex='-1'>{shown}{line_of(value.get('line'))}</div>")
+        parts.append(f"<div class='value' id='value-{escape(key)}' tabindex='-1'>{shown}{kind}{line_of(value.get('line'))}</div>")
     return f"<div class='values'>{''.join(parts)}</div>"
 
 

@@ -199,28 +199,35 @@ def _bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
 
 @implements(np.histogram_bin_edges)
 def _histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    bins = numbers(bins, "np.histogram()") if _is_ours(bins) else bins
-    weights = None if weights is None else numbers(weights, "np.histogram()")
-    return wrap(np.histogram_bin_edges(numbers(a, "np.histogram()"), bins, range, weights))
+    samples, counted = numbers(a, "np.histogram()"), _plain(bins, "np.histogram()")
+    edges = np.histogram_bin_edges(samples, counted, range, _plain(weights, "np.histogram()"))
+    if np.ndim(counted):
+        return wrapped(bins) if _is_ours(bins) else wrap(edges)
+    if range is not None or not samples.size or samples.min() == samples.max():
+        return wrap(edges)
+    return cast(wrapped(np.linspace(np.min(a), np.max(a), edges.size)), edges.dtype)
+
+
+def _plain(x: Any, what: str) -> Any:
+    return numbers(x, what) if _is_ours(x) else x
 
 
 @implements(np.histogram)
 def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    samples = np.ravel(numbers(a, "np.histogram()"))
-    bins = numbers(bins, "np.histogram()") if _is_ours(bins) else bins
-    if not _is_ours(weights):
-        return tuple(wrap(part) for part in np.histogram(samples, bins, range, density, np.ravel(weights) if weights is not None else None))
-    if shape_of(weights) != tuple(np.shape(a)):
+    """Counts are constants; weights are not, nor the edges that are drawn from the samples' extremes."""
+    if weights is not None and tuple(np.shape(weights)) != tuple(np.shape(a)):
         raise ValueError("weights should have the same shape as a.")
-    edges = np.histogram_bin_edges(samples, bins, range)
-    place = np.searchsorted(edges, samples, side="right") - 1
-    place[samples == edges[-1]] = len(edges) - 2
-    inside = np.flatnonzero((samples >= edges[0]) & (samples <= edges[-1]))
-    taken = take(np.reshape(weights, (-1,)), inside)
-    count = bind(indexing.take_add, (taken, place[inside]), {"axis": -1, "length": len(edges) - 1})
-    if density:
-        count = count / np.diff(edges) / np.sum(count)
-    return count, wrap(edges)
+    edges = _histogram_bin_edges(a, bins, range, weights)
+    samples, limits = np.ravel(numbers(a, "np.histogram()")), numbers(edges, "np.histogram()")
+    if _is_ours(weights):
+        place = np.searchsorted(limits, samples, side="right") - 1
+        place[samples == limits[-1]] = limits.size - 2
+        inside = np.flatnonzero((samples >= limits[0]) & (samples <= limits[-1]))
+        taken = take(np.reshape(weights, (-1,)), inside)
+        count = bind(indexing.take_add, (taken, place[inside]), {"axis": -1, "length": limits.size - 1})
+    else:
+        count = wrap(np.histogram(samples, limits, weights=None if weights is None else np.ravel(weights))[0])
+    return (count / np.diff(edges) / np.sum(count) if density else count), edges
 
 
 # -- sets ------------------------------------------------------------------------------------------------------------

@@ -259,3 +259,16 @@ def test_the_graph_is_kept_where_asked(c):
 def test_a_recorded_gradient_needs_no_kept_graph(c):
     (g,) = grad(c.z.sum(), c.x, create_graph=True, retain_graph=False)
     assert g.requires_grad
+
+
+def test_inputs_by_name(c):
+    found = grad(c.y.sum(), {"x": c.x, "w": c.w})
+    assert list(found) == ["x", "w"] and found["x"].tolist() == [3, 4] and found["w"].tolist() == [1, 2]
+
+
+@differs("there may be a GPU there")
+def test_the_device_that_scripts_choose():
+    assert torch.device("cuda" if torch.cuda.is_available() else "cpu").type == "cpu"
+    assert torch.cuda.device_count() == 0
+    with pytest.raises(AttributeError, match="everything is computed on the CPU"):
+        torch.cuda.synchronize()

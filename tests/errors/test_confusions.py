@@ -127,6 +127,11 @@ NOTHING = "element 0 of tensors does not require grad and does not have a grad_f
             id="no_grad",
         ),
         pytest.param(
+            "x = cr.ones(2, requires_grad=True)\nw = x * 1\nwith cr.no_grad():\n    w = w - 0.1 * w\nloss = w.sum()",
+            ["`w = w - 0.1 * w` (t.py:6)", "w is a new tensor there. Write into the old one, as in w -= step"],
+            id="update",
+        ),
+        pytest.param(
             "x = cr.ones(2, requires_grad=True)\nk = cr.argmax(x)\nloss = k.float() * 2",
             ["argmax in `k = cr.argmax(x)` (t.py:4)", "softmax"],
             id="argmax",
@@ -579,6 +584,6 @@ def test_24_gradient_of_what_is_no_tensor(program):
 def test_25_a_numpy_function_without_a_rule(program):
     text = program("""
 x = cr.tensor([1., 2.], requires_grad=True)
-np.polyfit(np.arange(2), x, 1)
-""").raised(TypeError, "np.polyfit has no rule for tensors (x)")
-    assert "np.polyfit(np.arange(2), x.detach().numpy(), 1)" in text and "chainrule.primitive" in text
+y = 2 * np.spacing(x)
+""").raised(TypeError, "np.spacing has no rule for tensors (x)")
+    assert "np.spacing(x.detach().numpy())" in text and "chainrule.primitive" in text

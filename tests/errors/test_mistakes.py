@@ -12,7 +12,12 @@ import pytest
         ("x.requires_gard", AttributeError, "'Tensor' object has no attribute 'requires_gard'", "'requires_grad'"),
         ("cr.zero(3)", AttributeError, "module 'chainrule' has no attribute 'zero'", "'zeros'"),
         ("cr.optim.SGD([x], 0.1)", AttributeError, "module 'chainrule' has no attribute 'optim'", "w -= lr * w.grad"),
-        ("cr.nn.Linear(2, 3)", AttributeError, "module 'chainrule.nn' has no attribute 'Linear'", "nn.functional.linear"),
+        (
+            "cr.nn.Linear(2, 3)",
+            AttributeError,
+            "module 'chainrule.nn' has no attribute 'Linear'",
+            "nn.functional.linear",
+        ),
         ("cr.nn.functional.rleu(x)", AttributeError, "module 'chainrule.nn.functional' has no attribute", "'relu'"),
         ("cr.linalg.invv(x)", AttributeError, "module 'chainrule.linalg' has no attribute 'invv'", "'inv'"),
         (
@@ -54,7 +59,12 @@ import pytest
         ("x['a':]", TypeError, "slice indices must be integers or None or have an __index__ method", "str 'a'"),
         ("cr.clamp(x, 'a')", TypeError, "clamp(): argument 'min' must be Number or Tensor, not str", ""),
         ("cr.clamp(x, min=0, max='a')", TypeError, "clamp(): argument 'max' must be Number or Tensor, not str", ""),
-        ("cr.where([True], x, x)", TypeError, "where(): argument 'condition' (position 1) must be Tensor, not list", ""),
+        (
+            "cr.where([True], x, x)",
+            TypeError,
+            "where(): argument 'condition' (position 1) must be Tensor, not list",
+            "",
+        ),
         ("cr.where(x, x, x)", RuntimeError, "where expected condition to be a boolean tensor", "where(x > 0, ...)"),
         (
             "cr.nn.functional.mse_loss(x, 3.)",
@@ -110,7 +120,9 @@ h = cr.ones(2, requires_grad=True) * 2
 y = Square.apply(h)
 h.zero_()
 y.sum().backward()
-""").raised(RuntimeError, "one of the variables needed for gradient computation has been modified by an inplace operation")
+""").raised(
+        RuntimeError, "one of the variables needed for gradient computation has been modified by an inplace operation"
+    )
     assert "saved_tensors[0] of SquareBackward" in text
     assert "Square (t.py:13) saved it for backward, and then `h.zero_()` (t.py:14) overwrote it" in text
 

@@ -100,6 +100,8 @@ def test_numbers_of_product_and_exp():
         "(2, 4) · (2, 4, 2, 3) → (2, 3)",
         "Y.grad = ∂L/∂Y is what you passed, not ∂Y/∂X.",
         "8 · 8×6 → 6",
+        "∂Zij∂Xkl=δikWlj",
+        "∂Yij∂Zkl=δikδjlYij",
         "✓",
     ):
         assert said in text, said
@@ -116,6 +118,7 @@ def test_numbers_of_outer_with_itself():
         "A gradient of x's shape (4,) would be refused",
         "(4, 4) · (4, 4, 4) → (4,)",
         "16 · 16×4 → 4",
+        "∂yjk∂xi=δijxk+δikxj",
     ):
         assert said in text, said
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import unicodedata
 import warnings
 
 import numpy as np
@@ -188,9 +189,7 @@ def test_contributions_are_summed_again(visit, outer_page):
     gradient[0, 1] = 5
     agree(page, outer_with_itself(gradient)[-1].to_dict())
     line = page.locator(".eq.sum").inner_text().replace("\n", "")
-    assert line.endswith("[10, 14, 10, 10] + [18, 10, 10, 10] = [28, 24, 10, 10]") or line.endswith(
-        "[18, 10, 10, 10] + [10, 14, 10, 10] = [28, 24, 10, 10]"
-    )
+    assert line.endswith("[10, 14, 10, 10] + [18, 10, 10, 10] = [28, 24, 20, 20]")
 
 
 def test_edits_pass_through_float32_and_several_steps(visit):
@@ -211,9 +210,9 @@ def test_slices_of_the_jacobian(visit, outer_page):
     picker.locator("select").select_option(label="y[1, 2]")
     cells = [float(cell) for cell in picker.locator("tbody td").all_inner_texts()]
     assert cells == [0, 3, 2, 0]  # x₁ x₂ by x
-    assert "ȳ[1, 2] = 1" in picker.inner_text()
+    assert unicodedata.normalize("NFC", picker.locator("output").inner_text()).endswith("ȳ[1, 2] = 1.")
     picked = page.locator(".given td.picked input")
-    assert picked.count() == 1 and picked.get_attribute("aria-label") == "ȳ[1, 2]"
+    assert picked.count() == 1 and picked.get_attribute("aria-label") == "y\u0304[1, 2]"
     assert page.locator("#whole .summed").count() > 2
 
 
@@ -229,16 +228,15 @@ def test_without_scripts_all_of_it_is_there(visit, product_page):
     assert box["height"] > 100
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("make", ["product_page", "outer_page"])
+@pytest.mark.parametrize("make, scheme", [("product_page", "light"), ("outer_page", "dark")])
 def test_axe_finds_nothing(visit, request, make, scheme):
     from axe_playwright_python.sync_playwright import Axe
 
     page = visit(request.getfixturevalue(make), scheme=scheme)
-    for details in page.locator("details").all():
-        details.evaluate("(it) => { it.open = true; }")
+    page.evaluate("for (const it of document.querySelectorAll('details')) it.open = true")
     edit(page, 0, "0.5")
-    found = Axe().run(page)
+    found = Axe().run(page, options={"resultTypes": ["violations"]})
+    assert len(found.response["passes"]) > 20
     assert found.violations_count == 0, found.generate_report()
 
 

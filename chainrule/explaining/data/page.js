@@ -255,7 +255,7 @@
     const name = plan.values[out].name + index(picked, plan.values[out].shape);
     table.caption.firstElementChild.querySelector("mfrac > :first-child").lastElementChild.textContent = name;
     const weight = box.querySelector("output");
-    if (weight) weight.textContent = `In the sum this slice counts ${short(upstream[picked])} times: ${plan.values[out].bar}${index(picked, plan.values[out].shape)} = ${short(upstream[picked])}.`;
+    if (weight) weight.textContent = `In the sum this slice is multiplied by ${plan.values[out].bar}${index(picked, plan.values[out].shape)} = ${short(upstream[picked])}.`;
     for (const given of $(`[data-key="${key.startsWith("w.") ? `s.${out}` : `u${key.slice(1).split(".")[0]}`}"]`)) {
       if (given.tagName === "TABLE" && (key.startsWith("w.") || given.closest(".arrow") === box.closest(".arrow"))) {
         cells(given).forEach((cell, k) => cell.classList.toggle("picked", Boolean(box.querySelector("select")?.dataset.used) && k === picked));

@@ -1,0 +1,168 @@
+"""NumPy's functions that write into their argument, or out to a file, on tensors.
+
+The first become the tensor's own writing in place, recorded as that is. Files get plain numbers, so a tensor that
+requires grad is refused as ``np.asarray`` refuses it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.dispatch import cast
+from chainrule.core.protocol import UFUNC_METHODS, ArrayLike, implements
+from chainrule.core.shapes import shape_of
+from chainrule.core.tensor import Tensor, wrap, wrapped
+from chainrule.ops.numpy_calculus import arraylike
+from chainrule.ops.numpy_samples import numbers
+
+
+def _target(name: str, x: Any) -> Any:
+    if not isinstance(x, Tensor):
+        raise errors.out_is_plain_array(name, x)
+    return x
+
+
+def _index(x: Any, name: str) -> Any:
+    return numbers(x, f"np.{name}()") if isinstance(x, (Tensor, ArrayLike)) else np.asarray(x)
+
+
+def _write(target: Any, places: Any, values: Any) -> None:
+    """Write at places of the raveled target. Of values for one place the last is written, and only that one used."""
+    values = np.reshape(cast(arraylike(values), target.dtype), (-1,))
+    n = shape_of(values)[0]
+    if not places.size or not n:
+        return
+    _, back = np.unique(places[::-1], return_index=True)
+    last = places.size - 1 - back
+    values = wrapped(values)[last % n]
+    if not shape_of(target):
+        target[...] = values[0]
+    else:
+        target[np.unravel_index(places[last], tuple(shape_of(target)))] = values
+
+
+@implements(np.put)
+def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    places = np.ravel(_index(ind, "put")).astype(np.int64)
+    n = int(np.prod(shape_of(_target("put", a)), dtype=int))
+    if mode == "raise" and places.size and not (-n <= places.min() and places.max() < n):
+        bad = places.max() if places.max() >= n else places.min()
+        raise IndexError(f"index {bad} is out of bounds for axis 0 with size {n}")
+    _write(a, np.clip(places, 0, n - 1) if mode == "clip" else places % n, v)
+
+
+@implements(np.place)
+def _place(arr: Any, mask: Any, vals: Any) -> None:
+    mask = np.ravel(_index(mask, "place"))
+    if mask.size != int(np.prod(shape_of(_target("place", arr)), dtype=int)):
+        raise ValueError("place: mask and data must be the same size")
+    places = np.flatnonzero(mask)
+    if places.size and not np.size(vals):
+        raise ValueError("Cannot insert from an empty array!")
+    _write(arr, places, vals)
+
+
+@implements(np.putmask)
+def _putmask(a: Any, /, mask: Any, values: Any) -> None:
+    mask = np.ravel(_index(mask, "putmask"))
+    size = int(np.prod(shape_of(_target("putmask", a)), dtype=int))
+    if mask.size != size:
+        raise ValueError("putmask: mask and data must be the same size")
+    if np.size(values):
+        places = np.flatnonzero(mask)
+        _write(a, places, np.resize(values, (size,))[places])
+
+
+@implements(np.put_along_axis)
+def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
+    shape = tuple(shape_of(_target("put_along_axis", arr)))
+    indices = _index(indices, "put_along_axis")
+    if axis is None:
+        return _put(arr, indices, np.broadcast_to(values, indices.shape))
+    if indices.ndim != len(shape):
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    axis %= len(shape)
+    whole = tuple(m if k == axis else n for k, (m, n) in enumerate(zip(indices.shape, shape, strict=True)))
+    grid = list(np.indices(whole))
+    grid[axis] = np.broadcast_to(indices, whole)
+    if grid[axis].size and not (-shape[axis] <= grid[axis].min() and grid[axis].max() < shape[axis]):
+        raise IndexError(f"index is out of bounds for axis {axis} with size {shape[axis]}")
+    grid[axis] = grid[axis] % shape[axis]
+    return _write(arr, np.ravel(np.ravel_multi_index(tuple(grid), shape)), np.broadcast_to(values, whole))
+
+
+@implements(np.fill_diagonal)
+def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    shape = tuple(shape_of(_target("fill_diagonal", a)))
+    if len(shape) < 2:
+        raise ValueError("array must be at least 2-d")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    size = int(np.prod(shape, dtype=int))
+    step = shape[1] + 1 if len(shape) == 2 else 1 + int(np.cumprod(shape[:-1]).sum())
+    end = size if wrap or len(shape) > 2 else min(size, shape[1] * shape[1])
+    _write(a, np.arange(0, end, step), val)
+
+
+@implements(np.copyto)
+def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    _target("copyto", dst)
+    if type(src) not in (bool, int, float, complex):
+        src = arraylike(src)
+    _castable(src, dst, casting)
+    values = cast(arraylike(src), dst.dtype)
+    if len(shape_of(values)) > len(shape_of(dst)):
+        raise ValueError(f"could not broadcast input array from shape {shape_of(values)} into shape {shape_of(dst)}")
+    dst.copy_(wrapped(values if where is True else np.where(where, values, dst)))
+
+
+def _castable(values: Any, target: Any, casting: Any = "same_kind") -> None:
+    dtype = getattr(values, "dtype", None)
+    if dtype is None:
+        dtype = np.result_type(values, target.dtype)
+    if not np.can_cast(dtype, target.dtype, casting):
+        raise TypeError(f"Cannot cast array data from {dtype!r} to {target.dtype!r} according to the rule '{casting}'")
+
+
+# -- ufunc.at --------------------------------------------------------------------------------------------------------
+
+
+def _adding(name: str, sign: int) -> Any:
+    def at(a: Any, indices: Any, b: Any) -> None:
+        _target(f"{name}.at", a)
+        b = arraylike(b) if type(b) not in (bool, int, float, complex) else b
+        _castable(b, a)
+        values = cast(arraylike(b), a.dtype)
+        items = indices if isinstance(indices, tuple) else (indices,)
+        a.index_put_(items, wrapped(values if sign > 0 else -values), accumulate=True)
+
+    return at
+
+
+UFUNC_METHODS[(np.add, "at")] = _adding("add", 1)
+UFUNC_METHODS[(np.subtract, "at")] = _adding("subtract", -1)
+
+
+# -- out of the program ----------------------------------------------------------------------------------------------
+
+
+def _saving(function: Any) -> None:
+    """Files hold arrays: ``np.asarray`` says what it thinks of a tensor that requires grad."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        plain = [np.asarray(a) if isinstance(a, Tensor) else a for a in args]
+        return function(*plain, **{k: np.asarray(a) if isinstance(a, Tensor) else a for k, a in kwargs.items()})
+
+    implements(function)(call)
+
+
+for _function in (np.save, np.savez, np.savez_compressed, np.savetxt):
+    _saving(_function)
+
+
+@implements(np.array2string)
+def _array2string(a: Any, *args: Any, **kwargs: Any) -> str:
+    return str(np.array2string(numbers(a, "np.array2string()"), *args, **kwargs))
