@@ -24,7 +24,7 @@ _ROLES = ("leaf", "output", "constant", "intermediate")
 def element(plan: dict[str, Any], output: str, value: str, parts: Sequence[np.ndarray]) -> str | None:
     """MathML of one element of the sum of `parts`, each of (output elements, value elements); None if not recognised."""
     out_shape, in_shape = plan["values"][output]["shape"], plan["values"][value]["shape"]
-    if not parts or len(parts) > PATHS or len(out_shape) + len(in_shape) > 4:
+    if not parts or len(parts) > PATHS or len(out_shape) + len(in_shape) > 4 or not parts[0].size:
         return None
     letters = _letters(len(out_shape), len(in_shape))
     names = [letters[a] if n > 1 else "0" for a, n in enumerate([*out_shape, *in_shape])]
@@ -63,7 +63,12 @@ def _term(jacobian: np.ndarray, outs: int, names: list[str], plan: dict[str, Any
     deltas = []
     for b in range(outs, len(names)):
         for a in range(outs):
-            if names[b] != "0" and axes[b] == names[b] and jacobian.shape[a] == jacobian.shape[b] and _agree(jacobian, a, b):
+            if (
+                names[b] != "0"
+                and axes[b] == names[b]
+                and jacobian.shape[a] == jacobian.shape[b]
+                and _agree(jacobian, a, b)
+            ):
                 deltas.append(sorted((names[a], names[b])))
                 jacobian = _only_diagonal(jacobian, a, b)
                 axes[b] = ""

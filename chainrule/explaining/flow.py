@@ -32,7 +32,7 @@ class Map:
         """gᵀJ, for g of `out` elements or a stack (n, out) of them."""
         result = np.zeros((*g.shape[:-1], self.shape[1]))
         with np.errstate(all="ignore"):
-            np.add.at(result, (..., self.inputs), g[..., self.outputs] * self.values)
+            np.add.at(result.T, self.inputs, (g[..., self.outputs] * self.values).T)
         return result
 
     def dense(self) -> np.ndarray:

@@ -5,18 +5,19 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from typing import Any
 from xml.etree import ElementTree
 
 MATHML = "http://www.w3.org/1998/Math/MathML"
 
-_ELEMENTS = frozenset(
-    "math mrow mi mo mn mtext ms mspace msub msup msubsup munder mover munderover mfrac msqrt mroot mstyle mpadded "
-    "mphantom mtable mtr mtd menclose mfenced merror semantics".split()
+_ELEMENTS = re.compile(
+    "math|mrow|mi|mo|mn|mtext|ms|mspace|msub|msup|msubsup|munder|mover|munderover|mfrac|msqrt|mroot|mstyle|mpadded|"
+    "mphantom|mtable|mtr|mtd|menclose|mfenced|merror|semantics"
 )
-_ATTRIBUTES = frozenset(
-    "accent accentunder stretchy mathvariant display displaystyle scriptlevel form fence separator lspace rspace "
-    "width height depth linethickness columnalign rowspacing columnspacing largeop movablelimits symmetric".split()
+_ATTRIBUTES = re.compile(
+    "accent|accentunder|stretchy|mathvariant|display|displaystyle|scriptlevel|form|fence|separator|lspace|rspace|"
+    "width|height|depth|linethickness|columnalign|rowspacing|columnspacing|largeop|movablelimits|symmetric"
 )
 
 
@@ -40,7 +41,7 @@ def math(text: str, *, display: bool = False) -> str | None:
     if _tag(root) != "math":
         return None
     try:
-        inside = (root.text or "") and escape(root.text) or ""
+        inside = ((root.text or "") and escape(root.text)) or ""
         inside += "".join(_written(child) for child in root)
     except _Foreign:
         return None
@@ -80,9 +81,11 @@ def _tag(element: Any) -> str:
 
 def _written(element: Any) -> str:
     tag = _tag(element)
-    if tag not in _ELEMENTS:
+    if not _ELEMENTS.fullmatch(tag):
         raise _Foreign(tag)
-    attributes = "".join(f' {key}="{escape(value)}"' for key, value in element.attrib.items() if key in _ATTRIBUTES)
+    attributes = "".join(
+        f' {key}="{escape(value)}"' for key, value in element.attrib.items() if _ATTRIBUTES.fullmatch(key)
+    )
     text = element.text or ""
     if tag == "mtext":
         text = text.replace(" ", "\u00a0")  # spaces at the ends would be lost

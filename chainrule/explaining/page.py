@@ -141,7 +141,9 @@ def _derivation(plan: dict[str, Any]) -> list[str]:
     for key, seed in plan["seed"].items():
         value = plan["values"][key]
         tag = "ones" if plan["default_seed"] else "you supplied it"
-        lines.append(f"<span class='eq'>{name_math(value['name'], bar=True)}{_inline(seed, f's.{key}')}</span>{_tag(tag)}")
+        lines.append(
+            f"<span class='eq'>{name_math(value['name'], bar=True)}{_inline(seed, f's.{key}')}</span>{_tag(tag)}"
+        )
     contributions: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for step in plan["steps"]:
         for j, arrow in enumerate(step["arrows"]):
@@ -163,7 +165,11 @@ def _sum_line(plan: dict[str, Any], key: str, parts: list[tuple[str, dict[str, A
     total = plan["gradients"].get(key) or value["gradient"]
     shown = [_inline(array, at, equals=False) for at, array in parts]
     result = _inline(total, f"g.{key}") if total else ""
-    said = " + ".join(shown) if all(shown) and result and len(parts) <= SUMMED else f"the sum of its {len(parts)} contributions"
+    said = (
+        " + ".join(shown)
+        if all(shown) and result and len(parts) <= SUMMED
+        else f"the sum of its {len(parts)} contributions"
+    )
     return f"<span class='eq sum'>{name_math(value['name'], bar=True)} = {said}{result}</span>{_tag('sum')}"
 
 

@@ -239,7 +239,9 @@ def _drawn(card: Card, links: bool) -> str:
         inside += f"<g class='{kind}'{marks}>"
         for line in lines:
             y += LINE
-            inside += f"<text class='numbers' x='{card.w - PAD:.1f}' y='{y:.1f}' text-anchor='end'>{escape(line)}</text>"
+            inside += (
+                f"<text class='numbers' x='{card.w - PAD:.1f}' y='{y:.1f}' text-anchor='end'>{escape(line)}</text>"
+            )
         inside += "</g>"
         y += 7
     body = (

@@ -66,7 +66,8 @@ def _step(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any]) -> st
     still = (
         "<p class='note'>"
         + ", ".join(
-            f"{name_math(v['name'])} is a constant here" + (f": {escape(v['why_constant'])}" if v["why_constant"] else "")
+            f"{name_math(v['name'])} is a constant here"
+            + (f": {escape(v['why_constant'])}" if v["why_constant"] else "")
             for v in constants
         )
         + ".</p>"
@@ -143,9 +144,7 @@ def _arrow(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any], j: i
 def substituted(found: Map, upstream: Sequence[Any], output: dict[str, Any], value: dict[str, Any], at: int) -> str:
     """One element of the result with the numbers put in: `X̄[0, 0] = 2 · 3 + 1 · 4 = 10`."""
     picked = [k for k, i in enumerate(found.inputs.tolist()) if i == at]
-    products = [
-        f"{_factor(upstream[found.outputs[k]])} · {_factor(float(found.values[k]))}" for k in picked[:TERMS]
-    ]
+    products = [f"{_factor(upstream[found.outputs[k]])} · {_factor(float(found.values[k]))}" for k in picked[:TERMS]]
     more = f" + … ({len(picked) - TERMS} more)" if len(picked) > TERMS else ""
     total = sum(upstream[found.outputs[k]] * float(found.values[k]) for k in picked)
     name = f"{value['bar']}{index_text(at, value['shape'])}"
@@ -173,10 +172,7 @@ def one_element(
         said = arrow["numbers"]
         return f"<p class='one'><b>One element:</b> <span>{escape(said)}</span></p>" if said else ""
     said = substituted(found, numbers, output, value, 0)
-    return (
-        f"<p class='one' data-one='{escape(key)}'><b>One element:</b> "
-        f"<output>{escape(said)}</output></p>"
-    )
+    return f"<p class='one' data-one='{escape(key)}'><b>One element:</b> <output>{escape(said)}</output></p>"
 
 
 def look_inside(found: Map, output: dict[str, Any], value: dict[str, Any], key: str, *, shown: bool = False) -> str:
@@ -282,14 +278,18 @@ def _whole(plan: dict[str, Any], flow: Flow, output_id: str, value_id: str) -> s
     for n in shape:
         size *= n
     found = flow.totals.get((output_id, value_id))
-    one = element(plan, output_id, value_id, along_paths(plan, flow, output_id, value_id)) if found is not None else None
+    one = (
+        element(plan, output_id, value_id, along_paths(plan, flow, output_id, value_id)) if found is not None else None
+    )
     inside = f"<p class='formula'>{one}</p>" if one else ""
     if found is not None:
         inside += look_inside(found, output, value, f"w.{output_id}.{value_id}", shown=True)
     else:
-        inside += "<p class='note'>Its values are not shown: " + (
-            f"{size:,} numbers." if size > 4096 else "a step's Jacobian is not embedded."
-        ) + "</p>"
+        inside += (
+            "<p class='note'>Its values are not shown: "
+            + (f"{size:,} numbers." if size > 4096 else "a step's Jacobian is not embedded.")
+            + "</p>"
+        )
     axes = len(output["shape"])
     how = "along the marked axes, which are summed" if axes else "as one number"
     return (
@@ -317,7 +317,9 @@ def values(plan: dict[str, Any], *, detailed: int) -> str:
             if value["data"] is not None
             else f"<p>{about} <span class='shape'>{escape(shape_text(value['shape']))}</span></p>"
         )
-        parts.append(f"<div class='value' id='value-{escape(key)}' tabindex='-1'>{shown}{kind}{line_of(value.get('line'))}</div>")
+        parts.append(
+            f"<div class='value' id='value-{escape(key)}' tabindex='-1'>{shown}{kind}{line_of(value.get('line'))}</div>"
+        )
     return f"<div class='values'>{''.join(parts)}</div>"
 
 

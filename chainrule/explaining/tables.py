@@ -68,7 +68,7 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def index_text(flat_index: int, shape: Sequence[int]) -> str:
-    """"[1, 2]" for a position in row-major order."""
+    """The index of a position in row-major order, as "[1, 2]"."""
     index: list[str] = []
     for n in reversed(shape):
         flat_index, at = divmod(flat_index, n)

@@ -39,6 +39,18 @@ def inexact(x: Any) -> Any:
     return cast(x, _FLOAT) if x.dtype.kind in "iub" else x
 
 
+def weak(x: Any) -> Any:
+    """What takes part in promotion: a Python number, which is weak, or a dtype."""
+    return x if type(x) in (int, float, complex) else x.dtype
+
+
+def safely(x: Any, dtype: np.dtype[Any]) -> Any:
+    """In a dtype that holds all its values: NumPy's error for complex numbers where real ones are needed."""
+    if not np.can_cast(x.dtype, dtype, "safe"):
+        raise TypeError(f"Cannot cast array data from {x.dtype!r} to {dtype!r} according to the rule 'safe'")
+    return cast(x, dtype)
+
+
 def take(x: Any, index: Any, axis: int = -1) -> Any:
     return bind(indexing.take, (x, arraylike(index)), {"axis": axis})
 
@@ -104,9 +116,7 @@ def _even(g: Any, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
 def _uneven(g: Any, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
     """The derivative of the parabola through three neighbours that are p and q apart."""
     p, q = h[:-1], h[1:]
-    inside = (
-        -q / (p * (p + q)) * g[..., :-2] + (q - p) / (p * q) * g[..., 1:-1] + p / (q * (p + q)) * g[..., 2:]
-    )
+    inside = -q / (p * (p + q)) * g[..., :-2] + (q - p) / (p * q) * g[..., 1:-1] + p / (q * (p + q)) * g[..., 2:]
     if edge_order == 1:
         return inside, (g[..., 1:2] - g[..., :1]) / h[0], (g[..., -1:] - g[..., -2:-1]) / h[-1]
     p, q = h[0], h[1]
@@ -115,7 +125,9 @@ def _uneven(g: Any, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
     )
     p, q = h[-2], h[-1]
     last = (
-        q / (p * (p + q)) * g[..., -3:-2] - (p + q) / (p * q) * g[..., -2:-1] + (2 * q + p) / (q * (p + q)) * g[..., -1:]
+        q / (p * (p + q)) * g[..., -3:-2]
+        - (p + q) / (p * q) * g[..., -2:-1]
+        + (2 * q + p) / (q * (p + q)) * g[..., -1:]
     )
     return inside, first, last
 
@@ -138,7 +150,8 @@ def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 @implements(np.unwrap)
 def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Any:
     p = arraylike(p)
-    if np.result_type(p, period).kind in "iub":
+    kind = np.result_type(p.dtype, weak(period))
+    if kind.kind in "iub":
         correction = _turns_of_integers(p, axis, period)
     else:
         step = np.diff(inexact(p), axis=axis)
@@ -150,12 +163,12 @@ def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np
     correction = np.where(step < (period / 2 if discont is None else discont), 0, correction)
     tail = (slice(None),) * (-checked_axes(axis, len(shape_of(p)))[0] - 1)
     rest = p[(..., slice(1, None), *tail)] + np.cumsum(correction, axis=axis)
-    return np.concatenate([cast(p[(..., slice(0, 1), *tail)], rest.dtype), rest], axis=axis)
+    return np.concatenate([cast(part, kind) for part in (p[(..., slice(0, 1), *tail)], rest)], axis=axis)
 
 
-def _turns_of_integers(p: Any, axis: int, period: int) -> Any:
+def _turns_of_integers(p: Any, axis: int, period: Any) -> Any:
     step = np.diff(p, axis=axis)
-    half, odd = divmod(period, 2)
+    half, odd = period // 2, period % 2
     away = np.remainder(step + half, period) - half
     return (away if odd else np.where((away == -half) & (step > 0), half, away)) - step
 
@@ -205,7 +218,7 @@ def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) ->
 
 @implements(np.interp)
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    x, xp, fp = cast(inexact(x), _FLOAT), cast(inexact(xp), _FLOAT), inexact(fp)
+    x, xp, fp = safely(arraylike(x), _FLOAT), safely(arraylike(xp), _FLOAT), inexact(fp)
     fp = cast(fp, np.dtype(np.complex128) if fp.dtype.kind == "c" else _FLOAT)
     if len(shape_of(xp)) != 1 or len(shape_of(fp)) != 1:
         raise ValueError("Data points must be 1-D sequences")

@@ -11,17 +11,12 @@ import numpy as np
 from chainrule.core.dispatch import cast
 from chainrule.core.protocol import UFUNCS, implements
 from chainrule.core.shapes import shape_of
-from chainrule.ops.numpy_calculus import arraylike, inexact, known
+from chainrule.ops.numpy_calculus import arraylike, inexact, known, weak
 
 _FLOAT = np.dtype(np.float64)
 
 
 # -- grids -----------------------------------------------------------------------------------------------------------
-
-
-def _weak(x: Any) -> Any:
-    """What takes part in promotion: a Python number, which is weak, or a dtype."""
-    return x if type(x) in (int, float, complex) else x.dtype
 
 
 @implements(np.linspace)
@@ -40,7 +35,7 @@ def _linspace(
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     start, stop = (x if type(x) in (int, float, complex) else arraylike(x) for x in (start, stop))
-    kind = np.result_type(_weak(start), _weak(stop), 0.0)
+    kind = np.result_type(weak(start), weak(stop), 0.0)
     start, stop = cast(arraylike(start), kind), cast(arraylike(stop), kind)
     steps = num - 1 if endpoint else num
     away = stop - start
@@ -67,9 +62,7 @@ def _logspace(
 
 
 @implements(np.geomspace)
-def _geomspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
-) -> Any:
+def _geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     start, stop = inexact(start), inexact(stop)
     for end in (known(start), known(stop)):
         if end is not None and not end.all():
@@ -104,9 +97,7 @@ def _vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
 
 
 @implements(np.polyfit)
-def _polyfit(
-    x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
-) -> Any:
+def _polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
     order = int(deg) + 1
     x, y = inexact(x), inexact(y)
     _check_polyfit(x, y, deg)
@@ -123,10 +114,11 @@ def _polyfit(
         lhs, rhs = lhs * w[:, None], rhs * (w[:, None] if len(shape_of(y)) == 2 else w)
     scale = np.sqrt(np.sum(lhs * lhs, axis=0))
     lhs = lhs / scale
-    c, residuals, rank, s = np.linalg.lstsq(lhs, rhs, rcond)
+    kind = np.promote_types(lhs.dtype, rhs.dtype)
+    c, residuals, rank, s = np.linalg.lstsq(cast(lhs, kind), cast(rhs, kind), rcond)
     c = c / (scale[:, None] if len(shape_of(y)) == 2 else scale)
     if full:
-        return c, residuals, rank, s, rcond
+        return c, residuals, cast(rank, np.dtype(np.intc)), s, rcond
     if known(rank) is not None and int(known(rank)) != order:
         warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=3)
     return (c, _coefficient_cov(lhs, scale, residuals, n - order, cov, y)) if cov else c
@@ -153,11 +145,85 @@ def _coefficient_cov(lhs: Any, scale: Any, residuals: Any, freedom: int, cov: An
     return spread * factor if len(shape_of(y)) == 1 else spread[:, :, None] * factor
 
 
+def _coefficients(p: Any) -> Any:
+    """Coefficients without the zeros in front, as ``np.poly1d`` reads them."""
+    p = np.atleast_1d(arraylike(p))
+    values = known(p)
+    return p if values is None else p[int(np.argmax(values != 0)) if values.any() else values.size :]
+
+
+def _sum_of_polynomials(function: Any) -> None:
+    def call(a1: Any, a2: Any) -> Any:
+        a1, a2 = np.atleast_1d(arraylike(a1)), np.atleast_1d(arraylike(a2))
+        n = max(shape_of(a1)[0], shape_of(a2)[0])
+        return function(*(np.pad(a, (n - shape_of(a)[0], 0)) for a in (a1, a2)))
+
+    implements({np.add: np.polyadd, np.subtract: np.polysub}[function])(call)
+
+
+_sum_of_polynomials(np.add)
+_sum_of_polynomials(np.subtract)
+
+
+@implements(np.polymul)
+def _polymul(a1: Any, a2: Any) -> Any:
+    return np.convolve(_coefficients(a1), _coefficients(a2))
+
+
+@implements(np.polyder)
+def _polyder(p: Any, m: Any = 1) -> Any:
+    m = operator.index(m)
+    if m < 0:
+        raise ValueError("Order of derivative must be positive (see polyint)")
+    p = np.atleast_1d(arraylike(p))
+    for _ in range(m):
+        n = shape_of(p)[0]
+        p = np.multiply(p[:-1], np.arange(n - 1, 0, -1))
+    return p
+
+
+@implements(np.polyint)
+def _polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
+    m = operator.index(m)
+    if m < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
+    k = np.zeros(m) if k is None else np.atleast_1d(arraylike(k))
+    k = np.broadcast_to(k, (m,)) if shape_of(k)[0] == 1 and m > 1 else k
+    if shape_of(k)[0] < m:
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
+    p = np.atleast_1d(arraylike(p))
+    for step in range(m):
+        p = np.concatenate([np.true_divide(p, np.arange(shape_of(p)[0], 0, -1)), k[step : step + 1]])
+    return p
+
+
+@implements(np.poly)
+def _poly(seq_of_zeros: Any) -> Any:
+    zeros = np.atleast_1d(arraylike(seq_of_zeros))
+    if len(shape_of(zeros)) != 1:
+        raise NotImplementedError(
+            "np.poly of a matrix of tensors needs its eigenvalues, which have no rule: give it their sequence"
+        )
+    zeros = cast(zeros, np.dtype(np.mintypecode(zeros.dtype.char)))
+    p = np.ones_like(zeros, shape=(1,))
+    for k in range(shape_of(zeros)[0]):
+        zero = np.zeros_like(zeros, shape=(1,))
+        p = np.concatenate([p, zero]) - zeros[k] * np.concatenate([zero, p])
+    return p
+
+
 if hasattr(np, "matvec"):  # NumPy 2.2 has them
     UFUNCS[np.matvec] = lambda a, v: np.matmul(a, np.expand_dims(v, -1))[..., 0]
     UFUNCS[np.vecmat] = lambda v, a: np.matmul(np.expand_dims(np.conjugate(v), -2), a)[..., 0, :]
 
-UFUNCS[np.ldexp] = lambda x, n: inexact(x) * cast(np.exp2(cast(arraylike(n), _FLOAT)), inexact(x).dtype)
+
+def _ldexp(x: Any, n: Any) -> Any:
+    x, n = arraylike(x), arraylike(n)
+    kind = np.ldexp(np.zeros((), x.dtype), np.zeros((), n.dtype)).dtype
+    return cast(x, kind) * cast(np.exp2(cast(n, _FLOAT)), kind)
+
+
+UFUNCS[np.ldexp] = _ldexp
 
 
 @implements(np.linalg.tensorsolve)
@@ -182,3 +248,13 @@ def _tensorinv(a: Any, ind: int = 2) -> Any:
     shape = shape_of(a)
     n = int(np.prod(shape[ind:], dtype=int))
     return np.reshape(np.linalg.inv(np.reshape(a, (n, -1))), (*shape[ind:], *shape[:ind]))
+
+
+@implements(np.linalg.tensordot)
+def _tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
+    return np.tensordot(x1, x2, axes)
+
+
+@implements(np.linalg.vecdot)
+def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    return np.sum(np.conjugate(x1) * x2, axis=axis)

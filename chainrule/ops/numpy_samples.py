@@ -15,7 +15,7 @@ from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import ArrayLike, implements
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap, wrapped
-from chainrule.ops.numpy_calculus import arraylike, inexact, known, take
+from chainrule.ops.numpy_calculus import arraylike, inexact, known, safely, take
 from chainrule.ops.numpy_reductions import checked_axes
 from chainrule.table import indexing
 
@@ -140,7 +140,11 @@ def _nanquantile(
         raise errors.numpy_keyword("nanquantile", "weights" if weights is not None else f"method={method!r}")
     if _is_ours(q):
         raise errors.numpy_keyword("nanquantile", "q as a tensor")
-    a, q = inexact(a), np.asarray(q, float)
+    a = inexact(a)
+    if a.dtype.kind == "c":
+        raise TypeError("a must be an array of real numbers")
+    kind = a.dtype if isinstance(q, (int, float)) else np.promote_types(a.dtype, np.float64)
+    q = np.asarray(q, float)
     if not ((q >= 0) & (q <= 1)).all():
         raise ValueError("Quantiles must be in the range [0, 1]")
     shape = shape_of(a)
@@ -149,9 +153,10 @@ def _nanquantile(
     count = np.count_nonzero(~np.isnan(ordered), axis=0)
     position = np.reshape(q, (-1, *(1,) * len(rest))) * (count - 1)
     low = np.maximum(np.floor(position), 0)
-    weight = cast(position - low, a.dtype)
+    weight = cast(position - low, kind)
     index = cast(low, np.dtype(np.int64))
     above = cast(np.maximum(np.ceil(position), 0), np.dtype(np.int64))
+    ordered = cast(ordered, kind)
     start = np.take_along_axis(ordered, index, axis=0)
     value = start + weight * (np.take_along_axis(ordered, above, axis=0) - start)
     if keepdims is not _NOTHING and keepdims:
@@ -171,7 +176,7 @@ def _in_order(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
 @implements(np.nanpercentile)
 def _nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, *options: Any, **named: Any) -> Any:
     if not _is_ours(q):
-        q = np.asarray(q, float) / 100
+        q = q / 100 if isinstance(q, (int, float)) else np.asarray(q, float) / 100
     return _nanquantile(a, q, axis, out, *options, **named)
 
 
@@ -191,7 +196,7 @@ def _bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     if weights is None:
         return wrap(np.bincount(places, minlength=minlength))
     length = np.bincount(places, minlength=minlength).size  # checks them as NumPy does
-    weights = cast(arraylike(weights), _FLOAT)
+    weights = safely(arraylike(weights), _FLOAT)
     if shape_of(weights) != places.shape:
         raise ValueError("The weights and list don't have the same length.")
     return bind(indexing.take_add, (weights, places.astype(np.int64)), {"axis": -1, "length": length})
@@ -200,7 +205,8 @@ def _bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
 @implements(np.histogram_bin_edges)
 def _histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     samples, counted = numbers(a, "np.histogram()"), _plain(bins, "np.histogram()")
-    edges = np.histogram_bin_edges(samples, counted, range, _plain(weights, "np.histogram()"))
+    weighted = None if weights is None else known(weights)  # NumPy only asks whether there are any
+    edges = np.histogram_bin_edges(samples, counted, range, weighted)
     if np.ndim(counted):
         return wrapped(bins) if _is_ours(bins) else wrap(edges)
     if range is not None or not samples.size or samples.min() == samples.max():
@@ -244,9 +250,8 @@ def _unique(
     equal_nan: bool = True,
     **sorted: bool,
 ) -> Any:
-    values, first, *more = np.unique(
-        numbers(ar, "unique()"), True, return_inverse, return_counts, axis, equal_nan=equal_nan
-    )
+    wanted: Any = {"return_inverse": return_inverse, "return_counts": return_counts, "equal_nan": equal_nan}
+    _, first, *more = np.unique(numbers(ar, "unique()"), return_index=True, axis=axis, **wanted)
     found = _chosen(ar, first, axis)
     parts = [found, *([wrap(first)] if return_index else []), *map(wrap, more)]
     return parts[0] if len(parts) == 1 else tuple(parts)
@@ -285,9 +290,9 @@ def _union1d(ar1: Any, ar2: Any) -> Any:
 
 @implements(np.intersect1d)
 def _intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    pair = [numbers(a, "np.intersect1d()") for a in (ar1, ar2)]
-    _, first, second = np.intersect1d(*pair, assume_unique=assume_unique, return_indices=True)
-    found = cast(wrapped(_chosen(ar1, first)), np.result_type(*pair))
+    one, two = numbers(ar1, "np.intersect1d()"), numbers(ar2, "np.intersect1d()")
+    _, first, second = np.intersect1d(one, two, assume_unique=assume_unique, return_indices=True)
+    found = cast(wrapped(_chosen(ar1, first)), np.result_type(one, two))
     return (found, wrap(first), wrap(second)) if return_indices else found
 
 
@@ -309,7 +314,33 @@ def _setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     return take(both, order[alone])
 
 
-def _without_derivative(function: Any, axis_like: str = "") -> None:
+@implements(np.isin)
+def _isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+) -> Any:
+    values, test = known(element), known(test_elements)
+    if values is not None and test is not None:
+        return wrap(np.isin(values, test, assume_unique, invert, kind=kind))
+    found = np.any(np.expand_dims(arraylike(element), -1) == np.reshape(arraylike(test_elements), (-1,)), axis=-1)
+    return ~found if invert else found
+
+
+def _nanarg(function: Any, search: Any, aside: float) -> None:
+    def call(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NOTHING) -> Any:
+        missing = np.isnan(a)
+        alone = known(np.all(missing, axis=axis))
+        if alone is not None and alone.any():
+            raise ValueError("All-NaN slice encountered")
+        return search(np.where(missing, aside, a), axis=axis, keepdims=keepdims is not _NOTHING and bool(keepdims))
+
+    implements(function)(call)
+
+
+_nanarg(np.nanargmax, np.argmax, -np.inf)
+_nanarg(np.nanargmin, np.argmin, np.inf)
+
+
+def _without_derivative(function: Any) -> None:
     """Integer, boolean or plain results that only depend on the numbers."""
     name = f"np.{function.__name__}()"
 
@@ -320,10 +351,12 @@ def _without_derivative(function: Any, axis_like: str = "") -> None:
             return numbers(x, name) if _is_ours(x) else x
 
         result = function(*map(plain, args), **{key: plain(value) for key, value in kwargs.items()})
+        if isinstance(result, tuple):
+            return tuple(wrap(np.asarray(part)) for part in result)
         return result if isinstance(result, bool) else wrap(result)
 
     implements(function)(call)
 
 
-for _function in (np.isin, np.lexsort, np.nanargmax, np.nanargmin, np.array_equiv, np.isreal, np.iscomplex):
-    _without_derivative(_function)
+for _plain_function in (np.lexsort, np.array_equiv, np.isreal, np.iscomplex, np.unravel_index, np.ravel_multi_index):
+    _without_derivative(_plain_function)

@@ -72,7 +72,9 @@ def _trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     cuts = [slice(None)] * ndim
     for k in trimmed:
         first, last = (int(found[:, k].min()), int(found[:, k].max()) + 1) if len(found) else (0, 0)
-        cuts[k] = slice(first if "f" in trim or not len(found) else None, last if "b" in trim or not len(found) else None)
+        cuts[k] = slice(
+            first if "f" in trim or not len(found) else None, last if "b" in trim or not len(found) else None
+        )
     return filt[tuple(cuts)]
 
 
@@ -82,13 +84,13 @@ def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", o
     values = known(a)
     if values is None:  # inside vmap: what is sorted is partitioned at every place
         return np.argsort(a, axis=along)
-    return wrap(np.argpartition(values, _plain(kth, "np.partition()"), along, kind))
+    return wrap(np.argpartition(values, _plain(kth, "np.partition()"), along))
 
 
 @implements(np.partition)
 def _partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
     a, along = flattened(a, axis)
-    return np.take_along_axis(a, _argpartition(a, kth, along, kind), axis=along)
+    return np.take_along_axis(a, _argpartition(a, kth, along), axis=along)
 
 
 def _add_reduceat(a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
@@ -96,14 +98,17 @@ def _add_reduceat(a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any
     along = checked_axes(axis, len(shape_of(a)))[0]
     n = shape_of(a)[along]
     starts = np.asarray(_plain(indices, "np.add.reduceat()"))
-    if starts.size and not (0 <= starts.min() and starts.max() < n):
-        raise IndexError(f"index {starts.max() if starts.max() >= n else starts.min()} out-of-bounds in add.reduceat [0, {n})")
+    if starts.size and not (starts.min() >= 0 and starts.max() < n):
+        raise IndexError(
+            f"index {starts.max() if starts.max() >= n else starts.min()} out-of-bounds in add.reduceat [0, {n})"
+        )
     ends = np.append(starts[1:], n)
     lengths = np.where(ends > starts, ends - starts, 1)
     of = np.repeat(np.arange(starts.size), lengths)
     members = starts[of] + np.arange(of.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    if dtype is not None:
-        a = cast(a, np.dtype(dtype))
+    if dtype is None:  # as in np.add.reduce, small integers are summed in large ones
+        dtype = np.add.reduce(np.zeros(1, a.dtype)).dtype
+    a = cast(a, np.dtype(dtype))
     return bind(indexing.take_add, (take(a, members, along), of), {"axis": along, "length": starts.size})
 
 
@@ -155,7 +160,7 @@ def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> A
 
 def _conditions(condlist: Any, ndim: int) -> Any:
     """As NumPy reads them: a list of conditions, or one condition."""
-    if not np.ndim(condlist):
+    if not isinstance(condlist, (list, tuple)) and not np.ndim(condlist):
         return [condlist]
     first = condlist[0]
     several = isinstance(first, list) or bool(shape_of(first) if hasattr(first, "shape") else ())
@@ -165,7 +170,9 @@ def _conditions(condlist: Any, ndim: int) -> Any:
 def _piece(y: Any, x: Any, condition: Any, function: Any, args: Any, kw: Any) -> Any:
     where = known(condition)
     if where is None:  # inside vmap every example has its own places, so the function gets all of x
-        return np.where(condition, cast(arraylike(function(x, *args, **kw)), x.dtype) if callable(function) else function, y)
+        return np.where(
+            condition, cast(arraylike(function(x, *args, **kw)), x.dtype) if callable(function) else function, y
+        )
     where = np.broadcast_to(where.astype(bool), shape_of(x))
     if not where.any():
         return y

@@ -14,8 +14,8 @@ from chainrule import errors
 from chainrule.core.dispatch import cast
 from chainrule.core.protocol import UFUNC_METHODS, ArrayLike, implements
 from chainrule.core.shapes import shape_of
-from chainrule.core.tensor import Tensor, wrap, wrapped
-from chainrule.ops.numpy_calculus import arraylike
+from chainrule.core.tensor import Tensor, wrapped
+from chainrule.ops.numpy_calculus import arraylike, take
 from chainrule.ops.numpy_samples import numbers
 
 
@@ -56,24 +56,31 @@ def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 
 @implements(np.place)
 def _place(arr: Any, mask: Any, vals: Any) -> None:
-    mask = np.ravel(_index(mask, "place"))
-    if mask.size != int(np.prod(shape_of(_target("place", arr)), dtype=int)):
-        raise ValueError("place: mask and data must be the same size")
-    places = np.flatnonzero(mask)
-    if places.size and not np.size(vals):
+    mask = _mask("place", arr, mask)
+    vals = np.reshape(cast(arraylike(vals), arr.dtype), (-1,))
+    n = shape_of(vals)[0]
+    if n:
+        turn = np.remainder(np.reshape(np.cumsum(mask), shape_of(arr)) - 1, n)
+        arr.copy_(np.where(mask, take(wrapped(vals), turn), arr))
+    elif numbers(mask, "np.place()").any():
         raise ValueError("Cannot insert from an empty array!")
-    _write(arr, places, vals)
 
 
 @implements(np.putmask)
 def _putmask(a: Any, /, mask: Any, values: Any) -> None:
-    mask = np.ravel(_index(mask, "putmask"))
-    size = int(np.prod(shape_of(_target("putmask", a)), dtype=int))
-    if mask.size != size:
-        raise ValueError("putmask: mask and data must be the same size")
-    if np.size(values):
-        places = np.flatnonzero(mask)
-        _write(a, places, np.resize(values, (size,))[places])
+    mask = _mask("putmask", a, mask)
+    values = cast(arraylike(values), a.dtype)
+    if all(shape_of(values)):
+        a.copy_(np.where(mask, np.resize(values, tuple(shape_of(a))), a))
+
+
+def _mask(name: str, target: Any, mask: Any) -> Any:
+    """A mask of the target's shape."""
+    shape = tuple(shape_of(_target(name, target)))
+    mask = cast(arraylike(mask), np.dtype(bool))
+    if int(np.prod(shape_of(mask), dtype=int)) != int(np.prod(shape, dtype=int)):
+        raise ValueError(f"{name}: mask and data must be the same size")
+    return np.reshape(mask, shape)
 
 
 @implements(np.put_along_axis)

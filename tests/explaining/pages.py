@@ -58,10 +58,17 @@ def poisoned():
         value["name"], value["bar"], value["role"], value["dtype"] = MARKUP, MARKUP, MARKUP, MARKUP
         value["line"] = {"file": MARKUP, "line": 1, "text": MARKUP}
     for step in plan["steps"]:
-        step.update(op=MARKUP, node=MARKUP, doc=MARKUP, notes=[MARKUP], line={"file": MARKUP, "line": 2, "text": MARKUP})
+        step.update(
+            op=MARKUP, node=MARKUP, doc=MARKUP, notes=[MARKUP], line={"file": MARKUP, "line": 2, "text": MARKUP}
+        )
         for arrow in step["arrows"]:
             arrow.update(structure_text=MARKUP, numbers=MARKUP, unbroadcast=MARKUP)
-            arrow["rule"] = {"numpy": MARKUP, "latex": MARKUP, "mathml": f"<math><mi>{MARKUP}</mi></math>", "index": MARKUP}
+            arrow["rule"] = {
+                "numpy": MARKUP,
+                "latex": MARKUP,
+                "mathml": f"<math><mi>{MARKUP}</mi></math>",
+                "index": MARKUP,
+            }
     for node in plan["graph"]["nodes"]:
         node["label"] = MARKUP
     for edge in plan["graph"]["edges"]:

@@ -82,7 +82,7 @@ def near(shown, exact):
 
 
 def test_numbers_of_product_and_exp():
-    X, W, Z, Y, e = exp_of_product()
+    X, W, _Z, _Y, e = exp_of_product()
     reader = read(to_html(e))
     plan = e.to_dict()
     ids = {value["name"]: key for key, value in plan["values"].items()}
@@ -109,7 +109,7 @@ def test_numbers_of_product_and_exp():
 
 
 def test_numbers_of_outer_with_itself():
-    x, y, e = outer_with_itself()
+    _x, _y, e = outer_with_itself()
     reader = read(to_html(e))
     text = " ".join("".join(reader.text).split())
     for said in (
@@ -124,12 +124,14 @@ def test_numbers_of_outer_with_itself():
 
 
 def test_the_whole_jacobian_is_the_real_one():
-    x, y, e = outer_with_itself()
+    x, _y, e = outer_with_itself()
     plan = e.to_dict()
     found = flow_of(plan, detailed=DETAILED).totals[plan["outputs"][0], plan["wrt"][0]]
     dense = np.zeros(found.shape)
     dense[found.outputs, found.inputs] = found.values
-    assert np.array_equal(dense.reshape(4, 4, 4), torch.autograd.functional.jacobian(lambda x: torch.outer(x, x), x).numpy())
+    assert np.array_equal(
+        dense.reshape(4, 4, 4), torch.autograd.functional.jacobian(lambda x: torch.outer(x, x), x).numpy()
+    )
 
 
 @pytest.mark.parametrize("make", [lambda: exp_of_product()[-1], lambda: outer_with_itself()[-1], bushy])

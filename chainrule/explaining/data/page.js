@@ -286,7 +286,7 @@
   // -- the graph, laid out for the window ------------------------------------------------------------------------------
   function layOut(svg, direction) {
     const graph = new dagre.graphlib.Graph({ multigraph: true });
-    graph.setGraph({ rankdir: direction, nodesep: 20, ranksep: direction === "LR" ? 34 : 26, marginx: 2, marginy: 2 });
+    graph.setGraph({ rankdir: direction, nodesep: 20, ranksep: direction === "LR" ? 34 : 26, marginx: 2, marginy: 12 });
     graph.setDefaultEdgeLabel(() => ({}));
     const nodes = $(".node", svg);
     for (const node of nodes) graph.setNode(node.dataset.id, { width: Number(node.dataset.w), height: Number(node.dataset.h) });
