@@ -18,7 +18,7 @@ demo: $(V)/.has-examples
 
 test: $(V)/.has-test
 	@sh tools/browser.sh
-	$(V)/bin/python -m pytest -q -n 2 tests $(ARGS)
+	$(V)/bin/python -m pytest -q -n 2 --dist loadgroup tests $(ARGS)
 
 bench: $(VB)/.has-bench
 	$(VB)/bin/python benchmarks/eager.py $(ARGS)
@@ -29,7 +29,7 @@ oracle: $(VB)/.has-oracle $(VB)/.has-test
 	$(VB)/bin/python -m pytest -q -n 2 -m oracle tests $(ARGS)
 
 docs: $(V)/.has-docs
-	$(V)/bin/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(V)/bin/mkdocs build --strict
 
 lint: $(V)/.has-lint
 	$(V)/bin/ruff check .

@@ -162,9 +162,12 @@ _LAZY = {
 }
 
 
-def _graph(self: Tensor) -> object:
-    """The graph that computed this tensor, to draw: ``.to_svg()``, ``.to_dot()``, ``.to_mermaid()``."""
-    return importlib.import_module("chainrule.explaining.graph").graph_of(self)
+def _graph(self: Tensor, **options: object) -> object:
+    """The graph that computed this tensor, to draw: ``.to_svg()``, ``.to_dot()``, ``.to_mermaid()``.
+
+    Large graphs are folded to at most ``limit`` nodes (60; None: draw all). ``names`` gives tensors other names.
+    """
+    return importlib.import_module("chainrule.explaining.graph").graph_of(self, **options)
 
 
 def _why(self: Tensor) -> object:

@@ -431,5 +431,13 @@ def _node_attribute(self: Node, name: str) -> Any:
     )
 
 
+def _node_names(self: Node) -> list[str]:
+    prim = self.prim
+    names = [] if prim.kind == "function" else [prim.aliases.get(name, name) for name in prim.saves]
+    names += [key for key in self.params if prim.kind != "function" and not key.startswith("_")]
+    return sorted([*object.__dir__(self), *[f"_saved_{name}" for name in names]])
+
+
+setattr(Node, "__dir__", _node_names)  # noqa: B010
 setattr(Node, "__call__", _call_node)  # noqa: B010
 setattr(Node, "__getattr__", _node_attribute)  # noqa: B010

@@ -103,6 +103,7 @@ def _sweeper(y: Tensor, xs: Sequence[Tensor], unit: complex, create_graph: bool)
                 retain_graph=True,
                 create_graph=create_graph,
                 accumulate=False,
+                retain_grads=False,
                 order=list(order),
             )
             return [None if f is None else _spread(f, last - first, level) for f in found]
@@ -137,7 +138,19 @@ def _one_by_one(y: Tensor, xs: Sequence[Tensor], unit: complex, create_graph: bo
     def sweep(first: int, last: int) -> list[Any]:
         seed = np.zeros(y.shape, y.dtype)
         seed.reshape(-1)[first] = unit
-        found = grad(y, list(xs), wrap(seed), True, create_graph, allow_unused=True)
+        found: Any
+        if y._edge is None or any(x._edge is None for x in xs):
+            found = grad(y, list(xs), wrap(seed), True, create_graph, allow_unused=True)
+        else:
+            found = engine.sweep(
+                [y._edge],
+                [wrap(seed) if create_graph else seed],
+                [x._edge for x in xs],
+                retain_graph=True,
+                create_graph=create_graph,
+                accumulate=False,
+                retain_grads=False,
+            )
         return [None if g is None else g[None] for g in found]
 
     return sweep

@@ -64,6 +64,7 @@ def sweep(
     retain_graph: bool,
     create_graph: bool,
     accumulate: bool = True,
+    retain_grads: bool = True,
     order: list[Any] | None = None,
 ) -> list[Any]:
     """Run backward from ``roots``.
@@ -75,6 +76,7 @@ def sweep(
         retain_graph: keep the saved values for another sweep.
         create_graph: record what the rules compute.
         accumulate: add the gradients of leaves to their tensors' ``.grad``.
+        retain_grads: set ``.grad`` of the tensors on the way that retain theirs.
         order: ``reachable(roots)``, where the caller has it already; it is used up.
 
     Returns:
@@ -95,7 +97,8 @@ def sweep(
     if create_graph:
         _set_grad(True)
     try:
-        return _visit(order, roots, cotangents, targets, wanted, useful, retain_graph, create_graph, accumulate)
+        flags = (retain_graph, create_graph, accumulate, retain_grads)
+        return _visit(order, roots, cotangents, targets, wanted, useful, *flags)
     finally:
         LOCAL.sweep = outer
         if create_graph:
@@ -112,6 +115,7 @@ def _visit(
     retain_graph: bool,
     create_graph: bool,
     accumulate: bool,
+    retain_grads: bool,
 ) -> list[Any]:
     pending: dict[Any, Any] = {}
     owned: set[Any] = set()  # edges whose pending cotangent is a sum made here, so may be added to in place
@@ -227,7 +231,9 @@ def _visit(
                 g = pre_hooks(g, hooks, create_graph)
             if g is not None:
                 leaves.append((leaf, g))
-    if leaves or (retained and (watch is None or watch.writes)):
+    if not retain_grads:
+        retained.clear()
+    if leaves or retained:
         write_grads(leaves, retained, captured, cotangents, create_graph)
     return [] if targets is None else [captured.get(target) for target in targets]
 

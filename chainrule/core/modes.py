@@ -23,7 +23,8 @@ class _Local(threading.local):
     saved_hooks: tuple[Any, ...] = ()  # see ``saved``
     saved_disabled: str | None = None
     watch: Any = None  # see ``watch``
-    sweep: Any = None  # of the backward pass that is running: its roots, the edges it is confined to (or None), notes, create_graph, cotangents
+    # of the backward pass that is running: its roots, the edges it is confined to (or None), notes, create_graph, cotangents
+    sweep: Any = None
 
 
 SPECIAL: list[None] = []

@@ -26,7 +26,6 @@ class Watch:
     """
 
     inner: Watch | None = None
-    writes = True  # False: a backward pass under it leaves ``.grad`` of tensors that retain theirs alone
 
     def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
         """Compute the value of an operation, from the data of its operands."""

@@ -146,6 +146,8 @@ def numpy_requires_grad(tensor: Any) -> RuntimeError:
             f"`{now.text}` writes into a plain NumPy array: make it a tensor ({buffer} = chainrule.zeros(n)), or collect "
             "the parts in a list and stack() them."
         )
+    elif "vectorize." in getattr(getattr(user_frame(), "f_code", None), "co_qualname", ""):
+        text += "np.vectorize calls the function with plain numbers: chainrule.func.vmap(f) calls it with tensors."
     elif re.search(r"\barray\(\s*\[", now.text):
         text += f"To put tensors together use stack([...]) (np.stack works, too); {x}.detach().numpy() cuts the path."
     else:

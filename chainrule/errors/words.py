@@ -142,7 +142,7 @@ def name_of(thing: Any) -> str:
         if frame is None:
             break
         for name, value in list(frame.f_locals.items()):
-            if value is thing and not name.startswith("_"):
+            if value is thing and name.isidentifier() and not name.startswith("_"):
                 return str(name)
         frame = frame.f_back
     return ""

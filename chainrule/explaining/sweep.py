@@ -35,9 +35,7 @@ class Record(NamedTuple):
 
 
 class Recorder(Watch):
-    """Keeps a record of every rule. ``.grad`` of tensors that retain theirs is not written meanwhile."""
-
-    writes = False
+    """Keeps a record of every rule."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
@@ -59,7 +57,9 @@ def swept(roots: Sequence[Any], starts: Sequence[Any], targets: Sequence[Any]) -
     """The records of a sweep, in its order, and the targets' cotangents (None where no path leads to one)."""
     recorder = Recorder()
     with no_grad(), recorder:
-        found = engine.sweep(roots, starts, targets, retain_graph=True, create_graph=False, accumulate=False)
+        found = engine.sweep(
+            roots, starts, targets, retain_graph=True, create_graph=False, accumulate=False, retain_grads=False
+        )
     return recorder.records, [None if g is None else np.asarray(g) for g in found]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import ArrayLike, implements
 from chainrule.core.shapes import shape_of
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.numpy_reductions import checked_axes
 from chainrule.table import indexing
 
@@ -49,6 +49,11 @@ def safely(x: Any, dtype: np.dtype[Any]) -> Any:
     if not np.can_cast(x.dtype, dtype, "safe"):
         raise TypeError(f"Cannot cast array data from {x.dtype!r} to {dtype!r} according to the rule 'safe'")
     return cast(x, dtype)
+
+
+def boxed(x: Any) -> Any:
+    """A result that no rule made, as a tensor; what flows through a rule stays what it is."""
+    return wrap(x) if isinstance(x, (ndarray, np.generic)) else x
 
 
 def take(x: Any, index: Any, axis: int = -1) -> Any:
@@ -98,7 +103,8 @@ def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
     g = np.moveaxis(f, axis, -1)
     if shape_of(g)[-1] < edge_order + 1:
         raise ValueError(
-            "Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required."
+            "Shape of array too small to calculate a numerical gradient, "
+            "at least (edge_order + 1) elements are required."
         )
     inside, first, last = (_even if not np.ndim(h) else _uneven)(g, h, edge_order)
     return cast(np.moveaxis(np.concatenate([first, inside, last], axis=-1), -1, axis), f.dtype)

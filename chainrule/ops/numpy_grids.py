@@ -146,7 +146,7 @@ def _coefficient_cov(lhs: Any, scale: Any, residuals: Any, freedom: int, cov: An
 
 
 def _coefficients(p: Any) -> Any:
-    """Coefficients without the zeros in front, as ``np.poly1d`` reads them."""
+    """Coefficients without the zeros in front, as ``np.poly1d`` reads them; inside ``vmap`` all of them."""
     p = np.atleast_1d(arraylike(p))
     values = known(p)
     return p if values is None else p[int(np.argmax(values != 0)) if values.any() else values.size :]

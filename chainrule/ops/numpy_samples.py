@@ -14,8 +14,8 @@ from chainrule import errors
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import ArrayLike, implements
 from chainrule.core.shapes import shape_of
-from chainrule.core.tensor import Tensor, wrap, wrapped
-from chainrule.ops.numpy_calculus import arraylike, inexact, known, safely, take
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.ops.numpy_calculus import arraylike, boxed, inexact, known, safely, take
 from chainrule.ops.numpy_reductions import checked_axes
 from chainrule.table import indexing
 
@@ -140,9 +140,14 @@ def _nanquantile(
         raise errors.numpy_keyword("nanquantile", "weights" if weights is not None else f"method={method!r}")
     if _is_ours(q):
         raise errors.numpy_keyword("nanquantile", "q as a tensor")
-    a = inexact(a)
     if a.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")
+    return _at_ranks(a, q, axis, keepdims)
+
+
+def _at_ranks(a: Any, q: Any, axis: Any, keepdims: Any) -> Any:
+    """Between the two elements, of those that are numbers, that a fraction q of them is below."""
+    a = inexact(a)
     kind = a.dtype if isinstance(q, (int, float)) else np.promote_types(a.dtype, np.float64)
     q = np.asarray(q, float)
     if not ((q >= 0) & (q <= 1)).all():
@@ -184,7 +189,7 @@ def _nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, *options: 
 def _nanmedian(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = _NOTHING
 ) -> Any:
-    return _nanquantile(a, 0.5, axis, keepdims=keepdims)
+    return _at_ranks(a, 0.5, axis, keepdims)
 
 
 # -- counts ----------------------------------------------------------------------------------------------------------
@@ -208,10 +213,10 @@ def _histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any
     weighted = None if weights is None else known(weights)  # NumPy only asks whether there are any
     edges = np.histogram_bin_edges(samples, counted, range, weighted)
     if np.ndim(counted):
-        return wrapped(bins) if _is_ours(bins) else wrap(edges)
+        return boxed(bins) if _is_ours(bins) else wrap(edges)
     if range is not None or not samples.size or samples.min() == samples.max():
         return wrap(edges)
-    return cast(wrapped(np.linspace(np.min(a), np.max(a), edges.size)), edges.dtype)
+    return cast(boxed(np.linspace(np.min(a), np.max(a), edges.size)), edges.dtype)
 
 
 def _plain(x: Any, what: str) -> Any:
@@ -292,7 +297,7 @@ def _union1d(ar1: Any, ar2: Any) -> Any:
 def _intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
     one, two = numbers(ar1, "np.intersect1d()"), numbers(ar2, "np.intersect1d()")
     _, first, second = np.intersect1d(one, two, assume_unique=assume_unique, return_indices=True)
-    found = cast(wrapped(_chosen(ar1, first)), np.result_type(one, two))
+    found = cast(boxed(_chosen(ar1, first)), np.result_type(one, two))
     return (found, wrap(first), wrap(second)) if return_indices else found
 
 
@@ -300,7 +305,7 @@ def _intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices
 def _setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     first = np.reshape(arraylike(ar1), (-1,)) if assume_unique else np.unique(ar1)
     away = np.isin(numbers(first, "np.setdiff1d()"), numbers(ar2, "np.setdiff1d()"), invert=True)
-    return take(wrapped(first), np.flatnonzero(away))
+    return take(boxed(first), np.flatnonzero(away))
 
 
 @implements(np.setxor1d)

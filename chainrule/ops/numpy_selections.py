@@ -12,8 +12,8 @@ import numpy as np
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import UFUNC_METHODS, ArrayLike, implements
 from chainrule.core.shapes import shape_of
-from chainrule.core.tensor import Tensor, wrap, wrapped
-from chainrule.ops.numpy_calculus import arraylike, known, take
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.ops.numpy_calculus import arraylike, boxed, known, take
 from chainrule.ops.numpy_reductions import checked_axes, flattened
 from chainrule.ops.numpy_samples import numbers
 from chainrule.table import indexing
@@ -155,7 +155,7 @@ def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> A
     y = np.zeros_like(x)
     for condition, function in zip(conditions, funclist, strict=True):
         y = _piece(y, x, condition, function, args, kw)
-    return wrapped(y)
+    return boxed(y)
 
 
 def _conditions(condlist: Any, ndim: int) -> Any:
@@ -191,12 +191,12 @@ def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: An
     lead = shape_of(moved)[:-1]
     if not all(lead):
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    results = [arraylike(func1d(moved[place], *args, **kwargs)) for place in np.ndindex(*lead)]
+    results = [arraylike(func1d(moved[(*place, ...)], *args, **kwargs)) for place in np.ndindex(*lead)]
     first = results[0]
     stacked = np.reshape(np.stack([cast(r, first.dtype) for r in results]), (*lead, *shape_of(first)))
     n, extra = len(lead), len(shape_of(first))
     position = along + n + 1
-    return wrapped(np.moveaxis(stacked, range(n, n + extra), range(position, position + extra)))
+    return boxed(np.moveaxis(stacked, range(n, n + extra), range(position, position + extra)))
 
 
 @implements(np.apply_over_axes)

@@ -14,8 +14,8 @@ from chainrule import errors
 from chainrule.core.dispatch import cast
 from chainrule.core.protocol import UFUNC_METHODS, ArrayLike, implements
 from chainrule.core.shapes import shape_of
-from chainrule.core.tensor import Tensor, wrapped
-from chainrule.ops.numpy_calculus import arraylike, take
+from chainrule.core.tensor import Tensor
+from chainrule.ops.numpy_calculus import arraylike, boxed, take
 from chainrule.ops.numpy_samples import numbers
 
 
@@ -37,7 +37,7 @@ def _write(target: Any, places: Any, values: Any) -> None:
         return
     _, back = np.unique(places[::-1], return_index=True)
     last = places.size - 1 - back
-    values = wrapped(values)[last % n]
+    values = boxed(values)[last % n]
     if not shape_of(target):
         target[...] = values[0]
     else:
@@ -61,7 +61,7 @@ def _place(arr: Any, mask: Any, vals: Any) -> None:
     n = shape_of(vals)[0]
     if n:
         turn = np.remainder(np.reshape(np.cumsum(mask), shape_of(arr)) - 1, n)
-        arr.copy_(np.where(mask, take(wrapped(vals), turn), arr))
+        arr.copy_(np.where(mask, take(boxed(vals), turn), arr))
     elif numbers(mask, "np.place()").any():
         raise ValueError("Cannot insert from an empty array!")
 
@@ -123,7 +123,7 @@ def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -
     values = cast(arraylike(src), dst.dtype)
     if len(shape_of(values)) > len(shape_of(dst)):
         raise ValueError(f"could not broadcast input array from shape {shape_of(values)} into shape {shape_of(dst)}")
-    dst.copy_(wrapped(values if where is True else np.where(where, values, dst)))
+    dst.copy_(boxed(values if where is True else np.where(where, values, dst)))
 
 
 def _castable(values: Any, target: Any, casting: Any = "same_kind") -> None:
@@ -144,7 +144,7 @@ def _adding(name: str, sign: int) -> Any:
         _castable(b, a)
         values = cast(arraylike(b), a.dtype)
         items = indices if isinstance(indices, tuple) else (indices,)
-        a.index_put_(items, wrapped(values if sign > 0 else -values), accumulate=True)
+        a.index_put_(items, boxed(values if sign > 0 else -values), accumulate=True)
 
     return at
 

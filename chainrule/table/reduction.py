@@ -85,6 +85,8 @@ def sum(x, *, axis, keepdims, dims=False):
 )
 def mean(x, *, axis, keepdims, dims=False):
     """Mean over axes."""
+    if x.dtype == np.float16:  # whose sums overflow where their mean does not
+        return np.mean(x, axis=axis, keepdims=keepdims)
     return np.true_divide(np.add.reduce(x, axis=axis, keepdims=keepdims), _divisor(x, axis))
 
 
@@ -285,6 +287,8 @@ def _norm_jvp(t: Any, x: Any, out: Any, *, ord: float, axis: tuple[int, ...], ke
 def vector_norm(x, *, ord, axis, keepdims):
     """The norm (Σ |x|^ord)^(1/ord) over axes; the gradient where it is 0 is 0."""
     size = np.absolute(x)
+    if x.dtype == np.float16:  # whose squares and sums overflow where the norm does not
+        return vector_norm.value(size.astype(np.float32), ord=ord, axis=axis, keepdims=keepdims).astype(np.float16)
     if ord == 2:
         return np.sqrt(np.add.reduce(np.square(size), axis=axis, keepdims=keepdims))
     if ord == np.inf:

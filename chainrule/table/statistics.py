@@ -16,7 +16,14 @@ from chainrule.table.reduction import count, kept, shared, shared_jvp
 
 def _away(x: Any, axis: tuple[int, ...]) -> Any:
     """The distance of every element from the mean."""
+    if x.dtype == np.float16:  # see ``mean``
+        return x - np.mean(x, axis=axis, keepdims=True)
     return x - np.add.reduce(x, axis=axis, keepdims=True) / (count(shape_of(x), axis) or np.nan)
+
+
+def narrowed(result: Any, x: Any) -> Any:
+    """What was computed in float32 for a float16 operand, in float16."""
+    return result.astype(np.float16) if x.dtype == np.float16 else result
 
 
 def _scale(x: Any, axis: tuple[int, ...], correction: float) -> float:
@@ -26,6 +33,8 @@ def _scale(x: Any, axis: tuple[int, ...], correction: float) -> float:
 
 
 def _variance(x: Any, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+    if x.dtype == np.float16:  # whose sums and squares overflow where the variance does not
+        return _variance(x.astype(np.float32), axis, keepdims, correction)
     away = _away(x, axis)
     squares = np.real(away * np.conjugate(away)) if x.dtype.kind == "c" else away * away
     left = count(shape_of(x), axis) - correction
@@ -66,7 +75,7 @@ _COUNT = "(x.size / x.sum(axis).size - correction)"
 )
 def var(x, *, axis, keepdims, correction):
     """Variance over axes: the mean square distance from the mean, divided by n − correction."""
-    return _variance(x, axis, keepdims, correction)
+    return narrowed(_variance(x, axis, keepdims, correction), x)
 
 
 @opaque(
@@ -85,7 +94,7 @@ def var(x, *, axis, keepdims, correction):
 )
 def std(x, *, axis, keepdims, correction):
     """Standard deviation over axes: the root of the variance. Where it is 0, its derivative is 0."""
-    return np.sqrt(_variance(x, axis, keepdims, correction))
+    return narrowed(np.sqrt(_variance(x, axis, keepdims, correction)), x)
 
 
 # -- order -----------------------------------------------------------------------------------------------------------
