@@ -16,7 +16,7 @@ from chainrule.core.dispatch import bind, cast
 from chainrule.core.dtypes import as_dtype
 from chainrule.core.faces import operand, written
 from chainrule.core.tensor import Tensor, attach, wrap
-from chainrule.errors import LinAlgError
+from chainrule.errors.algebra import LinAlgError
 from chainrule.ops import elementwise as ew
 from chainrule.ops import numpy_linalg as shared
 from chainrule.ops import products, shaping
@@ -533,4 +533,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name.startswith("__"):  # what the import system asks for
+        raise AttributeError(name)
     raise errors.no_such_name(name, __all__, __name__)

@@ -38,6 +38,11 @@ def _is_ours(x: Any) -> bool:
     return isinstance(x, (Tensor, ArrayLike))
 
 
+def settled(x: Any, what: str) -> Any:
+    """The numbers of tensors; anything else, such as an index, as it is."""
+    return numbers(x, what) if _is_ours(x) else x
+
+
 # -- covariances -----------------------------------------------------------------------------------------------------
 
 
@@ -209,7 +214,7 @@ def _bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
 
 @implements(np.histogram_bin_edges)
 def _histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    samples, counted = numbers(a, "np.histogram()"), _plain(bins, "np.histogram()")
+    samples, counted = numbers(a, "np.histogram()"), settled(bins, "np.histogram()")
     weighted = None if weights is None else known(weights)  # NumPy only asks whether there are any
     edges = np.histogram_bin_edges(samples, counted, range, weighted)
     if np.ndim(counted):
@@ -217,10 +222,6 @@ def _histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any
     if range is not None or not samples.size or samples.min() == samples.max():
         return wrap(edges)
     return cast(boxed(np.linspace(np.min(a), np.max(a), edges.size)), edges.dtype)
-
-
-def _plain(x: Any, what: str) -> Any:
-    return numbers(x, what) if _is_ours(x) else x
 
 
 @implements(np.histogram)
@@ -353,7 +354,7 @@ def _without_derivative(function: Any) -> None:
         def plain(x: Any) -> Any:
             if isinstance(x, (list, tuple)):
                 return type(x)(map(plain, x))
-            return numbers(x, name) if _is_ours(x) else x
+            return settled(x, name)
 
         result = function(*map(plain, args), **{key: plain(value) for key, value in kwargs.items()})
         if isinstance(result, tuple):

@@ -10,20 +10,15 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.protocol import UFUNC_METHODS, ArrayLike, implements
+from chainrule.core.protocol import UFUNC_METHODS, implements
 from chainrule.core.shapes import shape_of
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import wrap
 from chainrule.ops.numpy_calculus import arraylike, boxed, known, take
 from chainrule.ops.numpy_reductions import checked_axes, flattened
-from chainrule.ops.numpy_samples import numbers
+from chainrule.ops.numpy_samples import numbers, settled
 from chainrule.table import indexing
 
 ndarray = np.ndarray
-
-
-def _plain(x: Any, what: str) -> Any:
-    """An index with the numbers of tensors in it."""
-    return numbers(x, what) if isinstance(x, (Tensor, ArrayLike)) else x
 
 
 # -- elements moved --------------------------------------------------------------------------------------------------
@@ -34,7 +29,7 @@ def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     arr = arraylike(arr)
     arr, along = flattened(arr, axis)
     ndim = len(shape_of(arr))
-    obj = _plain(obj, "np.insert()")
+    obj = settled(obj, "np.insert()")
     values = cast(arraylike(values), arr.dtype)
     values = np.reshape(values, (*(1,) * (ndim - len(shape_of(values))), *shape_of(values)))
     n = shape_of(arr)[along]
@@ -84,7 +79,7 @@ def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", o
     values = known(a)
     if values is None:  # inside vmap: what is sorted is partitioned at every place
         return np.argsort(a, axis=along)
-    return wrap(np.argpartition(values, _plain(kth, "np.partition()"), along))
+    return wrap(np.argpartition(values, settled(kth, "np.partition()"), along))
 
 
 @implements(np.partition)
@@ -97,7 +92,7 @@ def _add_reduceat(a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any
     """Sums of the elements from each index to the next; one element where the next index is not above."""
     along = checked_axes(axis, len(shape_of(a)))[0]
     n = shape_of(a)[along]
-    starts = np.asarray(_plain(indices, "np.add.reduceat()"))
+    starts = np.asarray(settled(indices, "np.add.reduceat()"))
     if starts.size and not (starts.min() >= 0 and starts.max() < n):
         raise IndexError(
             f"index {starts.max() if starts.max() >= n else starts.min()} out-of-bounds in add.reduceat [0, {n})"

@@ -6,6 +6,7 @@ requires grad is refused as ``np.asarray`` refuses it.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -16,17 +17,30 @@ from chainrule.core.protocol import UFUNC_METHODS, ArrayLike, implements
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.ops.numpy_calculus import arraylike, boxed, take
-from chainrule.ops.numpy_samples import numbers
+from chainrule.ops.numpy_samples import numbers, settled
 
 
-def _target(name: str, x: Any) -> Any:
-    if not isinstance(x, Tensor):
-        raise errors.out_is_plain_array(name, x)
-    return x
+def _writes(function: Any) -> Any:
+    """Register what writes into its first argument; plain arrays take plain numbers, which tensors of integers are."""
 
+    def register(ours: Any) -> Any:
+        signature = inspect.signature(ours)
+        name = getattr(function, "__name__", "")
 
-def _index(x: Any, name: str) -> Any:
-    return numbers(x, f"np.{name}()") if isinstance(x, (Tensor, ArrayLike)) else np.asarray(x)
+        def call(*args: Any, **kwargs: Any) -> None:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            target, *others = bound.args
+            if isinstance(target, Tensor):
+                return ours(*args, **kwargs)  # type: ignore[no-any-return]
+            if any(isinstance(x, (Tensor, ArrayLike)) and x.dtype.kind in "fc" for x in others):
+                raise errors.out_is_plain_array(name, target)
+            return function(target, *(settled(x, f"np.{name}()") for x in others))  # type: ignore[no-any-return]
+
+        implements(function)(call)
+        return ours
+
+    return register
 
 
 def _write(target: Any, places: Any, values: Any) -> None:
@@ -44,17 +58,17 @@ def _write(target: Any, places: Any, values: Any) -> None:
         target[np.unravel_index(places[last], tuple(shape_of(target)))] = values
 
 
-@implements(np.put)
+@_writes(np.put)
 def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    places = np.ravel(_index(ind, "put")).astype(np.int64)
-    n = int(np.prod(shape_of(_target("put", a)), dtype=int))
+    places = np.ravel(np.asarray(settled(ind, "np.put()"))).astype(np.int64)
+    n = int(np.prod(shape_of(a), dtype=int))
     if mode == "raise" and places.size and not (-n <= places.min() and places.max() < n):
         bad = places.max() if places.max() >= n else places.min()
         raise IndexError(f"index {bad} is out of bounds for axis 0 with size {n}")
     _write(a, np.clip(places, 0, n - 1) if mode == "clip" else places % n, v)
 
 
-@implements(np.place)
+@_writes(np.place)
 def _place(arr: Any, mask: Any, vals: Any) -> None:
     mask = _mask("place", arr, mask)
     vals = np.reshape(cast(arraylike(vals), arr.dtype), (-1,))
@@ -66,7 +80,7 @@ def _place(arr: Any, mask: Any, vals: Any) -> None:
         raise ValueError("Cannot insert from an empty array!")
 
 
-@implements(np.putmask)
+@_writes(np.putmask)
 def _putmask(a: Any, /, mask: Any, values: Any) -> None:
     mask = _mask("putmask", a, mask)
     values = cast(arraylike(values), a.dtype)
@@ -76,17 +90,17 @@ def _putmask(a: Any, /, mask: Any, values: Any) -> None:
 
 def _mask(name: str, target: Any, mask: Any) -> Any:
     """A mask of the target's shape."""
-    shape = tuple(shape_of(_target(name, target)))
+    shape = tuple(shape_of(target))
     mask = cast(arraylike(mask), np.dtype(bool))
     if int(np.prod(shape_of(mask), dtype=int)) != int(np.prod(shape, dtype=int)):
         raise ValueError(f"{name}: mask and data must be the same size")
     return np.reshape(mask, shape)
 
 
-@implements(np.put_along_axis)
+@_writes(np.put_along_axis)
 def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
-    shape = tuple(shape_of(_target("put_along_axis", arr)))
-    indices = _index(indices, "put_along_axis")
+    shape = tuple(shape_of(arr))
+    indices = np.asarray(settled(indices, "np.put_along_axis()"))
     if axis is None:
         return _put(arr, indices, np.broadcast_to(values, indices.shape))
     if indices.ndim != len(shape):
@@ -101,9 +115,9 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None
     return _write(arr, np.ravel(np.ravel_multi_index(tuple(grid), shape)), np.broadcast_to(values, whole))
 
 
-@implements(np.fill_diagonal)
+@_writes(np.fill_diagonal)
 def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    shape = tuple(shape_of(_target("fill_diagonal", a)))
+    shape = tuple(shape_of(a))
     if len(shape) < 2:
         raise ValueError("array must be at least 2-d")
     if len(shape) > 2 and len(set(shape)) > 1:
@@ -114,9 +128,8 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     _write(a, np.arange(0, end, step), val)
 
 
-@implements(np.copyto)
+@_writes(np.copyto)
 def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
-    _target("copyto", dst)
     if type(src) not in (bool, int, float, complex):
         src = arraylike(src)
     _castable(src, dst, casting)
@@ -137,20 +150,28 @@ def _castable(values: Any, target: Any, casting: Any = "same_kind") -> None:
 # -- ufunc.at --------------------------------------------------------------------------------------------------------
 
 
-def _adding(name: str, sign: int) -> Any:
+def _adding(ufunc: Any, sign: int) -> Any:
     def at(a: Any, indices: Any, b: Any) -> None:
-        _target(f"{name}.at", a)
         b = arraylike(b) if type(b) not in (bool, int, float, complex) else b
         _castable(b, a)
         values = cast(arraylike(b), a.dtype)
         items = indices if isinstance(indices, tuple) else (indices,)
         a.index_put_(items, boxed(values if sign > 0 else -values), accumulate=True)
 
-    return at
+    def call(a: Any, indices: Any, b: Any) -> None:
+        if isinstance(a, Tensor):
+            at(a, indices, b)
+        elif isinstance(b, (Tensor, ArrayLike)) and b.dtype.kind in "fc":
+            raise errors.out_is_plain_array(f"{ufunc.__name__}.at", a)
+        else:
+            items = indices if isinstance(indices, tuple) else (indices,)
+            ufunc.at(a, tuple(settled(i, "np.add.at()") for i in items), settled(b, "np.add.at()"))
+
+    return call
 
 
-UFUNC_METHODS[(np.add, "at")] = _adding("add", 1)
-UFUNC_METHODS[(np.subtract, "at")] = _adding("subtract", -1)
+UFUNC_METHODS[(np.add, "at")] = _adding(np.add, 1)
+UFUNC_METHODS[(np.subtract, "at")] = _adding(np.subtract, -1)
 
 
 # -- out of the program ----------------------------------------------------------------------------------------------

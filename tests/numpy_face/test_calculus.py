@@ -419,6 +419,21 @@ def test_a_plain_array_takes_no_tensor(call: str) -> None:
     assert not buffer.any()
 
 
+@pytest.mark.parametrize(
+    "call",
+    """
+np.put(buffer,k,5.) | np.put(buffer,k,k) | np.place(buffer,m,[7.]) | np.putmask(buffer,m,7.) | np.copyto(buffer,9.,where=m)
+np.add.at(buffer,k,1.) | np.subtract.at(buffer,(k,),1.) | np.put_along_axis(buffer,k,3.,0) | np.copyto(dst=buffer,src=k)
+""".replace(" | ", "\n").split("\n")[1:-1],
+)
+def test_a_plain_array_takes_plain_numbers_where_integer_tensors_say(call: str) -> None:
+    k, m = np.array([2, 0, 2]), np.array([True, False, True])
+    expected, buffer = np.zeros(3), np.zeros(3)
+    eval(call, {"np": np, "buffer": expected, "k": k, "m": m})
+    eval(call, {"np": np, "buffer": buffer, "k": cr.from_numpy(k), "m": cr.from_numpy(m)})
+    assert expected.any() and buffer.tolist() == expected.tolist()
+
+
 def test_files(tmp_path: Any) -> None:
     plain = cr.tensor(V)
     np.save(tmp_path / "one.npy", plain)
