@@ -73,7 +73,7 @@ class Batched(ArrayLike):
 
 def _from_the_end(index: Any) -> bool:
     """Whether an index is an ellipsis and then new axes, slices and numbers: one more axis in front changes nothing."""
-    if type(index) is not tuple or index[0] is not Ellipsis:
+    if type(index) is not tuple or not index or index[0] is not Ellipsis:
         return False
     return all(item is None or type(item) is slice or type(item) is int for item in index[1:])
 

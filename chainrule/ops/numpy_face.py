@@ -246,9 +246,10 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
 
 @implements(np.polyval)
 def _polyval(p: Any, x: Any) -> Any:
-    total = 0 * x
+    x = np.asarray(x) if isinstance(x, (int, float, complex, list)) else x  # arrays promote as NumPy's do
+    total = np.zeros_like(x)
     for k in range(shape_of(p)[0] if shape_of(p) else len(p)):
-        total = total * x + p[k]
+        total = np.add(np.multiply(total, x), p[k])
     return total
 
 

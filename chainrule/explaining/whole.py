@@ -1,0 +1,289 @@
+"""The whole Jacobian in index form: ``∂Y[i,j]/∂X[k,l] = δ[i,k]·Y[i,j]·W[l,j]``, a sum over the paths from Y to X.
+
+A path is walked from the output inwards. Every operation on it must say exactly which element of its operand an element
+of its result reads, and what that is multiplied by; the walk then knows the operand's index in the output's letters. Where
+an operation has no such relation there is no form, rather than a wrong one.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from chainrule.explaining.index_calls import Index, NoForm
+from chainrule.explaining.index_form import LETTERS
+from chainrule.explaining.simplify import ones_for
+from chainrule.explaining.terms import LATEX, MATHML, TEXT, Bound, Entry, Part, Product, Term, combined, moved, written
+from chainrule.explaining.values import Value
+
+_PATHS = 64  # that are walked
+_TERMS = 6  # that are shown
+_FACTORS = 12  # in one of them
+_MOVED = 10**6  # elements of arrays whose movement is looked at
+_SUMS = {"stack_mm": "ik,kj->ij", "linear": "ik,jk->ij"}
+
+
+class WholeJacobian:
+    """∂output/∂input of a whole explanation.
+
+    Attributes:
+        output, input: the values.
+        paths: how many paths of operations lead from one to the other; the Jacobian is the sum over them.
+    """
+
+    def __init__(self, explanation: Any, output: Value, value: Value, paths: int) -> None:
+        self._explanation = explanation
+        self.output = output
+        self.input = value
+        self.paths = paths
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(*output.shape, *input.shape)``."""
+        return (*self.output.shape, *self.input.shape)
+
+    @functools.cached_property
+    def _letters(self) -> tuple[Index, Index]:
+        """Indices of output and input: 0 along axes of length 1; i, j ... for the one of fewer axes, or the output, first."""
+        out, own = self.output.shape, self.input.shape
+        turned = len(own) < len(out) and own != ()
+        letters = iter(LETTERS)
+        first, second = (
+            tuple(0 if n == 1 else next(letters) for n in shape) for shape in ((own, out) if turned else (out, own))
+        )
+        return (second, first) if turned else (first, second)
+
+    @functools.cached_property
+    def _terms(self) -> list[Term] | None:
+        if self.paths > _PATHS or len(self.shape) > len(LETTERS) // 2:
+            return None
+        try:
+            out, own = self._letters
+            walk = _Walk(self._explanation, self.input)
+            products = [
+                moved(product, place, own, self.input.shape) for place, product in walk.paths(self.output, out)
+            ]
+            terms = combined(products, [c for c in LETTERS if c not in (*out, *own)])
+        except NoForm:
+            return None
+        return terms if len(terms) <= _TERMS else None
+
+    def _written(self, how: Any) -> str | None:
+        if self._terms is None:
+            return None
+        out, own = self._letters
+        names = self.output.identifier, self.input.identifier
+        try:
+            return written(how, Entry(names[0], out), Entry(names[1], own), self._terms)
+        except NoForm:
+            return None
+
+    @functools.cached_property
+    def index(self) -> str | None:
+        """One element, as in ``∂y[j,k]/∂x[i] = δ[i,j]·x[k] + δ[i,k]·x[j]``; None where no exact form was found."""
+        return self._written(TEXT)
+
+    @functools.cached_property
+    def latex(self) -> str | None:
+        """The same in LaTeX."""
+        return None if self.index is None else self._written(LATEX)
+
+    @functools.cached_property
+    def mathml(self) -> str | None:
+        """The same in MathML."""
+        return None if self.index is None else self._written(MATHML)
+
+    def __repr__(self) -> str:
+        return f"<Jacobian {self.index or f'∂{self.output.name}/∂{self.input.name}'}, shape {self.shape}>"
+
+
+def jacobians_of(explanation: Any) -> list[WholeJacobian]:
+    """One for every output and every input that was asked for."""
+    found = []
+    for output in explanation.outputs:
+        counts = {output.edge: 1}
+        for step in explanation.steps:
+            arriving = sum(counts.get(value.edge, 0) for value in step.outputs)
+            for arrow in step.arrows:
+                counts[arrow.input.edge] = counts.get(arrow.input.edge, 0) + arriving
+        found += [WholeJacobian(explanation, output, value, counts.get(value.edge, 0)) for value in explanation.wrt]
+    return found
+
+
+class _Walk:
+    """All paths of one explanation that end at one value."""
+
+    def __init__(self, explanation: Any, end: Value) -> None:
+        self.end = end
+        self.steps = {value.edge: step for step in explanation.steps for value in step.outputs}
+        self.called = explanation.is_named
+
+    def paths(self, start: Value, index: Index) -> Iterator[tuple[Index, Product]]:
+        """The index that each path leads to, and the product of the local partials on it."""
+        ahead = [(start, index, Product())]
+        while ahead:
+            value, index, product = ahead.pop()
+            if value is self.end:
+                yield index, product
+                continue
+            step = self.steps.get(value.edge)
+            for arrow in reversed(step.arrows if step is not None else ()):
+                place, factors = self._local(arrow, index)
+                if len(product.factors) + len(factors.factors) > _FACTORS:
+                    raise NoForm
+                ahead.append((arrow.input, place, product.times(factors)))
+
+    def _local(self, arrow: Any, index: Index) -> tuple[Index, Product]:
+        """Where an element of a result reads the operand, and the partial derivative there."""
+        step, x = arrow.step, arrow.input
+        prim = step.record.node.prim
+        if prim.kind == "function" or len(prim.outputs) != 1 or arrow._rule.complex or x.dtype.kind == "c":
+            raise NoForm
+        if prim.kind == "elementwise":
+            return aligned(index, x.shape), self._partial(arrow, index)
+        if prim.name == "cast":
+            return index, Product()
+        if prim.moves:
+            return self._renamed(arrow, index), Product()
+        if prim.structure == "sum":
+            return self._summed(arrow, index)
+        subscripts = prim.structure if prim.kind == "contraction" else _SUMS.get(prim.name)
+        if subscripts is None:
+            raise NoForm
+        return self._contracted(arrow, subscripts, index)
+
+    # -- elementwise
+
+    def _partial(self, arrow: Any, index: Index) -> Product:
+        formula = arrow._rule.formula
+        if formula is None or not arrow._rule.holds:
+            raise NoForm
+        return self._product(ones_for("g", formula.tree), arrow, index)
+
+    def _product(self, node: ast.expr, arrow: Any, index: Index) -> Product:
+        """A partial derivative, taken apart into numbers and factors."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            return self._product(node.left, arrow, index).times(self._product(node.right, arrow, index))
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            return self._product(node.left, arrow, index).times(self._product(node.right, arrow, index).inverse())
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return self._product(node.operand, arrow, index).times(Product(Fraction(-1)))
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+            return Product(_fraction(node.value))
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and isinstance(node.left, ast.Name):
+            power = node.right.value if isinstance(node.right, ast.Constant) else None
+            if type(power) is int and 2 <= power <= 4:
+                one = self._product(node.left, arrow, index)
+                return functools.reduce(Product.times, [one] * power)
+        formula = arrow._rule.formula
+        if isinstance(node, ast.Name) and isinstance(formula.values.get(node.id), np.ndarray):
+            return Product(above=(self._entry(_operand(arrow, node.id), index),))
+        if isinstance(node, ast.Name):  # a number that is no literal
+            raise NoForm
+        return Product(above=(Part(formula, node, index, functools.partial(self._named, arrow)),))
+
+    def _named(self, arrow: Any, key: str, index: Index) -> Entry:
+        return self._entry(_operand(arrow, key), index)
+
+    def _entry(self, value: Value | None, index: Index) -> Entry:
+        """An element of a value; of one that has no name and only renames another's indices, of that other."""
+        while value is not None:
+            index = aligned(index, value.shape)
+            step = self.steps.get(value.edge)
+            if step is None or self.called(value) or not step.record.node.prim.moves or len(step.arrows) != 1:
+                return Entry(value.identifier, index)
+            try:
+                index = self._renamed(step.arrows[0], index)
+            except NoForm:
+                return Entry(value.identifier, index)
+            value = step.arrows[0].input
+        raise NoForm
+
+    # -- movements
+
+    def _renamed(self, arrow: Any, index: Index) -> Index:
+        return tuple(index[at] if is_axis else at for is_axis, at in axes_read(arrow))
+
+    # -- sums and products
+
+    def _summed(self, arrow: Any, index: Index) -> tuple[Index, Product]:
+        params, x, out = arrow.step.params, arrow.input, arrow.step.output
+        axis = params["axis"]
+        axes = range(len(x.shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        summed = {a % len(x.shape) for a in axes} if x.shape else set()
+        kept = iter([i for a, i in enumerate(index) if not params["keepdims"] or a not in summed])
+        place = tuple(Bound.below(n) if a in summed else next(kept) for a, n in enumerate(x.shape))
+        if arrow.step.op == "sum":
+            return place, Product()
+        size, count = int(np.prod(out.shape)), int(np.prod(x.shape))
+        if not count:
+            raise NoForm
+        return place, Product(Fraction(size, count))
+
+    def _contracted(self, arrow: Any, subscripts: str, index: Index) -> tuple[Index, Product]:
+        inputs, out = subscripts.split("->")
+        batch, named = index[: len(index) - len(out)], index[len(index) - len(out) :]
+        if arrow.position > 1:  # linear's bias
+            return aligned(index, arrow.input.shape), Product()
+        mine, other = inputs.split(",")[arrow.position], inputs.split(",")[1 - arrow.position]
+        where = dict(zip(out, named))
+        for c, n in zip(mine, arrow.input.shape[len(arrow.input.shape) - len(mine) :]):
+            where.setdefault(c, Bound.below(n))
+        x, y = arrow.input, arrow.step.operand_values.get(1 - arrow.position)
+        factor = self._entry(y, (*batch, *(where[c] for c in other)))
+        return aligned((*batch, *(where[c] for c in mine)), x.shape), Product(above=(factor,))
+
+
+def _operand(arrow: Any, key: str) -> Value | None:
+    """The value that a formula calls so."""
+    step = arrow.step
+    prim = step.record.node.prim
+    if key == "out":
+        return step.output  # type: ignore[no-any-return]
+    return step.operand_values.get(prim.operands.index(key)) if key in prim.operands else None
+
+
+def aligned(index: Index, shape: tuple[int, ...]) -> Index:
+    """The index of the element that broadcasting puts there."""
+    if len(index) < len(shape):
+        raise NoForm
+    return tuple(0 if n == 1 else i for n, i in zip(shape, index[len(index) - len(shape) :]))
+
+
+def _fraction(x: Any) -> Fraction:
+    """A number as it was written: 0.1 is 1/10."""
+    if not np.isfinite(x):
+        raise NoForm
+    return Fraction(int(x)) if isinstance(x, int) else Fraction(repr(float(x)))
+
+
+def axes_read(arrow: Any) -> list[tuple[bool, int]]:
+    """For each axis of an operand whose elements are only moved: the axis of the result it is read along (with True), or the
+    one place that is read (with False). Found by moving coordinates."""
+    step, shape = arrow.step, arrow.input.shape
+    out = step.output.shape
+    sizes = int(np.prod(shape)), int(np.prod(out))
+    if arrow.position != 0 or not 0 < min(sizes) or max(sizes) > _MOVED:
+        raise NoForm
+    found = []
+    for axis, n in enumerate(shape):
+        along = np.arange(n).reshape([n if a == axis else 1 for a in range(len(shape))])
+        places = step.record.node.prim.value(np.broadcast_to(along, shape), *step.operands[1:], **step.params)
+        if places.shape != out:
+            raise NoForm
+        found.append(_read_along(places))
+    return found
+
+
+def _read_along(places: Any) -> tuple[bool, int]:
+    if (places == places.flat[0]).all():
+        return False, int(places.flat[0])
+    for axis, n in enumerate(places.shape):
+        if (places == np.arange(n).reshape([n if a == axis else 1 for a in range(places.ndim)])).all():
+            return True, axis
+    raise NoForm
