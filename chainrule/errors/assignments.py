@@ -18,17 +18,18 @@ from typing import Any, NamedTuple
 _BRANCHES = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.Try, ast.TryStar, ast.Match)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_FOREVER = 1 << 60
+FOREVER = 1 << 60
 
 
 class Assignment(NamedTuple):
-    """One statement that gives a name a value: its lines, what it computes, and the branches it stands in."""
+    """One name that a statement gives a value: its lines, what it computes, the branches around it, and the statement."""
 
     name: str
     first: int
     last: int
     value: ast.AST | None
     inside: tuple[tuple[ast.AST, str], ...]  # compound statements around it, each with the part that holds it
+    statement: ast.AST
 
     def loops(self) -> list[ast.AST]:
         return [statement for statement, part in self.inside if isinstance(statement, _LOOPS) and part != "orelse"]
@@ -98,11 +99,11 @@ def _within(statement: ast.AST, inside: tuple[tuple[ast.AST, str], ...]) -> Iter
     ]
     last = max([statement.lineno, *[_end(child) for child in header]]) if hasattr(statement, "lineno") else 0
     for name, value in _targets(statement):
-        yield Assignment(name, statement.lineno, last, value, inside)  # type: ignore[attr-defined]
+        yield Assignment(name, statement.lineno, last, value, inside, statement)  # type: ignore[attr-defined]
     for child in header:
         for node in _walk(child):
             if isinstance(node, ast.NamedExpr):
-                yield Assignment(node.target.id, statement.lineno, last, node.value, inside)  # type: ignore[attr-defined]
+                yield Assignment(node.target.id, statement.lineno, last, node.value, inside, statement)  # type: ignore[attr-defined]
     for part in ("body", "orelse", "finalbody", "handlers", "cases"):
         block = getattr(statement, part, None)
         if isinstance(block, list):
@@ -134,7 +135,7 @@ def _targets(statement: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
     elif isinstance(statement, ast.AugAssign):
         yield from _unpacked(statement.target, ast.BinOp(statement.target, statement.op, statement.value))
     elif isinstance(statement, (ast.For, ast.AsyncFor)):
-        yield from _unpacked(statement.target, statement.iter)
+        yield from _unpacked(statement.target, _part(statement.iter))
     elif isinstance(statement, (ast.With, ast.AsyncWith)):
         for item in statement.items:
             if item.optional_vars is not None:
@@ -152,14 +153,26 @@ def _unpacked(target: ast.AST, value: ast.AST | None) -> Iterator[tuple[str, ast
         )
         if any(isinstance(part, ast.Starred) for part in target.elts):
             values = None
+        whole = _part(value) if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)) else value
         for i, part in enumerate(target.elts):
-            yield from _unpacked(part, value if values is None else values[i])
+            yield from _unpacked(part, whole if values is None else values[i])
         return
     if isinstance(target, ast.Starred):
         target = target.value
     yield ast.unparse(target), value
     if isinstance(target, ast.Subscript):  # x[0] = ... changes x
-        yield ast.unparse(target.value), value
+        change = ast.Call(ast.Attribute(target.value, "__setitem__"), [value] if value is not None else [], [])
+        yield ast.unparse(target.value), _placed(change, target)
+
+
+def _part(value: ast.AST) -> ast.AST:
+    """What unpacking or going through a value gives: some item of it."""
+    return _placed(ast.Subscript(value, ast.Slice()), value)  # type: ignore[arg-type]
+
+
+def _placed(made: Any, where: ast.AST) -> Any:
+    """A new expression in the place of another."""
+    return ast.fix_missing_locations(ast.copy_location(made, where))
 
 
 def plain(name: str) -> str:
@@ -172,7 +185,7 @@ def plain(name: str) -> str:
 
 def latest(found: tuple[Assignment, ...], name: str, line: int | None, op: str = "") -> Assignment | None:
     """The assignment of ``name`` that ran last before ``line`` (None: all of them are past), made by operation ``op``."""
-    now = _FOREVER if line is None else line
+    now = FOREVER if line is None else line
     name = plain(name)
     here = _around(found, now)
     possible: list[Assignment] = []
@@ -180,16 +193,16 @@ def latest(found: tuple[Assignment, ...], name: str, line: int | None, op: str =
         if one.name != name:
             continue
         if one.last < now:
-            if _sure(one, now):
+            if sure(one, now):
                 possible = []
             possible.append(one)
-        elif any(_covers(loop, now) for loop in one.loops()) and one not in here:
+        elif any(covers(loop, now) for loop in one.loops()) and one not in here:
             possible.append(one)
     if len(possible) > 1:
-        fitting = [one for one in possible if op and op in _operations(one.value)]
+        fitting = [one for one in possible if op and op in operations(one.value)]
         if fitting:
             return fitting[-1]
-        if any(isinstance(statement, (ast.If, ast.Try, ast.TryStar, ast.Match)) and not _covers(statement, now)
+        if any(isinstance(statement, (ast.If, ast.Try, ast.TryStar, ast.Match)) and not covers(statement, now)
                for statement, _ in possible[-1].inside):  # fmt: skip
             return None
         past = [one for one in possible if one.last < now]
@@ -202,11 +215,11 @@ def _around(found: tuple[Assignment, ...], line: int) -> list[Assignment]:
     return [one for one in found if one.first <= line <= one.last]
 
 
-def _covers(statement: ast.AST, line: int) -> bool:
+def covers(statement: ast.AST, line: int) -> bool:
     return statement.lineno <= line <= (statement.end_lineno or 0)  # type: ignore[attr-defined]
 
 
-def _sure(one: Assignment, line: int) -> bool:
+def sure(one: Assignment, line: int) -> bool:
     """Whether an assignment above a line must have run before it."""
     for statement, part in one.inside:
         block = getattr(statement, part.rstrip("0123456789"), [])
@@ -239,7 +252,7 @@ _CALLS = {
 }
 
 
-def _operations(value: ast.AST | None) -> tuple[str, ...]:
+def operations(value: ast.AST | None) -> tuple[str, ...]:
     """The operations that an expression may end with."""
     if isinstance(value, ast.BinOp):
         return _OPERATORS.get(type(value.op), ())
@@ -253,7 +266,7 @@ def _operations(value: ast.AST | None) -> tuple[str, ...]:
 
 def operation(value: ast.AST | None) -> str:
     """What an expression ends with: the function it calls, or the row of its operator; empty for anything else."""
-    return called(value) if isinstance(value, ast.Call) else next(iter(_operations(value)), "")
+    return called(value) if isinstance(value, ast.Call) else next(iter(operations(value)), "")
 
 
 def called(value: ast.AST | None) -> str:
@@ -274,14 +287,17 @@ def names_in(value: ast.AST | None) -> list[str]:
     return [ast.unparse(n) for n in found]
 
 
-def holds(value: ast.AST | None, item: str) -> bool:
-    """Whether an expression can have made a thing with this item (``["w"]``, ``[0]``) or attribute (``.w``)."""
+def holds(value: ast.AST | None, item: str, computed: bool = False) -> bool:
+    """Whether an expression can have made a thing with this item (``["w"]``, ``[0]``) or attribute (``.w``).
+
+    ``computed``: it was computed from others. Then a call that only made the object does not say where.
+    """
     if isinstance(value, ast.Dict):
         return any(key is None or f"[{ast.unparse(key)}]" == item.replace('"', "'") for key in value.keys)
     if isinstance(value, (ast.List, ast.Tuple)):
         number = item[1:-1]
         return number.isdigit() and int(number) < len(value.elts)
-    return isinstance(value, (ast.Call, ast.ListComp, ast.DictComp, ast.Await))
+    return isinstance(value, (ast.ListComp, ast.DictComp) if computed else (ast.Call, ast.ListComp, ast.DictComp, ast.Await))
 
 
 class Call(NamedTuple):
@@ -312,6 +328,6 @@ def _calls(source: str, function: str, first: int, method: str) -> tuple[tuple[C
 
 def calls_before(source: str, function: str, first: int, method: str, line: int | None) -> list[Call]:
     """The calls of a method, in one scope, that can have run before the line that it has come to."""
-    now = _FOREVER if line is None else line
+    now = FOREVER if line is None else line
     found = _calls(source, function, first, method)
-    return [call for call, loops in found if call.line < now or any(_covers(loop, now) for loop in loops)]
+    return [call for call, loops in found if call.line < now or any(covers(loop, now) for loop in loops)]

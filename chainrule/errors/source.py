@@ -22,7 +22,9 @@ from chainrule.errors.assignments import (
     latest,
     lines_of,
     names_in,
+    plain,
 )
+from chainrule.errors.statements import Matching, Reached, Scope
 from chainrule.errors.words import PACKAGE, user_frame
 
 _FRAMES = 3
@@ -49,6 +51,10 @@ class _Place(NamedTuple):
     first: int
     line: int | None
     scope: dict[str, Any]
+
+
+def _key(place: _Place) -> tuple[Any, ...]:
+    return place.file, place.function, place.first, place.line
 
 
 class Found(NamedTuple):
@@ -82,6 +88,9 @@ class Names:
         self._arrays: dict[int, Found] = {}
         self._aliases: dict[int, list[Found]] = {}
         self._owners: dict[Any, Found] | None = None
+        self._objects: dict[str, Any] = {}
+        self._matchings: dict[Any, tuple[Matching, list[_Place]]] = {}
+        self._spread: dict[Any, dict[Any, SourceLine]] = {}
         frame = user_frame() if frame is None else frame
         self.here = None if frame is None else SourceLine(frame.f_code.co_filename, frame.f_lineno or 0)
         scopes = list(_scopes(frame))
@@ -90,7 +99,10 @@ class Names:
             self._enter(variables, place)
         for variables, place in scopes:
             for name, value in variables:
-                self._enter(_inside(name, value), place)
+                inside = _inside(name, value)
+                if inside:
+                    self._objects.setdefault(name, value)
+                    self._enter(inside, place)
 
     def _enter(self, variables: list[tuple[str, Any]], place: _Place) -> None:
         for name, value in variables:
@@ -144,8 +156,9 @@ class Names:
                 return recorded
             found = self.find(thing)
             if found is None:
-                found = self._owner(edge)
-            return None if found is None else self._assigned(found)
+                return self._between(edge)
+            one = self._made(found, follow=True)
+            return None if one is None else one[1]
         except Exception:  # whatever is odd about the source, there is no line then
             return None
 
@@ -158,12 +171,93 @@ class Names:
 
         An argument of a function was assigned by its callers, under another name; an item with the list or dict it is in.
         """
+        return self._made(found)
+
+    def _made(self, found: Found, follow: bool = False) -> tuple[Assignment, SourceLine] | None:
+        """The same; ``follow``: where that only gives it another name, the statement that computed it."""
+        edge = getattr(found.thing, "_edge", None)
+        computed = hasattr(edge, "node") or hasattr(edge, "prim")
         for one in (found, *self._aliases.get(id(found.thing), ())):
-            for name in (one.name, re.split(r"[.\[]", one.name)[0]):
-                statement = _statement(one, name, _operation(one.thing) if name == one.name else "")
-                if statement is not None and (name == one.name or holds(statement[0].value, one.name[len(name) :])):
+            if computed:
+                match = self._matching(one.place)
+                made = match.made(plain(one.name), edge, match.scope.now)
+                made = match.origin(made, edge) if made is not None and follow else made
+                if made is not None:
+                    return made.one, self._line_of(one.place, made)
+            else:
+                statement = _statement(one, one.name, "")
+                if statement is not None:
                     return statement
+            name = re.split(r"[.\[]", one.name)[0]
+            whole = _statement(one, name, "") if name != one.name else None
+            if whole is not None and holds(whole[0].value, one.name[len(name) :], computed):
+                return whole
+            inside = self._in_methods(name, one.name[len(name) + 1 :], edge) if name != one.name and computed else None
+            if inside is not None:
+                return inside
         return None
+
+    def _in_methods(self, name: str, attribute: str, edge: Any) -> tuple[Assignment, SourceLine] | None:
+        """The one statement ``self.attribute = ...`` in an object's class that can have computed a value."""
+        kind = type(self._objects.get(name))
+        possible = []
+        for function in [value for base in kind.__mro__ for value in vars(base).values() if isinstance(value, FunctionType)]:
+            code = function.__code__
+            if not code.co_argcount or code.co_filename.startswith(PACKAGE):
+                continue
+            place = _Place(code.co_filename, code.co_name, code.co_firstlineno, None, function.__globals__)
+            match = self._matching(place)
+            target = f"{code.co_varnames[0]}.{attribute}"
+            found = [r for r in match.scope.reaching(target, match.scope.now) if match.fits(r.one.value, edge, r.at) is not False]
+            possible += [(place, reached) for reached in found]
+        if len(possible) != 1:
+            return None
+        place, made = possible[0]
+        return made.one, self._line_of(place, made)
+
+    def _matching(self, place: _Place) -> Matching:
+        """For comparing the expressions of a scope with what was recorded."""
+        key = _key(place)
+        known = self._matchings.get(key)
+        if known is None:
+            places = list(_texts(place))
+            texts = [
+                (assignments("".join(lines_of(file, scope)), function, first), line)
+                for file, function, first, line, scope in places
+            ]
+            held: dict[str, list[Any]] = {}
+            for found in [*self.found, *(alias for aliases in self._aliases.values() for alias in aliases)]:
+                if found.place == place:
+                    held.setdefault(plain(found.name), []).append(found.thing)
+
+            def holding(name: str, edge: Any) -> bool | None:
+                if edge is None:
+                    return isinstance(place.scope.get(name), ModuleType)
+                edges = [t._edge for t in held.get(name, ()) if is_tensor(t)]
+                return edge in edges if edges else None
+
+            known = self._matchings[key] = Matching(Scope(texts), holding), places
+        return known[0]
+
+    def _line_of(self, place: _Place, made: Reached) -> SourceLine:
+        text = self._matchings[_key(place)][1][made.at.text]
+        return line_at(text.file, made.one.first, text.scope)
+
+    def _between(self, edge: Any) -> SourceLine | None:
+        """The line of a value without a name: what the next named values that it went into were computed from."""
+        owner = self._owner(edge)
+        if owner is None:
+            return None
+        root = owner.thing._edge
+        if root not in self._spread:
+            lines = self._spread[root] = {}
+            match = self._matching(owner.place)
+            made = match.made(plain(owner.name), root, match.scope.now)
+            made = None if made is None else match.origin(made, root)
+            if made is not None:
+                for below, where in match.below(made, root, lambda e: self.of(e) is not None or e in lines):
+                    lines[below] = self._line_of(owner.place, where)
+        return self._spread[root].get(edge)
 
     def earlier(self, found: Found) -> tuple[Assignment, SourceLine] | None:
         """The statement that gave a variable the value before the one that it has."""
@@ -296,12 +390,6 @@ def _inside(name: str, value: Any) -> list[tuple[str, Any]]:
     except AttributeError:
         return []
     return [(f"{name}.{k}", v) for k, v in list(held.items())[:_ITEMS] if isinstance(k, str)]
-
-
-def _operation(thing: Any) -> str:
-    edge = getattr(thing, "_edge", None)
-    node = getattr(edge, "node", edge)
-    return str(getattr(getattr(node, "prim", None), "name", ""))
 
 
 def _texts(place: _Place) -> Iterator[_Place]:

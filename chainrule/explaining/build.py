@@ -21,7 +21,10 @@ from chainrule.core.tensor import Tensor, wrap
 from chainrule.errors.source import Names
 from chainrule.explaining import latex
 from chainrule.explaining.entry import explained
+from chainrule.explaining.index_calls import MUL, NoForm
 from chainrule.explaining.steps import Arrow, Explanation
+from chainrule.explaining.terms import Part
+from chainrule.explaining.whole import partial_of
 
 FILE = pathlib.Path(__file__).parent / "data" / "formulas.json"
 
@@ -86,6 +89,20 @@ def arrows(prim: Primitive) -> Iterator[Arrow]:
             yield from step.arrows
 
 
+def partials(arrow: Arrow) -> Iterator[str]:
+    """Templates of the factors of an elementwise rule's partial derivative."""
+    if arrow.step.record.node.prim.kind != "elementwise":
+        return
+    try:
+        product = partial_of(arrow)
+    except NoForm:
+        return
+    for factor in product.factors:
+        if isinstance(factor, Part):
+            for needed in (0, MUL):
+                yield latex.template_of(factor.formula, factor.tree, needed, latex.Elementwise)[0]
+
+
 def templates() -> dict[str, str]:
     """LaTeX templates with their MathML."""
     importlib.import_module("chainrule.nn")
@@ -96,8 +113,8 @@ def templates() -> dict[str, str]:
         for arrow in arrows(prim):
             formula = arrow._rule.formula
             if formula is not None:
-                text, _ = latex.template(formula)
-                found.setdefault(text, latex.converted(text) or "")
+                for text in (latex.template(formula)[0], *partials(arrow)):
+                    found.setdefault(text, latex.converted(text) or "")
     return dict(sorted(found.items()))
 
 

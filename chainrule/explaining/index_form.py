@@ -48,7 +48,7 @@ _OPERATORS: dict[type, tuple[str, int]] = {
 _COMPARED: dict[type, str] = {
     ast.Gt: ">", ast.GtE: "≥", ast.Lt: "<", ast.LtE: "≤", ast.Eq: "=", ast.NotEq: "≠",
 }  # fmt: skip
-_POWERS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+POWERS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def number(x: Any) -> str:
@@ -180,7 +180,7 @@ class Element(Calls):
         if isinstance(node.op, ast.Pow):
             right, tight = self.at(node.right, index)
             if re.fullmatch(r"−?\d", right):
-                return enclosed(left, level, ATOM) + right.replace("−", "-").translate(_POWERS), POW
+                return enclosed(left, level, ATOM) + right.replace("−", "-").translate(POWERS), POW
             return f"{enclosed(left, level, ATOM)}^{enclosed(right, tight, ATOM)}", POW
         if isinstance(node.op, (ast.BitAnd, ast.BitOr)):
             word = " and " if isinstance(node.op, ast.BitAnd) else " or "

@@ -61,7 +61,7 @@ class Printer:
     def _read(self, node: ast.expr) -> tuple[str, int]:
         if getattr(node, "literal", False):
             text = ast.unparse(node)
-            return self.literal(_plain(text)), _NEG if text.startswith("-") else _ATOM
+            return self.literal(plain(text)), _NEG if text.startswith("-") else _ATOM
         reader = getattr(self, "_" + type(node).__name__.lower(), None)
         if reader is None:
             return _code(ast.unparse(node)), _ATOM
@@ -72,7 +72,7 @@ class Printer:
         return self.name(node.id), _ATOM
 
     def _constant(self, node: ast.Constant) -> tuple[str, int]:
-        return _plain(repr(node.value)), _ATOM
+        return plain(repr(node.value)), _ATOM
 
     def _attribute(self, node: ast.Attribute) -> tuple[str, int]:
         if isinstance(node.value, ast.Name) and node.value.id == "np":
@@ -211,6 +211,13 @@ class Printer:
     _np_unfit = _unfit
 
 
+class Elementwise(Printer):
+    """Prints what holds for each element by itself: products need no sign."""
+
+    def _scalar(self, node: ast.expr) -> bool:
+        return True
+
+
 def _escaped(text: str) -> str:
     return re.sub(r"([_%$#&{}])", r"\\\1", text)
 
@@ -219,7 +226,7 @@ def _code(text: str) -> str:
     return rf"\mathtt{{{_escaped(text)}}}"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """A literal."""
     if re.fullmatch(r"-?[\d.]+", text):
         return text
@@ -255,6 +262,13 @@ def _axes(formula: Formula) -> str:
 
 def template(formula: Formula) -> tuple[str, dict[str, str]]:
     """The right side in LaTeX, with places for names and literals, and what goes into these."""
+    return template_of(formula, formula.tree, _MUL if _axes(formula) else 0, Printer)
+
+
+def template_of(
+    formula: Formula, tree: ast.expr, needed: int, printer: type[Printer]
+) -> tuple[str, dict[str, str]]:
+    """The same of any expression over a formula's names."""
     places: dict[str, str] = {}
 
     def name(key: str) -> str:
@@ -272,7 +286,7 @@ def template(formula: Formula) -> tuple[str, dict[str, str]]:
         places[key] = text
         return _place(key)
 
-    return Printer(name, literal, _scalars(formula))(formula.tree, _MUL if _axes(formula) else 0), places
+    return printer(name, literal, _scalars(formula))(tree, needed), places
 
 
 def _place(key: str) -> str:
@@ -297,27 +311,33 @@ def converted(latex: str) -> str | None:
     return re.sub(r"^<math[^>]*>|</math>$", "", text)
 
 
+def of_template(text: str) -> str | None:
+    """A template's MathML; None for one that is not in the file, unless latex2mathml is installed."""
+    return _templates().get(text) or converted(text)
+
+
 def mathml(left: str, formula: Formula, sign: str = "=") -> str | None:
     """The equation in MathML; None for one that no template fits, unless latex2mathml is installed."""
     text, places = template(formula)
-    found = _templates().get(text) or converted(text)
+    found = of_template(text)
     if found is None:
         return None
     axes = _axes(formula)
     summed = f"<munder><mo>&#x2211;</mo><mrow><mtext>axis </mtext><mn>{axes}</mn></mrow></munder>" if axes else ""
-    bar = f'<mover accent="true">{_identifier("left", left)}<mo stretchy="true">&#x000AF;</mo></mover>'
+    bar = f'<mover accent="true">{identifier("left", left)}<mo stretchy="true">&#x000AF;</mo></mover>'
     return (
         '<math xmlns="http://www.w3.org/1998/Math/MathML" display="inline"><mrow>'
-        f"{bar}<mo>{sign}</mo>{summed}{filled(found, places)}</mrow></math>"
+        f"{bar}<mo>{sign}</mo>{summed}{filled(found, lambda key: identifier(key, places[key]))}</mrow></math>"
     )
 
 
-def filled(mathml: str, places: dict[str, str]) -> str:
-    """A template with names and literals in their places, escaped."""
-    return re.sub(r"<mtext>\u27e6(\w+)\u27e7</mtext>", lambda m: _identifier(m[1], places[m[1]]), mathml)
+def filled(mathml: str, place: Callable[[str], str]) -> str:
+    """A template with MathML for names and literals in their places."""
+    return re.sub(r"<mtext>\u27e6(\w+)\u27e7</mtext>", lambda m: place(m[1]), mathml)
 
 
-def _identifier(key: str, name: str) -> str:
+def identifier(key: str, name: str) -> str:
+    """What stands in a place of a template, escaped: a literal, where the place is called ``n0``, ``n1`` ..., or a name."""
     if re.fullmatch(r"n\d+", key):
         code = re.fullmatch(r"\\mathtt\{(.*)\}", name)
         text = re.sub(r"\\(.)", r"\1", code[1]) if code else name

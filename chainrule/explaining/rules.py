@@ -189,8 +189,12 @@ class Rule:
     @functools.cached_property
     def exact(self) -> bool:
         """Whether the formula gives what the rule gave at these numbers (looked at for small arrays only)."""
-        f = self.formula
-        return f is None or self.arrow.downstream.size > _SMALL or _close(f, self.arrow.downstream)
+        return self.formula is None or self.arrow.downstream.size > _SMALL or self.holds
+
+    @functools.cached_property
+    def holds(self) -> bool:
+        """The same, for arrays of all sizes."""
+        return self.formula is not None and _close(self.formula, self.arrow.downstream)
 
     @property
     def left(self) -> str:

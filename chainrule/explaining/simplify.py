@@ -164,6 +164,21 @@ def _np(function: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Attribute(ast.Name("np", ast.Load()), function, ast.Load()), list(args), [])
 
 
+def ones_for(name: str, tree: ast.expr) -> ast.expr:
+    """The tree with 1 in place of a name: of a rule without its cotangent, the partial derivative."""
+    return _Ones(name).visit(copied(tree))  # type: ignore[no-any-return]
+
+
+class _Ones(ast.NodeTransformer):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def visit(self, node: Any) -> Any:
+        if isinstance(node, ast.Name) and node.id == self.name:
+            return ast.Constant(1)
+        return _tidy(super().visit(node))
+
+
 class _Folded(ast.NodeTransformer):
     """Evaluates what depends on constants only, and makes the choices that they decide."""
 

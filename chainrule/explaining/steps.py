@@ -20,6 +20,7 @@ from chainrule.explaining.sweep import Record
 from chainrule.explaining.text import rich_console, text
 from chainrule.explaining.to_dict import to_dict
 from chainrule.explaining.values import Value, Values, outputs_of
+from chainrule.explaining.whole import WholeJacobian, jacobians_of
 
 ndarray = np.ndarray
 
@@ -158,6 +159,66 @@ class Step:
         self.params = {k: v for k, v in node.params.items() if k != "_outputs" and node.prim.kind != "function"}
         self.notes: list[str] = []
 
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """The shape of its result."""
+        return self.output.shape
+
+    @property
+    def input_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of its operands, by their names; constants are among them."""
+        return {value.name: value.shape for _, value in sorted(self.operand_values.items())}
+
+    def _of_arrows(self, attribute: str) -> Any:
+        """What the only arrow has; for several a dict by their inputs' names, or by operands where these are equal."""
+        if len(self.arrows) == 1:
+            return getattr(self.arrows[0], attribute)
+        several = len({arrow.input.name for arrow in self.arrows}) == len(self.arrows)
+        return {(a.input.name if several else a.operand): getattr(a, attribute) for a in self.arrows}
+
+    @property
+    def jacobian_shape(self) -> Any:
+        """The local Jacobian's shape ``(*output_shape, *input_shape)``.
+
+        This, and ``structure``, ``rule_numpy``, ``rule_index``, ``rule_latex`` and ``downstream``, is the thing itself if a
+        gradient flows to one operand, and a dict if to several: by their names, or by the row's names for operands
+        ("x", "y") where one value comes twice.
+
+        >>> import chainrule as cr
+        >>> X, W = cr.ones(2, 3, requires_grad=True), cr.ones(3, 4, requires_grad=True)
+        >>> exp, mm = cr.explain(cr.exp(X @ W)).steps
+        >>> exp.jacobian_shape, exp.structure
+        ((2, 4, 2, 4), 'diagonal')
+        >>> mm.jacobian_shape
+        {'X': (2, 4, 2, 3), 'W': (2, 4, 3, 4)}
+        """
+        return self._of_arrows("jacobian_shape")
+
+    @property
+    def structure(self) -> Any:
+        """What the local Jacobian looks like: "diagonal", "I ⊗ Wᵀ" ...; a dict for several operands."""
+        return self._of_arrows("structure")
+
+    @property
+    def rule_numpy(self) -> Any:
+        """The rule in NumPy; a dict for several operands."""
+        return self._of_arrows("rule_numpy")
+
+    @property
+    def rule_index(self) -> Any:
+        """The rule for one element; a dict for several operands."""
+        return self._of_arrows("rule_index")
+
+    @property
+    def rule_latex(self) -> Any:
+        """The rule in LaTeX; a dict for several operands."""
+        return self._of_arrows("rule_latex")
+
+    @property
+    def downstream(self) -> Any:
+        """What the rule sends on; a dict for several operands."""
+        return self._of_arrows("downstream")
+
     def __repr__(self) -> str:
         return f"<step {self.index}: {self.op} {self.output.name}>"
 
@@ -282,6 +343,27 @@ class Explanation:
     @functools.cached_property
     def _checked(self) -> Check:
         return checked(self._tensors, self.outputs, self.seeds, self._wanted, self.wrt)
+
+    @functools.cached_property
+    def jacobians(self) -> list[WholeJacobian]:
+        """The whole Jacobian of every output with respect to every value in ``wrt``, in index form where it has one."""
+        return jacobians_of(self)
+
+    @property
+    def jacobian_index(self) -> dict[tuple[str, str], str]:
+        """Those forms, by the names of output and input.
+
+        >>> import chainrule as cr
+        >>> x = cr.tensor([1., 2., 3.], requires_grad=True)
+        >>> y = cr.outer(x, x)
+        >>> cr.explain(y).jacobian_index["y", "x"]
+        '∂y[j,k]/∂x[i] = δ[i,j]·x[k] + δ[i,k]·x[j]'
+        """
+        return {(j.output.name, j.input.name): j.index for j in self.jacobians if j.index is not None}
+
+    def is_named(self, value: Value) -> bool:
+        """Whether the program has a name for it."""
+        return bool(self._values.given.get(value.edge) or self._values.names.of(value.edge))
 
     def check(self) -> Check:
         """Build the whole Jacobian of every output, contract it with the given gradient, and compare with the gradients.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import html
-import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -19,17 +19,10 @@ from chainrule.explaining.index_form import POWERS, Element, bracket
 
 
 class Bound:
-    """An index that is summed over."""
-
-    _names = itertools.count()
+    """An index below ``size`` that is summed over, and has no letter yet."""
 
     def __init__(self, size: int) -> None:
         self.size = size
-
-    @classmethod
-    def below(cls, size: int) -> Any:
-        """A new one; 0 where that is all there is to sum over."""
-        return 0 if size == 1 else cls(size)
 
 
 class Entry(NamedTuple):
@@ -73,18 +66,19 @@ def _put(letters: Mapping[Any, Any], index: Index) -> Index:
 
 
 class Product(NamedTuple):
-    """A number times factors, some of which it is divided by."""
+    """A number times the factors above, divided by those below, summed over bound indices."""
 
     number: Fraction = Fraction(1)
     above: tuple[Any, ...] = ()
     below: tuple[Any, ...] = ()
+    bound: tuple[Bound, ...] = ()
 
     @property
     def factors(self) -> tuple[Any, ...]:
         return self.above + self.below
 
     def times(self, other: Product) -> Product:
-        return Product(self.number * other.number, self.above + other.above, self.below + other.below)
+        return Product(*(mine * its if i == 0 else mine + its for i, (mine, its) in enumerate(zip(self, other))))  # type: ignore[operator]
 
     def inverse(self) -> Product:
         if self.number == 0:
@@ -92,9 +86,11 @@ class Product(NamedTuple):
         return Product(1 / self.number, self.below, self.above)
 
     def at(self, letters: Mapping[Any, Any]) -> Product:
-        return Product(
-            self.number, tuple(f.at(letters) for f in self.above), tuple(f.at(letters) for f in self.below)
-        )
+        """With letters in place of indices; sums over an index that no factor reads are done."""
+        above, below = (tuple(f.at(letters) for f in part) for part in (self.above, self.below))
+        read = {i for f in above + below for i in f.uses()}
+        idle = [b.size for b in self.bound if b not in letters and b not in read]
+        return Product(self.number * math.prod(idle), above, below, tuple(b for b in self.bound if b in read))
 
 
 class Term(NamedTuple):
@@ -139,10 +135,10 @@ def _sorted(factors: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _lettered(term: Term, free: Sequence[str]) -> Term:
-    bound = dict.fromkeys(i for f in term.product.factors for i in f.uses() if isinstance(i, Bound))
-    if len(bound) > len(free):
+    order = [i for f in term.product.factors for i in f.uses() if isinstance(i, Bound)]
+    if len(set(order)) > len(free):
         raise NoForm
-    letters = dict(zip(bound, free))
+    letters = dict(zip(dict.fromkeys(order), free))
     return term._replace(sums=tuple(letters.values()), product=term.product.at(letters))
 
 
@@ -163,9 +159,10 @@ def _term(how: Any, term: Term, alone: bool) -> str:
     top, bottom = _number(abs(term.product.number))
     above, below = (list(_powers(part)) for part in (term.product.above, term.product.below))
     single = alone and not (term.deltas or term.sums or top or bottom)
-    over = [how.number(bottom)] * bool(bottom) + _factors(how, below, not bottom)
-    under = bool(over) and how.stacked
-    part = _factors(how, above, (single and not over) or (under and not top))
+    count = bool(bottom) + len(below)
+    over = [how.number(bottom)] * bool(bottom) + _factors(how, below, how.below if count == 1 else MUL)
+    open_ = (single and not over) or (bool(over) and how.stacked and not top)
+    part = _factors(how, above, 0 if open_ and len(above) == 1 else MUL)
     before = [how.delta(*pair) for pair in term.deltas]
     if top and not part and not before:
         part = [how.number(top)]
@@ -193,8 +190,7 @@ def _powers(factors: Sequence[Any]) -> Iterator[tuple[Any, int]]:
         yield factor, entries.get(factor, 1) if isinstance(factor, Entry) else 1
 
 
-def _factors(how: Any, factors: Sequence[tuple[Any, int]], alone: bool) -> list[str]:
-    needed = 0 if alone and len(factors) == 1 else MUL
+def _factors(how: Any, factors: Sequence[tuple[Any, int]], needed: int) -> list[str]:
     return [how.power(how.factor(f, ATOM), n) if n > 1 else how.factor(f, needed) for f, n in factors]
 
 
@@ -214,7 +210,7 @@ def _number(x: Fraction) -> tuple[str, str]:
 class _Text:
     """``δ[i,k]·2·Σ_m B[l,m]·C[m,j] / 3``."""
 
-    stacked = False
+    stacked, below = False, POW
 
     def factor(self, factor: Any, needed: int) -> str:
         if isinstance(factor, Entry):
@@ -234,8 +230,7 @@ class _Text:
         return "·".join(factors)
 
     def over(self, above: str, below: str, count: int) -> str:
-        simple = count == 1 and (below.isdigit() or below[-1:] == "]" or below.isidentifier())
-        return f"{above} / {below}" if simple else f"{above} / ({below})"
+        return f"{above} / {below}" if count == 1 else f"{above} / ({below})"
 
     def sigma(self, letters: Sequence[str], body: str) -> str:
         return f"Σ_{letters[0] if len(letters) == 1 else '{' + ','.join(letters) + '}'} {body}"
@@ -267,7 +262,7 @@ class _Element(Element):
 class _Latex:
     r"""``\delta_{ik} \cdot 2 \sum_{m} \frac{B_{lm} C_{mj}}{3}``."""
 
-    stacked = True
+    stacked, below = True, 0
 
     def factor(self, factor: Any, needed: int) -> str:
         if isinstance(factor, Entry):
@@ -277,7 +272,7 @@ class _Latex:
         def name(key: str) -> str:
             return self.factor(factor.entry(key, factor.index), ATOM) if key in formula.names else latex.symbol(key)
 
-        return latex.Elementwise(name, lambda text: text)(factor.tree, needed)
+        return latex.Elementwise(name, lambda text: text, frozenset())(factor.tree, needed)
 
     def _indexed(self, symbol: str, index: Index) -> str:
         below = "".join(map(str, index))
@@ -285,7 +280,7 @@ class _Latex:
         return symbol if not index else f"{base}_{below}" if len(below) == 1 else f"{base}_{{{below}}}"
 
     def number(self, text: str) -> str:
-        return latex._plain(text)
+        return latex.plain(text)
 
     def delta(self, i: Any, k: Any) -> str:
         return self._indexed(r"\delta", (i, k))
@@ -318,12 +313,12 @@ class _Latex:
 class _MathML:
     """The same elements that latex2mathml makes of the LaTeX."""
 
-    stacked = True
+    stacked, below = True, 0
 
     def factor(self, factor: Any, needed: int) -> str:
         if isinstance(factor, Entry):
-            return self._indexed(latex._identifier("", factor.name), factor.index)
-        text, places = latex.template_of(factor.formula, factor.tree, needed)
+            return self._indexed(latex.identifier("", factor.name), factor.index)
+        text, places = latex.template_of(factor.formula, factor.tree, needed, latex.Elementwise)
         found = latex.of_template(text)
         if found is None:
             raise NoForm
@@ -331,7 +326,7 @@ class _MathML:
         def place(key: str) -> str:
             if key in factor.formula.names:
                 return self.factor(factor.entry(key, factor.index), ATOM)
-            return latex._identifier(key, places[key])
+            return latex.identifier(key, places[key])
 
         return f"<mrow>{latex.filled(found, place)}</mrow>"
 

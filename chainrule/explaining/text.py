@@ -13,6 +13,7 @@ import numpy as np
 WIDTH = 80
 _STEPS = 16  # more steps than that are left out in the middle
 _SUMMARY = 5  # rules in the answer
+_JACOBIANS = 2  # whole ones in the answer
 _LABEL = 11
 
 #: A line with its style: "head", "rule", "label", "note", "ok", "bad" or "".
@@ -71,6 +72,9 @@ def _answer(e: Any) -> Iterator[Line]:
         yield "rule", _short(f"  {pad(_equation(arrow, rule), 46)}  {step.op}, step {step.index}")
     if len(rules) > _SUMMARY:
         yield "note", f"  … and {len(rules) - _SUMMARY} more"
+    if e.steps:
+        short = [j.index for j in e.jacobians if j.index is not None and width(j.index) <= WIDTH - 2]
+        yield from (("rule", f"  {index}") for index in short[:_JACOBIANS])
     for value in e.wrt[:4]:
         if value.gradient is None:
             yield "rule", f"  {value.bar}: no path leads from the outputs to {value.name}, so its gradient is 0"

@@ -26,6 +26,7 @@ def to_dict(e: Any) -> dict[str, Any]:
         "values": {v.id: _value(v) for v in e.values.values()},
         "steps": [_step(step, budget) for step in e.steps],
         "gradients": {v.id: array(v.gradient) for v in e.wrt if v.gradient is not None},
+        "jacobians": [_jacobian(j) for j in e.jacobians],
         "check": _check(e),
         "graph": _graph(e),
         "lessons": [{"kind": kind, "text": text} for kind, text in e.lessons],
@@ -116,6 +117,18 @@ def _arrow(arrow: Any, budget: list[int]) -> dict[str, Any]:
         "unbroadcast": arrow.unbroadcast,
         "downstream": array(arrow.downstream),
         "jacobian": None if jacobian is None else plain(jacobian),
+    }
+
+
+def _jacobian(j: Any) -> dict[str, Any]:
+    return {
+        "output": j.output.id,
+        "input": j.input.id,
+        "shape": list(j.shape),
+        "paths": j.paths,
+        "index": j.index,
+        "latex": j.latex,
+        "mathml": j.mathml,
     }
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from chainrule.explaining.formula import Formula
 from chainrule.explaining.index_calls import Index, NoForm
 from chainrule.explaining.index_form import LETTERS
 from chainrule.explaining.simplify import ones_for
@@ -145,7 +146,7 @@ class _Walk:
         if prim.kind == "function" or len(prim.outputs) != 1 or arrow._rule.complex or x.dtype.kind == "c":
             raise NoForm
         if prim.kind == "elementwise":
-            return aligned(index, x.shape), self._partial(arrow, index)
+            return aligned(index, x.shape), _partial(arrow, index, functools.partial(self._named, arrow))
         if prim.name == "cast":
             return index, Product()
         if prim.moves:
@@ -157,37 +158,10 @@ class _Walk:
             raise NoForm
         return self._contracted(arrow, subscripts, index)
 
-    # -- elementwise
-
-    def _partial(self, arrow: Any, index: Index) -> Product:
-        formula = arrow._rule.formula
-        if formula is None or not arrow._rule.holds:
-            raise NoForm
-        return self._product(ones_for("g", formula.tree), arrow, index)
-
-    def _product(self, node: ast.expr, arrow: Any, index: Index) -> Product:
-        """A partial derivative, taken apart into numbers and factors."""
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            return self._product(node.left, arrow, index).times(self._product(node.right, arrow, index))
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            return self._product(node.left, arrow, index).times(self._product(node.right, arrow, index).inverse())
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            return self._product(node.operand, arrow, index).times(Product(Fraction(-1)))
-        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
-            return Product(_fraction(node.value))
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and isinstance(node.left, ast.Name):
-            power = node.right.value if isinstance(node.right, ast.Constant) else None
-            if type(power) is int and 2 <= power <= 4:
-                one = self._product(node.left, arrow, index)
-                return functools.reduce(Product.times, [one] * power)
-        formula = arrow._rule.formula
-        if isinstance(node, ast.Name) and isinstance(formula.values.get(node.id), np.ndarray):
-            return Product(above=(self._entry(_operand(arrow, node.id), index),))
-        if isinstance(node, ast.Name):  # a number that is no literal
-            raise NoForm
-        return Product(above=(Part(formula, node, index, functools.partial(self._named, arrow)),))
+    # -- elements
 
     def _named(self, arrow: Any, key: str, index: Index) -> Entry:
+        """What a formula calls ``key``, at an index of the result."""
         return self._entry(_operand(arrow, key), index)
 
     def _entry(self, value: Value | None, index: Index) -> Entry:
@@ -217,13 +191,12 @@ class _Walk:
         axes = range(len(x.shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         summed = {a % len(x.shape) for a in axes} if x.shape else set()
         kept = iter([i for a, i in enumerate(index) if not params["keepdims"] or a not in summed])
-        place = tuple(Bound.below(n) if a in summed else next(kept) for a, n in enumerate(x.shape))
-        if arrow.step.op == "sum":
-            return place, Product()
+        place = tuple(_bound(n) if a in summed else next(kept) for a, n in enumerate(x.shape))
         size, count = int(np.prod(out.shape)), int(np.prod(x.shape))
         if not count:
             raise NoForm
-        return place, Product(Fraction(size, count))
+        number = Fraction(size, count) if arrow.step.op == "mean" else Fraction(1)
+        return place, Product(number, bound=_bounds(place))
 
     def _contracted(self, arrow: Any, subscripts: str, index: Index) -> tuple[Index, Product]:
         inputs, out = subscripts.split("->")
@@ -233,10 +206,65 @@ class _Walk:
         mine, other = inputs.split(",")[arrow.position], inputs.split(",")[1 - arrow.position]
         where = dict(zip(out, named))
         for c, n in zip(mine, arrow.input.shape[len(arrow.input.shape) - len(mine) :]):
-            where.setdefault(c, Bound.below(n))
+            where.setdefault(c, _bound(n))
         x, y = arrow.input, arrow.step.operand_values.get(1 - arrow.position)
         factor = self._entry(y, (*batch, *(where[c] for c in other)))
-        return aligned((*batch, *(where[c] for c in mine)), x.shape), Product(above=(factor,))
+        bound = _bounds([where[c] for c in mine if c not in out])
+        return aligned((*batch, *(where[c] for c in mine)), x.shape), Product(above=(factor,), bound=bound)
+
+
+def _bound(size: int) -> Any:
+    """A new index to sum over; 0 where there is nothing else."""
+    return 0 if size == 1 else Bound(size)
+
+
+def _bounds(index: Sequence[Any]) -> tuple[Bound, ...]:
+    return tuple(i for i in index if isinstance(i, Bound))
+
+
+def _partial(arrow: Any, index: Index, entry: Callable[[str, Index], Entry]) -> Product:
+    """A rule without its cotangent, if it is one at these numbers."""
+    formula = arrow._rule.formula
+    if formula is None or not arrow._rule.holds:
+        raise NoForm
+    return _product(ones_for("g", formula.tree), formula, index, entry)
+
+
+def _product(node: ast.expr, formula: Formula, index: Index, entry: Callable[[str, Index], Entry]) -> Product:
+    """An expression, taken apart into numbers and factors."""
+
+    def read(node: ast.expr) -> Product:
+        return _product(node, formula, index, entry)
+
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return read(node.left).times(read(node.right))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return read(node.left).times(read(node.right).inverse())
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return read(node.operand).times(Product(Fraction(-1)))
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+        return Product(_fraction(node.value))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and isinstance(node.left, ast.Name):
+        power = getattr(node.right, "value", None)
+        if type(power) is int and 2 <= power <= 4:
+            return functools.reduce(Product.times, [read(node.left)] * power)
+    if isinstance(node, ast.Name):
+        if not isinstance(formula.values.get(node.id), np.ndarray):
+            raise NoForm  # a number that is no literal
+        return Product(above=(entry(node.id, index),))
+    return Product(above=(Part(formula, node, index, entry),))
+
+
+def partial_of(arrow: Any) -> Product:
+    """The partial derivative of one elementwise operation, by the values that its rule reads."""
+
+    def entry(key: str, index: Index) -> Entry:
+        value = _operand(arrow, key)
+        if value is None:
+            raise NoForm
+        return Entry(value.identifier, aligned(index, value.shape))
+
+    return _partial(arrow, tuple(LETTERS[: len(arrow.step.output.shape)]), entry)
 
 
 def _operand(arrow: Any, key: str) -> Value | None:

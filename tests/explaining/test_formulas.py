@@ -194,5 +194,5 @@ def test_sums_over_letters_are_what_einsum_makes_of_them() -> None:
 
 
 def test_names_are_escaped() -> None:
-    assert latex.filled("<mtext>⟦x⟧</mtext>", {"x": "<b>"}) == "<mi>&lt;b&gt;</mi>"
+    assert latex.filled("<mtext>⟦x⟧</mtext>", lambda key: latex.identifier(key, "<b>")) == "<mi>&lt;b&gt;</mi>"
     assert ast.parse("x")
