@@ -239,11 +239,19 @@ class Drawing:
             ]
             read = [f for f in read if id(f.thing) not in self.nodes]
             if len(groups) == 1 and len(read) == 1:
-                self._constant(read[0].thing, read[0].name)
                 node = self.tape.ops[self.stretches[groups[0]].start]
                 at = next(i for i, value in constants_of(node) if value is None)
+                if self._shape_of_operand(node, at) != tuple(read[0].thing.shape):
+                    continue  # the operation had something computed from it
+                self._constant(read[0].thing, read[0].name)
                 del self.nodes["op", groups[0]].numbers[at]
                 self.arrows.append(_Arrow(id(read[0].thing), ("op", groups[0]), operand=at))
+
+    def _shape_of_operand(self, node: Any, at: int) -> tuple[int, ...] | None:
+        if node.fits is not None:
+            return tuple(node.fits[at][0])
+        known = self.tape.about.get(node)  # nothing was stretched
+        return None if known is None or known[0] is None else tuple(known[0])
 
     def _fold_leaves(self) -> None:
         """Leaves and constants that go to the same places are drawn as one, from the fourth on."""

@@ -378,3 +378,14 @@ def test_names_are_the_callers(seed):
 
     Y = cr.exp(X)
     assert labels(graph_of(Y, names=Fake())) == ["renamed", "renamed"]
+
+
+def test_what_is_computed_from_a_variable_is_not_the_variable() -> None:
+    w = cr.ones(3, requires_grad=True)
+    frozen = cr.ones(2, 3)
+    out = w + frozen.mean()
+    assert "frozen" not in str(out.graph())
+    same = w + frozen[0]
+    row = frozen[1]
+    seen = w + row
+    assert "frozen" not in str(same.graph()) and "row" in str(seen.graph())
