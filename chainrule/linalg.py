@@ -21,8 +21,8 @@ from chainrule.ops import elementwise as ew
 from chainrule.ops import numpy_linalg as shared
 from chainrule.ops import products, shaping
 from chainrule.ops.arguments import axes_of, takes_out
+from chainrule.table import decompositions, reduction
 from chainrule.table import linalg as rows
-from chainrule.table import reduction
 
 linalg_eigh, linalg_qr, linalg_slogdet = shared.linalg_eigh, shared.linalg_qr, shared.linalg_slogdet
 linalg_svd = shared.linalg_svd
@@ -134,7 +134,7 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
     """
     A = _matrices("linalg.pinv", A, hermitian)
     atol, rtol = _tolerances(A, atol, rtol)
-    return written(rows.pinv(A, atol=atol, rtol=rtol), out)
+    return written(decompositions.pinv(A, atol=atol, rtol=rtol), out)
 
 
 def _tolerances(A: Any, atol: Any, rtol: Any) -> tuple[float, float]:
@@ -167,7 +167,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         )
     m, n = A.shape[-2:]
     rtol = shared.epsilon(A) if rcond is None else float(rcond)
-    x = products.matmul(rows.pinv(A, atol=0.0, rtol=rtol), b)
+    x = products.matmul(decompositions.pinv(A, atol=0.0, rtol=rtol), b)
     s = svdvals(A)
     rank = matrix_rank(A.detach(), rtol=rtol)
     empty = A.new_zeros((0,), dtype=s.dtype)
@@ -267,7 +267,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
 
     Gradients through eigenvectors need eigenvalues that differ.
     """
-    return linalg_eigh(*rows.eigh(_matrices("linalg.eigh", A, True), UPLO=_uplo(UPLO)))
+    return linalg_eigh(*decompositions.eigh(_matrices("linalg.eigh", A, True), UPLO=_uplo(UPLO)))
 
 
 def _uplo(UPLO: str) -> str:
@@ -290,12 +290,12 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
         full_matrices: make U and Vh square. What this adds is not determined: a gradient through it raises.
     """
     A = _matrices("linalg.svd", A)
-    return linalg_svd(*rows.svd(A, full_matrices=bool(full_matrices) and A.shape[-1] != A.shape[-2]))
+    return linalg_svd(*decompositions.svd(A, full_matrices=bool(full_matrices) and A.shape[-1] != A.shape[-2]))
 
 
 def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
     """The singular values, descending. Equal ones do no harm to the gradient."""
-    return written(rows.svd(_matrices("linalg.svd", A), full_matrices=False)[1], out)
+    return written(decompositions.svd(_matrices("linalg.svd", A), full_matrices=False)[1], out)
 
 
 @takes_out
@@ -310,13 +310,13 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
     A = _matrices("linalg.qr", A)
-    q, r = rows.qr(A, mode="reduced" if mode == "r" else mode)
+    q, r = decompositions.qr(A, mode="reduced" if mode == "r" else mode)
     return linalg_qr(A.new_zeros((0,)) if mode == "r" else q, r)
 
 
 def matrix_exp(A: Tensor) -> Tensor:
     """The matrix exponential of square matrices."""
-    return rows.matrix_exp(_matrices("linalg.matrix_exp", A, True))
+    return decompositions.matrix_exp(_matrices("linalg.matrix_exp", A, True))
 
 
 # -- norms -----------------------------------------------------------------------------------------------------------

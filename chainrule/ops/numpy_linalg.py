@@ -12,8 +12,8 @@ from chainrule.core.dispatch import bind
 from chainrule.core.protocol import implements
 from chainrule.core.shapes import from_end, shape_of
 from chainrule.ops import products
+from chainrule.table import decompositions, reduction
 from chainrule.table import linalg as rows
-from chainrule.table import reduction
 
 raw = np.linalg
 linalg_eigh = namedtuple("linalg_eigh", ["eigenvalues", "eigenvectors"])
@@ -75,7 +75,7 @@ def matrix_norm(function: str, x: Any, ord: Any, axes: tuple[int, int], keepdims
     row, column = axes
     if ord in ("nuc", 2, -2):
         moved = x if axes == (-2, -1) else np.moveaxis(x, axes, (-2, -1))
-        s = rows.svd(moved, full_matrices=False)[1]
+        s = decompositions.svd(moved, full_matrices=False)[1]
         value = np.sum(s, axis=-1) if ord == "nuc" else np.max(s, axis=-1) if ord == 2 else np.min(s, axis=-1)
         if not keepdims:
             return value
@@ -152,7 +152,7 @@ def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
 
 @implements(raw.eigh)
 def _eigh(a: Any, UPLO: str = "L") -> Any:
-    return linalg_eigh(*rows.eigh(_matrices("eigh", a, True), UPLO=UPLO.upper()))
+    return linalg_eigh(*decompositions.eigh(_matrices("eigh", a, True), UPLO=UPLO.upper()))
 
 
 @implements(raw.eigvalsh)
@@ -164,20 +164,20 @@ def _eigvalsh(a: Any, UPLO: str = "L") -> Any:
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     a = _matrices("svd", a)
     if not compute_uv:
-        return rows.svd(a, full_matrices=False)[1]
-    return linalg_svd(*rows.svd(a, full_matrices=bool(full_matrices) and shape_of(a)[-1] != shape_of(a)[-2]))
+        return decompositions.svd(a, full_matrices=False)[1]
+    return linalg_svd(*decompositions.svd(a, full_matrices=bool(full_matrices) and shape_of(a)[-1] != shape_of(a)[-2]))
 
 
 @implements(raw.svdvals)
 def _svdvals(x: Any, /) -> Any:
-    return rows.svd(_matrices("svdvals", x), full_matrices=False)[1]
+    return decompositions.svd(_matrices("svdvals", x), full_matrices=False)[1]
 
 
 @implements(raw.qr)
 def _qr(a: Any, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r"):
         raise errors.numpy_keyword("linalg.qr", f"mode={mode}")
-    result = linalg_qr(*rows.qr(_matrices("qr", a), mode="reduced" if mode == "r" else mode))
+    result = linalg_qr(*decompositions.qr(_matrices("qr", a), mode="reduced" if mode == "r" else mode))
     return result.R if mode == "r" else result
 
 
@@ -186,7 +186,7 @@ def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np.
     a = _matrices("pinv", a)
     if rtol is np._NoValue or rtol is None:
         rtol = rcond if rcond is not None else 1e-15
-    return rows.pinv(a, atol=0.0, rtol=float(rtol))
+    return decompositions.pinv(a, atol=0.0, rtol=float(rtol))
 
 
 @implements(raw.matrix_power)
@@ -280,8 +280,8 @@ def _matmul(x1: Any, x2: Any, /) -> Any:
 @implements(raw.lstsq)
 def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     a, b = _matrices("lstsq", a), _floating(b)
-    x = rows.pinv(a, atol=0.0, rtol=epsilon(a) if rcond is None else float(rcond)) @ b
-    s = rows.svd(a, full_matrices=False)[1]
+    x = decompositions.pinv(a, atol=0.0, rtol=epsilon(a) if rcond is None else float(rcond)) @ b
+    s = decompositions.svd(a, full_matrices=False)[1]
     rank = _matrix_rank(a)
     m, n = shape_of(a)
     away = b - a @ x
