@@ -6,6 +6,7 @@ as operations of ours. Two dictionaries say which; the table and the operations 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,8 @@ UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
 UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {}
 #: NumPy function -> what computes it on array-likes, with NumPy's signature.
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+#: module of NumPy -> the module that implements its functions, which loads when one of them is first called.
+LATER: dict[str, str] = {}
 
 
 def implements(*numpy_functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -74,6 +77,9 @@ def _one_float_dtype(inputs: tuple[Any, ...]) -> bool:
 
 def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     ours = FUNCTIONS.get(function)
+    if ours is None and function.__module__ in LATER:
+        importlib.import_module(LATER[function.__module__])
+        ours = FUNCTIONS.get(function)
     if ours is None:
         raise errors.no_rule_for_numpy(function.__name__, (*args, *kwargs.values()))
     out = kwargs.pop("out", None)

@@ -237,7 +237,7 @@ class Tensor:
             if value._data.dtype != self._data.dtype:
                 raise errors.assigned_grad_dtype(self, value)
             if type(self._edge) is Leaf:
-                self._edge.metadata["assigned"] = (weakref.ref(value), self._edge.added)
+                self._edge.metadata["assigned"] = (weakref.ref(value), self._edge.added)  # type: ignore[misc]
         self._grad = value
 
     @grad.deleter

@@ -1,7 +1,7 @@
 """Discrete Fourier transforms over any axes: three linear maps, each of which is the transpose of one of them.
 
-The unscaled transform over n points is a symmetric matrix F with FᴴF = n·I, and the inverse is Fᴴ/n. So the transpose is
-the transform in the other direction, with the scale of this one: ``norm`` says where the scale is, and changes sides.
+The unscaled transform over n points is a symmetric matrix F with FᴴF = n·I, and the inverse is Fᴴ/n. So the transpose
+is the transform in the other direction, with the scale of this one: ``norm`` says where the scale is, and changes sides.
 
 The spectrum of real numbers is Hermitian, and one half of its last axis is enough. The transform onto that half and the
 one back are transposes of each other but for the multiplicities: in the whole spectrum frequency 0 occurs once, and so
