@@ -32,6 +32,12 @@ from chainrule.nn.activation import (
     tanhshrink,
     threshold,
 )  # fmt: skip
+from chainrule.nn.classification import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    nll_loss,
+)  # fmt: skip
 from chainrule.nn.layers import (
     batch_norm,
     bilinear,
@@ -48,22 +54,20 @@ from chainrule.nn.layers import (
     rms_norm,
     scaled_dot_product_attention,
 )  # fmt: skip
-from chainrule.nn.loss import (
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    cross_entropy,
-    gaussian_nll_loss,
+from chainrule.nn.margins import (
     hinge_embedding_loss,
+    margin_ranking_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+)  # fmt: skip
+from chainrule.nn.regression import (
+    gaussian_nll_loss,
     huber_loss,
     kl_div,
     l1_loss,
-    margin_ranking_loss,
     mse_loss,
-    nll_loss,
     poisson_nll_loss,
     smooth_l1_loss,
-    soft_margin_loss,
-    triplet_margin_loss,
 )  # fmt: skip
 from chainrule.ops.joining import pad
 

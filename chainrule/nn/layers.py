@@ -13,7 +13,7 @@ from chainrule.core.faces import new
 from chainrule.core.modes import SPECIAL, no_grad
 from chainrule.core.node import Node, next_seq
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.nn.loss import at_least, stretched
+from chainrule.nn.reducing import at_least, stretched
 from chainrule.ops import elementwise as ew
 from chainrule.ops import joining, products, reductions, shaping
 from chainrule.ops.arguments import tensor_of

@@ -1,0 +1,292 @@
+"""Losses of scores and probabilities of classes, with PyTorch's names, arguments and reductions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.dispatch import bind, cast
+from chainrule.core.faces import binary
+from chainrule.core.modes import recording
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.nn.reducing import mode_of, reduced
+from chainrule.ops import elementwise as ew
+from chainrule.ops import reductions
+from chainrule.ops.arguments import tensor_of
+from chainrule.table import indexing
+from chainrule.table import nn as rows
+
+ndarray = np.ndarray
+float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+_bce = binary(rows.binary_cross_entropy)
+_bce_logits = binary(rows.binary_cross_entropy_with_logits)
+_REDUCE = {"reduce": True}
+
+
+def _classes(x: Any, target: Any) -> Any:
+    """Check the shapes of scores (classes), (n, classes) or (n, classes, d...) and targets; returns the target."""
+    if not isinstance(target, Tensor):
+        target = wrap(np.asarray(target))
+    if target.dtype.kind not in "iu" or target.dtype not in (np.int64, np.uint8):
+        raise RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {_word(target.dtype)}: classes are int64 indices; "
+            "class probabilities have the shape of the input"
+        )
+    if x.ndim < 1:
+        raise ValueError(f"Expected 1 or more dimensions (got {x.ndim})")
+    if x.ndim == 1:
+        if target.ndim > 0:
+            raise RuntimeError(f"size mismatch (got input: {list(x.shape)}, target: {list(target.shape)})")
+        return target
+    if x.shape[0] != (target.shape[0] if target.ndim else 1):
+        raise ValueError(
+            f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
+            f"({target.shape[0] if target.ndim else 1})."
+        )
+    want = [x.shape[0], *x.shape[2:]]
+    if list(target.shape) != want:
+        raise RuntimeError(f"Expected target size {want}, got {list(target.shape)}")
+    return target
+
+
+def _word(dtype: Any) -> str:
+    return {"float32": "Float", "float64": "Double", "int32": "Int", "bool": "Bool", "float16": "Half"}.get(
+        str(dtype), str(dtype)
+    )
+
+
+def _as_rows(x: Any) -> Any:
+    """Scores with their classes last, one row per target."""
+    if x.ndim == 2:
+        return x
+    if x.ndim == 1:
+        return x.reshape(1, -1)
+    return x.movedim(1, -1).reshape(-1, x.shape[1])
+
+
+def _class_weights(weight: Any, classes: int) -> Any:
+    if weight is None:
+        return None
+    if tuple(weight.shape) != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor "
+            "of shape: "
+            f"{list(weight.shape)}"
+        )
+    if isinstance(weight, Tensor) and weight._edge is not None and recording():
+        raise RuntimeError(
+            "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
+            "cannot have "
+            "requires_grad True."
+        )
+    return weight if isinstance(weight, Tensor) else wrap(np.asarray(weight))
+
+
+def _picks(target: Any, classes: int, weight: Any, ignore_index: int, mode: str, dtype: Any) -> tuple[Any, Any]:
+    """For each row the class to pick, and the factor of its logarithm: minus its weight, over all weights if a mean."""
+    index = target.reshape(-1)
+    plain = type(index._data) is ndarray and (weight is None or type(weight._data) is ndarray)
+    if not plain:  # inside a transformation there are no numbers to look at
+        keep = ew.ne(index, ignore_index)
+        index = ew.where(keep, index, 0)
+        weights = cast(keep, dtype)
+        if weight is not None:
+            weights = ew.mul(weights, indexing.take(weight, index, axis=-1))
+        return index, ew.neg(weights) if mode != "mean" else ew.true_divide(ew.neg(weights), reductions.sum(weights))
+    index = index._data
+    low, high = (index.min(), index.max()) if index.size else (0, 0)
+    inside = low >= 0 and high < classes
+    if inside and weight is None and not (low <= ignore_index <= high):
+        return index, (-1 / index.size if mode == "mean" and index.size else -1.0)
+    keep = index != ignore_index
+    if not inside:
+        wrong = index[keep & ((index < 0) | (index >= classes))]
+        if wrong.size:
+            raise IndexError(
+                f"Target {int(wrong[0])} is out of bounds: there are {classes} classes, from 0 to {classes - 1}."
+            )
+        index = np.where(keep, index, 0)
+    weights = keep.astype(dtype)
+    if weight is not None:
+        weights *= weight._data[index]
+    total = weights.sum() if mode == "mean" else 1
+    return index, -weights / (total or 1)
+
+
+def _from_picks(row: Any, x: Any, target: Any, weight: Any, ignore_index: int, mode: str) -> Tensor:
+    classes = x.shape[1] if x.ndim > 1 else x.shape[0]
+    index, coef = _picks(target, classes, weight, ignore_index, mode, x.dtype)
+    loss: Tensor = bind(row, (_as_rows(x), index, coef), {"reduce": mode != "none"})
+    if mode == "mean" and type(coef) is not Tensor and not (np.size(index) and np.any(coef)):
+        return ew.add(loss, math.nan)  # a mean of nothing; its gradient is 0, as in PyTorch
+    return loss if mode != "none" else loss.reshape(tuple(target.shape))
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative log-likelihood −input[target], for log-probabilities (n, classes, d...) and classes (n, d...).
+
+    Args:
+        weight: one for each class; the mean is then weighted.
+        ignore_index: targets that do not count.
+    """
+    mode = mode_of(reduction, size_average, reduce)
+    x = tensor_of("nll_loss", input, "f")
+    target = _classes(x, target)
+    weight = _class_weights(weight, x.shape[1] if x.ndim > 1 else x.shape[0])
+    return _from_picks(rows.nll_loss, x, target, weight, ignore_index, mode)
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """The cross entropy of the softmax of scores (classes,), (n, classes) or (n, classes, d...).
+
+    Args:
+        target: class indices of shape (n, d...), or class probabilities of the shape of the input.
+        weight: one for each class; the mean over class indices is then weighted.
+        ignore_index: indices that do not count.
+        label_smoothing: the part of the target that is spread evenly over all classes, in [0, 1].
+
+    >>> import chainrule as cr
+    >>> cr.nn.functional.cross_entropy(cr.tensor([[0., 0.]]), cr.tensor([1]))
+    tensor(0.6931)
+    """
+    if (
+        type(input) is Tensor
+        and type(target) is Tensor
+        and reduction == "mean"
+        and weight is None
+        and not label_smoothing
+        and size_average is None
+        and reduce is None
+    ):
+        scores, index = input._data, target._data
+        if (
+            type(scores) is ndarray and type(index) is ndarray and scores.ndim == 2 and index.ndim == 1
+            and index.dtype == np.int64 and (n := index.shape[0]) == scores.shape[0] and n
+            and scores.dtype.kind == "f"
+        ):  # fmt: skip
+            low, high = np.minimum.reduce(index), np.maximum.reduce(index)
+            if low >= 0 and high < scores.shape[1] and not low <= ignore_index <= high:
+                return bind(rows.cross_entropy, (input, index, -1 / n), _REDUCE)  # type: ignore[no-any-return]
+    mode = mode_of(reduction, size_average, reduce)
+    x = tensor_of("cross_entropy", input, "f")
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if not hasattr(target, "shape"):
+        raise errors.target_type("cross_entropy", target)
+    if tuple(x.shape) == tuple(target.shape):
+        return _soft_cross_entropy(x, target, weight, mode, label_smoothing)
+    target = _classes(x, target)
+    classes = x.shape[1] if x.ndim > 1 else x.shape[0]
+    weight = _class_weights(weight, classes)
+    if label_smoothing == 0:
+        return _from_picks(rows.cross_entropy, x, target, weight, ignore_index, mode)
+    logs = reductions.log_softmax(_as_rows(x), -1)
+    hard = _from_picks(rows.nll_loss, logs, target.reshape(-1), weight, ignore_index, mode)
+    keep = ew.ne(target.reshape(-1), ignore_index)
+    smooth = ew.neg(reductions.sum(logs if weight is None else ew.mul(logs, weight), -1))
+    smooth = ew.where(keep, smooth, 0.0)
+    if mode != "none":
+        smooth = reductions.sum(smooth)
+    if mode == "mean":
+        if weight is None:
+            count = reductions.sum(keep)
+        else:
+            count = reductions.sum(
+                ew.where(keep, indexing.take(weight, ew.where(keep, target.reshape(-1), 0), axis=-1), 0.0)
+            )
+        smooth = ew.true_divide(smooth, count)
+    loss = ew.add(ew.mul(hard, 1 - label_smoothing), ew.mul(smooth, label_smoothing / classes))
+    return loss if mode != "none" else loss.reshape(tuple(target.shape))
+
+
+def _soft_cross_entropy(x: Any, target: Any, weight: Any, mode: str, label_smoothing: float) -> Tensor:
+    if target.dtype.kind != "f":
+        raise RuntimeError(
+            f"Expected floating point type for target with class probabilities, got {target.dtype}: class indices "
+            "have the shape of "
+            "the input without its class axis"
+        )
+    axis = 1 if x.ndim > 1 else 0
+    classes = x.shape[axis]
+    if label_smoothing:
+        target = ew.add(ew.mul(target, 1 - label_smoothing), label_smoothing / classes)
+    terms = ew.mul(reductions.log_softmax(x, axis), target)
+    if weight is not None:
+        terms = ew.mul(terms, weight.reshape(tuple(-1 if i == axis else 1 for i in range(x.ndim))))
+    if mode == "none":
+        return ew.neg(reductions.sum(terms, axis))  # type: ignore[no-any-return]
+    total = ew.neg(reductions.sum(terms))
+    return total if mode == "sum" else ew.true_divide(total, x.numel() / classes)  # type: ignore[no-any-return]
+
+
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean of −y·log(x) − (1 − y)·log(1 − x), for probabilities x; logarithms are limited to −100 from below."""
+    mode = mode_of(reduction, size_average, reduce)
+    x, y = tensor_of("binary_cross_entropy", input, "f"), tensor_of("binary_cross_entropy", target, "f")
+    if tuple(x.shape) != tuple(y.shape):
+        raise ValueError(
+            f"Using a target size ({y.shape}) that is different to the input size ({x.shape}) is deprecated. Please "
+            "ensure they "
+            "have the same size."
+        )
+    for name, z in (("input", x._data), ("target", y._data)):
+        if type(z) is ndarray and z.size and not (z.min() >= 0 and z.max() <= 1):
+            raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+    loss = _bce(x, y)
+    return reduced(loss if weight is None else ew.mul(loss, weight), mode)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Any = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    pos_weight: Any = None,
+) -> Tensor:
+    """The binary cross entropy of sigmoid(input), without overflow. ``pos_weight`` multiplies the positive part."""
+    mode = mode_of(reduction, size_average, reduce)
+    x, y = (
+        tensor_of("binary_cross_entropy_with_logits", input, "f"),
+        tensor_of("binary_cross_entropy_with_logits", target),
+    )
+    if tuple(x.shape) != tuple(y.shape):
+        raise ValueError(f"Target size ({y.shape}) must be the same as input size ({x.shape})")
+    if pos_weight is None:
+        loss = _bce_logits(x, cast(y, x.dtype) if y.dtype.kind in "iub" else y)
+    else:
+        scale = ew.add(ew.mul(ew.sub(pos_weight, 1), y), 1)
+        loss = ew.sub(ew.mul(ew.sub(1, y), x), ew.mul(scale, log_sigmoid(x)))
+    return reduced(loss if weight is None else ew.mul(loss, weight), mode)
+
+
+def log_sigmoid(x: Any) -> Any:
+    return bind(rows.log_sigmoid, (x,), {})

@@ -1,0 +1,80 @@
+"""What the losses share: their reductions, and their two operands in one dtype and shape."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core import promotion
+from chainrule.core.dispatch import cast
+from chainrule.core.tensor import Tensor
+from chainrule.ops import elementwise as ew
+from chainrule.ops import reductions, shaping
+from chainrule.ops.arguments import tensor_of
+
+ndarray = np.ndarray
+
+
+def mode_of(reduction: str, size_average: Any = None, reduce: Any = None) -> str:
+    """What ``reduction``, or the older two arguments, ask for."""
+    if size_average is not None or reduce is not None:
+        average, total = size_average is None or size_average, reduce is None or reduce
+        reduction = "mean" if average and total else "sum" if total else "none"
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            stacklevel=3,
+        )
+    if reduction not in ("none", "mean", "sum"):
+        raise errors.reduction_name(reduction)
+    return reduction
+
+
+def reduced(loss: Any, mode: str) -> Tensor:
+    return loss if mode == "none" else reductions.mean(loss) if mode == "mean" else reductions.sum(loss)
+
+
+def weighted(loss: Any, weight: Any, input: Any, mode: str) -> Tensor:
+    """The weighted loss; its mean is over the weights."""
+    if weight is None:
+        return reduced(loss, mode)
+    if tuple(weight.shape) != tuple(input.shape):
+        raise ValueError("Weights and input must have the same size.")
+    loss = ew.mul(loss, weight)
+    if mode == "mean":
+        return ew.true_divide(reductions.sum(loss), reductions.sum(weight))  # type: ignore[no-any-return]
+    return reduced(loss, mode)
+
+
+def stretched(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """Both operands in the shape that they broadcast to."""
+    try:
+        shape = np.broadcast_shapes(tuple(x.shape), tuple(y.shape))
+    except ValueError:
+        raise errors.not_broadcastable(name, x, y) from None
+    return shaping.broadcast_to(x, shape), shaping.broadcast_to(y, shape)
+
+
+def pair(name: str, input: Any, target: Any) -> tuple[Any, Any]:
+    """Both operands in one dtype and shape, with PyTorch's warning where the shapes differed."""
+    if not hasattr(target, "dtype"):
+        raise errors.target_type(name, target)
+    x, y = tensor_of(name, input), tensor_of(name, target)
+    if tuple(x.shape) != tuple(y.shape):
+        errors.warn_target_size(x, y)
+        x, y = stretched(name, x, y)
+    if x.dtype != y.dtype:
+        dtype = promotion.result_dtype(x.dtype, not x.ndim, y.dtype, not y.ndim)
+        x, y = cast(x, dtype), cast(y, dtype)
+    tensor_of(name, x, "f")
+    return x, y
+
+
+def at_least(x: Any, low: float) -> Any:
+    """The elements, limited from below; the gradient passes as if they were not."""
+    plain = x.detach()
+    if type(plain._data) is ndarray and (plain._data >= low).all():
+        return x
+    return ew.add(x, ew.sub(ew.clamp(plain, min=low), plain))

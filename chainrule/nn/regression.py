@@ -1,0 +1,207 @@
+"""Losses between numbers, and between distributions of numbers, with PyTorch's names, arguments and reductions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.dispatch import bind
+from chainrule.core.faces import nary, new
+from chainrule.core.modes import SPECIAL
+from chainrule.core.node import Node, next_seq
+from chainrule.core.tensor import Tensor
+from chainrule.nn.reducing import at_least, mode_of, pair, reduced, weighted
+from chainrule.ops import elementwise as ew
+from chainrule.ops.arguments import tensor_of
+from chainrule.table import nn as rows
+
+ndarray = np.ndarray
+float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+_huber = nary(rows.huber_loss)
+_MEANS = tuple({"ndim": n, "mean": True} for n in range(9))
+_MSE = rows.mse_loss
+
+
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Any = None,
+) -> Tensor:
+    """The mean square of input − target.
+
+    Args:
+        reduction: "mean", "sum" or "none".
+        weight: of the shape of the input; the mean is then weighted.
+
+    >>> import chainrule as cr
+    >>> cr.nn.functional.mse_loss(cr.tensor([1., 2.]), cr.tensor([1., 4.]))
+    tensor(2.)
+    """
+    if (
+        type(input) is Tensor
+        and type(target) is Tensor
+        and reduction == "mean"
+        and weight is None
+        and size_average is None
+        and reduce is None
+        and not SPECIAL
+    ):
+        x, y = input._data, target._data
+        if (
+            type(x) is ndarray and type(y) is ndarray and ((dtype := x.dtype) is float32 or dtype is float64)
+            and y.dtype is dtype and x.shape == y.shape and (ndim := x.ndim) < 9
+        ):  # fmt: skip
+            ex, ey = input._edge, target._edge
+            if ex is not None or ey is not None:
+                flat = (x - y).reshape(-1)
+                node = Node()
+                node.prim = _MSE
+                node.pullback = _MSE.pullback  # type: ignore[assignment]
+                node.params = _MEANS[ndim]
+                node.edges = (ex, ey)
+                node.fits = None
+                node.hooks = None
+                node.saved = (x, y)
+                node.seq = next_seq()
+                tensor = new(Tensor)
+                tensor._data = np.asarray(flat.dot(flat) / (x.size or math.nan), dtype)
+                tensor._edge = node
+                return tensor
+    x, y = pair("mse_loss", input, target)
+    mode = mode_of(reduction, size_average, reduce)
+    if weight is not None or mode == "none":
+        return weighted(ew.square(ew.sub(x, y)), weight, input, mode)
+    return bind(_MSE, (x, y), {"ndim": x.ndim, "mean": mode == "mean"})  # type: ignore[no-any-return]
+
+
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Any = None,
+) -> Tensor:
+    """The mean of |input − target|."""
+    x, y = pair("l1_loss", input, target)
+    return weighted(ew.abs(ew.sub(x, y)), weight, input, mode_of(reduction, size_average, reduce))
+
+
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """The mean of d²/(2·beta) where d = |input − target| is under beta, and of d − beta/2 beyond."""
+    x, y = pair("smooth_l1_loss", input, target)
+    mode = mode_of(reduction, size_average, reduce)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    loss = ew.abs(ew.sub(x, y)) if beta == 0 else _huber(x, y, delta=beta)
+    return reduced(loss if beta in (0, 1) else ew.true_divide(loss, beta), mode)
+
+
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+) -> Tensor:
+    """The mean of d²/2 where d = |input − target| is under delta, and of delta·(d − delta/2) beyond."""
+    x, y = pair("huber_loss", input, target)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    loss = _huber(x, y, delta=delta)
+    if weight is None:
+        return reduced(loss, mode_of(reduction))
+    if tuple(weight.shape) != tuple(input.shape):
+        raise ValueError("Weights and input must have the same size.")
+    return reduced(ew.mul(loss, weight), mode_of(reduction))  # unlike the others, not over the weights
+
+
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """The Kullback–Leibler divergence target·(log(target) − input), for log-probabilities ``input``.
+
+    Args:
+        reduction: "batchmean" divides the sum by the length of axis 0, as the definition does; "mean", "sum", "none".
+        log_target: the target holds log-probabilities, too.
+    """
+    if size_average is None and reduce is None and reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' "
+            "divides only by the "
+            "batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as "
+            "'batchmean' in "
+            "the next major release.",
+            stacklevel=2,
+        )
+    batch = reduction == "batchmean"
+    mode = mode_of("sum" if batch else reduction, size_average, reduce)
+    x, y = tensor_of("kl_div", input), tensor_of("kl_div", target)
+    loss = ew.mul(ew.exp(y), ew.sub(y, x)) if log_target else ew.sub(ew.xlogy(y, y), ew.mul(y, x))
+    total = reduced(loss, mode)
+    return ew.true_divide(total, x.shape[0]) if batch and x.ndim else total  # type: ignore[no-any-return]
+
+
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """The mean of (log(var) + (input − target)²/var) / 2, where var is at least ``eps``; ``full`` adds log(2π)/2."""
+    if isinstance(var, (int, float)):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = ew.mul(input.detach(), 0.0) + var
+    elif type(var._data) is ndarray and (var._data < 0).any():
+        raise ValueError("var has negative entry/entries")
+    shape, other = tuple(input.shape), tuple(var.shape)
+    if shape != other:
+        if shape[:-1] == other:
+            var = var.unsqueeze(-1)
+        elif len(shape) != len(other) or sum(b for a, b in zip(shape, other, strict=True) if a != b) != 1:
+            raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
+    var = at_least(var, eps)
+    away = ew.sub(input, target)
+    loss = ew.mul(ew.add(ew.log(var), ew.true_divide(ew.square(away), var)), 0.5)
+    return reduced(ew.add(loss, 0.5 * math.log(2 * math.pi)) if full else loss, reduction)
+
+
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: Any = None,
+    eps: float = 1e-8,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean of exp(input) − target·input; without ``log_input`` of input − target·log(input + eps).
+
+    ``full`` adds Stirling's approximation of log(target!) for targets over 1.
+    """
+    mode = mode_of(reduction, size_average, reduce)
+    if log_input:
+        loss = ew.sub(ew.exp(input), ew.mul(target, input))
+    else:
+        loss = ew.sub(input, ew.mul(target, ew.log(ew.add(input, eps))))
+    if full:
+        big = ew.gt(target, 1)
+        safe = ew.where(big, target, 1.0)
+        stirling = ew.add(ew.sub(ew.mul(safe, ew.log(safe)), safe), ew.mul(ew.log(ew.mul(safe, 2 * math.pi)), 0.5))
+        loss = ew.add(loss, ew.where(big, stirling, 0.0))
+    return reduced(loss, mode)
