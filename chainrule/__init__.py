@@ -96,7 +96,7 @@ from chainrule.linalg import (
 from chainrule.special import erf, erfc
 
 if TYPE_CHECKING:
-    from chainrule import nn, primitive, testing, utils
+    from chainrule import fft, nn, primitive, testing, utils
     from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
     from chainrule.serialization import load, save
 
@@ -117,7 +117,7 @@ __all__ = [
     "concatenate", "conj", "conj_physical", "copysign", "cos", "cosh", "count_nonzero", "cummax", "cuda", "cummin", "cumprod",
     "cumsum", "deg2rad", "det", "device", "diag", "diag_embed", "diagflat", "diagonal", "diff", "dist", "div", "divide",
     "dot", "double", "dstack", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "erf",
-    "erfc", "exp", "exp2", "explain", "expm1", "eye", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16",
+    "erfc", "exp", "exp2", "explain", "expm1", "eye", "fft", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16",
     "float32", "float64", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "from_numpy", "full",
     "full_like", "func", "gather", "gcd", "ge", "ger", "get_default_dtype", "get_printoptions", "get_rng_state",
     "greater", "greater_equal", "gt", "half", "heaviside", "hsplit", "hstack", "hypot", "iinfo", "imag", "index_add",
@@ -149,6 +149,7 @@ __all__ = [
 _LAZY = {
     "cuda": "cuda",
     "explain": "explaining",
+    "fft": "fft",
     "record_lines": "explaining",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",

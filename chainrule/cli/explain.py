@@ -149,7 +149,7 @@ def _each(given: list[str]) -> list[str]:
 def _tensor(path: str, names: Mapping[str, Any], script: str, option: str) -> Tensor:
     value = look_up(path, names, script)
     if not isinstance(value, Tensor):
-        raise BadUsage(f"{option} {path}: it is no tensor but a {type(value).__name__}")
+        raise BadUsage(f"{option} {path}: it is no tensor but of type {type(value).__name__}")
     return value
 
 

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 import chainrule
-from chainrule import linalg, special
+from chainrule import fft, linalg, special
 from chainrule.core.primitive import TABLE, Primitive
 from chainrule.core.protocol import FUNCTIONS, UFUNCS
 from chainrule.core.tensor import Tensor
 from chainrule.nn import functional  # which puts its rows in the table
 
 #: Where users find operations.
-_MODULES = {"": chainrule, "linalg.": linalg, "special.": special, "nn.functional.": functional}
+_MODULES = {"": chainrule, "linalg.": linalg, "fft.": fft, "special.": special, "nn.functional.": functional}
 _PREFIXES = ("chainrule.", "torch.", "cr.", "np.", "numpy.", "Tensor.")
-_OPERATIONS = ("chainrule.ops.", "chainrule.linalg", "chainrule.special", "chainrule.nn.")
+_OPERATIONS = ("chainrule.ops.", "chainrule.linalg", "chainrule.fft", "chainrule.special", "chainrule.nn.")
 _NO_OPERATIONS = ("chainrule.ops.creation", "chainrule.ops.queries", "chainrule.ops.arguments")
 
 

@@ -1,4 +1,4 @@
-"""Linear algebra."""
+"""Linear algebra, and Fourier transforms."""
 
 from __future__ import annotations
 
@@ -68,3 +68,40 @@ def svd_extra_columns() -> RuntimeError:
         "the matrix, so there is no gradient through them: use full_matrices=False, or only the first min(m, n) of "
         "them."
     )
+
+
+# -- Fourier transforms ----------------------------------------------------------------------------------------------
+
+
+def fft_norm(norm: Any, kind: type[Exception] = RuntimeError) -> Exception:
+    text = f'Invalid normalization mode: "{norm}".' if kind is RuntimeError else f"Invalid norm value {norm}."
+    return kind(f'{text} It is "backward" (the inverse is scaled), "forward" or "ortho" (both are)')
+
+
+def fft_points(function: str, n: int, kind: type[Exception] = RuntimeError) -> Exception:
+    why = ""
+    if function.startswith(("irfft", "hfft")):
+        why = ". Along the last, m frequencies give 2·(m − 1) points if nobody says how many"
+    return kind(
+        f"Invalid number of {'' if kind is RuntimeError else 'FFT '}data points ({n}) specified: {function} needs at "
+        f"least 1 along every axis that it transforms{why}"
+    )
+
+
+def fft_half(function: str) -> RuntimeError:
+    return RuntimeError(f"Unsupported dtype Half: {function} computes in single and double precision. Use .float()")
+
+
+def fft_needs_real(function: str, x: Any, kind: type[Exception] = RuntimeError) -> Exception:
+    word, name = dtype_word(x.dtype), function.rpartition(".")[2]
+    if name == "ihfftn":
+        text = f"Only supports floating-point dtypes, but found: {word} for {function}"
+    else:
+        text = f"{function} expects a real{'' if name.endswith('t') else '-valued'} input tensor, but got {word}"
+    whole = name.replace("rfft", "fft").replace("hfft", "fft")
+    return kind(f"{text}. {whole} is the transform of complex numbers; or take .real first")
+
+
+def fft_out(function: str, out: Any, real: bool) -> RuntimeError:
+    kind = "floating point" if real else "complex"
+    return RuntimeError(f"{function} expects a {kind} output tensor, but got {dtype_word(out.dtype)}")

@@ -53,26 +53,36 @@ def parsed(source: str) -> ast.Module | None:
 
 def cells_before(file: str) -> Iterator[str]:
     """The cells of the same session that were entered before this one, latest first."""
-    numbered = re.fullmatch(r"(<.*?)(\d+)(\]?>)", file)
-    if numbered:
-        start, number, end = numbered.groups()
-        yield from (f"{start}{n}{end}" for n in range(int(number) - 1, -1, -1))
-    elif os.sep + "ipykernel_" in file or file.startswith("<ipython-input-"):
+    if os.sep + "ipykernel_" in file or file.startswith("<ipython-input-"):
         folder = os.path.dirname(file)
         known = [f for f in linecache.cache if os.path.dirname(f) == folder and ("ipy" in f)]
         if file in known:
             yield from reversed(known[: known.index(file)])
+        return
+    numbered = re.fullmatch(r"(<.*?)(\d{1,5})(\]?>)", file)
+    if numbered:
+        start, number, end = numbered.groups()
+        yield from (f"{start}{n}{end}" for n in range(int(number) - 1, -1, -1))
 
 
 @functools.lru_cache(maxsize=64)
 def assignments(source: str, function: str, line: int) -> tuple[Assignment, ...]:
-    """All assignments of a function's own scope (or the module's), in the order of the text."""
+    """All assignments of a function's own scope (or the module's), in the order of the text; first its parameters."""
     tree = parsed(source)
     scope = None if tree is None else _scope(tree, function, line)
     if scope is None:
         return ()
     body = scope.body if isinstance(scope.body, list) else [scope.body]  # type: ignore[attr-defined]
-    return tuple(found for statement in body for found in _within(statement, ()))
+    return (*_parameters(scope), *(found for statement in body for found in _within(statement, ())))
+
+
+def _parameters(scope: ast.AST) -> Iterator[Assignment]:
+    """The parameters of a function, whose values are ``ast.arg``: somebody else computed them."""
+    if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        names = scope.args
+        for arg in (*names.posonlyargs, *names.args, *names.kwonlyargs, names.vararg, names.kwarg):
+            if arg is not None:
+                yield Assignment(arg.arg, scope.lineno, scope.lineno, arg, (), scope)
 
 
 def _scope(tree: ast.Module, function: str, line: int) -> ast.AST | None:
@@ -98,12 +108,12 @@ def _within(statement: ast.AST, inside: tuple[tuple[ast.AST, str], ...]) -> Iter
         if name not in ("body", "orelse", "finalbody", "handlers", "cases")
     ]
     last = max([statement.lineno, *[_end(child) for child in header]]) if hasattr(statement, "lineno") else 0
-    for name, value in _targets(statement):
-        yield Assignment(name, statement.lineno, last, value, inside, statement)  # type: ignore[attr-defined]
     for child in header:
         for node in _walk(child):
             if isinstance(node, ast.NamedExpr):
                 yield Assignment(node.target.id, statement.lineno, last, node.value, inside, statement)  # type: ignore[attr-defined]
+    for name, value in _targets(statement):
+        yield Assignment(name, statement.lineno, last, value, inside, statement)  # type: ignore[attr-defined]
     for part in ("body", "orelse", "finalbody", "handlers", "cases"):
         block = getattr(statement, part, None)
         if isinstance(block, list):
@@ -126,7 +136,7 @@ def _walk(child: Any) -> Iterator[ast.AST]:
 
 
 def _targets(statement: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
-    """The names a statement gives values to, each with the expression that computes it."""
+    """The names a statement gives values to, each with the expression that computes it (None: it deletes them)."""
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
             yield from _unpacked(target, statement.value)
@@ -136,6 +146,9 @@ def _targets(statement: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
         yield from _unpacked(statement.target, ast.BinOp(statement.target, statement.op, statement.value))
     elif isinstance(statement, (ast.For, ast.AsyncFor)):
         yield from _unpacked(statement.target, _part(statement.iter))
+    elif isinstance(statement, ast.Delete):
+        for target in statement.targets:
+            yield from _unpacked(target, None)
     elif isinstance(statement, (ast.With, ast.AsyncWith)):
         for item in statement.items:
             if item.optional_vars is not None:
@@ -160,8 +173,8 @@ def _unpacked(target: ast.AST, value: ast.AST | None) -> Iterator[tuple[str, ast
     if isinstance(target, ast.Starred):
         target = target.value
     yield ast.unparse(target), value
-    if isinstance(target, ast.Subscript):  # x[0] = ... changes x
-        change = ast.Call(ast.Attribute(target.value, "__setitem__"), [value] if value is not None else [], [])
+    if isinstance(target, ast.Subscript) and value is not None:  # x[0] = ... changes x
+        change = ast.Call(ast.Attribute(target.value, "__setitem__"), [value], [])  # type: ignore[list-item]
         yield ast.unparse(target.value), _placed(change, target)
 
 
@@ -198,6 +211,7 @@ def latest(found: tuple[Assignment, ...], name: str, line: int | None, op: str =
             possible.append(one)
         elif any(covers(loop, now) for loop in one.loops()) and one not in here:
             possible.append(one)
+    possible = [one for one in possible if one.value is not None and not isinstance(one.value, ast.arg)]
     if len(possible) > 1:
         fitting = [one for one in possible if op and op in operations(one.value)]
         if fitting:
@@ -293,11 +307,14 @@ def holds(value: ast.AST | None, item: str, computed: bool = False) -> bool:
     ``computed``: it was computed from others. Then a call that only made the object does not say where.
     """
     if isinstance(value, ast.Dict):
-        return any(key is None or f"[{ast.unparse(key)}]" == item.replace('"', "'") for key in value.keys)
+        keys = [None if key is None else f"[{ast.unparse(key)}]" for key in value.keys]  # None: **others
+        return item.replace('"', "'") in keys or (None in keys and not computed)
     if isinstance(value, (ast.List, ast.Tuple)):
         number = item[1:-1]
         return number.isdigit() and int(number) < len(value.elts)
-    return isinstance(value, (ast.ListComp, ast.DictComp) if computed else (ast.Call, ast.ListComp, ast.DictComp, ast.Await))
+    return isinstance(value, (ast.ListComp, ast.DictComp)) or (
+        not computed and isinstance(value, (ast.Call, ast.Await))
+    )
 
 
 class Call(NamedTuple):
@@ -307,6 +324,7 @@ class Call(NamedTuple):
     on: str
     arguments: bool
     loop: bool
+    node: ast.Call
 
 
 @functools.lru_cache(maxsize=64)
@@ -319,7 +337,7 @@ def _calls(source: str, function: str, first: int, method: str) -> tuple[tuple[C
         node, loops = stack.pop()
         if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == method:
             on = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
-            call = Call(node.func.end_lineno or node.lineno, on, bool(node.args or node.keywords), bool(loops))
+            call = Call(node.func.end_lineno or node.lineno, on, bool(node.args or node.keywords), bool(loops), node)
             found.append((call, loops))
         inside = (*loops, node) if isinstance(node, _LOOPS) else loops
         stack.extend((child, inside) for child in ast.iter_child_nodes(node) if not isinstance(child, _SCOPES))

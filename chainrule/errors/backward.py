@@ -22,20 +22,21 @@ from chainrule.errors.place import (
     used_data,
 )
 from chainrule.errors.source import Names
-from chainrule.errors.words import shape_of, tensor_type, torch_size
+from chainrule.errors.words import shape_of, tensor_type, torch_size, writer
 
 # -- starting a backward pass -------------------------------------------------------------------------------------------
 
 
 def implicit_scalar(output: Any) -> RuntimeError:
-    y = named(output) or receiver("backward") or "y"
+    text = receiver("backward")
+    y = named(output) or (text if len(text) <= 16 else "") or "y"
     shape = shape_of(output)
     known = [leaf for leaf in leaves(output._edge) if named(leaf)] if output._edge is not None else []
     x, jacobian = (named(known[-1]), (*shape, *shape_of(known[-1]))) if known else ("x", f"(*{y}.shape, *x.shape)")
     total, weighted = f"{y}.sum().backward()", f"{y}.backward(g)"
     if _asks_for_grad():
         total, weighted = f"grad({y}.sum(), {x})", f"grad({y}, {x}, g)"
-    width = max(len(total), len(f"jacobian({y}, {x})")) + 2
+    width = min(max(len(total), len(f"jacobian({y}, {x})")) + 2, 40)
     return RuntimeError(
         "grad can be implicitly created only for scalar outputs.\n"
         f"{described(output, y)} has shape {shape}, so it has no one gradient. Choose:\n"
@@ -95,6 +96,12 @@ def gradient_type(value: Any) -> TypeError:
     )
 
 
+def gradient_numbers(value: Any) -> TypeError:
+    text = repr(value)
+    shown = f" {text}" if len(text) <= 60 else f", which is a {type(value).__name__}"
+    return TypeError(f"explain(): argument 'grad' must be numbers, one per element of the output, not{shown}")
+
+
 def gradient_count(outputs: int, gradients: int) -> RuntimeError:
     return RuntimeError(f"got {outputs} tensors and {gradients} gradients: give one gradient per output")
 
@@ -105,7 +112,7 @@ def no_grad_fn(index: int, output: Any) -> RuntimeError:
     if output._cut is not None:
         cause = f"No path leads from {y} to a tensor that requires grad: {output._cut}."
         if output._cut.kind in ("gradient", "linear"):
-            cause = f"{y} has no graph: {output._cut}."
+            cause = f"{y[0].upper() + y[1:] if y == 'it' else y} has no graph: {output._cut}."
         elif output._cut.kind == "data":
             cause = (
                 f"No path leads from {y} to a tensor that requires grad: .data{used_data(output)} cut it. Leave it out."
@@ -176,10 +183,10 @@ def not_a_tensor(function: str, argument: str, value: Any) -> TypeError:
 
 
 def second_backward(node: Any) -> RuntimeError:
-    earlier = earlier_pass()
+    earlier = earlier_pass(node)
     by = f" by {earlier}" if earlier else ""
     fix = "Compute the output again before the second backward, or pass retain_graph=True to the first."
-    if earlier.startswith("this line"):
+    if "this line, in" in earlier:
         fix = (
             "Compute what it needs inside the loop, detach() what is carried from round to round, or retain_graph=True."
         )
@@ -213,13 +220,13 @@ def _overwriter(node: Any, array: Any, written: Any) -> str:
     op, where = written.last
     holder = Names().find(array)
     name = "" if holder is None else holder.name
-    what = op if where is None else where.quoted if where.text else f"{op} ({where})"
+    what = writer(op, where)
     story = (
         f"{_op_before(node, where, holder)} saved {name or 'it'} for its backward rule, and then {what} overwrote it."
     )
     if holder is not None and getattr(holder.thing, "is_leaf", False):
         return f"{story}\nCall backward() before you update {name}, or compute the output again after it."
-    fix = out_of_place(where.text if where is not None else "")
+    fix = out_of_place(where.text if where is not None else "", name)
     return f"{story}\n{fix or 'Write the change out of place (y = y + 1 instead of y += 1), or change a clone().'}"
 
 

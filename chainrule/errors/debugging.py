@@ -266,3 +266,11 @@ def explain_inside() -> RuntimeError:
         "explain() was called inside a transformation (vmap, jvp or jacfwd), where values stand for many numbers at once: "
         "call it outside, on ordinary tensors or as explain(f)(x) for the function that is transformed."
     )
+
+
+def explained_result(function: Any, result: Any, floats: bool) -> TypeError:
+    name = getattr(function, "__name__", "f")
+    fix = "Return what is computed from its arguments, a tensor."
+    if not floats:
+        fix = "Arguments that are floats, or arrays and tensors of them, become tensors: there was none. Write 3. instead of 3."
+    return TypeError(f"explain({name}): the function returned no tensor but {type(result).__name__}. {fix}")

@@ -7,6 +7,7 @@ from typing import Any
 
 from chainrule.errors.backward import was_overwritten
 from chainrule.errors.place import op_at
+from chainrule.errors.words import writer
 
 
 def function_saves(method: str, index: int, value: Any) -> TypeError:
@@ -22,7 +23,7 @@ def function_marks(message: str, index: int, value: Any) -> RuntimeError:
 
 def function_saved_was_written(node: Any, index: int, array: Any, written: Any) -> RuntimeError:
     op, where = written.last
-    what = op if where is None else where.quoted if where.text else f"{op} ({where})"
+    what = writer(op, where)
     return RuntimeError(
         f"{was_overwritten(f'saved_tensors[{index}] of {node.name()}', array, written, node.seq)}\n"
         f"{op_at(node)} saved it for backward, and then {what} overwrote it. Write the change out of place, or save a clone()."

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.errors.place import named, with_arrays
+from chainrule.errors.place import named, operands, with_arrays
 from chainrule.errors.transforms import dynamic_shape, escaped_tensor
 from chainrule.errors.words import TYPE_NAMES, shape_of, torch_size, user_line
 
@@ -25,15 +25,15 @@ def wrong_operand(function: str, position: int, value: Any) -> TypeError:
     )
 
 
-def not_broadcastable(function: str, *operands: Any) -> RuntimeError:
-    shapes = [shape_of(x) for x in operands]
+def not_broadcastable(function: str, *several: Any) -> RuntimeError:
+    shapes = [shape_of(x) for x in several]
     for (i, a), (j, b) in itertools.combinations(enumerate(shapes), 2):
         for k in range(1, min(len(a), len(b)) + 1):
             if a[-k] != b[-k] and 1 not in (a[-k], b[-k]):
                 return RuntimeError(
                     f"The size of tensor a ({a[-k]}) must match the size of tensor b ({b[-k]}) at non-singleton dimension "
-                    f"{max(len(a), len(b)) - k}.\n{function} got shapes {_shaped(operands[i])} and {_shaped(operands[j])}; from "
-                    f"the right, sizes must be equal or 1.{_alignment(operands[i], operands[j])}"
+                    f"{max(len(a), len(b)) - k}.\n{function} got shapes {_shaped(several[i])} and {_shaped(several[j])}; from "
+                    f"the right, sizes must be equal or 1.{_alignment(function, several[i], several[j])}"
                 )
     return RuntimeError(f"{function}: shapes {' and '.join(map(str, shapes))} do not broadcast")
 
@@ -43,10 +43,10 @@ def _shaped(x: Any) -> str:
     return f"{shape_of(x)}{f' ({name})' if name else ''}"
 
 
-def _alignment(x: Any, y: Any) -> str:
+def _alignment(function: str, x: Any, y: Any) -> str:
     """What would make two shapes fit."""
     a, b = shape_of(x), shape_of(y)
-    p, q = named(x) or "a", named(y) or "b"
+    p, q = operands(function, x, y, ("a", "b"))
     if len(a) == 2 and len(b) == 1 and a[0] == b[0]:
         return f" {q}[:, None], of shape {(*b, 1)}, lines up with the rows of {p}."
     if len(b) == 2 and len(a) == 1 and a[0] == b[0]:
@@ -60,7 +60,7 @@ def _alignment(x: Any, y: Any) -> str:
 
 def matmul_shapes(function: str, x: Any, y: Any) -> RuntimeError:
     a, b = shape_of(x), shape_of(y)
-    p, q = named(x) or "X", named(y) or "W"
+    p, q = operands(function, x, y, ("X", "W"))
     if len(a) == 2 and len(b) == 2:
         text = f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})"
         inner = f"inner sizes {a[1]} ≠ {b[0]}"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from chainrule.errors.assignments import lines_of, names_in, parsed
+from chainrule.errors.assignments import called, cells_before, lines_of, names_in, parsed, plain
 from chainrule.errors.source import Found, Names, SourceLine
 from chainrule.errors.words import Where, shape_of, user_frame
 
@@ -74,6 +74,24 @@ def argument() -> str:
     return text if len(text) <= 50 else ""
 
 
+def operands(function: str, x: Any, y: Any, otherwise: tuple[str, str]) -> tuple[str, str]:
+    """What to call the two operands of a function or operator: the user's names for them, or their source, if short."""
+    value, parts = expression(), []
+    if isinstance(value, ast.BinOp):
+        parts = [value.left, value.right]
+    elif isinstance(value, ast.Call) and called(value) == function and len(value.args) == 2:
+        parts = value.args
+    texts = [_as_operand(part) for part in parts] or ["", ""]
+    p, q = (named(x) or texts[0] or otherwise[0], named(y) or texts[1] or otherwise[1])
+    return p, q
+
+
+def _as_operand(part: ast.expr) -> str:
+    text = ast.unparse(part)
+    simple = isinstance(part, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
+    return "" if len(text) > 24 else text if simple else f"({text})"
+
+
 def receiver(method: str) -> str:
     """The source of x in the user's running ``x.method(...)``, if that is short; else ''."""
     call = expression()
@@ -92,15 +110,19 @@ def receiver_of_attribute(name: str) -> str:
     return text.removesuffix("." + name) if text.endswith("." + name) and len(text) < 30 else ""
 
 
-def out_of_place(text: str) -> str:
-    """How to write a line that changes a tensor in place without that; '' if it is not known."""
+def out_of_place(text: str, name: str = "") -> str:
+    """How to write a line that changes a tensor (called ``name``) in place without that; '' if it is not known."""
     try:
         (statement,) = ast.parse(text).body
     except (SyntaxError, ValueError):
         return ""
-    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
-        x = statement.target.id
-        return f"Write `{x} = {ast.unparse(ast.BinOp(ast.Name(x), statement.op, statement.value))}`."
+    if isinstance(statement, ast.AugAssign):
+        x = ast.unparse(statement.target)
+        item_of_a_list = x == plain(name)
+        if item_of_a_list or not isinstance(statement.target, ast.Subscript):
+            return f"Write `{x} = {ast.unparse(ast.BinOp(statement.target, statement.op, statement.value))}`."
+        x = ast.unparse(statement.target.value)
+        return f"Write to a copy: `{x} = {x}.clone()` before it."
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
         x = ast.unparse(statement.targets[0].value)
         return f"Write to a copy: `{x} = {x}.clone()` before it."
@@ -119,7 +141,8 @@ def out_of_place(text: str) -> str:
 def op_at(node: Any) -> str:
     """An operation and its line: ``exp (t.py:3)``."""
     line = Names().line(node)
-    return str(node.prim.name) if line is None or line.file.startswith("<") else f"{node.prim.name} ({line})"
+    known = line is not None and Where(line.file, line.line)
+    return f"{node.prim.name} ({line})" if known else str(node.prim.name)
 
 
 def named(thing: Any) -> str:
@@ -180,19 +203,61 @@ def path(edge: Any) -> str:
 _KEEPS = ("retain_graph", "create_graph")
 
 
-def earlier_pass() -> str:
-    """The backward pass before the one that runs: `loss.backward()` (t.py:8); '' where it is not known."""
+def earlier_pass(node: Any) -> str:
+    """The backward pass before the one that runs, which freed a node: `loss.backward()` (t.py:8); '' if not known."""
     frame = user_frame()
-    scope = _scope(frame)
-    found = loop = None
-    for item in ast.walk(scope) if scope is not None else ():
-        if isinstance(item, (ast.For, ast.While)) and item.lineno <= frame.f_lineno <= (item.end_lineno or 0):
-            loop = item
-        if isinstance(item, ast.Call) and item.lineno < frame.f_lineno and _sweeps(item):
-            found = item if found is None or item.lineno > found.lineno else found
-    if loop is not None and (found is None or found.lineno < loop.lineno):
-        return f"this line, in an earlier round of the loop ({Where(frame.f_code.co_filename, loop.lineno)})"
-    return "" if found is None else Where(frame.f_code.co_filename, found.lineno).quoted
+    if frame is None:
+        return ""
+    file, now = frame.f_code.co_filename, frame.f_lineno
+    scope, names = _scope(frame), Names()
+    made = names.line(node)
+    loops = [item for item in ast.walk(scope) if isinstance(item, (ast.For, ast.While))] if scope is not None else []
+    around = [loop for loop in loops if loop.lineno <= now <= (loop.end_lineno or 0)]
+    calls = [(file, call) for call in _passes(scope) if call.lineno < now]
+    if isinstance(scope, ast.Module):
+        for cell in cells_before(file):
+            calls = [*((cell, call) for call in _passes(parsed("".join(lines_of(cell))))), *calls]
+            if made is None or made.file == cell:
+                break
+    if made is not None:
+        once = {loop.lineno for loop in loops if not loop.lineno <= made.line <= (loop.end_lineno or 0)}
+        repeated = len(once) < len(loops) and made.file == file
+        calls = [(f, call) for f, call in calls if f != made.file or call.lineno >= made.line or repeated]
+    reach = [(f, call, _reaches(call, node, names)) for f, call in calls]
+    likely = [one for one in reach if one[2]] or [one for one in reach if one[2] is None]
+    found = Where(likely[-1][0], likely[-1][1].lineno) if likely else None
+    inside = found is not None and found.file == file and any(found.line >= loop.lineno for loop in around)
+    if not around or inside:
+        return "" if not found else found.quoted
+    here = Where(file, around[-1].lineno)
+    again = f"this line, in an earlier round of the loop ({here})"
+    return again if not found else f"{found.quoted}, or by {again}"
+
+
+def _passes(scope: ast.AST | None) -> list[ast.Call]:
+    """The calls of a scope that free what the graph saved, in the order of the text."""
+    found: list[ast.Call] = []
+    stack = [] if scope is None else [scope]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, ast.Call) and _sweeps(item):
+            found.append(item)
+        functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+        stack += [child for child in ast.iter_child_nodes(item) if not isinstance(child, functions)]
+    return sorted(found, key=lambda call: call.lineno)
+
+
+def _reaches(call: ast.Call, node: Any, names: Names) -> bool | None:
+    """Whether a backward pass goes through a node, by what its output is called now; None: nothing is called so."""
+    method = isinstance(call.func, ast.Attribute) and call.func.attr == "backward" and not call.args[1:]
+    parts = [*([call.func.value] if method else []), *call.args[:1]]  # type: ignore[attr-defined]
+    read = {name for part in parts for name in names_in(part)}
+    tensors = [
+        found.thing for found in names.found if found.name in read and getattr(found.thing, "_edge", None) is not None
+    ]
+    if not tensors:
+        return None
+    return any(getattr(edge, "node", edge) is node for tensor in tensors for edge in near(tensor._edge))
 
 
 def _scope(frame: Any) -> ast.AST | None:
@@ -242,9 +307,21 @@ _NUMBERS = {"item", "tolist", "numpy", "asarray", "array", "float", "int"}
 def left_graph(tensor: Any) -> str:
     """Where a tensor's history went through plain numbers: ``x.sum().item()``, with its line; '' where it did not."""
     for origin in origins(tensor):
-        for item in ast.walk(origin.value) if origin.value is not None else ():
-            if isinstance(item, ast.Call) and _gives_numbers(item) and names_in(item):
-                return f"`{ast.unparse(item)}` ({origin.line})"
+        number = _number_in(origin.value)
+        if number:
+            return f"`{number}` ({origin.line})"
+        for call, line in Names().calls("append"):
+            number = _number_in(call.node) if call.on == origin.found.name and call.on.isidentifier() else ""
+            if number:
+                return f"`{number}` ({line})"
+    return ""
+
+
+def _number_in(value: ast.AST | None) -> str:
+    """The part of an expression that makes a plain number or array of a tensor; '' if there is none."""
+    for item in ast.walk(value) if value is not None else ():
+        if isinstance(item, ast.Call) and _gives_numbers(item) and names_in(item):
+            return ast.unparse(item)
     return ""
 
 

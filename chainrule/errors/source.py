@@ -6,7 +6,6 @@ message may use it.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from types import FunctionType, ModuleType
@@ -25,7 +24,7 @@ from chainrule.errors.assignments import (
     plain,
 )
 from chainrule.errors.statements import Matching, Reached, Scope
-from chainrule.errors.words import PACKAGE, user_frame
+from chainrule.errors.words import PACKAGE, line_name, user_frame
 
 _FRAMES = 3
 _ITEMS = 1000
@@ -40,7 +39,7 @@ class SourceLine(NamedTuple):
     text: str = ""
 
     def __str__(self) -> str:
-        return f"{os.path.basename(self.file)}:{self.line}"
+        return line_name(self.file, self.line)
 
 
 class _Place(NamedTuple):
@@ -179,9 +178,7 @@ class Names:
         computed = hasattr(edge, "node") or hasattr(edge, "prim")
         for one in (found, *self._aliases.get(id(found.thing), ())):
             if computed:
-                match = self._matching(one.place)
-                made = match.made(plain(one.name), edge, match.scope.now)
-                made = match.origin(made, edge) if made is not None and follow else made
+                made = self._reached(one, follow)
                 if made is not None:
                     return made.one, self._line_of(one.place, made)
             else:
@@ -189,27 +186,39 @@ class Names:
                 if statement is not None:
                     return statement
             name = re.split(r"[.\[]", one.name)[0]
-            whole = _statement(one, name, "") if name != one.name else None
+            if name == one.name:
+                continue
+            whole = _statement(one, name, "")
             if whole is not None and holds(whole[0].value, one.name[len(name) :], computed):
                 return whole
-            inside = self._in_methods(name, one.name[len(name) + 1 :], edge) if name != one.name and computed else None
+            if whole is not None and computed and self._matching(one.place).passed(whole[0].value, edge):
+                return whole
+            inside = self._in_methods(name, one.name[len(name) + 1 :], edge) if computed else None
             if inside is not None:
                 return inside
         return None
+
+    def _reached(self, found: Found, follow: bool) -> Reached | None:
+        """The assignment that computed the value of a variable."""
+        match, edge = self._matching(found.place), found.thing._edge
+        made = match.made(plain(found.name), edge, match.scope.now)
+        return match.origin(made, edge) if made is not None and follow else made
 
     def _in_methods(self, name: str, attribute: str, edge: Any) -> tuple[Assignment, SourceLine] | None:
         """The one statement ``self.attribute = ...`` in an object's class that can have computed a value."""
         kind = type(self._objects.get(name))
         possible = []
-        for function in [value for base in kind.__mro__ for value in vars(base).values() if isinstance(value, FunctionType)]:
+        functions = [value for base in kind.__mro__ for value in vars(base).values() if isinstance(value, FunctionType)]
+        for function in functions:
             code = function.__code__
             if not code.co_argcount or code.co_filename.startswith(PACKAGE):
                 continue
             place = _Place(code.co_filename, code.co_name, code.co_firstlineno, None, function.__globals__)
             match = self._matching(place)
             target = f"{code.co_varnames[0]}.{attribute}"
-            found = [r for r in match.scope.reaching(target, match.scope.now) if match.fits(r.one.value, edge, r.at) is not False]
-            possible += [(place, reached) for reached in found]
+            for one in match.scope.reaching(target, match.scope.now):
+                if match.fits(one.one.value, edge, one.at) is not False:
+                    possible.append((place, one))
         if len(possible) != 1:
             return None
         place, made = possible[0]
@@ -251,12 +260,12 @@ class Names:
         root = owner.thing._edge
         if root not in self._spread:
             lines = self._spread[root] = {}
-            match = self._matching(owner.place)
-            made = match.made(plain(owner.name), root, match.scope.now)
-            made = None if made is None else match.origin(made, root)
-            if made is not None:
-                for below, where in match.below(made, root, lambda e: self.of(e) is not None or e in lines):
-                    lines[below] = self._line_of(owner.place, where)
+            for one in (owner, *self._aliases.get(id(owner.thing), ())):
+                made = self._reached(one, follow=True)
+                if made is None:
+                    continue
+                steps = self._matching(one.place).below(made, root, lambda e: self.of(e) is not None or e in lines)
+                lines.update((below, self._line_of(one.place, where)) for below, where in steps)
         return self._spread[root].get(edge)
 
     def earlier(self, found: Found) -> tuple[Assignment, SourceLine] | None:
@@ -266,14 +275,25 @@ class Names:
             return None
         return _statement(found, found.name, "", now[1])
 
-    def calls(self, method: str) -> list[tuple[Call, SourceLine]]:
-        """The calls of a method in the scopes that are looked at, as far as they can have run."""
+    def calls(self, method: str, since: Found | None = None) -> list[tuple[Call, SourceLine]]:
+        """The calls of a method in the scopes that are looked at, as far as they can have run.
+
+        ``since``: in the scope of that variable, only those after it was given its value.
+        """
+        made = None if since is None else self.assignment(since)
         found = []
         for scope in self.places:
+            texts: list[list[tuple[Call, SourceLine]]] = []
+            begun = made is not None and since is not None and since.place == scope
             for file, function, first, line, variables in _texts(scope):
                 lines = lines_of(file, variables)
-                for call in calls_before("".join(lines), function, first, method, line):
-                    found.append((call, SourceLine(file, call.line, lines[call.line - 1].strip())))
+                here = calls_before("".join(lines), function, first, method, line)
+                if begun and made is not None and made[1].file == file:
+                    here = [c for c in here if c.line >= made[1].line or (c.loop and made[0].loops())]
+                texts.append([(call, SourceLine(file, call.line, lines[call.line - 1].strip())) for call in here])
+                if begun and made is not None and made[1].file == file:
+                    break
+            found += [one for text in reversed(texts) for one in text]
         return found
 
     def read_by(self, found: Found) -> list[Found]:
@@ -323,13 +343,13 @@ def _statement(
 
 
 def recorded_line(edge: Any) -> SourceLine | None:
-    """The line that ``record_lines`` noted for a node."""
+    """The line that ``record_lines`` noted for a node, where its source is known or can be looked up."""
     node = getattr(edge, "node", edge)
     try:
         line: SourceLine | None = object.__getattribute__(node, "meta").get("line")
     except AttributeError:
         return None
-    return line
+    return None if line is None or (line.file.startswith("<") and not line.text) else line
 
 
 def line_at(file: str, line: int, scope: dict[str, Any] | None = None) -> SourceLine:
@@ -377,7 +397,7 @@ def _inside(name: str, value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, dict):
         if len(value) > _ITEMS:
             return []
-        return [(f'{name}["{k}"]' if isinstance(k, str) else f"{name}[{k!r}]", v) for k, v in list(value.items())]
+        return [(f"{name}[{_key_text(k)}]", v) for k, v in list(value.items())]
     if isinstance(value, (list, tuple)):
         fields = getattr(value, "_fields", None)
         if isinstance(value, tuple) and isinstance(fields, tuple):
@@ -390,6 +410,11 @@ def _inside(name: str, value: Any) -> list[tuple[str, Any]]:
     except AttributeError:
         return []
     return [(f"{name}.{k}", v) for k, v in list(held.items())[:_ITEMS] if isinstance(k, str)]
+
+
+def _key_text(key: Any) -> str:
+    """A key as one writes it: text in double quotes, where that is simple."""
+    return f'"{key}"' if isinstance(key, str) and key.isprintable() and not set(key) & set('"\\') else repr(key)
 
 
 def _texts(place: _Place) -> Iterator[_Place]:

@@ -14,23 +14,26 @@ from chainrule.errors.assignments import FOREVER, Assignment, called, covers, op
 
 _DEPTH = 4
 #: functions whose results have no history
-_CREATE = frozenset(
-    "zeros ones full empty eye arange linspace logspace tensor as_tensor asarray array rand randn randint normal zeros_like "
-    "ones_like full_like empty_like rand_like randn_like randperm detach".split()
-)
+_CREATE = frozenset([
+    "zeros", "ones", "full", "empty", "eye", "arange", "linspace", "logspace", "tensor", "as_tensor", "asarray",
+    "array", "rand", "randn", "randint", "normal", "zeros_like", "ones_like", "full_like", "empty_like",
+    "rand_like", "randn_like", "randperm", "detach",
+])  # fmt: skip
 #: functions and methods that are recorded under their own name
-_OWN = frozenset(
-    "exp log sin cos tan asin acos atan sinh cosh tanh sqrt abs sigmoid relu neg exp2 expm1 log2 log10 log1p erf erfc reciprocal "
-    "square maximum minimum where clamp sum prod cumsum cumprod logsumexp sort outer cat stack svd eigh qr det inv".split()
-)
+_OWN = frozenset([
+    "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sqrt", "abs", "sigmoid",
+    "relu", "neg", "exp2", "expm1", "log2", "log10", "log1p", "erf", "erfc", "reciprocal", "square", "maximum",
+    "minimum", "where", "clamp", "sum", "prod", "cumsum", "cumprod", "logsumexp", "sort", "outer", "cat", "stack",
+    "svd", "eigh", "qr", "det", "inv",
+])  # fmt: skip
 _COMPOSED = frozenset(["outer", "square", "det"])  # recorded as other operations, too
 
 
 class Point(NamedTuple):
-    """A place in the text of a scope: before assignment ``index`` of those in it, on ``line``."""
+    """A place in the text of a scope: before assignment ``place`` of those in it, on ``line``."""
 
     text: int
-    index: int
+    place: int
     line: int
 
 
@@ -55,10 +58,13 @@ class Scope:
         self.now = Point(0, next((i for i, one in enumerate(found) if one.last >= now), len(found)), now)
         self.known = {one.name for found, _ in texts for one in found}
 
-    def constant(self, name: str) -> bool:
-        """Whether a name has had one value only."""
+    def constant(self, name: str, since: Point) -> bool:
+        """Whether a name has the value still that it had at a point."""
         ones = [one for found in self.texts for one in found if one.name == name]
-        return len(ones) <= 1 and not any(one.loops() for one in ones)
+        if not ones:
+            return True
+        before = self.reaching(name, since)
+        return len(ones) == len(before) == 1 and not ones[0].loops()
 
     def reaching(self, name: str, before: Point) -> list[Reached]:
         """The assignments that can have been the last of a name before a point, nearest first."""
@@ -73,14 +79,14 @@ class Scope:
         """Adds those of one text; True if one of them must have run."""
         ones = self.texts[at.text]
         certain = None
-        for i in range(at.index - 1, -1, -1):
+        for i in range(at.place - 1, -1, -1):
             if ones[i].name == name:
                 found.append(Reached(ones[i], self._start(at.text, i)))
                 if sure(ones[i], at.line):
                     certain = ones[i]
                     break
         fresh = certain.loops() if certain is not None else []
-        for i in range(at.index, len(ones)):  # an earlier round of a loop around the point
+        for i in range(at.place, len(ones)):  # an earlier round of a loop around the point
             loops = [loop for loop in ones[i].loops() if covers(loop, at.line)] if ones[i].name == name else []
             if loops and not (fresh and loops[-1] in fresh):
                 found.append(Reached(ones[i], self._start(at.text, i)))
@@ -110,17 +116,21 @@ class Matching:
     def made(self, name: str, edge: Any, before: Point) -> Reached | None:
         """The assignment that gave a name the value of an edge, if it can only be one."""
         possible = [
-            (reached, fits)
+            reached
             for reached in self.scope.reaching(name, before)
-            if (fits := self.fits(reached.one.value, edge, reached.at)) is not False
+            if reached.one.value is not None and self.fits(reached.one.value, edge, reached.at) is not False
         ]
-        return possible[0][0] if len(possible) == 1 else None
+        return possible[0] if len(possible) == 1 and not isinstance(possible[0].one.value, ast.arg) else None
 
     def origin(self, reached: Reached, edge: Any) -> Reached | None:
         """What computed the value, where an assignment only gave it another name; None if that is not known."""
         for _ in range(_DEPTH):
-            value = reached.one.value
-            if not isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)) or _operation_of(edge) in operations(value):
+            value = self._taken(reached.one.value, edge, reached.at)
+            if value is None and isinstance(reached.one.value, ast.IfExp):
+                return None
+            if not isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)) or _operation_of(edge) in operations(
+                value
+            ):
                 return reached
             name = ast.unparse(value)
             if name not in self.scope.known:
@@ -130,6 +140,15 @@ class Matching:
                 return None
             reached = before
         return None
+
+    def passed(self, value: ast.AST | None, edge: Any) -> bool:
+        """Whether a call can have computed the value of an edge for one of its arguments: ``Model(w=x * 2)``."""
+        if not isinstance(value, ast.Call) or called(value) in _OWN:
+            return False
+        parts = [*value.args, *(keyword.value for keyword in value.keywords)]
+        now = self.scope.now
+        computing = [part for part in parts if _operation_of(edge) in operations(part)]
+        return len([part for part in computing if self.fits(part, edge, now) is not False]) == 1
 
     def fits(self, value: ast.AST | None, edge: Any, at: Point, depth: int = _DEPTH) -> bool | None:
         """Whether an expression can have the value of an edge (None: a constant). None: that cannot be told."""
@@ -155,7 +174,7 @@ class Matching:
             return None
         name = ast.unparse(value)
         held = self.holds(name, edge)
-        if held or self.scope.constant(name):
+        if held or self.scope.constant(name, at):
             return held
         found = [self.fits(r.one.value, edge, r.at, depth - 1) for r in self.scope.reaching(name, at)]
         return False if found and all(fits is False for fits in found) else None
@@ -183,9 +202,7 @@ class Matching:
                 return []
         elif isinstance(value, ast.UnaryOp):
             parts = [value.operand]
-        elif isinstance(value, ast.Subscript):
-            parts = [value.value]
-        elif isinstance(value, ast.Attribute):
+        elif isinstance(value, (ast.Subscript, ast.Attribute)):
             parts = [value.value]
         else:
             method = isinstance(value.func, ast.Attribute) and not self._is_module(value.func.value)
@@ -204,7 +221,8 @@ class Matching:
 
     def _constant(self, part: ast.AST, edge: Any, i: int) -> bool | None:
         """Whether a number in the source is the constant that an operation has kept."""
-        if not isinstance(part, ast.Constant):
+        number = part.value if isinstance(part, ast.Constant) else None
+        if not isinstance(number, (int, float, complex)):
             return None
         node = getattr(edge, "node", edge)
         saves = getattr(node.prim, "saves", ())
@@ -213,7 +231,7 @@ class Matching:
         if value is None or getattr(value, "size", 1) != 1:
             return True if value is None else None
         try:
-            return bool(abs(complex(value) - part.value) <= 1e-3 * abs(part.value))
+            return bool(abs(complex(value) - number) <= 1e-3 * abs(number))
         except (TypeError, ValueError, OverflowError):
             return None
 
@@ -241,11 +259,7 @@ class Matching:
 
     def _step(self, edge: Any, value: Any, reached: Reached) -> list[tuple[Any, Any, Reached]]:
         """The operands of an expression with their edges."""
-        if isinstance(value, ast.NamedExpr):
-            value = value.value
-        if isinstance(value, ast.IfExp):
-            both = [v for v in (value.body, value.orelse) if self.fits(v, edge, reached.at) is not False]
-            value = both[0] if len(both) == 1 else None
+        value = self._taken(value, edge, reached.at)
         if value is None or _is_leaf(edge):
             return []
         if _operation_of(edge) in operations(value) or called(value) == "__setitem":
@@ -256,7 +270,8 @@ class Matching:
 
     def _resolve(self, edge: Any, value: Any, reached: Reached) -> tuple[Any, Reached] | None:
         """The expression that computed the value of an edge, from the one that it was used in."""
-        if _is_leaf(edge):
+        value = self._taken(value, edge, reached.at)
+        if value is None or _is_leaf(edge):
             return None
         if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)) and _operation_of(edge) not in operations(value):
             made = self.made(ast.unparse(value), edge, reached.at)
@@ -269,12 +284,26 @@ class Matching:
             return (value, reached) if self._settled(value, reached) else None
         return value, reached
 
+    def _taken(self, value: Any, edge: Any, at: Point) -> Any:
+        """The branch of a conditional expression that was computed; None if it can be either."""
+        while isinstance(value, (ast.NamedExpr, ast.IfExp)):
+            if isinstance(value, ast.NamedExpr):
+                value = value.value
+                continue
+            both = [v for v in (value.body, value.orelse) if self.fits(v, edge, at) is not False]
+            value = both[0] if len(both) == 1 else None
+        return value
+
     def _settled(self, value: ast.AST, reached: Reached) -> bool:
         """Whether all that an expression reads still has the names it had, so that what has none was made in it."""
         for item in ast.walk(value):
             if isinstance(item, ast.Name) and item.id in self.scope.known:
                 before = self.scope.reaching(item.id, reached.at)
-                if item.id == reached.one.name or len(before) != 1 or before != self.scope.reaching(item.id, self.scope.now):
+                if (
+                    item.id == reached.one.name
+                    or len(before) != 1
+                    or before != self.scope.reaching(item.id, self.scope.now)
+                ):
                     return False
         return True
 

@@ -66,10 +66,10 @@ def _rebound(tensor: Any, x: str) -> str:
         return ""
     before = names.earlier(found)
     leaf = f", and the leaf that was made on line {before[1]} has no name any more" if before is not None else ""
-    return (
-        f"{x} was rebound by `{now[1].text}` ({now[1]}){leaf}. Give the result another name, or make the leaf with the "
-        f"right dtype (and values) at once."
-    )
+    advice = "Give the result another name, or make the leaf with the right dtype (and values) at once."
+    if f"{x}.grad" in names_in(now[0].value):
+        advice = f"To update a parameter, change it in place: `with no_grad(): {x} -= lr * {x}.grad`."
+    return f"{x} was rebound by `{now[1].text}` ({now[1]}){leaf}. {advice}"
 
 
 def no_grad_needed(tensor: Any, text: str) -> RuntimeError:

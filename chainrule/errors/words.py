@@ -13,8 +13,21 @@ from typing import Any
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
+def line_name(file: str, line: int) -> str:
+    """A line in few words: ``t.py:4``, or ``In[4]:2`` for the second line of a notebook's fourth cell."""
+    cell: Any = re.match(r"<ipython-input-(\d+)-", file)
+    number = cell[1] if cell else None
+    if os.sep + "ipykernel_" in file:
+        shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+        number = getattr(getattr(shell, "compile", None), "_filename_map", {}).get(file)
+    return f"{os.path.basename(file) if number is None else f'In[{number}]'}:{line}"
+
+
 class Where:
-    """A line of the user's program, kept as (file, line) and formatted only when printed."""
+    """A line of the user's program, kept as (file, line) and formatted only when printed.
+
+    It is false where nobody could look it up: in a doctest, or in code that was typed or made up and is not kept.
+    """
 
     __slots__ = ("file", "line")
 
@@ -23,7 +36,12 @@ class Where:
         self.line = line
 
     def __str__(self) -> str:
-        return f"{os.path.basename(self.file)}:{self.line}"
+        return line_name(self.file, self.line)
+
+    def __bool__(self) -> bool:
+        if self.file.startswith("<"):
+            return bool(linecache.getline(self.file, self.line)) and not self.file.startswith("<doctest ")
+        return True
 
     @property
     def text(self) -> str:
@@ -34,7 +52,14 @@ class Where:
     @property
     def quoted(self) -> str:
         """The code and the place of it: `y += 1` (t.py:4)."""
-        return f"`{self.text}` ({self})" if self.text else f"({self})"
+        return " ".join([*([f"`{self.text}`"] if self.text else []), *([f"({self})"] if self else [])])
+
+
+def writer(op: str, where: Where | None) -> str:
+    """An operation that wrote in place: its code and line, as far as they are known."""
+    if where is not None and where.text:
+        return where.quoted
+    return f"{op} ({where})" if where else op
 
 
 class Cut:
@@ -60,7 +85,7 @@ class Cut:
         if self.kind in _GRADIENTS:
             return _GRADIENTS[self.kind]
         at = f" ({self.where})" if self.where else ""
-        if self.where and self.where.text:
+        if self.where is not None and self.where.text:
             at = f" in {self.where.quoted}"
         if self.kind == "requires_grad":
             return f"requires_grad was set to False{at}"

@@ -5,30 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule.errors.place import named, out_of_place
-from chainrule.errors.words import user_line
+from chainrule.errors.words import user_line, writer
 
 
 def leaf_in_place(tensor: Any, op: str) -> RuntimeError:
     x, where = named(tensor) or "x", user_line()
-    fix = out_of_place(where.text if where else "").rstrip(".") or f"Write `{x} = {x} + ...`"
+    fix = out_of_place(where.text if where is not None else "").rstrip(".") or f"Write `{x} = {x} + ...`"
     return RuntimeError(
         "a leaf Variable that requires grad is being used in an in-place operation.\n"
-        f"{_written(op, where)} would overwrite {x}, whose gradient you asked for.\n"
+        f"{writer(op, where)} would overwrite {x}, whose gradient you asked for.\n"
         f"To update a parameter: `with no_grad(): {x} -= lr * {x}.grad`. Otherwise: {fix[0].lower()}{fix[1:]}, or work on "
         f"{x}.clone()."
     )
 
 
-def _written(op: str, where: Any) -> str:
-    return where.quoted if where is not None and where.text else op
-
-
 def leaf_view_in_place(op: str) -> RuntimeError:
     where = user_line()
-    fix = out_of_place(where.text if where else "") or "Change a clone()."
+    fix = out_of_place(where.text if where is not None else "") or "Change a clone()."
     return RuntimeError(
         "a view of a leaf Variable that requires grad is being used in an in-place operation.\n"
-        f"{_written(op, where)} would overwrite part of a leaf. To update a parameter do it inside `with no_grad():`. To "
+        f"{writer(op, where)} would overwrite part of a leaf. To update a parameter do it inside `with no_grad():`. To "
         f"compute with the changed value: {fix[0].lower()}{fix[1:]}"
     )
 

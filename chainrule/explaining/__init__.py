@@ -7,7 +7,7 @@ from typing import Any
 
 _WHERE = {
     "Arrow": "steps",
-    "Explanation": "steps",
+    "Explanation": "explanation",
     "Graph": "graph",
     "Step": "steps",
     "Value": "steps",

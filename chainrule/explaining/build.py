@@ -21,8 +21,9 @@ from chainrule.core.tensor import Tensor, wrap
 from chainrule.errors.source import Names
 from chainrule.explaining import latex
 from chainrule.explaining.entry import explained
+from chainrule.explaining.explanation import Explanation
 from chainrule.explaining.index_calls import MUL, NoForm
-from chainrule.explaining.steps import Arrow, Explanation
+from chainrule.explaining.steps import Arrow
 from chainrule.explaining.terms import Part
 from chainrule.explaining.whole import partial_of
 
@@ -105,7 +106,8 @@ def partials(arrow: Arrow) -> Iterator[str]:
 
 def templates() -> dict[str, str]:
     """LaTeX templates with their MathML."""
-    importlib.import_module("chainrule.nn")
+    for module in ("nn", "fft"):  # whose rows load later than the others
+        importlib.import_module(f"chainrule.{module}")
     found: dict[str, str] = {}
     for prim in TABLE.values():
         if prim.kind == "discrete":

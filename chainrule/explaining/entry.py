@@ -15,7 +15,7 @@ from chainrule.core.modes import enable_grad
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.errors.source import Names
-from chainrule.explaining.steps import Explanation
+from chainrule.explaining.explanation import Explanation
 from chainrule.explaining.sweep import leaves_below, swept
 from chainrule.explaining.values import Values
 from chainrule.explaining.watching import Seen
@@ -118,7 +118,15 @@ def _gradients(grad: Any, count: int) -> list[Any]:
 
 
 def _array(g: Any) -> Any:
-    return g if isinstance(g, (Tensor, ndarray)) else np.asarray(g)
+    if isinstance(g, (Tensor, ndarray)):
+        return g
+    try:
+        array = np.asarray(g)
+    except ValueError:  # nested lists of different lengths
+        array = None
+    if array is None or array.dtype.kind not in "biufc":
+        raise errors.gradient_numbers(g)
+    return array
 
 
 def _of_function(function: Callable[..., Any], grad: Any, wrt: Any, names: Names) -> Callable[..., Explanation]:
@@ -142,7 +150,7 @@ def _of_function(function: Callable[..., Any], grad: Any, wrt: Any, names: Names
             result = function(*tree[:n], **dict(zip(kwargs, tree[n:])))
         tensors = [t for t in tree_flatten(result)[0] if isinstance(t, Tensor)]
         if not tensors:
-            raise errors.not_a_tensor("explain", "the function's result", result)
+            raise errors.explained_result(function, result, bool(leaves))
         seen.name(called, tensors)
         return explained(tuple(tensors), grad, wrt, names, called, dict(seen.known), leaves)
 

@@ -18,8 +18,8 @@ from collections.abc import Callable
 import numpy as np
 
 from chainrule.explaining.formula import BAR, Formula
+from chainrule.explaining.index_calls import ADD, ATOM, MUL, NEG, POW
 
-_ADD, _MUL, _NEG, _POW, _ATOM = range(1, 6)
 _CONSTANTS = {"pi": r"\pi", "inf": r"\infty", "nan": r"\mathrm{nan}", "e": "e"}
 _FUNCTIONS = {
     "exp": r"\exp", "sin": r"\sin", "cos": r"\cos", "tan": r"\tan", "sinh": r"\sinh", "cosh": r"\cosh",
@@ -61,45 +61,45 @@ class Printer:
     def _read(self, node: ast.expr) -> tuple[str, int]:
         if getattr(node, "literal", False):
             text = ast.unparse(node)
-            return self.literal(plain(text)), _NEG if text.startswith("-") else _ATOM
+            return self.literal(plain(text)), NEG if text.startswith("-") else ATOM
         reader = getattr(self, "_" + type(node).__name__.lower(), None)
         if reader is None:
-            return _code(ast.unparse(node)), _ATOM
+            return _code(ast.unparse(node)), ATOM
         found: tuple[str, int] = reader(node)
         return found
 
     def _name(self, node: ast.Name) -> tuple[str, int]:
-        return self.name(node.id), _ATOM
+        return self.name(node.id), ATOM
 
     def _constant(self, node: ast.Constant) -> tuple[str, int]:
-        return plain(repr(node.value)), _ATOM
+        return plain(repr(node.value)), ATOM
 
     def _attribute(self, node: ast.Attribute) -> tuple[str, int]:
         if isinstance(node.value, ast.Name) and node.value.id == "np":
-            return _CONSTANTS.get(node.attr, _code(node.attr)), _ATOM
+            return _CONSTANTS.get(node.attr, _code(node.attr)), ATOM
         if node.attr in ("mT", "T"):
-            return rf"{self(node.value, _ATOM)}^{{\top}}", _POW
+            return rf"{self(node.value, ATOM)}^{{\top}}", POW
         if node.attr == "size":
-            return rf"\left|{self(node.value)}\right|", _ATOM
-        return rf"\operatorname{{{node.attr}}}{self(node.value)}", _ATOM
+            return rf"\left|{self(node.value)}\right|", ATOM
+        return rf"\operatorname{{{node.attr}}}{self(node.value)}", ATOM
 
     def _unaryop(self, node: ast.UnaryOp) -> tuple[str, int]:
         sign = "-" if isinstance(node.op, ast.USub) else r"\lnot "
-        return sign + self(node.operand, _MUL), _NEG if sign == "-" else _POW
+        return sign + self(node.operand, MUL), NEG if sign == "-" else POW
 
     def _binop(self, node: ast.BinOp) -> tuple[str, int]:
         op = type(node.op)
         if op is ast.Div:
-            return rf"\frac{{{self(node.left)}}}{{{self(node.right)}}}", _MUL
+            return rf"\frac{{{self(node.left)}}}{{{self(node.right)}}}", MUL
         if op is ast.Pow:
-            return rf"{self(node.left, _ATOM)}^{{{self(node.right)}}}", _POW
+            return rf"{self(node.left, ATOM)}^{{{self(node.right)}}}", POW
         if op in (ast.Add, ast.Sub):
             sign = " + " if op is ast.Add else " - "
-            return self(node.left, _ADD) + sign + self(node.right, _ADD if op is ast.Add else _MUL), _ADD
+            return self(node.left, ADD) + sign + self(node.right, ADD if op is ast.Add else MUL), ADD
         if op in (ast.BitAnd, ast.BitOr):
-            return self(node.left) + (r" \land " if op is ast.BitAnd else r" \lor ") + self(node.right), _ADD
+            return self(node.left) + (r" \land " if op is ast.BitAnd else r" \lor ") + self(node.right), ADD
         sign = r" \, " if op is ast.MatMult or self._scalar(node.left) or self._scalar(node.right) else r" \odot "
-        return self(node.left, _MUL) + sign + self(node.right, _POW if op is ast.MatMult else _MUL), _MUL
+        return self(node.left, MUL) + sign + self(node.right, POW if op is ast.MatMult else MUL), MUL
 
     def _scalar(self, node: ast.expr) -> bool:
         """Whether a factor is one number: no sign of elementwise multiplication then."""
@@ -118,7 +118,7 @@ class Printer:
 
     def _compare(self, node: ast.Compare) -> tuple[str, int]:
         sign = _COMPARED.get(type(node.ops[0]), r"\mathrel{?}")
-        return rf"\left[{self(node.left)} {sign} {self(node.comparators[0])}\right]", _ATOM
+        return rf"\left[{self(node.left)} {sign} {self(node.comparators[0])}\right]", ATOM
 
     def _ifexp(self, node: ast.IfExp) -> tuple[str, int]:
         return self._cases(node.test, node.body, node.orelse)
@@ -129,11 +129,11 @@ class Printer:
             condition = condition[6:-7]
         return (
             rf"\begin{{cases}} {self(yes)} & \text{{if }} {condition} \\ {self(no)} & \text{{else}} \end{{cases}}",
-            _ATOM,
+            ATOM,
         )
 
     def _subscript(self, node: ast.Subscript) -> tuple[str, int]:
-        return rf"{{{self(node.value, _ATOM)}}}_{{{_code('[' + self._index(node.slice) + ']')}}}", _ATOM
+        return rf"{{{self(node.value, ATOM)}}}_{{{_code('[' + self._index(node.slice) + ']')}}}", ATOM
 
     def _index(self, node: ast.expr) -> str:
         text = ast.unparse(node)
@@ -142,7 +142,7 @@ class Printer:
     def _call(self, node: ast.Call) -> tuple[str, int]:
         if isinstance(node.func, ast.Lambda):
             bound = ", ".join(rf"{symbol(a.arg)} = {self(x)}" for a, x in zip(node.func.args.args, node.args))
-            return rf"\left. {self(node.func.body)} \right|_{{{bound}}}", _ATOM
+            return rf"\left. {self(node.func.body)} \right|_{{{bound}}}", ATOM
         called = ast.unparse(node.func).removeprefix("np.")
         special = getattr(self, "_np_" + called, None)
         if special is not None:
@@ -158,7 +158,7 @@ class Printer:
             return self._method(node)
         function = _FUNCTIONS.get(called) or rf"\operatorname{{{_escaped(called.split('.')[-1])}}}"
         arguments = [self(a) for a in node.args] + [rf"{_code(k.arg or '')}\!=\!{self(k.value)}" for k in node.keywords]
-        return rf"{function}\left({', '.join(arguments)}\right)", _ATOM
+        return rf"{function}\left({', '.join(arguments)}\right)", ATOM
 
     def _method(self, node: ast.Call) -> tuple[str, int]:
         assert isinstance(node.func, ast.Attribute)
@@ -167,46 +167,46 @@ class Printer:
             axis = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "axis"), None)
             under = "" if axis is None else rf"_{{\text{{axis }}{self(axis)}}}"
             sign = r"\sum" if name == "sum" else r"\operatorname{mean}"
-            return rf"{sign}{under} {self(inner, _ATOM)}", _MUL
+            return rf"{sign}{under} {self(inner, ATOM)}", MUL
         if name == "conj":
-            return rf"{self(inner, _ATOM)}^{{*}}", _POW
+            return rf"{self(inner, ATOM)}^{{*}}", POW
         arguments = ", ".join(self(a) for a in node.args)
-        return rf"\operatorname{{{_escaped(name)}}}_{{{arguments}}}\left({self(inner)}\right)", _ATOM
+        return rf"\operatorname{{{_escaped(name)}}}_{{{arguments}}}\left({self(inner)}\right)", ATOM
 
     def _np_where(self, node: ast.Call) -> tuple[str, int]:
         return self._cases(*node.args)
 
     def _np_sqrt(self, node: ast.Call) -> tuple[str, int]:
-        return rf"\sqrt{{{self(node.args[0])}}}", _ATOM
+        return rf"\sqrt{{{self(node.args[0])}}}", ATOM
 
     def _np_abs(self, node: ast.Call) -> tuple[str, int]:
-        return rf"\left|{self(node.args[0])}\right|", _ATOM
+        return rf"\left|{self(node.args[0])}\right|", ATOM
 
     def _np_conj(self, node: ast.Call) -> tuple[str, int]:
-        return rf"{self(node.args[0], _ATOM)}^{{*}}", _POW
+        return rf"{self(node.args[0], ATOM)}^{{*}}", POW
 
     _np_conjugate = _np_conj
 
     def _np_outer(self, node: ast.Call) -> tuple[str, int]:
-        return rf"{self(node.args[0], _MUL)} \, {self(node.args[1], _ATOM)}^{{\top}}", _MUL
+        return rf"{self(node.args[0], MUL)} \, {self(node.args[1], ATOM)}^{{\top}}", MUL
 
     def _np_eye(self, node: ast.Call) -> tuple[str, int]:
-        return "I", _ATOM
+        return "I", ATOM
 
     def _np_expand_dims(self, node: ast.Call) -> tuple[str, int]:
         return self._read(node.args[0])  # broadcasting does the rest
 
     def _np_swapaxes(self, node: ast.Call) -> tuple[str, int]:
-        return rf"{self(node.args[0], _ATOM)}^{{\top({self(node.args[1])}, {self(node.args[2])})}}", _POW
+        return rf"{self(node.args[0], ATOM)}^{{\top({self(node.args[1])}, {self(node.args[2])})}}", POW
 
     def _np_transpose(self, node: ast.Call) -> tuple[str, int]:
-        return rf"{self(node.args[0], _ATOM)}^{{\top {self(node.args[1])}}}", _POW
+        return rf"{self(node.args[0], ATOM)}^{{\top {self(node.args[1])}}}", POW
 
     def _np_broadcast_to(self, node: ast.Call) -> tuple[str, int]:
-        return rf"\operatorname{{broadcast}}_{{{self(node.args[1])}}}\left({self(node.args[0])}\right)", _ATOM
+        return rf"\operatorname{{broadcast}}_{{{self(node.args[1])}}}\left({self(node.args[0])}\right)", ATOM
 
     def _unfit(self, node: ast.Call) -> tuple[str, int]:
-        return rf"\operatorname{{sum}}_{{\to {self(node.args[1])}}}\left({self(node.args[0])}\right)", _ATOM
+        return rf"\operatorname{{sum}}_{{\to {self(node.args[1])}}}\left({self(node.args[0])}\right)", ATOM
 
     _np_unfit = _unfit
 
@@ -242,7 +242,7 @@ def equation(left: str, formula: Formula, sign: str = "=") -> str:
     def name(key: str) -> str:
         return symbol(formula.names[key]) if key in formula.names else symbol(key)
 
-    body = Printer(name, lambda text: text, _scalars(formula))(formula.tree, _MUL if _axes(formula) else 0)
+    body = Printer(name, lambda text: text, _scalars(formula))(formula.tree, MUL if _axes(formula) else 0)
     equals = "=" if sign == "=" else r"\mathrel{+}="
     summed = rf"\sum_{{\text{{axis }}{_axes(formula)}}} " if _axes(formula) else ""
     return rf"{symbol(left + BAR)} {equals} {summed}{body}"
@@ -262,12 +262,10 @@ def _axes(formula: Formula) -> str:
 
 def template(formula: Formula) -> tuple[str, dict[str, str]]:
     """The right side in LaTeX, with places for names and literals, and what goes into these."""
-    return template_of(formula, formula.tree, _MUL if _axes(formula) else 0, Printer)
+    return template_of(formula, formula.tree, MUL if _axes(formula) else 0, Printer)
 
 
-def template_of(
-    formula: Formula, tree: ast.expr, needed: int, printer: type[Printer]
-) -> tuple[str, dict[str, str]]:
+def template_of(formula: Formula, tree: ast.expr, needed: int, printer: type[Printer]) -> tuple[str, dict[str, str]]:
     """The same of any expression over a formula's names."""
     places: dict[str, str] = {}
 

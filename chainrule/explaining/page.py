@@ -25,6 +25,7 @@ DETAILED = 60  # steps shown whole; more are listed, one line each
 DERIVED = 9  # lines of the derivation beside the answer
 SUMMED = 4  # contributions that are written out as a sum
 INLINE = 6  # numbers that stand in a line of text
+SHORT = 90  # letters of a Jacobian's elements beside the answer
 
 
 def to_html(explanation: Any) -> str:
@@ -80,7 +81,7 @@ def _answer(plan: dict[str, Any], flow: Flow) -> str:
     return (
         f"<h1>{_question(plan)}</h1>{_lede(plan)}"
         f"<div class='hero'><div class='given'><h2>You supplied</h2>{_given(plan, flow)}</div>"
-        f"<div class='derived'><h2>The chain rule, back from the output</h2><ol>{derived}</ol>{_check(plan, flow)}</div>"
+        f"<div class='derived'><h2>The chain rule, back from the output</h2><ol>{derived}</ol>{_check(plan, flow)}{_elements(plan)}</div>"
         f"<div class='got'><h2>You get</h2>{gradients}</div></div>"
     )
 
@@ -210,6 +211,14 @@ def _check(plan: dict[str, Any], flow: Flow) -> str:
         check = plan.get("check")
         return f"<p class='check'>Check: {escape(check['text'])}</p>" if check else ""
     return f"<p class='check'>Check: {'; '.join(lines)}</p>"
+
+
+def _elements(plan: dict[str, Any]) -> str:
+    """The whole Jacobian's elements, where that is short to say."""
+    found = [
+        sections.elements(plan, j["output"], j["input"]) for j in plan["jacobians"] if len(j["index"] or "") <= SHORT
+    ]
+    return "".join(f"<p class='check formula'>{formula}</p>" for formula in found[:2] if formula)
 
 
 def _vector(array: dict[str, Any]) -> Any:

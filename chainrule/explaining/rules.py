@@ -14,7 +14,7 @@ from chainrule.explaining.formula import Formula, bar, formula_text, helper
 from chainrule.explaining.index_calls import NoForm
 from chainrule.explaining.index_form import Element, bracket, letters_of, number
 from chainrule.explaining.simplify import cotangent_name, parsed, simplified
-from chainrule.explaining.values import Value, Values, identifier, operands_of, outputs_of
+from chainrule.explaining.values import Value, identifier, operands_of, outputs_of
 
 ndarray = np.ndarray
 _SMALL = 4096
@@ -30,9 +30,9 @@ def operand_names(node: Any) -> tuple[str, ...]:
     return tuple(prim.operands)
 
 
-def constants(step: Any, values: Values) -> None:
+def constants(step: Any) -> None:
     """Find what a step's operands are, and list those that no gradient flows to."""
-    record, node = step.record, step.record.node
+    record, node, values = step.record, step.record.node, step.all_values
     step.operands = operands_of(record, values.known) if node.prim.kind != "function" else [None] * len(node.edges)
     step.operand_values = {a.position: a.input for a in step.arrows}
     for i, (edge, data) in enumerate(zip(node.edges, step.operands)):
@@ -47,10 +47,13 @@ def constants(step: Any, values: Values) -> None:
             value = values.constant(data, why, edge)
             step.operand_values[i] = value
             step.constants.append(value)
-    step.copy = values.copy
-    others = {getattr(edge, "index", 0): edge for edge in outputs_of(node)}
-    step.name_of = lambda i: identifier(values.names.of(others[i]) or "") if i in others else ""
-    step.known = values.known
+
+
+def _called(step: Any, index: int) -> str:
+    """What the program calls an output that no cotangent arrived at."""
+    edge = next((edge for edge in outputs_of(step.record.node) if getattr(edge, "index", 0) == index), None)
+    name = None if edge is None else step.all_values.names.of(edge)
+    return identifier(name or "") or f"{step.record.node.prim.outputs[index]}{step.index}"
 
 
 class Rule:
@@ -120,7 +123,7 @@ class Rule:
         by_index = {getattr(v.edge, "index", 0): v for v in step.outputs}
         for i, (name, g) in enumerate(zip(prim.outputs, gs)):
             value = by_index.get(i)
-            called = value.identifier if value is not None else step.name_of(i) or f"{name}{step.index}"
+            called = value.identifier if value is not None else _called(step, i)
             values[cotangent_name(prim, i)], names[cotangent_name(prim, i)] = g, bar(called)
             key = "out" if len(prim.outputs) == 1 else name
             data = self._output(i, value)
@@ -145,7 +148,7 @@ class Rule:
             fixed[name + "_size"] = math.prod(shapes[i][0])
             data, value = step.operands[i], step.operand_values.get(i)
             if data is None:
-                data = None if value is None else step.known.get(value.edge)
+                data = None if value is None else step.all_values.known.get(value.edge)
             if isinstance(data, (bool, int, float)) or (
                 prim.kind == "elementwise"
                 and type(data) is ndarray
@@ -156,7 +159,7 @@ class Rule:
             ):
                 fixed[name] = data
             if data is not None:
-                values[name] = step.copy(data)
+                values[name] = step.all_values.copy(data)
             names[name] = name if value is None else value.identifier
         return values, names, fixed
 
@@ -166,7 +169,7 @@ class Rule:
         if name in prim.saves:
             data = record.saved[prim.saves.index(name)]
             if data is not None:
-                return self.arrow.step.copy(data)
+                return self.arrow.step.all_values.copy(data)
         return None if value is None else value.data
 
     def _about(self, i: int) -> tuple[Any, Any]:

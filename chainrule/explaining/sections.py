@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from chainrule.explaining.elements import along_paths, element
 from chainrule.explaining.flow import Flow, Map, keys_of_terms
 from chainrule.explaining.markup import barred, escape, math, name_math
 from chainrule.explaining.tables import decimals, flat, index_text, is_real, shape_text, table, written
@@ -122,7 +121,7 @@ def _arrow(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any], j: i
         f"{arrow['jacobian_size']:,} numbers, {kind}, never built</dd>"
     )
     found = flow.maps.get((at, j))
-    one = element(plan, step["output"], arrow["input"], [found.dense()]) if found is not None else None
+    one = math(arrow["element"]["mathml"] or "")
     if one:
         forms.append(f"<dt>its elements</dt><dd>{one}</dd>")
     forms.append(f"<dt>shapes</dt><dd>{contraction(output['shape'], value['shape'])}</dd>")
@@ -271,6 +270,12 @@ def _pairs(plan: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 yield output, value
 
 
+def elements(plan: dict[str, Any], output: str, value: str) -> str | None:
+    """The whole Jacobian's elements as a formula, if it has one."""
+    found = next(j for j in plan["jacobians"] if (j["output"], j["input"]) == (output, value))
+    return math(found["mathml"] or "")
+
+
 def _whole(plan: dict[str, Any], flow: Flow, output_id: str, value_id: str) -> str:
     output, value = plan["values"][output_id], plan["values"][value_id]
     shape = [*output["shape"], *value["shape"]]
@@ -278,9 +283,7 @@ def _whole(plan: dict[str, Any], flow: Flow, output_id: str, value_id: str) -> s
     for n in shape:
         size *= n
     found = flow.totals.get((output_id, value_id))
-    one = (
-        element(plan, output_id, value_id, along_paths(plan, flow, output_id, value_id)) if found is not None else None
-    )
+    one = elements(plan, output_id, value_id)
     inside = f"<p class='formula'>{one}</p>" if one else ""
     if found is not None:
         inside += look_inside(found, output, value, f"w.{output_id}.{value_id}", shown=True)

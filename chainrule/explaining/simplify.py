@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -117,7 +117,7 @@ class _Row(ast.NodeTransformer):
             and node.value.id == "g"
             and isinstance(node.slice, ast.Constant)
         ):
-            return ast.Name(cotangent_name(self.prim, node.slice.value), ast.Load())
+            return ast.Name(cotangent_name(self.prim, cast(int, node.slice.value)), ast.Load())
         return self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
@@ -254,7 +254,7 @@ def _tidy(node: Any) -> Any:
         if isinstance(node.op, ast.Div) and isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Mult):
             times, over = _literal_of(node.left.right), _literal_of(node.right)
             if type(times) is type(over) is int and times and over % times == 0:
-                return _tidy(ast.BinOp(node.left.left, ast.Div(), literal(over // times)))
+                return _tidy(ast.BinOp(node.left.left, ast.Div(), cast(ast.expr, literal(over // times))))
     return node
 
 
@@ -304,19 +304,21 @@ def _literal_node(value: Any) -> ast.expr | None:
     if isinstance(value, np.dtype):
         return ast.Attribute(ast.Name("np", ast.Load()), value.name, ast.Load())
     if isinstance(value, slice):
-        parts = [_literal_node(p) for p in (value.start, value.stop, value.step)]
-        if any(p is None for p in parts):
-            return None
-        return ast.Call(ast.Name("slice", ast.Load()), parts, [])
+        parts = _literal_nodes((value.start, value.stop, value.step))
+        return None if parts is None else ast.Call(ast.Name("slice", ast.Load()), parts, [])
     if isinstance(value, np.ndarray) and value.ndim == 1 and 1 <= value.size <= 8 and value.dtype.kind in "iub":
         items = ast.parse(repr(value.tolist()), mode="eval").body
         return _np("array", items)
     if isinstance(value, (tuple, list)) and len(value) <= 12:
-        entries = [_literal_node(v) for v in value]
-        if any(e is None for e in entries):
-            return None
-        return (ast.Tuple if isinstance(value, tuple) else ast.List)(entries, ast.Load())
+        entries = _literal_nodes(value)
+        return None if entries is None else (ast.Tuple if isinstance(value, tuple) else ast.List)(entries, ast.Load())
     return None
+
+
+def _literal_nodes(values: Sequence[Any]) -> list[ast.expr] | None:
+    """All of them, or None."""
+    nodes = [node for node in map(_literal_node, values) if node is not None]
+    return nodes if len(nodes) == len(values) else None
 
 
 def _as_index(node: ast.expr) -> ast.expr:

@@ -36,8 +36,11 @@ def of(arrow: Any) -> tuple[str, str]:
     if prim.structure == "sum":
         scale = "the mean" if prim.name == "mean" else "the sum"
         value = "1/n" if prim.name == "mean" else "1"
+        n = int(np.prod(arrow.input.shape)) // max(int(np.prod(arrow.step.output.shape)), 1)
+        entries = "ones" if prim.name != "mean" else f"1/{n}"
+        rows = "rows of " if arrow.step.output.shape not in ((), (1,) * len(arrow.input.shape)) else ""
         return (
-            "ones",
+            rows + entries if rows or entries == "ones" else f"all {entries}",
             f"rows of {value}: every element of {out} is {scale} of some elements of {x}, each of which counts once",
         )
     if prim.moves or prim.name in (
@@ -74,14 +77,14 @@ def _axis(axis: Any) -> str:
 
 def _is_algebra(prim: Any) -> bool:
     rule = next(iter(prim.vjps.values()), None)
-    return getattr(rule, "__module__", "") == "chainrule.table.linalg"
+    return getattr(rule, "__module__", "") in ("chainrule.table.linalg", "chainrule.table.decompositions")
 
 
 def _elementwise(arrow: Any, prim: Any, out: str, x: str) -> tuple[str, str]:
     partial = prim.partials.get(prim.operands[arrow.position])
     if arrow.input.shape != arrow.step.output.shape:
         return (
-            "diagonal",
+            "stretched diagonal",
             f"diagonal, but for {x}'s stretching: an element of {out} depends on the one element of {x} that was put there",
         )
     if not callable(partial) and partial == 1 and prim.name not in ("real", "imag", "complex"):
@@ -147,7 +150,8 @@ def jacobian(arrow: Any, limit: int) -> Any:
     record = arrow.step.record
     node, out, x = record.node, arrow.step.output, arrow.input
     edges = tuple(edge if i == arrow.position else None for i, edge in enumerate(record.edges))
-    saved = tuple(tuple(map(arrow.step.copy, v)) if type(v) is tuple else arrow.step.copy(v) for v in record.saved)
+    copy = arrow.step.all_values.copy
+    saved = tuple(tuple(map(copy, v)) if type(v) is tuple else copy(v) for v in record.saved)
     real = out.dtype.kind != "c" and x.dtype.kind != "c"
 
     def pull(g: Any) -> Any:

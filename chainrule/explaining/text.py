@@ -145,7 +145,7 @@ def _operands(step: Any) -> list[str]:
     return [step.operand_values[i].name if i in step.operand_values else "…" for i in range(count)]
 
 
-def side(step: Any, operand: str, position: int = -1) -> str:
+def side(step: Any, operand: str) -> str:
     """Which operand, in words: left and right where there are two."""
     names = list(step.record.node.prim.operands)
     if step.record.node.prim.kind != "function" and len(names) == 2 and operand in names:
@@ -205,7 +205,7 @@ def _arrow(arrow: Any) -> Iterator[Line]:
         yield from _labelled("numbers", arrow.numbers)
     if arrow.unbroadcast is not None:
         yield from _labelled("", arrow.unbroadcast)
-    yield from _labelled("leaves", f"{x.bar} {shape(arrow.downstream)}")
+    yield from _labelled("sends", f"{x.bar} {shape(arrow.downstream)}")
     yield from _array("", " " * (_LABEL + 2), arrow.downstream)
 
 

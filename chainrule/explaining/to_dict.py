@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.explaining.whole import Walk
+
 _CELLS = 256  # numbers of an array that are written out; of a larger one only a corner is
 _EDGE = 4
 _JACOBIAN = 4096  # numbers of a local Jacobian that are written out
@@ -15,7 +17,7 @@ _JACOBIANS = 65536  # and of all of them together
 
 def to_dict(e: Any) -> dict[str, Any]:
     """See ``Explanation.to_dict``."""
-    budget = [_JACOBIANS]
+    budget, walk = [_JACOBIANS], Walk(e)
     return {
         "version": 1,
         "title": e.title,
@@ -24,7 +26,7 @@ def to_dict(e: Any) -> dict[str, Any]:
         "seed": {v.id: array(seed) for v, seed in zip(e.outputs, e.seeds)},
         "default_seed": e.default_seed,
         "values": {v.id: _value(v) for v in e.values.values()},
-        "steps": [_step(step, budget) for step in e.steps],
+        "steps": [_step(step, budget, walk) for step in e.steps],
         "gradients": {v.id: array(v.gradient) for v in e.wrt if v.gradient is not None},
         "jacobians": [_jacobian(j) for j in e.jacobians],
         "check": _check(e),
@@ -74,7 +76,7 @@ def _value(v: Any) -> dict[str, Any]:
     }
 
 
-def _step(step: Any, budget: list[int]) -> dict[str, Any]:
+def _step(step: Any, budget: list[int], walk: Walk) -> dict[str, Any]:
     notes = list(step.notes)
     notes += [a._rule.words for a in step.arrows if a._rule.words and a._rule.words not in notes]
     return {
@@ -88,13 +90,13 @@ def _step(step: Any, budget: list[int]) -> dict[str, Any]:
         "upstream": array(step.upstream),
         "upstreams": [array(g) for g in step.upstreams],
         "terms": [{"from": index, "operand": operand, "array": array(g)} for index, operand, g in step.terms],
-        "arrows": [_arrow(arrow, budget) for arrow in step.arrows],
+        "arrows": [_arrow(arrow, budget, walk) for arrow in step.arrows],
         "constants": [v.id for v in step.constants],
         "notes": notes,
     }
 
 
-def _arrow(arrow: Any, budget: list[int]) -> dict[str, Any]:
+def _arrow(arrow: Any, budget: list[int], walk: Walk) -> dict[str, Any]:
     jacobian = None
     if arrow.jacobian_size <= min(_JACOBIAN, budget[0]):
         jacobian = arrow.jacobian(_JACOBIAN)
@@ -113,6 +115,7 @@ def _arrow(arrow: Any, budget: list[int]) -> dict[str, Any]:
             "mathml": arrow.rule_mathml,
             "index": arrow.rule_index,
         },
+        "element": _forms(walk.jacobian(arrow)),
         "numbers": arrow.numbers,
         "unbroadcast": arrow.unbroadcast,
         "downstream": array(arrow.downstream),
@@ -121,15 +124,12 @@ def _arrow(arrow: Any, budget: list[int]) -> dict[str, Any]:
 
 
 def _jacobian(j: Any) -> dict[str, Any]:
-    return {
-        "output": j.output.id,
-        "input": j.input.id,
-        "shape": list(j.shape),
-        "paths": j.paths,
-        "index": j.index,
-        "latex": j.latex,
-        "mathml": j.mathml,
-    }
+    about = {"output": j.output.id, "input": j.input.id, "shape": list(j.shape), "paths": j.paths}
+    return {**about, **_forms(j)}
+
+
+def _forms(j: Any) -> dict[str, str | None]:
+    return {"index": j.index, "latex": j.latex, "mathml": j.mathml}
 
 
 def _check(e: Any) -> dict[str, Any] | None:

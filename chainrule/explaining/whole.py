@@ -1,4 +1,4 @@
-"""The whole Jacobian in index form: ``∂Y[i,j]/∂X[k,l] = δ[i,k]·Y[i,j]·W[l,j]``, a sum over the paths from Y to X.
+"""Jacobians in index form: ``∂Y[i,j]/∂X[k,l] = δ[i,k]·Y[i,j]·W[l,j]``, a sum over the paths from Y to X.
 
 A path is walked from the output inwards. Every operation on it must say exactly which element of its operand an element
 of its result reads, and what that is multiplied by; the walk then knows the operand's index in the output's letters. Where
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -18,30 +18,32 @@ import numpy as np
 from chainrule.explaining.formula import Formula
 from chainrule.explaining.index_calls import Index, NoForm
 from chainrule.explaining.index_form import LETTERS
+from chainrule.explaining.notation import LATEX, MATHML, TEXT, written
 from chainrule.explaining.simplify import ones_for
-from chainrule.explaining.terms import LATEX, MATHML, TEXT, Bound, Entry, Part, Product, Term, combined, moved, written
+from chainrule.explaining.terms import Bound, Entry, Part, Product, Term, combined, moved
 from chainrule.explaining.values import Value
 
 _PATHS = 64  # that are walked
 _TERMS = 6  # that are shown
 _FACTORS = 12  # in one of them
 _MOVED = 10**6  # elements of arrays whose movement is looked at
+Path = tuple[Index, Product]  # where it leads, and the product of the local partials on it
 _SUMS = {"stack_mm": "ik,kj->ij", "linear": "ik,jk->ij"}
 
 
-class WholeJacobian:
-    """∂output/∂input of a whole explanation.
+class Jacobian:
+    """∂output/∂input in index form.
 
     Attributes:
         output, input: the values.
         paths: how many paths of operations lead from one to the other; the Jacobian is the sum over them.
     """
 
-    def __init__(self, explanation: Any, output: Value, value: Value, paths: int) -> None:
-        self._explanation = explanation
+    def __init__(self, output: Value, value: Value, paths: int, walked: Callable[[Index], Iterable[Path]]) -> None:
         self.output = output
         self.input = value
         self.paths = paths
+        self._walked = walked
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -63,13 +65,10 @@ class WholeJacobian:
     def _terms(self) -> list[Term] | None:
         if self.paths > _PATHS or len(self.shape) > len(LETTERS) // 2:
             return None
+        out, own = self._letters
         try:
-            out, own = self._letters
-            walk = _Walk(self._explanation, self.input)
-            products = [
-                moved(product, place, own, self.input.shape) for place, product in walk.paths(self.output, out)
-            ]
-            terms = combined(products, [c for c in LETTERS if c not in (*out, *own)])
+            products = [moved(product, place, own, self.input.shape) for place, product in self._walked(out)]
+            terms = combined(products, [c for c in LETTERS if c not in (*out, *own)], TEXT.factor)
         except NoForm:
             return None
         return terms if len(terms) <= _TERMS else None
@@ -103,8 +102,9 @@ class WholeJacobian:
         return f"<Jacobian {self.index or f'∂{self.output.name}/∂{self.input.name}'}, shape {self.shape}>"
 
 
-def jacobians_of(explanation: Any) -> list[WholeJacobian]:
-    """One for every output and every input that was asked for."""
+def jacobians_of(explanation: Any) -> list[Jacobian]:
+    """The whole one of every output and every input that was asked for."""
+    walk = Walk(explanation)
     found = []
     for output in explanation.outputs:
         counts = {output.edge: 1}
@@ -112,34 +112,39 @@ def jacobians_of(explanation: Any) -> list[WholeJacobian]:
             arriving = sum(counts.get(value.edge, 0) for value in step.outputs)
             for arrow in step.arrows:
                 counts[arrow.input.edge] = counts.get(arrow.input.edge, 0) + arriving
-        found += [WholeJacobian(explanation, output, value, counts.get(value.edge, 0)) for value in explanation.wrt]
+        for value in explanation.wrt:
+            walked = functools.partial(walk.paths, output, value)
+            found.append(Jacobian(output, value, counts.get(value.edge, 0), walked))
     return found
 
 
-class _Walk:
-    """All paths of one explanation that end at one value."""
+class Walk:
+    """Follows the operations of an explanation."""
 
-    def __init__(self, explanation: Any, end: Value) -> None:
-        self.end = end
+    def __init__(self, explanation: Any) -> None:
         self.steps = {value.edge: step for step in explanation.steps for value in step.outputs}
         self.called = explanation.is_named
 
-    def paths(self, start: Value, index: Index) -> Iterator[tuple[Index, Product]]:
-        """The index that each path leads to, and the product of the local partials on it."""
+    def jacobian(self, arrow: Any) -> Jacobian:
+        """The local one of an arrow."""
+        return Jacobian(arrow.step.output, arrow.input, 1, lambda index: [self.local(arrow, index)])
+
+    def paths(self, start: Value, end: Value, index: Index) -> Iterator[Path]:
+        """All paths from one value to another."""
         ahead = [(start, index, Product())]
         while ahead:
             value, index, product = ahead.pop()
-            if value is self.end:
+            if value is end:
                 yield index, product
                 continue
             step = self.steps.get(value.edge)
             for arrow in reversed(step.arrows if step is not None else ()):
-                place, factors = self._local(arrow, index)
+                place, factors = self.local(arrow, index)
                 if len(product.factors) + len(factors.factors) > _FACTORS:
                     raise NoForm
                 ahead.append((arrow.input, place, product.times(factors)))
 
-    def _local(self, arrow: Any, index: Index) -> tuple[Index, Product]:
+    def local(self, arrow: Any, index: Index) -> Path:
         """Where an element of a result reads the operand, and the partial derivative there."""
         step, x = arrow.step, arrow.input
         prim = step.record.node.prim
@@ -185,7 +190,7 @@ class _Walk:
 
     # -- sums and products
 
-    def _summed(self, arrow: Any, index: Index) -> tuple[Index, Product]:
+    def _summed(self, arrow: Any, index: Index) -> Path:
         params, x, out = arrow.step.params, arrow.input, arrow.step.output
         axis = params["axis"]
         axes = range(len(x.shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
@@ -196,9 +201,9 @@ class _Walk:
         if not count:
             raise NoForm
         number = Fraction(size, count) if arrow.step.op == "mean" else Fraction(1)
-        return place, Product(number, bound=_bounds(place))
+        return place, Product(number, bound=_bounds([place[a] for a in sorted(summed)]))
 
-    def _contracted(self, arrow: Any, subscripts: str, index: Index) -> tuple[Index, Product]:
+    def _contracted(self, arrow: Any, subscripts: str, index: Index) -> Path:
         inputs, out = subscripts.split("->")
         batch, named = index[: len(index) - len(out)], index[len(index) - len(out) :]
         if arrow.position > 1:  # linear's bias
@@ -296,7 +301,7 @@ def axes_read(arrow: Any) -> list[tuple[bool, int]]:
     step, shape = arrow.step, arrow.input.shape
     out = step.output.shape
     sizes = int(np.prod(shape)), int(np.prod(out))
-    if arrow.position != 0 or not 0 < min(sizes) or max(sizes) > _MOVED:
+    if arrow.position != 0 or min(sizes) == 0 or max(sizes) > _MOVED:
         raise NoForm
     found = []
     for axis, n in enumerate(shape):

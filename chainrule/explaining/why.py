@@ -12,6 +12,7 @@ from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor
 from chainrule.core.versions import writes_of
 from chainrule.errors.assignments import names_in, operation, plain
+from chainrule.errors.place import receiver
 from chainrule.errors.source import Found, Names, SourceLine, line_at
 from chainrule.errors.words import PACKAGE
 
@@ -65,7 +66,8 @@ class _Answer:
     def __init__(self, tensor: Tensor, names: Names) -> None:
         self.tensor, self.names = tensor, names
         self.found = names.find(tensor)
-        self.name = self.found.name if self.found is not None else "tensor"
+        written = receiver("why")
+        self.name = self.found.name if self.found is not None else "tensor" if written.endswith(")") else written or "tensor"
         self.lines: list[SourceLine] = []
 
     def answer(self) -> Why:
@@ -292,18 +294,22 @@ class _Answer:
         reset = self._assigned_line()
         found = [
             (call, line)
-            for call, line in self.names.calls("backward")
-            if reset is None or call.loop or line.file != reset.file or line.line > reset.line
+            for call, line in self.names.calls("backward", self.found)
+            if (reset is None or call.loop or line.file != reset.file or line.line > reset.line)
+            and self._can_reach(call.on)
         ]
-        if not found:
-            return ""
-        loops = any(call.loop for call, _ in found)
-        if (len(found) > added and not loops) or (len(found) < added and not loops):
+        once = sum(not call.loop for call, _ in found)
+        if once > added or (once == added) == (once < len(found)):  # some of them did not run, or are not seen
             return ""
         shown = [str(line) + (" in a loop" if call.loop else "") for call, line in found[-_SHOWN:]]
         for _, line in found[-_SHOWN:]:
             self._at(line)
         return f" ({', '.join(shown)})"
+
+    def _can_reach(self, name: str) -> bool:
+        """Whether a backward() on a variable can have written the gradient, as far as its present value tells."""
+        thing = next((f.thing for f in self.names.found if f.name == name and isinstance(f.thing, Tensor)), None)
+        return thing is None or thing._edge is None or self.tensor._edge in reachable([thing._edge])
 
 
 def _times(n: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.dispatch import rank
-from chainrule.core.protocol import UFUNCS, ArrayLike, implements
+from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, implements
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.ops import einsum, products
@@ -269,3 +269,6 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
 @implements(np.correlate)
 def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     return _convolve(a, np.conjugate(np.flip(v)), mode)
+
+
+LATER["numpy.fft"] = "chainrule.ops.numpy_fft"  # NumPy itself loads numpy.fft when it is first needed

@@ -124,7 +124,7 @@ def test_a_variable_may_be_called_ones(folder, data) -> None:
         (["--out", "y"], "seed.py has no variable 'y'. Did you mean Y?"),
         (["--out", "Z", "--wrt", "X"], "seed.py has no variable 'Z'"),
         (["--wrt", "x"], "Did you mean X?"),
-        (["--out", "text"], "--out text: it is no tensor but a str"),
+        (["--out", "text"], "--out text: it is no tensor but of type str"),
         (["--out", "parts['z']"], "leads nowhere: KeyError"),
         (["--out", "print('ran')"], "is not a variable"),
         (["--wrt", "G"], "does not require grad"),

@@ -71,6 +71,48 @@ def test_seed_0_is_answered_in_the_first_ten_lines():
     assert "exp, step 1" in head and "mm, step 2" in head
 
 
+def test_seed_0_by_steps():
+    X, W, Z, Y, G = exponential(cr.float64)
+    exp, mm = cr.explain(Y, grad=G, wrt=[X, W]).steps
+    assert (exp.input_shapes, exp.output_shape, exp.jacobian_shape) == ({"Z": (2, 4)}, (2, 4), (2, 4, 2, 4))
+    assert (exp.structure, exp.rule_numpy, exp.rule_latex) == ("diagonal", f"Y{BAR} * Y", r"\bar{Z} = \bar{Y} \odot Y")
+    assert exp.rule_index == f"Z{BAR}[i,j] = Y{BAR}[i,j]·Y[i,j]"
+    np.testing.assert_array_equal(exp.upstream, G.numpy())
+    np.testing.assert_array_equal(exp.downstream, mm.upstream)
+    assert (mm.input_shapes, mm.output_shape) == ({"X": (2, 3), "W": (3, 4)}, (2, 4))
+    assert mm.jacobian_shape == {"X": (2, 4, 2, 3), "W": (2, 4, 3, 4)}
+    assert mm.structure == {"X": "I ⊗ Wᵀ", "W": "X ⊗ I"}
+    assert mm.rule_numpy == {"X": f"Z{BAR} @ W.mT", "W": f"X.mT @ Z{BAR}"}
+    assert mm.rule_index["X"] == f"X{BAR}[i,k] = Σ_j Z{BAR}[i,j]·W[k,j]"
+    assert mm.rule_latex["X"] == r"\bar{X} = \bar{Z} \, W^{\top}"
+    np.testing.assert_allclose(mm.downstream["X"], X_GRAD, atol=5e-5)
+    assert "exponential(cr.float64)" in mm.source_line.text  # the line that gave Y its name here
+    (_, mm) = cr.explain(Y, grad=G, wrt=X).steps  # one arrow, one operand that is a constant
+    assert mm.jacobian_shape == (2, 4, 2, 3) and mm.input_shapes == {"X": (2, 3), "W": (3, 4)}
+    np.testing.assert_allclose(mm.downstream, X_GRAD, atol=5e-5)
+
+
+def test_seed_3_by_steps():
+    x = cr.tensor([1.0, 2, 3, 4], requires_grad=True)
+    y = cr.outer(x, x)
+    e = cr.explain(y, grad=cr.ones_like(y))
+    mul, unsqueeze = e.steps
+    assert (mul.input_shapes, mul.output_shape) == ({"t1": (4, 1), "x": (4,)}, (4, 4))
+    assert mul.jacobian_shape == {"t1": (4, 4, 4, 1), "x": (4, 4, 4)}
+    assert unsqueeze.jacobian_shape == (4, 1, 4) and unsqueeze.structure == "selection"
+    np.testing.assert_array_equal(mul.downstream["x"], [10, 10, 10, 10])
+    np.testing.assert_array_equal(unsqueeze.downstream, [10, 10, 10, 10])
+    assert e.jacobian_index == {("y", "x"): "∂y[j,k]/∂x[i] = δ[i,j]·x[k] + δ[i,k]·x[j]"}
+
+
+def test_a_step_to_one_value_twice_says_which_operand():
+    a = cr.tensor([1.0, 2, 3], requires_grad=True)
+    y = a * a
+    (step,) = cr.explain(y).steps
+    assert step.jacobian_shape == {"x": (3, 3), "y": (3, 3)} and step.input_shapes == {"a": (3,)}
+    np.testing.assert_array_equal(step.downstream["y"], [1, 2, 3])
+
+
 def test_seed_0_says_what_y_grad_is():
     X, W, _, Y, G = exponential(cr.float32)
     lessons = dict(cr.explain(Y, grad=G).lessons)

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-import chainrule.nn  # its rows are in the table, too
+import chainrule.fft  # its rows are in the table, too
+import chainrule.nn
 from chainrule.core.primitive import TABLE
 from chainrule.explaining import build, latex
 from chainrule.explaining.formula import BAR

@@ -58,7 +58,7 @@ class Reader(HTMLParser):
         if self.open and self.open[-1] == "script":
             self.script.append(data)
         elif self.open and self.open[-1] != "style":
-            self.text.append(data)
+            self.text.append(data.replace("\u2062", ""))  # without the signs of multiplication that are not seen
             if self.open[-1] == "td" and self.cells:
                 self.cells[-1] += data
 

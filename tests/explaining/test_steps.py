@@ -406,7 +406,8 @@ def test_the_dictionary_has_what_pages_need():
     y = cr.exp(x @ w)
     data = cr.explain(y).to_dict()
     assert set(data) == {
-        "version", "title", "outputs", "wrt", "seed", "default_seed", "values", "steps", "gradients", "check", "graph", "lessons",
+        "version", "title", "outputs", "wrt", "seed", "default_seed", "values", "steps", "gradients", "jacobians", "check",
+        "graph", "lessons",
     }  # fmt: skip
     ids = set(data["values"])
     assert set(data["outputs"]) | set(data["wrt"]) <= ids
@@ -434,6 +435,7 @@ def test_the_dictionary_has_what_pages_need():
                 "jacobian_shape",
                 "structure_text",
                 "rule",
+                "element",
                 "numbers",
                 "unbroadcast",
                 "jacobian",
@@ -452,10 +454,10 @@ def test_structures():
 
     assert of(cr.exp(x)) == "diagonal"
     assert of(x @ w) == "I ⊗ wᵀ" and of(x @ w, 1) == "x ⊗ I"
-    assert of(x.sum(0)) == "ones" and of(x[0]) == "selection" and of(x.T) == "selection"
+    assert of(x.sum()) == "ones" and of(x.sum(0)) == "rows of ones" and of(x[0]) == "selection" and of(x.T) == "selection"
     assert of(cr.softmax(x, 1)) == "block diagonal"
     assert of(cr.linalg.inv(w[:, :3])) == "dense"
-    assert of((x @ w) + b, 1) == "diagonal"
+    assert of((x @ w) + b, 1) == "stretched diagonal"
 
 
 @pytest.mark.parametrize("product", ["mm", "mv", "vm", "dot"])

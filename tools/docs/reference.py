@@ -34,6 +34,7 @@ MODULES = {
     "primitive": ("primitive", ["primitive"]),
     "nn": ("nn, nn.functional", ["nn", "nn.functional"]),
     "linalg": ("linalg", ["linalg"]),
+    "fft": ("fft", ["fft"]),
     "special": ("special", ["special"]),
     "random": ("random", ["random"]),
     "testing": ("testing", ["testing"]),

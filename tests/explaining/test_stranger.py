@@ -1,0 +1,545 @@
+"""Programs as people write them: names and lines that are found are the right ones, or there are none."""
+
+import linecache
+import textwrap
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule.core.engine import reachable
+from chainrule.core.node import Node
+from chainrule.errors.source import Names, recorded_line
+
+PROGRAMS = {
+    "chained and tuple assignments": """
+        y = z = x * 2
+        a, b = y + 1, y * 3
+        c = a * b + 1
+        c += x
+        w = [t * 2 for t in (a, b)]
+        d = {"k": a - b, "j": a / b}
+        probe()
+    """,
+    "swapped": """
+        y, (z, *r) = x * 2, (x * 3, x * 4, x * 5)
+        a = b = y * z
+        (a, b), c = (b, a), a * 2
+        a, b = b * 2, a
+        probe()
+    """,
+    "two names in turn": """
+        prev, cur = x * 1, x * 2
+        for t in range(5):
+            prev, cur = cur, prev * cur
+        probe()
+    """,
+    "a loop with two statements": """
+        h = x
+        for i in range(4):
+            h = h * 2
+            g = h + 1
+            h = g * 3
+        probe()
+    """,
+    "a state that is handed on": """
+        state = x * 1
+        for t in range(5):
+            new = state * 2
+            out = new + 1
+            state = new
+        probe()
+    """,
+    "a recurrent net": """
+        W, h = cr.ones(3, 3, requires_grad=True), cr.zeros(3)
+        for i in range(5):
+            h = cr.tanh(W @ h + x)
+        loss = (h ** 2).sum()
+        probe()
+    """,
+    "a total": """
+        total = 0
+        for i in range(3):
+            loss = (x * i).sum()
+            total += loss
+            if i == 1:
+                total = total * 2
+        probe()
+    """,
+    "loops that run or not": """
+        y = x * 2
+        for _ in range(2):
+            y = y * 2
+            y = y + 1
+        y = y * 3
+        for _ in range(0):
+            y = y * 5
+        probe()
+    """,
+    "branches": """
+        if x.sum() > 0:
+            y = x * 2
+        else:
+            y = x * 3
+        z = y * 2 if True else y * 3
+        y = y * 4
+        del z
+        z = y + 1
+        if False:
+            z = y * 7
+        probe()
+    """,
+    "try, finally": """
+        try:
+            y = x * 2
+            raise ValueError
+        except ValueError:
+            y = x * 3
+        finally:
+            z = y * 2
+        probe()
+    """,
+    "assignment expressions": """
+        if (n := (x * 2)).sum() > 0:
+            k = n * 3
+        while (m := n.sum()) < 100:
+            n = n * 2
+        probe()
+    """,
+    "loops over tensors": """
+        for y in x:
+            s = y * 2
+        for k, y in enumerate([x * 1, x * 2]):
+            s = s + y.sum()
+        probe()
+    """,
+    "a buffer": """
+        buf = cr.zeros(3)
+        for i in range(3):
+            buf[i] = x[i] * 2
+        buf[0] = buf[1] * 2
+        buf.mul_(2)
+        buf += 1
+        probe()
+    """,
+    "global": """
+        def g():
+            global y
+            y = x * 3
+        y = x * 2
+        g()
+        probe()
+    """,
+    "nonlocal": """
+        def outer():
+            y = x * 2
+            def inner():
+                nonlocal y
+                y = x * 3
+            inner()
+            probe()
+        outer()
+    """,
+    "behind the back": """
+        y = x * 2
+        globals()["y"] = x * 3
+        probe()
+    """,
+    "items": """
+        d = {}
+        d["a"] = x * 2
+        d["b"] = d["a"] * 3
+        d["a"] = d["b"] * 3
+        l = [0, 0]
+        l[0] = x * 2
+        l[1] = l[0] * 2
+        l[0] = l[1] * 2
+        l.append(x * 9)
+        probe()
+    """,
+    "two statements on a line": """
+        y = x.exp(); z = x.sin(); y = y * z; y = y * z
+        probe()
+    """,
+    "several results": """
+        with cr.enable_grad() as q:
+            y = x * 3
+        y, z = cr.sort(y)
+        u = cr.stack([y, y * 2])
+        a, b = u
+        c, d = u.unbind(0)
+        s, i = u.max(dim=1)
+        probe()
+    """,
+    "shadowed": """
+        def f(x):
+            y = x * 2
+            def inner(y):
+                z = y * 3
+                probe()
+                return z
+            return inner(y)
+        f(x)
+    """,
+}
+
+
+def run(tmp_path, text, **more):
+    file = str(tmp_path / "program.py")
+    text = textwrap.dedent(text)
+    with open(file, "w", encoding="utf-8") as written:
+        written.write(text)
+    linecache.checkcache(file)
+    variables = {"cr": cr, "np": np, "__name__": "__main__", **more}
+    exec(compile(text, file, "exec"), variables)
+    return variables
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_lines_that_are_read_are_those_that_ran(tmp_path, name):
+    found = []
+
+    def probe():
+        names = Names()
+        outs = [f.thing._edge for f in names.found if getattr(f.thing, "_edge", None) is not None]
+        for node in sorted({n for n in reachable(outs) if type(n) is Node}, key=lambda n: n.seq):
+            ran = recorded_line(node)
+            if ran is not None:
+                del node.metadata["line"]
+                found.append((node.prim.name, names.of(node), names.line(node), ran))
+                node.metadata["line"] = ran
+
+    with cr.record_lines():
+        run(tmp_path, "x = cr.ones(3, requires_grad=True)\n" + textwrap.dedent(PROGRAMS[name]), probe=probe)
+    assert found
+    assert [one for one in found if one[2] is not None and one[2].line != one[3].line] == []
+
+
+def test_most_lines_are_found(tmp_path):
+    variables = run(
+        tmp_path,
+        """
+        W, h, x = cr.ones(3, 3, requires_grad=True), cr.zeros(3), cr.ones(3)
+        for i in range(5):
+            h = cr.tanh(W @ h + x)
+        y = x = h * 2
+        x = x.exp()
+        steps = cr.explain(x).steps
+        """,
+    )
+    assert [step.source_line.line for step in variables["steps"]] == [6, 5, *[4] * 15]
+
+
+def test_an_attribute_that_a_method_gave(tmp_path):
+    ran = run(
+        tmp_path,
+        """
+        class Net:
+            def __init__(self):
+                self.W = cr.ones(2, 2, requires_grad=True)
+            def forward(self, x):
+                self.h = x @ self.W
+                return self.h.tanh()
+        net = Net()
+        y = net.forward(cr.ones(1, 2))
+        graph = y.graph()
+        """,
+    )
+    values = [node for node in ran["graph"].nodes if node.line and node.kind == "value"]
+    assert {node.label: node.line.line for node in values} == {"net.W": 8, "net.h": 6, "y": 9}
+
+
+def test_only_passes_since_the_tensor_was_made_count(tmp_path):
+    ran = run(
+        tmp_path,
+        """
+        a = cr.ones(3, requires_grad=True)
+        (a * a).sum().backward()
+        a = cr.ones(3, requires_grad=True)
+        for i in range(3):
+            (a[i] * a[i]).backward()
+        why = a.why()
+        """,
+    )
+    assert str(ran["why"]).startswith("a.grad is the sum of 3 backward() calls (program.py:6 in a loop).")
+
+
+def test_passes_on_something_else_do_not_count(tmp_path):
+    ran = run(
+        tmp_path,
+        """
+        a, b = cr.ones(3, requires_grad=True), cr.ones(3, requires_grad=True)
+        y, z = (a * a).sum(), (b * b).sum()
+        y.backward()
+        z.backward()
+        why = a.why()
+        """,
+    )
+    assert "from 1 backward() call (program.py:4)." in str(ran["why"])
+
+
+SECOND = {
+    "before the loop": (
+        """
+        y = x.exp()
+        y.sum().backward()
+        for i in range(2):
+            y.sum().backward()
+        """,
+        "was freed by `y.sum().backward()` (program.py:4), or by this line, in an earlier round of the loop (program.py:5).",
+    ),
+    "on something else before the loop": (
+        """
+        y, q = x.exp(), x * x
+        q.sum().backward()
+        for i in range(2):
+            y.sum().backward()
+        """,
+        "was freed by this line, in an earlier round of the loop (program.py:5).",
+    ),
+    "on something else": (
+        """
+        y, q = x.exp(), x * x
+        y.sum().backward()
+        q.sum().backward()
+        y.sum().backward()
+        """,
+        "was freed by `y.sum().backward()` (program.py:4).",
+    ),
+    "before it was computed": (
+        """
+        y = x.exp()
+        y.sum().backward()
+        y = x.exp()
+        def once():
+            y.sum().backward()
+        once()
+        y.sum().backward()
+        """,
+        "What exp (program.py:5) had saved (ExpBackward0) was freed.",
+    ),
+    "in a function": (
+        """
+        def f():
+            y = x.exp()
+            y.sum().backward()
+            return y
+        y = f()
+        y.sum().backward()
+        """,
+        "was freed.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SECOND)
+def test_who_freed_the_graph(tmp_path, case):
+    text, words = SECOND[case]
+    with pytest.raises(RuntimeError) as raised:
+        run(tmp_path, "x = cr.ones(3, requires_grad=True)\n" + textwrap.dedent(text))
+    assert words in str(raised.value)
+
+
+def cells(*texts, name="<ipython-input-{}-0958047e392{}>"):
+    """Runs the cells of a session, with their source where IPython keeps it."""
+    variables = {"cr": cr, "np": np, "__name__": "__main__"}
+    for i, text in enumerate(texts, 1):
+        file = name.format(i, i)
+        text = textwrap.dedent(text).lstrip()
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        exec(compile(text, file, "exec"), variables)
+    return variables
+
+
+def test_cells_are_called_by_their_number():
+    ran = cells(
+        "x = cr.ones(2, requires_grad=True)",
+        """
+        y = x * 2
+        z = y.exp()
+        """,
+        "z.sum().backward()",
+        "why, graph = x.why(), z.graph()",
+    )
+    assert "(In[3]:1)" in str(ran["why"])
+    assert [node.line.line for node in ran["graph"].nodes if node.label == "z"] == [2]
+    with pytest.raises(
+        RuntimeError, match=r"What exp \(In\[2\]:2\) .* was freed by `z.sum\(\).backward\(\)` \(In\[3\]:1\)\.\n"
+    ):
+        cells(
+            "x = cr.ones(2, requires_grad=True)",
+            "y = x * 2\nz = y.exp()",
+            "z.sum().backward()",
+            "z.sum().backward()",
+        )
+    with pytest.raises(
+        RuntimeError, match=r"\(In\[3\]:1\), or by this line, in an earlier round of the loop \(In\[4\]:1\)"
+    ):
+        cells(
+            "x = cr.ones(2, requires_grad=True)",
+            "y = x * 2\nz = y.exp()",
+            "z.sum().backward()",
+            "for i in range(2):\n    z.sum().backward()",
+        )
+
+
+def test_a_cell_whose_name_ends_in_many_digits():
+    ran = cells(
+        "x = cr.ones(2, requires_grad=True)", "y = x.exp()", "line = y.graph()", name="<ipython-input-{}-99999999999{}>"
+    )
+    assert str(ran["line"].nodes[-1].line) == "In[2]:1"
+
+
+@pytest.mark.parametrize("file", ["<stdin>", "<string>"])
+def test_typed_code_has_no_places(file):
+    linecache.cache.pop(file, None)
+    program = "y = x.exp()\ny += 1\ny.sum().backward()"
+    with pytest.raises(RuntimeError, match="exp saved y for its backward rule, and then add_ overwrote it"):
+        exec(compile(program, file, "exec"), {"x": cr.ones(2, requires_grad=True)})
+    with pytest.raises(RuntimeError) as raised:
+        program = "with cr.no_grad():\n    y = x * 2\ny.sum().backward()"
+        exec(compile(program, file, "exec"), {"x": cr.ones(2, requires_grad=True), "cr": cr})
+    assert "file" not in str(raised.value) and "<s" not in str(raised.value)
+    with cr.record_lines():
+        made = {"x": cr.ones(2, requires_grad=True), "cr": cr}
+        exec(compile("y = x * 2", file, "exec"), made)
+    assert made["y"].graph().nodes[-1].line is None
+
+
+def test_advice_for_attributes_and_items(tmp_path):
+    with pytest.raises(RuntimeError, match=r"Otherwise: write `net.W = net.W - 0.1`"):
+        run(
+            tmp_path,
+            """
+            class Net:
+                W = cr.ones(3, requires_grad=True)
+            net = Net()
+            net.W -= 0.1
+            """,
+        )
+    with pytest.raises(RuntimeError, match=r"Write `ys\[1\] = ys\[1\] \+ 1`"):
+        run(
+            tmp_path,
+            """
+            ys = [cr.ones(3, requires_grad=True).exp() for _ in range(3)]
+            ys[1] += 1
+            sum(ys).sum().backward()
+            """,
+        )
+    with pytest.raises(RuntimeError, match=r"Write to a copy: `y = y.clone\(\)`"):
+        run(
+            tmp_path,
+            """
+            y = cr.ones(3, requires_grad=True).exp()
+            y[1] += 1
+            y.sum().backward()
+            """,
+        )
+
+
+def test_numbers_that_were_collected_in_a_list(tmp_path):
+    with pytest.raises(RuntimeError, match=r"`\(w \* i\).sum\(\).item\(\)` \(program.py:5\) is a plain number"):
+        run(
+            tmp_path,
+            """
+            w, losses = cr.ones(3, requires_grad=True), []
+            for i in range(3):
+                _ = i
+                losses.append((w * i).sum().item())
+            total = cr.tensor(losses).mean()
+            total.backward()
+            """,
+        )
+
+
+def test_a_parameter_that_was_rebound_by_its_step(tmp_path):
+    with pytest.warns(UserWarning, match=r"w was rebound .* change it in place: `with no_grad\(\): w -= lr \* w.grad`"):
+        run(
+            tmp_path,
+            """
+            w = cr.ones(3, requires_grad=True)
+            w.sum().backward()
+            w = w - 0.1 * w.grad
+            w.grad
+            """,
+        )
+
+
+def test_long_expressions_are_not_repeated(tmp_path):
+    with pytest.raises(RuntimeError) as raised:
+        run(tmp_path, "def model(x):\n    return x * 2\nmodel(cr.ones(3, requires_grad=True)).backward()")
+    assert "y = mul has shape (3,)" in str(raised.value) and "jacobian(y, x)" in str(raised.value)
+    name = "w" * 90
+    with pytest.raises(RuntimeError) as raised:
+        run(tmp_path, f"{name} = cr.ones(3, requires_grad=True)\nb = {name} * 2\nb.backward()")
+    assert max(len(line) - line.count(name) * 90 for line in str(raised.value).splitlines()) < 100
+
+
+def test_a_function_that_returns_no_tensor():
+    with pytest.raises(TypeError, match="the function returned no tensor but int"):
+        cr.explain(lambda x: x * 2)(3)
+    with pytest.raises(TypeError, match="Return what is computed from its arguments"):
+        cr.explain(lambda x: 3)(3.0)
+
+
+@pytest.mark.parametrize(
+    ("grad", "words"), [("a", "not 'a'"), ([[1, 2], [3]], r"not \[\[1, 2\], \[3\]\]"), ("a" * 99, "which is a str")]
+)
+def test_a_gradient_that_is_no_numbers(grad, words):
+    with pytest.raises(TypeError, match=f"argument 'grad' must be numbers.*{words}"):
+        cr.explain(cr.ones(3, requires_grad=True) * 2, grad=grad)
+
+
+def test_keys_with_quotes_and_values_passed_to_a_constructor(tmp_path):
+    ran = run(
+        tmp_path,
+        """
+        from types import SimpleNamespace as S
+        x = cr.ones(3, requires_grad=True)
+        d = {'a "b"': x * 2, "c": x * 3}
+        s = S(v=x * 5, w=x.exp())
+        names = [node.label for node in (d['a "b"'] + d["c"]).graph().nodes]
+        lines = [node.line.line for node in (s.v + s.w).graph().nodes if node.label in ("s.v", "s.w")]
+        """,
+    )
+    assert {"d['a \"b\"']", 'd["c"]'} < set(ran["names"])
+    assert ran["lines"] == [5, 5]
+
+
+def test_words_for_jacobians_of_sums():
+    x = cr.ones(2, 5, requires_grad=True)
+    words = {cr.explain(y).steps[0].structure for y in (x.sum(), x.sum(0), x.mean(), x.mean(1))}
+    assert words == {"ones", "rows of ones", "all 1/10", "rows of 1/5"}
+    assert cr.explain(x * cr.ones(2, 1, requires_grad=True)).steps[0].arrows[1].structure == "stretched diagonal"
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (
+            "W = x + 1; x @ cr.ones(2, 3)",
+            "x @ cr.ones(2, 3) is (2, 3) @ (2, 3), inner sizes 3 ≠ 2. x @ cr.ones(2, 3).T has",
+        ),
+        ("cr.matmul(x * 2, x)", "matmul: (x * 2) @ x is (2, 3) @ (2, 3)"),
+        ("(x @ x.T @ cr.ones(3)).sum()", "(x @ x.T) @ cr.ones(3) is (2, 2) @ (3,)"),
+        ("b = 3; x[0] + cr.ones(4)", "For all pairs: x[0][:, None] and cr.ones(4) give (3, 4)."),
+    ],
+)
+def test_operands_without_a_name_are_called_as_they_are_written(tmp_path, code, words):
+    with pytest.raises(RuntimeError) as raised:
+        run(tmp_path, f"x = cr.ones(2, 3, requires_grad=True)\n{code}")
+    assert words in str(raised.value)
+
+
+def test_why_of_something_deep(tmp_path):
+    ran = run(
+        tmp_path,
+        """
+        class Model:
+            def __init__(self):
+                self.p = {"w": cr.ones(3, requires_grad=True)}
+        m = Model()
+        why = m.p["w"].why()
+        """,
+    )
+    assert str(ran["why"]).startswith("m.p['w'].grad is None: no backward() has reached m.p['w'].")
