@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from chainrule.errors.assignments import called
 from chainrule.errors.place import (
     described,
     earlier_pass,
@@ -190,6 +191,8 @@ def second_backward(node: Any) -> RuntimeError:
         fix = (
             "Compute what it needs inside the loop, detach() what is carried from round to round, or retain_graph=True."
         )
+    if called(expression()) == "explain":
+        fix = "Call explain() before backward(), or backward(retain_graph=True), or compute the output again."
     return RuntimeError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
         "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "

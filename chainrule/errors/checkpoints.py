@@ -86,5 +86,5 @@ def reentrant_needs_all_leaves() -> RuntimeError:
     return RuntimeError(
         "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter "
         "to .backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without "
-        "passing the `inputs` argument."
+        "passing the `inputs` argument. (explain() and jacobian() are like .grad() here.)"
     )

@@ -7,6 +7,7 @@ have made a tanh, nor a product with 3. Where more than one is left, there is no
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -56,19 +57,28 @@ class Scope:
         found, line = texts[0] if texts else ((), None)
         now = FOREVER if line is None else line
         self.now = Point(0, next((i for i, one in enumerate(found) if one.last >= now), len(found)), now)
-        self.known = {one.name for found, _ in texts for one in found}
+        self._by_name: list[dict[str, list[int]]] = [{} for _ in texts]
+        for ones, known in zip(self.texts, self._by_name):
+            for i, one in enumerate(ones):
+                known.setdefault(one.name, []).append(i)
+        self.known = {name for known in self._by_name for name in known}
+        self._reaching: dict[tuple[str, Point], list[Reached]] = {}
 
     def constant(self, name: str, since: Point) -> bool:
         """Whether a name has the value still that it had at a point."""
-        ones = [one for found in self.texts for one in found if one.name == name]
-        if not ones:
+        if name not in self.known:
             return True
         before = self.reaching(name, since)
-        return len(ones) == len(before) == 1 and not ones[0].loops()
+        return (
+            sum(len(known.get(name, ())) for known in self._by_name) == len(before) == 1 and not before[0].one.loops()
+        )
 
     def reaching(self, name: str, before: Point) -> list[Reached]:
         """The assignments that can have been the last of a name before a point, nearest first."""
-        found: list[Reached] = []
+        known = self._reaching.get((name, before))
+        if known is not None:
+            return known
+        found = self._reaching[name, before] = []
         for text in range(before.text, len(self.texts)):
             at = before if text == before.text else Point(text, len(self.texts[text]), FOREVER)
             if self._in_text(name, at, found):
@@ -77,17 +87,16 @@ class Scope:
 
     def _in_text(self, name: str, at: Point, found: list[Reached]) -> bool:
         """Adds those of one text; True if one of them must have run."""
-        ones = self.texts[at.text]
+        ones, places = self.texts[at.text], self._by_name[at.text].get(name, [])
         certain = None
-        for i in range(at.place - 1, -1, -1):
-            if ones[i].name == name:
-                found.append(Reached(ones[i], self._start(at.text, i)))
-                if sure(ones[i], at.line):
-                    certain = ones[i]
-                    break
+        for i in reversed(places[: bisect_left(places, at.place)]):
+            found.append(Reached(ones[i], self._start(at.text, i)))
+            if sure(ones[i], at.line):
+                certain = ones[i]
+                break
         fresh = certain.loops() if certain is not None else []
-        for i in range(at.place, len(ones)):  # an earlier round of a loop around the point
-            loops = [loop for loop in ones[i].loops() if covers(loop, at.line)] if ones[i].name == name else []
+        for i in places[bisect_left(places, at.place) :]:  # an earlier round of a loop around the point
+            loops = [loop for loop in ones[i].loops() if covers(loop, at.line)]
             if loops and not (fresh and loops[-1] in fresh):
                 found.append(Reached(ones[i], self._start(at.text, i)))
         return certain is not None
@@ -195,7 +204,7 @@ class Matching:
 
     def operands(self, value: Any, edge: Any) -> list[tuple[ast.AST, Any]]:
         """The operands of an expression, each with the edge it stands for; none where they cannot be told apart."""
-        edges = getattr(edge, "node", edge).edges
+        edges = _node(edge).edges
         if isinstance(value, ast.BinOp):
             parts: list[Any] = [value.left, value.right]
             if _operation_of(edge) == "rsub":
@@ -224,7 +233,7 @@ class Matching:
         number = part.value if isinstance(part, ast.Constant) else None
         if not isinstance(number, (int, float, complex)):
             return None
-        node = getattr(edge, "node", edge)
+        node = _node(edge)
         saves = getattr(node.prim, "saves", ())
         kept = dict(zip(saves, node.saved)) if len(saves) == len(node.saved) else {}
         value = kept.get(node.prim.operands[i]) if i < len(node.prim.operands) else None
@@ -265,7 +274,7 @@ class Matching:
         if _operation_of(edge) in operations(value) or called(value) == "__setitem":
             return [(below, part, reached) for part, below in self.operands(value, edge)]
         if isinstance(value, (ast.Call, ast.BinOp)) and self._settled(value, reached):  # several operations in one
-            return [(below, value, reached) for below in getattr(edge, "node", edge).edges]
+            return [(below, value, reached) for below in _node(edge).edges]
         return []
 
     def _resolve(self, edge: Any, value: Any, reached: Reached) -> tuple[Any, Reached] | None:
@@ -312,6 +321,10 @@ def _is_leaf(edge: Any) -> bool:
     return hasattr(type(edge), "variable")
 
 
+def _node(edge: Any) -> Any:
+    """The node of an edge, which is an Output or a Node."""
+    return edge.node if hasattr(type(edge), "node") else edge
+
+
 def _operation_of(edge: Any) -> str:
-    node = getattr(edge, "node", edge)
-    return str(getattr(getattr(node, "prim", None), "name", ""))
+    return str(getattr(getattr(_node(edge), "prim", None), "name", ""))

@@ -1,8 +1,8 @@
 """Remembering which line of the program called an operation.
 
 Without this, graphs and explanations find lines by reading the source (``errors.source``), which costs nothing while the
-program runs but sees only the assignments of variables that are still there. A recorded line is exact, also inside
-functions that have returned.
+program runs, but leaves out what can have been computed on several lines (``errors.statements``). A recorded line is
+exact, also inside functions that have returned.
 """
 
 from __future__ import annotations

@@ -67,7 +67,9 @@ class _Answer:
         self.tensor, self.names = tensor, names
         self.found = names.find(tensor)
         written = receiver("why")
-        self.name = self.found.name if self.found is not None else "tensor" if written.endswith(")") else written or "tensor"
+        self.name = (
+            self.found.name if self.found is not None else "tensor" if written.endswith(")") else written or "tensor"
+        )
         self.lines: list[SourceLine] = []
 
     def answer(self) -> Why:

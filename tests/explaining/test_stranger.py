@@ -543,3 +543,17 @@ def test_why_of_something_deep(tmp_path):
         """,
     )
     assert str(ran["why"]).startswith("m.p['w'].grad is None: no backward() has reached m.p['w'].")
+
+
+def test_explaining_what_backward_has_freed(tmp_path):
+    with pytest.raises(
+        RuntimeError, match=r"(?s)was freed by `y.sum\(\).backward\(\)`.*Call explain\(\) before backward\(\)"
+    ):
+        run(tmp_path, "y = cr.ones(3, requires_grad=True).exp()\ny.sum().backward()\nprint(cr.explain(y))")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_page_of_numbers_that_are_not_finite():
+    x = cr.tensor([1.0, np.nan, np.inf], requires_grad=True)
+    with np.errstate(all="ignore"):
+        assert "nan" in cr.explain((x * x).sum()).to_html()
