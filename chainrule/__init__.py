@@ -88,7 +88,7 @@ from chainrule.random import (
 )
 from chainrule import autograd, func, linalg, random, special, tree
 from chainrule.autograd.jacobian import jacobian
-from chainrule.func import vmap
+from chainrule.func import value_and_grad, vmap
 from chainrule.linalg import (
     cholesky_inverse, cholesky_solve, det, inverse, logdet, matrix_exp, matrix_power, pinverse, slogdet,
     top_cholesky as cholesky, top_qr as qr, top_svd as svd,
@@ -141,7 +141,7 @@ __all__ = [
     "sub", "subtract", "sum", "svd", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor",
     "tensor_split", "tensordot", "testing", "tile", "topk", "trace", "transpose", "tree", "tril", "tril_indices",
     "triu", "triu_indices", "true_divide", "trunc", "uint16", "uint32", "uint64", "uint8", "unbind", "unflatten",
-    "unfold", "unique", "unsqueeze", "utils", "vander", "var", "var_mean", "vdot", "vmap", "vsplit", "vstack", "where", "xlogy",
+    "unfold", "unique", "unsqueeze", "utils", "value_and_grad", "vander", "var", "var_mean", "vdot", "vmap", "vsplit", "vstack", "where", "xlogy",
     "zeros", "zeros_like",
 ]
 

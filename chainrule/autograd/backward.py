@@ -12,7 +12,7 @@ from chainrule.autograd import duals
 from chainrule.core import engine
 from chainrule.core.dispatch import rank
 from chainrule.core.modes import recording
-from chainrule.core.node import FREED, Node, output_of
+from chainrule.core.node import FREED, Leaf, Node, output_of
 from chainrule.core.tensor import Tensor, attach, wrap, wrapped
 from chainrule.interpreters.batched import Batched
 from chainrule.ops.creation import zeros_like
@@ -409,6 +409,15 @@ def _call_node(self: Node, *cotangents: Any) -> Any:
     return results[0] if len(results) == 1 else results
 
 
+def _leaf_itself(value: Any) -> Any:
+    """For a saved leaf the user's own tensor, while there is one and it holds what was saved."""
+    if isinstance(value, Tensor) and type(value._edge) is Leaf:
+        tensor = value._edge.tensor()
+        if tensor is not None and tensor._data is value._data:
+            return tensor
+    return value
+
+
 def _node_attribute(self: Node, name: str) -> Any:
     """``_saved_self``, ``_saved_other``, ``_saved_result`` and the parameters, by PyTorch's names."""
     if self.prim.kind == "function":
@@ -422,7 +431,7 @@ def _node_attribute(self: Node, name: str) -> Any:
             if self.saved is FREED:
                 raise errors.second_backward(self)
             value = engine.saved_tensors(self)[i]
-            return wrap(value) if isinstance(value, ndarray) else value
+            return wrap(value) if isinstance(value, ndarray) else _leaf_itself(value)
     for key, value in self.params.items():
         if wanted == key or (wanted in ("dim", "keepdim") and key == {"dim": "axis", "keepdim": "keepdims"}[wanted]):
             return value

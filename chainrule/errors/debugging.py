@@ -268,6 +268,11 @@ def explain_inside() -> RuntimeError:
     )
 
 
+def explained_parameter(function: Any, name: str, known: list[str]) -> ValueError:
+    f = getattr(function, "__name__", "f")
+    return ValueError(f"explain({f}, wrt={name!r}): no floating-point argument has that name; there are {', '.join(known)}")
+
+
 def explained_result(function: Any, result: Any, floats: bool) -> TypeError:
     name = getattr(function, "__name__", "f")
     fix = "Return what is computed from its arguments, a tensor."

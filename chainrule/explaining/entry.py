@@ -33,7 +33,8 @@ def explain(Y: Any, grad: Any = None, wrt: Any = None) -> Any:
     Args:
         Y: a tensor that requires grad, a sequence of such tensors, or a function.
         grad: ∂L/∂Y, of Y's shape (any numbers; for several outputs a sequence). Ones without it: then L = Y.sum().
-        wrt: the tensors whose gradients are to be explained; all leaves that require grad without it.
+        wrt: the tensors whose gradients are to be explained; all leaves that require grad without it. For a function
+            names of its parameters will do.
 
     Returns:
         An :class:`Explanation`. For a function, a function of the same arguments that returns one: their floating-point
@@ -134,6 +135,7 @@ def _of_function(function: Callable[..., Any], grad: Any, wrt: Any, names: Names
     def call(*args: Any, **kwargs: Any) -> Explanation:
         called: dict[Any, str] = {}
         leaves: list[Tensor] = []
+        given: dict[int, Tensor] = {}
         tree = []
         for name, argument in _named(function, args, kwargs):
             flat, spec = tree_flatten(argument)
@@ -143,6 +145,7 @@ def _of_function(function: Callable[..., Any], grad: Any, wrt: Any, names: Names
                 if fresh is not None:
                     called[fresh._edge] = name + path
                     leaves.append(fresh)
+                    given[id(leaf)] = fresh
                 inner.append(leaf if fresh is None else fresh)
             tree.append(tree_unflatten(inner, spec))
         n = len(args)
@@ -152,9 +155,24 @@ def _of_function(function: Callable[..., Any], grad: Any, wrt: Any, names: Names
         if not tensors:
             raise errors.explained_result(function, result, bool(leaves))
         seen.name(called, tensors)
-        return explained(tuple(tensors), grad, wrt, names, called, dict(seen.known), leaves)
+        asked = None if wrt is None else _asked(function, wrt, called, leaves, given)
+        return explained(tuple(tensors), grad, asked, names, called, dict(seen.known), leaves)
 
     return call
+
+
+def _asked(function: Any, wrt: Any, called: dict[Any, str], leaves: list[Tensor], given: dict[int, Tensor]) -> list[Any]:
+    """The leaves that ``wrt`` means: by a parameter's name, as the argument itself, or a tensor that f uses from outside."""
+    asked: list[Any] = []
+    for one in wrt if isinstance(wrt, (tuple, list)) else (wrt,):
+        if not isinstance(one, str):
+            asked.append(given.get(id(one), one))
+            continue
+        found = [t for t in leaves if called[t._edge] == one or called[t._edge].startswith((one + ".", one + "["))]
+        if not found:
+            raise errors.explained_parameter(function, one, [called[t._edge] for t in leaves])
+        asked += found
+    return asked
 
 
 def _named(function: Any, args: Any, kwargs: Any) -> list[tuple[str, Any]]:

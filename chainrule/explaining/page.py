@@ -123,8 +123,7 @@ def _given(plan: dict[str, Any], flow: Flow) -> str:
         parts.append("<p class='note hint' hidden>Edit a number: everything after it is computed again.</p>")
     elif flow.off:
         parts.append(f"<p class='note off'>{escape(flow.off[0].upper() + flow.off[1:])}.</p>")
-    lessons = [item for item in plan["lessons"] if item["kind"] != "wrong_shape_would"]
-    parts += [f"<p class='lesson'>{escape(item['text'])}</p>" for item in lessons]
+    parts += [f"<p class='lesson'>{escape(item['text'])}</p>" for item in plan["lessons"]]
     return "".join(parts)
 
 

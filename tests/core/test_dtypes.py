@@ -121,7 +121,7 @@ def cells(table: str) -> list[tuple[str, str, str]]:
 
 
 @pytest.fixture(autouse=True)
-def default() -> Iterator[None]:
+def default_dtype_is_put_back() -> Iterator[None]:
     yield
     dtypes.set_default_dtype(dtypes.float32)
 

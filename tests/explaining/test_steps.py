@@ -481,3 +481,16 @@ def test_kronecker_products_are_what_they_are_said_to_be(product):
         whole = factors[0] if len(factors) == 1 else np.kron(*factors)
         flat = arrow.jacobian().reshape(max(arrow.step.output.data.size, 1), -1)
         np.testing.assert_allclose(whole, flat)
+
+
+def test_parameters_of_a_function_are_asked_for_by_name() -> None:
+    def f(w, b):
+        return (w * 2 + b).sum()
+
+    w, b = np.ones(2), np.zeros(2)
+    assert list(cr.explain(f, wrt="w")(w, b).gradients) == ["w"]
+    assert list(cr.explain(f, wrt=["b", "w"])(w, b).gradients) == ["b", "w"]
+    assert list(cr.explain(f, wrt=b)(w, b).gradients) == ["b"]
+    assert list(cr.explain(lambda p: p["u"] * 3, wrt="p")({"u": w}).gradients) == ["p['u']"]
+    with pytest.raises(ValueError, match="no floating-point argument has that name; there are w, b"):
+        cr.explain(f, wrt="q")(w, b)
