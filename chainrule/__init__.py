@@ -141,8 +141,8 @@ __all__ = [
     "sub", "subtract", "sum", "svd", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor",
     "tensor_split", "tensordot", "testing", "tile", "topk", "trace", "transpose", "tree", "tril", "tril_indices",
     "triu", "triu_indices", "true_divide", "trunc", "uint16", "uint32", "uint64", "uint8", "unbind", "unflatten",
-    "unfold", "unique", "unsqueeze", "utils", "value_and_grad", "vander", "var", "var_mean", "vdot", "vmap", "vsplit", "vstack", "where", "xlogy",
-    "zeros", "zeros_like",
+    "unfold", "unique", "unsqueeze", "utils", "value_and_grad", "vander", "var", "var_mean", "vdot", "vmap", "vsplit", "vstack", "where",
+    "xlogy", "zeros", "zeros_like",
 ]
 
 #: What loads when it is first used, and where it is: submodules, and functions in them.
