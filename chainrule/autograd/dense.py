@@ -80,7 +80,7 @@ def rows(
 def _sweeper(y: Tensor, xs: Sequence[Tensor], unit: complex, create_graph: bool) -> Callable[[int, int], list[Any]]:
     """``(first, last) -> cotangents of xs``, with a leading axis for the rows, by one batched sweep."""
     n, shape, dtype = y.numel(), tuple(y.shape), y.dtype
-    plain = y._edge is not None and all(x._edge is not None for x in xs)
+    plain = _on_tape(y, xs)
     targets = [x._edge for x in xs]
     root, diagonal = y._edge, np.full(shape, unit, dtype)
     if plain and not create_graph:
@@ -95,20 +95,28 @@ def _sweeper(y: Tensor, xs: Sequence[Tensor], unit: complex, create_graph: bool)
             found: Any = grad(y, list(xs), wrap(seeds), True, create_graph, allow_unused=True, is_grads_batched=True)
             return list(found)
         with entered("jacobian", _shared, size=last - first, leaves=False) as level:
-            g: Any = Batched(seeds, level)
-            found = engine.sweep(
-                [root],
-                [wrap(g) if create_graph else g],
-                targets,
-                retain_graph=True,
-                create_graph=create_graph,
-                accumulate=False,
-                retain_grads=False,
-                order=list(order),
-            )
+            found = _pulled(root, Batched(seeds, level), targets, create_graph, list(order))
             return [None if f is None else _spread(f, last - first, level) for f in found]
 
     return sweep
+
+
+def _on_tape(y: Tensor, xs: Sequence[Tensor]) -> bool:
+    return y._edge is not None and all(x._edge is not None for x in xs)
+
+
+def _pulled(root: Any, g: Any, targets: Sequence[Any], create_graph: bool, order: list[Any] | None = None) -> list[Any]:
+    """The cotangents of the targets; nothing is freed, and no ``.grad`` is written."""
+    return engine.sweep(
+        [root],
+        [wrap(g) if create_graph else g],
+        targets,
+        retain_graph=True,
+        create_graph=create_graph,
+        accumulate=False,
+        retain_grads=False,
+        order=order,
+    )
 
 
 def _through_elementwise(edge: Any, diagonal: Any, targets: Sequence[Any]) -> tuple[Any, Any]:
@@ -139,18 +147,10 @@ def _one_by_one(y: Tensor, xs: Sequence[Tensor], unit: complex, create_graph: bo
         seed = np.zeros(y.shape, y.dtype)
         seed.reshape(-1)[first] = unit
         found: Any
-        if y._edge is None or any(x._edge is None for x in xs):
-            found = grad(y, list(xs), wrap(seed), True, create_graph, allow_unused=True)
+        if _on_tape(y, xs):
+            found = _pulled(y._edge, seed, [x._edge for x in xs], create_graph)
         else:
-            found = engine.sweep(
-                [y._edge],
-                [wrap(seed) if create_graph else seed],
-                [x._edge for x in xs],
-                retain_graph=True,
-                create_graph=create_graph,
-                accumulate=False,
-                retain_grads=False,
-            )
+            found = grad(y, list(xs), wrap(seed), True, create_graph, allow_unused=True)
         return [None if g is None else g[None] for g in found]
 
     return sweep

@@ -304,10 +304,6 @@ class Names:
         by_name = {other.name.replace('"', "'"): other for other in reversed(self.found) if other.place == found.place}
         return list({n: by_name[n] for n in names_in(one[0].value) if n in by_name}.values())
 
-    def _assigned(self, found: Found) -> SourceLine | None:
-        one = self.assignment(found)
-        return None if one is None else one[1]
-
     def _owner(self, edge: Any) -> Found | None:
         """For a value without a name: the oldest named value that it went into, with nothing named between."""
         if self._owners is None:

@@ -229,7 +229,6 @@ _LAYER = "layers with state are not built in. The functions are in nn.functional
 #: what else to use, for names that PyTorch has and this package has not
 _ELSEWHERE = {
     "optim": "an update is one line, `with no_grad(): w -= lr * w.grad`; for scipy.optimize there is value_and_grad",
-    "cuda": "everything is computed on the CPU, so leave device= out",
     "mps": "everything is computed on the CPU, so leave device= out",
     "grad": "of a function it is func.grad(f), of tensors autograd.grad(y, x)",
     "grad_and_value": "it is func.grad_and_value",

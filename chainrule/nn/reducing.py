@@ -36,14 +36,19 @@ def reduced(loss: Any, mode: str) -> Tensor:
     return loss if mode == "none" else reductions.mean(loss) if mode == "mean" else reductions.sum(loss)
 
 
-def weighted(loss: Any, weight: Any, input: Any, mode: str) -> Tensor:
-    """The weighted loss; its mean is over the weights."""
+def times_weights(loss: Any, weight: Any, input: Any) -> Any:
+    """The loss of every element, times its weight if there are weights."""
     if weight is None:
-        return reduced(loss, mode)
+        return loss
     if tuple(weight.shape) != tuple(input.shape):
         raise ValueError("Weights and input must have the same size.")
-    loss = ew.mul(loss, weight)
-    if mode == "mean":
+    return ew.mul(loss, weight)
+
+
+def weighted(loss: Any, weight: Any, input: Any, mode: str) -> Tensor:
+    """The weighted loss; its mean is over the weights."""
+    loss = times_weights(loss, weight, input)
+    if weight is not None and mode == "mean":
         return ew.true_divide(reductions.sum(loss), reductions.sum(weight))  # type: ignore[no-any-return]
     return reduced(loss, mode)
 

@@ -13,7 +13,7 @@ from chainrule.core.faces import nary, new
 from chainrule.core.modes import SPECIAL
 from chainrule.core.node import Node, next_seq
 from chainrule.core.tensor import Tensor
-from chainrule.nn.reducing import at_least, mode_of, pair, reduced, weighted
+from chainrule.nn.reducing import at_least, mode_of, pair, reduced, times_weights, weighted
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import tensor_of
 from chainrule.table import nn as rows
@@ -118,11 +118,7 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     loss = _huber(x, y, delta=delta)
-    if weight is None:
-        return reduced(loss, mode_of(reduction))
-    if tuple(weight.shape) != tuple(input.shape):
-        raise ValueError("Weights and input must have the same size.")
-    return reduced(ew.mul(loss, weight), mode_of(reduction))  # unlike the others, not over the weights
+    return reduced(times_weights(loss, weight, input), mode_of(reduction))  # unlike the others, not over the weights
 
 
 def kl_div(

@@ -15,7 +15,7 @@ from chainrule.core.shapes import from_end, shape_of
 from chainrule.table import indexing, reduction, statistics
 from chainrule.table import shape as rows
 
-_NOTHING: Any = np._NoValue
+NOTHING: Any = np._NoValue
 
 
 def checked_axes(axis: Any, ndim: int) -> tuple[int, ...]:
@@ -37,7 +37,7 @@ def flattened(a: Any, axis: Any) -> tuple[Any, int]:
 
 
 def _reduce(row: Any, a: Any, axis: Any, keepdims: Any, **params: Any) -> Any:
-    keep = keepdims is not _NOTHING and builtins.bool(keepdims)
+    keep = keeps(keepdims)
     return bind(row, (a,), {"axis": checked_axes(axis, len(shape_of(a))), "keepdims": keep, **params})
 
 
@@ -66,11 +66,11 @@ def _sum(
     dtype: Any = None,
     out: Any = None,
     keepdims: Any = False,
-    initial: Any = _NOTHING,
+    initial: Any = NOTHING,
     where: Any = True,
 ) -> Any:
     total = _total(reduction.sum, a, axis, dtype, keepdims, where, 0)
-    return total if initial is _NOTHING else total + initial
+    return total if initial is NOTHING else total + initial
 
 
 @implements(np.prod)
@@ -80,11 +80,11 @@ def _prod(
     dtype: Any = None,
     out: Any = None,
     keepdims: Any = False,
-    initial: Any = _NOTHING,
+    initial: Any = NOTHING,
     where: Any = True,
 ) -> Any:
     total = _total(reduction.prod, a, axis, dtype, keepdims, where, 1)
-    return total if initial is _NOTHING else total * initial
+    return total if initial is NOTHING else total * initial
 
 
 @implements(np.mean)
@@ -99,7 +99,7 @@ def _mean(
 
 def _counted(where: Any, a: Any, axis: Any, keepdims: Any) -> Any:
     """How many elements take part, as plain numbers or an array-like of them."""
-    return np.sum(np.broadcast_to(where, shape_of(a)), axis=axis, keepdims=keepdims is not _NOTHING and bool(keepdims))
+    return np.sum(np.broadcast_to(where, shape_of(a)), axis=axis, keepdims=keeps(keepdims))
 
 
 @implements(np.var)
@@ -112,10 +112,10 @@ def _var(
     keepdims: Any = False,
     *,
     where: Any = True,
-    mean: Any = _NOTHING,
-    correction: Any = _NOTHING,
+    mean: Any = NOTHING,
+    correction: Any = NOTHING,
 ) -> Any:
-    return _spread(statistics.var, a, axis, dtype, ddof if correction is _NOTHING else correction, keepdims, where)
+    return _spread(statistics.var, a, axis, dtype, ddof if correction is NOTHING else correction, keepdims, where)
 
 
 @implements(np.std)
@@ -128,10 +128,10 @@ def _std(
     keepdims: Any = False,
     *,
     where: Any = True,
-    mean: Any = _NOTHING,
-    correction: Any = _NOTHING,
+    mean: Any = NOTHING,
+    correction: Any = NOTHING,
 ) -> Any:
-    return _spread(statistics.std, a, axis, dtype, ddof if correction is _NOTHING else correction, keepdims, where)
+    return _spread(statistics.std, a, axis, dtype, ddof if correction is NOTHING else correction, keepdims, where)
 
 
 def _spread(row: Any, a: Any, axis: Any, dtype: Any, correction: Any, keepdims: Any, where: Any) -> Any:
@@ -150,7 +150,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
         return (mean, np.full(shape_of(mean), n, mean.dtype)) if returned else mean
     if shape_of(weights) != shape and axis is not None:
         weights = np.reshape(weights, tuple(-1 if i == axis % len(shape) else 1 for i in range(len(shape))))
-    keep = keepdims is not _NOTHING and bool(keepdims)
+    keep = keeps(keepdims)
     scale = np.sum(np.broadcast_to(weights, shape), axis=axis, keepdims=keep)
     mean = np.sum(a * weights, axis=axis, keepdims=keep) / scale
     return (mean, scale) if returned else mean
@@ -166,26 +166,26 @@ def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 def _extremum(name: str, row: Any, pair: Any, a: Any, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
     if where is not True:
-        if initial is _NOTHING:
+        if initial is NOTHING:
             raise ValueError(
                 f"reduction operation '{name}' does not have an identity, so to use a where mask one has to specify "
                 "'initial'"
             )
         a = np.where(where, a, initial)
     result = _reduce(row, a, axis, keepdims)
-    return result if initial is _NOTHING else pair(result, initial)
+    return result if initial is NOTHING else pair(result, initial)
 
 
 @implements(np.max, np.amax)
 def _max(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NOTHING, where: Any = True
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True
 ) -> Any:
     return _extremum("maximum", reduction.amax, np.maximum, a, axis, keepdims, initial, where)
 
 
 @implements(np.min, np.amin)
 def _min(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NOTHING, where: Any = True
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True
 ) -> Any:
     return _extremum("minimum", reduction.amin, np.minimum, a, axis, keepdims, initial, where)
 
@@ -216,7 +216,7 @@ def _argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False)
 
 
 def _arg(row: Any, a: Any, axis: Any, keepdims: Any) -> Any:
-    keep = keepdims is not _NOTHING and bool(keepdims)
+    keep = keeps(keepdims)
     flat, along = flattened(a, axis)
     found = bind(row, (flat,), {"axis": along, "keepdims": keep and axis is not None})
     return np.reshape(found, (1,) * len(shape_of(a))) if keep and axis is None else found
@@ -262,7 +262,7 @@ def _nanvar(
 ) -> Any:
     here = ~np.isnan(a)
     away = np.where(here, a - _nanmean(a, axis, dtype, keepdims=True), 0)
-    return np.sum(away * away, axis=axis, keepdims=_keep(keepdims)) / (_counted(here, a, axis, keepdims) - ddof)
+    return np.sum(away * away, axis=axis, keepdims=keeps(keepdims)) / (_counted(here, a, axis, keepdims) - ddof)
 
 
 @implements(np.nanstd)
@@ -272,8 +272,9 @@ def _nanstd(
     return np.sqrt(_nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims))
 
 
-def _keep(keepdims: Any) -> bool:
-    return keepdims is not _NOTHING and builtins.bool(keepdims)
+def keeps(keepdims: Any) -> bool:
+    """Whether ``keepdims`` was given, and says so."""
+    return keepdims is not NOTHING and builtins.bool(keepdims)
 
 
 # -- sorts and scans -------------------------------------------------------------------------------------------------
@@ -318,19 +319,25 @@ def _quantile(
     a = _wide(a)
     ndim = len(shape_of(a))
     axes = checked_axes(axis, ndim)
-    others = tuple(k for k in range(-ndim, 0) if k not in axes)
-    moved = np.transpose(a, tuple(k % ndim for k in (*axes, *others))) if ndim else np.reshape(a, (1,))
-    rest = shape_of(moved)[len(axes) :] if ndim else ()
-    ordered = _sort(np.reshape(moved, (-1, *rest)), axis=0)
+    ordered, rest = in_order(a, axes)
     position = np.asarray(q, float) * (shape_of(ordered)[0] - 1)
     low = np.floor(position).astype(int)
     weight = np.reshape((position - low).astype(a.dtype), (*position.shape, *(1,) * len(rest)))
     below, above = ordered[low], ordered[np.ceil(position).astype(int)]
     result = below + weight * (above - below)
-    if _keep(keepdims):
+    if keeps(keepdims):
         shape = tuple(1 if k in axes else n for k, n in zip(range(-ndim, 0), shape_of(a), strict=True))
         return np.reshape(result, (*position.shape, *shape))
     return result
+
+
+def in_order(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+    """The elements of some axes sorted along one, in front; and the shape of the others."""
+    ndim = len(shape_of(a))
+    others = [k % ndim for k in range(-ndim, 0) if k not in axes]
+    moved = np.transpose(a, [k % ndim for k in axes] + others) if ndim else a
+    rest = shape_of(moved)[len(axes) :] if ndim else ()
+    return np.sort(np.reshape(moved, (-1, *rest)), axis=0), tuple(rest)
 
 
 @implements(np.cumsum)
@@ -351,8 +358,8 @@ def _scan(row: Any, a: Any, axis: Any, dtype: Any) -> Any:
 
 
 @implements(np.diff)
-def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _NOTHING, append: Any = _NOTHING) -> Any:
-    parts = [p for p in (prepend, a, append) if p is not _NOTHING]
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
+    parts = [p for p in (prepend, a, append) if p is not NOTHING]
     if len(parts) > 1:
         a = np.concatenate([np.atleast_1d(p) for p in parts], axis=axis)
     tail = (slice(None),) * (-checked_axes(axis, len(shape_of(a)))[0] - 1)

@@ -16,12 +16,11 @@ from chainrule.core.protocol import ArrayLike, implements
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.numpy_calculus import arraylike, boxed, inexact, known, safely, take
-from chainrule.ops.numpy_reductions import checked_axes
+from chainrule.ops.numpy_reductions import NOTHING, checked_axes, in_order, keeps
 from chainrule.table import indexing
 
 ndarray = np.ndarray
 _FLOAT = np.dtype(np.float64)
-_NOTHING: Any = np._NoValue
 
 
 def numbers(x: Any, what: str) -> Any:
@@ -137,7 +136,7 @@ def _nanquantile(
     out: Any = None,
     overwrite_input: bool = False,
     method: str = "linear",
-    keepdims: Any = _NOTHING,
+    keepdims: Any = NOTHING,
     *,
     weights: Any = None,
 ) -> Any:
@@ -159,7 +158,7 @@ def _at_ranks(a: Any, q: Any, axis: Any, keepdims: Any) -> Any:
         raise ValueError("Quantiles must be in the range [0, 1]")
     shape = shape_of(a)
     axes = checked_axes(axis, len(shape))
-    ordered, rest = _in_order(a, axes)
+    ordered, rest = in_order(a, axes)
     count = np.count_nonzero(~np.isnan(ordered), axis=0)
     position = np.reshape(q, (-1, *(1,) * len(rest))) * (count - 1)
     low = np.maximum(np.floor(position), 0)
@@ -169,18 +168,9 @@ def _at_ranks(a: Any, q: Any, axis: Any, keepdims: Any) -> Any:
     ordered = cast(ordered, kind)
     start = np.take_along_axis(ordered, index, axis=0)
     value = start + weight * (np.take_along_axis(ordered, above, axis=0) - start)
-    if keepdims is not _NOTHING and keepdims:
+    if keeps(keepdims):
         rest = tuple(1 if k in axes else n for k, n in zip(range(-len(shape), 0), shape, strict=True))
     return np.reshape(value, (*q.shape, *rest))
-
-
-def _in_order(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
-    """The elements of some axes sorted along one, in front; and the shape of the others."""
-    ndim = len(shape_of(a))
-    others = [k % ndim for k in range(-ndim, 0) if k not in axes]
-    moved = np.transpose(a, [k % ndim for k in axes] + others) if ndim else a
-    rest = shape_of(moved)[len(axes) :] if ndim else ()
-    return np.sort(np.reshape(moved, (-1, *rest)), axis=0), tuple(rest)
 
 
 @implements(np.nanpercentile)
@@ -192,7 +182,7 @@ def _nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, *options: 
 
 @implements(np.nanmedian)
 def _nanmedian(
-    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = _NOTHING
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = NOTHING
 ) -> Any:
     return _at_ranks(a, 0.5, axis, keepdims)
 
@@ -332,12 +322,12 @@ def _isin(
 
 
 def _nanarg(function: Any, search: Any, aside: float) -> None:
-    def call(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _NOTHING) -> Any:
+    def call(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
         missing = np.isnan(a)
         alone = known(np.all(missing, axis=axis))
         if alone is not None and alone.any():
             raise ValueError("All-NaN slice encountered")
-        return search(np.where(missing, aside, a), axis=axis, keepdims=keepdims is not _NOTHING and bool(keepdims))
+        return search(np.where(missing, aside, a), axis=axis, keepdims=keeps(keepdims))
 
     implements(function)(call)
 
