@@ -43,14 +43,14 @@ from chainrule.ops.elementwise import (
     abs, absolute, acos, acosh, add, addcdiv, addcmul, allclose, angle, arccos, arccosh, arcsin, arcsinh, arctan,
     arctan2, arctanh, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or,
     bitwise_right_shift, bitwise_xor, cbrt, ceil, clamp, clamp_max, clamp_min, clip, complex, conj, conj_physical,
-    copysign, cos, cosh, deg2rad, div, divide, eq, equal, exp, exp2, expm1, fix, float_power, floor, floor_divide,
-    fmax, fmin, fmod, frac, gcd, ge, greater, greater_equal, gt, heaviside, hypot, imag, isclose, isfinite, isinf,
-    isnan, lcm, le, lerp, less, less_equal, log, log10, log1p, log2, logaddexp, logaddexp2, logical_and,
-    logical_not, logical_or, logical_xor, logit, lt, maximum, minimum, mul, multiply, nan_to_num, ne, neg, negative,
-    nextafter, not_equal, polar, positive, pow, rad2deg, real, reciprocal, relu, remainder, round, rsqrt, rsub, sgn,
-    sigmoid, sign, signbit, sin, sinc, sinh, sqrt, square, sub, subtract, tan, tanh, true_divide, trunc, where,
-    xlogy,
+    copysign, cos, cosh, deg2rad, div, divide, eq, equal, exp, exp2, expm1, fix, float_power, floor, floor_divide, fmax,
+    fmin, fmod, frac, gcd, ge, greater, greater_equal, gt, heaviside, hypot, imag, isclose, isfinite, isinf, isnan, lcm,
+    le, lerp, less, less_equal, log, log10, log1p, log2, logaddexp, logaddexp2, logical_and, logical_not, logical_or,
+    logical_xor, logit, lt, maximum, minimum, mul, multiply, nan_to_num, ne, neg, negative, nextafter, not_equal, polar,
+    positive, pow, rad2deg, real, reciprocal, relu, remainder, round, rsqrt, rsub, sgn, sigmoid, sign, signbit, sin,
+    sinc, sinh, sqrt, square, sub, subtract, tan, tanh, true_divide, trunc, where, xlogy,
 )
+from chainrule.ops.floats import frexp, isneginf, isposinf, isreal, ldexp
 from chainrule.ops.reductions import (
     all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, dist, log_softmax, logsumexp, max, mean, min,
     nanmean, nansum, norm, prod, softmax, std, std_mean, sum, var, var_mean,
@@ -63,16 +63,34 @@ from chainrule.ops.shaping import (
     permute, ravel, reshape, squeeze, swapaxes, swapdims, t, transpose, unflatten, unfold, unsqueeze,
 )
 from chainrule.ops.joining import (
-    atleast_1d, atleast_2d, atleast_3d, cat, chunk, column_stack, concat, concatenate, dstack, flip, fliplr, flipud,
-    hsplit, hstack, index_select, narrow, repeat_interleave, roll, rot90, row_stack, select, split,
-    split_with_sizes, stack, tensor_split, tile, unbind, vsplit, vstack,
+    atleast_1d, atleast_2d, atleast_3d, cat, column_stack, concat, concatenate, constant_pad_nd, dstack, flip, fliplr,
+    flipud, hstack, index_select, repeat_interleave, roll, rot90, row_stack, stack, tile, vstack,
+)
+from chainrule.ops.splitting import (
+    chunk, dsplit, hsplit, narrow, select, split, split_with_sizes, tensor_split, unbind, unsafe_chunk, unsafe_split,
+    unsafe_split_with_sizes, vsplit,
 )
 from chainrule.ops.matrices import (
     block_diag, cartesian_prod, combinations, diag, diag_embed, diagflat, diff, meshgrid, tril, triu, vander,
 )
-from chainrule.ops.gathering import (
-    argwhere, bincount, bucketize, gather, index_add, index_copy, index_fill, index_put, isin, masked_fill,
-    masked_scatter, masked_select, nonzero, scatter, scatter_add, searchsorted, take, take_along_dim, unique,
+from chainrule.ops.gathering import gather, masked_fill, masked_select, take, take_along_dim
+from chainrule.ops.scattering import (
+    diagonal_scatter, fill, index_add, index_copy, index_fill, index_put, index_reduce, masked_scatter, put, scatter,
+    scatter_add, scatter_reduce, select_scatter, slice_scatter,
+)
+from chainrule.ops.calculus import (
+    cdist, cross, cumulative_trapezoid, gradient, renorm, trapezoid, trapz, unravel_index,
+)
+from chainrule.ops.memory import (
+    alias_copy, as_strided, as_strided_copy, as_strided_scatter, detach_copy, diagonal_copy, expand_copy, narrow_copy,
+    permute_copy, select_copy, slice_copy, split_copy, split_with_sizes_copy, squeeze_copy, t_copy, transpose_copy,
+    unbind_copy, unfold_copy, unsqueeze_copy, view_as_complex, view_as_complex_copy, view_as_real, view_as_real_copy,
+    view_copy,
+)
+from chainrule.ops.statistics import corrcoef, cov, nanmedian, nanquantile
+from chainrule.ops.searching import (
+    argwhere, bincount, bucketize, histc, histogram, isin, nonzero, nonzero_static, searchsorted, unique,
+    unique_consecutive,
 )
 from chainrule.ops.einsum import einsum
 from chainrule.ops.products import (
@@ -106,43 +124,51 @@ __version__ = "0.1.0"
 __all__ = [
     "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator", "HalfTensor", "IntTensor",
     "LongTensor", "ShortTensor", "Size", "Tensor", "Variable", "abs", "absolute", "acos", "acosh", "add", "addbmm",
-    "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint", "all", "allclose", "amax", "amin", "aminmax", "angle",
-    "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin",
-    "argsort", "argwhere", "as_tensor", "asarray", "asin", "asinh", "atan", "atan2", "atanh", "atleast_1d",
-    "atleast_2d", "atleast_3d", "autograd", "baddbmm", "bernoulli", "bincount", "bitwise_and", "bitwise_left_shift",
-    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "block_diag", "bmm", "bool", "broadcast_shapes",
-    "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "cbrt", "cdouble", "ceil",
-    "cfloat", "chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_max",
-    "clamp_min", "clip", "clone", "column_stack", "combinations", "complex", "complex128", "complex64", "concat",
-    "concatenate", "conj", "conj_physical", "copysign", "cos", "cosh", "count_nonzero", "cummax", "cuda", "cummin", "cumprod",
-    "cumsum", "deg2rad", "det", "device", "diag", "diag_embed", "diagflat", "diagonal", "diff", "dist", "div", "divide",
-    "dot", "double", "dstack", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "erf",
-    "erfc", "exp", "exp2", "explain", "expm1", "eye", "fft", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16",
-    "float32", "float64", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "from_numpy", "full",
-    "full_like", "func", "gather", "gcd", "ge", "ger", "get_default_dtype", "get_printoptions", "get_rng_state",
-    "greater", "greater_equal", "gt", "half", "heaviside", "hsplit", "hstack", "hypot", "iinfo", "imag", "index_add",
-    "index_copy", "index_fill", "index_put", "index_select", "inf", "inference_mode", "initial_seed", "inner", "int",
+    "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint", "alias_copy", "all", "allclose", "amax", "amin",
+    "aminmax", "angle", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
+    "argmax", "argmin", "argsort", "argwhere", "as_strided", "as_strided_copy", "as_strided_scatter", "as_tensor",
+    "asarray", "asin", "asinh", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d", "autograd",
+    "baddbmm", "bernoulli", "bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or",
+    "bitwise_right_shift", "bitwise_xor", "block_diag", "bmm", "bool", "broadcast_shapes", "broadcast_tensors",
+    "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "cbrt", "cdist", "cdouble", "ceil", "cfloat",
+    "chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_max", "clamp_min",
+    "clip", "clone", "column_stack", "combinations", "complex", "complex128", "complex64", "concat", "concatenate",
+    "conj", "conj_physical", "constant_pad_nd", "copysign", "corrcoef", "cos", "cosh", "count_nonzero", "cov", "cross",
+    "cuda", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "deg2rad", "det", "detach_copy", "device",
+    "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "dist", "div", "divide",
+    "dot", "double", "dsplit", "dstack", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal",
+    "erf", "erfc", "exp", "exp2", "expand_copy", "explain", "expm1", "eye", "fft", "fill", "finfo", "fix", "flatten",
+    "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor", "floor_divide",
+    "fmax", "fmin", "fmod", "frac", "frexp", "from_numpy", "full", "full_like", "func", "gather", "gcd", "ge", "ger",
+    "get_default_dtype", "get_printoptions", "get_rng_state", "gradient", "greater", "greater_equal", "gt", "half",
+    "heaviside", "histc", "histogram", "hsplit", "hstack", "hypot", "iinfo", "imag", "index_add", "index_copy",
+    "index_fill", "index_put", "index_reduce", "index_select", "inf", "inference_mode", "initial_seed", "inner", "int",
     "int16", "int32", "int64", "int8", "inverse", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex",
     "is_floating_point", "is_grad_enabled", "is_inference_mode_enabled", "is_nonzero", "is_tensor", "isclose",
-    "isfinite", "isin", "isinf", "isnan", "jacobian", "kron", "kthvalue", "lcm", "le", "lerp", "less", "less_equal",
-    "linalg", "linspace", "load", "log", "log10", "log1p", "log2", "log_softmax", "logaddexp", "logaddexp2",
-    "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logspace",
-    "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp",
-    "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "mode", "moveaxis",
-    "movedim", "msort", "mul", "multinomial", "multiply", "mv", "nan", "nan_to_num", "nanmean", "nansum", "narrow",
-    "ne", "neg", "negative", "nextafter", "nn", "no_grad", "nonzero", "norm", "normal", "not_equal", "numel", "ones",
-    "ones_like", "outer", "permute", "pi", "pinverse", "polar", "positive", "pow", "primitive", "printoptions", "prod",
-    "promote_types", "qr", "quantile", "rad2deg", "rand", "rand_like", "randint", "randn", "randn_like", "random",
-    "randperm", "ravel", "real", "reciprocal", "record_lines", "relu", "remainder", "repeat_interleave", "reshape", "result_type",
-    "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "save", "scalar_tensor", "scatter", "scatter_add",
-    "searchsorted", "seed", "select", "set_anomaly_enabled", "set_default_dtype", "set_grad_enabled",
-    "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slogdet",
-    "softmax", "sort", "special", "split", "split_with_sizes", "sqrt", "square", "squeeze", "stack", "std", "std_mean",
-    "sub", "subtract", "sum", "svd", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor",
-    "tensor_split", "tensordot", "testing", "tile", "topk", "trace", "transpose", "tree", "tril", "tril_indices",
-    "triu", "triu_indices", "true_divide", "trunc", "uint16", "uint32", "uint64", "uint8", "unbind", "unflatten",
-    "unfold", "unique", "unsqueeze", "utils", "value_and_grad", "vander", "var", "var_mean", "vdot", "vmap", "vsplit", "vstack", "where",
-    "xlogy", "zeros", "zeros_like",
+    "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "jacobian", "kron", "kthvalue", "lcm",
+    "ldexp", "le", "lerp", "less", "less_equal", "linalg", "linspace", "load", "log", "log10", "log1p", "log2",
+    "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "logit", "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter",
+    "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min",
+    "minimum", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "nan",
+    "nan_to_num", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "ne", "neg", "negative",
+    "nextafter", "nn", "no_grad", "nonzero", "nonzero_static", "norm", "normal", "not_equal", "numel", "ones",
+    "ones_like", "outer", "permute", "permute_copy", "pi", "pinverse", "polar", "positive", "pow", "primitive",
+    "printoptions", "prod", "promote_types", "put", "qr", "quantile", "rad2deg", "rand", "rand_like", "randint",
+    "randn", "randn_like", "random", "randperm", "ravel", "real", "reciprocal", "record_lines", "relu", "remainder",
+    "renorm", "repeat_interleave", "reshape", "result_type", "roll", "rot90", "round", "row_stack", "rsqrt", "rsub",
+    "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "seed", "select",
+    "select_copy", "select_scatter", "set_anomaly_enabled", "set_default_dtype", "set_grad_enabled", "set_printoptions",
+    "set_rng_state", "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slice_copy", "slice_scatter",
+    "slogdet", "softmax", "sort", "special", "split", "split_copy", "split_with_sizes", "split_with_sizes_copy", "sqrt",
+    "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean", "sub", "subtract", "sum", "svd", "swapaxes",
+    "swapdims", "t", "t_copy", "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot",
+    "testing", "tile", "topk", "trace", "transpose", "transpose_copy", "trapezoid", "trapz", "tree", "tril",
+    "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "uint16", "uint32", "uint64", "uint8", "unbind",
+    "unbind_copy", "unflatten", "unfold", "unfold_copy", "unique", "unique_consecutive", "unravel_index",
+    "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "utils", "value_and_grad",
+    "vander", "var", "var_mean", "vdot", "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy",
+    "view_copy", "vmap", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",
 ]
 
 #: What loads when it is first used, and where it is: submodules, and functions in them.

@@ -18,9 +18,22 @@ from chainrule.core.faces import operand, written
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.errors.algebra import LinAlgError
 from chainrule.ops import elementwise as ew
+from chainrule.ops import joining, matrices, products, shaping
 from chainrule.ops import numpy_linalg as shared
-from chainrule.ops import products, shaping
 from chainrule.ops.arguments import axes_of, takes_out
+from chainrule.ops.factors import (
+    cholesky_ex,
+    eig,
+    eigvals,
+    householder_product,
+    inv_ex,
+    linalg_solve_ex,
+    lu,
+    lu_factor,
+    lu_factor_ex,
+    lu_solve,
+    refuse,
+)
 from chainrule.table import decompositions, reduction
 from chainrule.table import linalg as rows
 
@@ -104,6 +117,20 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor
     return written(shared.solution(name, A.mT, B.mT, False).mT, out)
 
 
+@takes_out
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
+    """The solution X of A @ X = B, as ``(result, info)``: nan, and a positive info, where a matrix is singular."""
+    A = _matrices("linalg.solve_ex", A, True)
+    info = inv_ex(A.detach()).info
+    if check_errors:
+        refuse(info, lambda k: "torch.linalg.solve_ex: The solver failed because the input matrix is singular.")
+    if type(info._data) is np.ndarray and not info._data.any():
+        return linalg_solve_ex(solve(A, B, left=left), info)
+    failed = ew.ne(info, 0).unsqueeze(-1).unsqueeze(-1)
+    X = solve(ew.where(failed, wrap(np.eye(A.shape[-1], dtype=A.dtype)), A), B, left=left)
+    return linalg_solve_ex(ew.where(failed.squeeze(-1) if _is_vector(A, B) else failed, float("nan"), X), info)
+
+
 def solve_triangular(
     A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None
 ) -> Tensor:
@@ -134,13 +161,31 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
     """
     A = _matrices("linalg.pinv", A, hermitian)
     atol, rtol = _tolerances(A, atol, rtol)
-    return written(decompositions.pinv(A, atol=atol, rtol=rtol), out)
+    return written(decompositions.pinv(_mirrored(A) if hermitian else A, atol=atol, rtol=rtol), out)
 
 
-def _tolerances(A: Any, atol: Any, rtol: Any) -> tuple[float, float]:
-    if rtol is None:
-        rtol = shared.epsilon(A) if atol is None or float(atol) == 0 else 0.0
-    return float(atol or 0.0), float(rtol)
+def _tolerances(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
+    """Both tolerances, as numbers, or as arrays of one for each matrix that meet its singular values."""
+    absolute, relative = (_tolerance(x) for x in (atol, rtol))
+    if relative is None:
+        relative = shared.epsilon(A) if absolute is None else np.where(absolute > 0, 0.0, shared.epsilon(A))
+        relative = float(relative) if np.ndim(relative) == 0 else relative
+    return 0.0 if absolute is None else absolute, relative
+
+
+def _tolerance(x: Any) -> Any:
+    x = x._array() if isinstance(x, Tensor) else x
+    return x[..., None] if np.ndim(x) else None if x is None else float(x)
+
+
+def _mirrored(A: Any) -> Any:
+    """The Hermitian matrices that the lower triangles of A stand for; the gradient passes as if A were one."""
+    plain = A.detach()
+    below = matrices.tril(plain, -1)
+    whole = ew.add(
+        ew.add(below, shaping.adjoint(below)), matrices.diag_embed(ew.real(shaping.diagonal(plain, 0, -2, -1)))
+    )
+    return ew.add(A, ew.sub(whole, plain))
 
 
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
@@ -171,14 +216,14 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     s = svdvals(A)
     rank = matrix_rank(A.detach(), rtol=rtol)
     empty = A.new_zeros((0,), dtype=s.dtype)
-    residuals = empty
+    residuals = s.reshape(-1)[:0]
     if m > n and driver in ("gels", "gelsd", "gelss") and (driver == "gels" or bool((rank == n).all())):
         residuals = ew.square(ew.abs(products.matmul(A, x) - b)).sum(-2)
     return linalg_lstsq(
         x.squeeze(-1) if vector else x,
         residuals,
         A.new_zeros((0,), dtype=np.int64) if driver == "gels" else rank,
-        s if driver in ("gelsd", "gelss") else empty,
+        s.detach() if driver in ("gelsd", "gelss") else empty,
     )
 
 
@@ -406,11 +451,17 @@ def matrix_rank(
     """How many singular values are over max(atol, rtol·largest); an integer, so no gradient."""
     A = _matrices("torch.linalg.matrix_rank", A, hermitian, "input")
     atol, rtol = _tolerances(A, tol if tol is not None else atol, rtol)
-    s = svdvals(A.detach())
+    plain = A.detach()
+    s = svdvals(_mirrored(plain) if hermitian else plain)
     if not s.shape[-1]:
-        return s.sum(-1).to(np.int64)
-    limit = ew.clamp(s.amax(-1, keepdim=True) * rtol, min=atol)
+        return written(s.sum(-1).to(np.int64), out)
+    largest = s.amax(-1, keepdim=True)
+    limit = ew.maximum(ew.mul(largest, _like(rtol, s)), _like(atol, s))
     return written(ew.gt(s, limit).sum(-1), out)
+
+
+def _like(tolerance: Any, s: Any) -> Any:
+    return wrap(np.asarray(tolerance, s.dtype))
 
 
 # -- products and vectors --------------------------------------------------------------------------------------------
@@ -470,7 +521,10 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """The matrix of powers x⁰, x¹ … of the elements of the last axis."""
+    x = joining.atleast_1d(_tensor("vander", x))
     n = x.shape[-1] if N is None else N
+    if N is not None and N <= 1:
+        raise RuntimeError("N must be greater than 1.")
     return ew.pow(x.unsqueeze(-1), wrap(np.arange(n)))
 
 
@@ -526,9 +580,10 @@ _METHODS = {
 attach(**_METHODS)
 
 __all__ = [
-    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul",
+    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
+    "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul",
     "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
-    "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
+    "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 

@@ -282,6 +282,15 @@ def _filler(name: str, draw: Any) -> Any:
 uniform_ = _filler("uniform_", lambda rng, shape, a=0.0, b=1.0: rng.uniform(a, b, shape))
 normal_ = _filler("normal_", lambda rng, shape, mean=0.0, std=1.0: rng.normal(mean, std, shape))
 exponential_ = _filler("exponential_", lambda rng, shape, lambd=1.0: rng.exponential(1 / lambd, shape))
-bernoulli_ = _filler("bernoulli_", lambda rng, shape, p=0.5: rng.random(shape) < p)
+_bernoulli_number = _filler("bernoulli_", lambda rng, shape, p=0.5: rng.random(shape) < p)
+
+
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill the tensor in place with 1, with probability ``p`` (a number, or a tensor of one for each element), else 0."""
+    if not isinstance(p, Tensor):
+        return _bernoulli_number(self, p, generator=generator)  # type: ignore[no-any-return]
+    return self.copy_(bernoulli(p.expand(self.shape), generator=generator))
+
+
 random_ = _filler("random_", lambda rng, shape, low=0, high=2**24: rng.integers(low, high, shape))
 attach(uniform_=uniform_, normal_=normal_, exponential_=exponential_, bernoulli_=bernoulli_, random_=random_)

@@ -1,19 +1,71 @@
-"""``torch.special``: the error function, and the special names of functions that are elsewhere, too."""
+"""``torch.special``: error, gamma and Bessel functions, and the special names of functions that are elsewhere, too.
+
+They are computed with NumPy. ``scipy.special``'s functions take tensors as well, where SciPy is installed.
+"""
 
 from __future__ import annotations
 
-from chainrule.core.faces import unary
+import math
+from typing import Any
+
+from chainrule.core.faces import binary, general, unary, written
 from chainrule.core.inplace import in_place
-from chainrule.core.tensor import attach
+from chainrule.core.tensor import Tensor, attach
+from chainrule.ops import elementwise as ew
+from chainrule.ops.arguments import floating, tensor_of
 from chainrule.ops.elementwise import exp2, expm1, log1p, logit, round, sigmoid, sinc, xlogy
 from chainrule.ops.reductions import log_softmax, logsumexp, softmax
+from chainrule.table import bessel, gamma, normal
 from chainrule.table import special as rows
 
-erf, erfc = unary(rows.erf), unary(rows.erfc)
-expit = sigmoid
-attach(erf=erf, erfc=erfc, erf_=in_place("erf_", erf), erfc_=in_place("erfc_", erfc))
+erf, erfc, entr, xlog1py = unary(rows.erf), unary(rows.erfc), unary(rows.entr), binary(rows.xlog1py)
+erfinv, erfcx = unary(normal.erfinv), unary(normal.erfcx)
+ndtr, ndtri, log_ndtr = unary(normal.ndtr), unary(normal.ndtri), unary(normal.log_ndtr)
+gammaln, digamma, zeta = unary(gamma.lgamma), unary(gamma.digamma), binary(gamma.zeta)
+i0, i0e, i1, i1e = unary(bessel.i0), unary(bessel.i0e), unary(bessel.i1), unary(bessel.i1e)
+expit, psi, lgamma = sigmoid, digamma, gammaln
+modified_bessel_i0, modified_bessel_i1 = i0, i1
+
+
+def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
+    """The derivative of order n of :func:`digamma`.
+
+    >>> import chainrule as cr
+    >>> cr.special.polygamma(1, cr.tensor([1.0]))
+    tensor([1.6449])
+    """
+    if not hasattr(n, "__index__"):
+        raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+    if n < 0:
+        raise RuntimeError(f"polygamma(n, x) does not support negative n: got {n}")
+    return written(general(gamma.polygamma, (input,), {"n": n.__index__()}), out)  # type: ignore[no-any-return]
+
+
+def multigammaln(input: Tensor, p: int, *, out: Any = None) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
+    x = floating(tensor_of("mvlgamma", input, "biuf"))
+    if p < 1:
+        raise RuntimeError(f"p has to be greater than or equal to 1: got {p}")
+    total = gammaln(x)
+    for j in range(1, p):
+        total = ew.add(total, gammaln(ew.sub(x, j / 2)))
+    return written(ew.add(total, p * (p - 1) / 4 * math.log(math.pi)), out)  # type: ignore[no-any-return]
+
+
+def _polygamma_method(self: Tensor, n: int) -> Tensor:
+    """The derivative of order n of digamma."""
+    return polygamma(n, self)
+
+
+_METHODS = {
+    "erf": erf, "erfc": erfc, "erfinv": erfinv, "lgamma": gammaln, "digamma": digamma, "i0": i0, "mvlgamma": multigammaln,
+}  # fmt: skip
+attach(**_METHODS, polygamma=_polygamma_method)
+attach(**{name + "_": in_place(name + "_", function) for name, function in _METHODS.items()})
+attach(polygamma_=in_place("polygamma_", _polygamma_method))
 
 __all__ = [
-    "erf", "erfc", "exp2", "expit", "expm1", "log1p", "log_softmax", "logit", "logsumexp", "round", "sinc", "softmax",
-    "xlogy",
+    "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammaln", "i0", "i0e", "i1", "i1e",
+    "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp", "modified_bessel_i0", "modified_bessel_i1",
+    "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc", "softmax", "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from chainrule.core import engine
 from chainrule.core.dispatch import rank
 from chainrule.core.modes import recording
 from chainrule.core.node import FREED, Leaf, Node, output_of
+from chainrule.core.saved import raw_saved
 from chainrule.core.tensor import Tensor, attach, wrap, wrapped
 from chainrule.interpreters.batched import Batched
 from chainrule.ops.creation import zeros_like
@@ -25,7 +26,23 @@ class GradientEdge(NamedTuple):
 
     node: Any
     output_nr: int = 0
-    ownership_token: Any = None  # the Output, where the node has several
+    ownership_token: Any = None  # see Origin
+
+
+class Origin:
+    """What a :class:`GradientEdge` knows of the tensor it was taken from: all but its values."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        data = tensor._data
+        self.tensor = wrap(np.broadcast_to(np.zeros((), data.dtype), data.shape), tensor._edge)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Origin) and self.tensor._edge is other.tensor._edge
+
+    def __hash__(self) -> int:
+        return hash(self.tensor._edge)
 
 
 def _sequence(function: str, argument: str, value: Any) -> tuple[Any, ...]:
@@ -70,7 +87,7 @@ def _first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool,
         return gradient._data.astype(data.dtype)
     if create_graph:
         return gradient
-    return gradient._data if rank(gradient) == rank(output) or type(gradient._data) is ndarray else gradient
+    return gradient._data if type(gradient._data) is ndarray or rank(gradient) == rank(output) else gradient
 
 
 def _cotangents(function: str, gradients: Any, count: int) -> tuple[Any, ...]:
@@ -96,7 +113,9 @@ def _starts(
     edges = []
     starts = []
     for i, (output, gradient) in enumerate(zip(given, grads)):
-        if isinstance(output, GradientEdge):
+        if isinstance(output, GradientEdge) and isinstance(output.ownership_token, Origin):
+            output = output.ownership_token.tensor
+        elif isinstance(output, GradientEdge):
             if gradient is None:
                 raise errors.edge_has_no_shape()
             edges.append(_edge_of(output))
@@ -298,7 +317,7 @@ def _gradients(
                 raise errors.unused_input(i, tensor, outputs)
             if materialize_grads and isinstance(tensor, GradientEdge):
                 raise errors.materialize_edge(i)
-            results.append(zeros_like(tensor) if materialize_grads else None)
+            results.append(zeros_like(tensor, requires_grad=create_graph) if materialize_grads else None)
         elif is_grads_batched:
             results.append(_unbatched(g, given))
         else:
@@ -398,6 +417,8 @@ attach(backward=_tensor_backward)
 
 def _call_node(self: Node, *cotangents: Any) -> Any:
     """The node's rule applied to a cotangent of its output: one cotangent per operand that needs one."""
+    if len(cotangents) != len(self.prim.outputs):
+        raise errors.node_arguments(len(self.prim.outputs), len(cotangents))
     if self.saved is FREED:
         raise errors.second_backward(self)
     tensors = all(isinstance(c, Tensor) for c in cotangents)
@@ -422,12 +443,14 @@ def _node_attribute(self: Node, name: str) -> Any:
     """``_saved_self``, ``_saved_other``, ``_saved_result`` and the parameters, by PyTorch's names."""
     if self.prim.kind == "function":
         return self.prim.attribute(self, name)  # type: ignore[attr-defined]
-    if not name.startswith("_saved_"):
+    if not name.startswith(("_saved_", "_raw_saved_")):
         raise AttributeError(f"'{self.name()}' object has no attribute {name!r}")
     prim = self.prim
-    wanted = name.removeprefix("_saved_")
+    raw, wanted = name.split("saved_", 1)
     for i, kept in enumerate(prim.saves):
         if wanted in (kept, prim.aliases.get(kept)):
+            if raw == "_raw_":
+                return raw_saved(self, i)
             if self.saved is FREED:
                 raise errors.second_backward(self)
             value = engine.saved_tensors(self)[i]

@@ -7,16 +7,20 @@ tape holds is a reference cycle, and ``saved_tensors`` can give back tensors tha
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from chainrule import errors
 from chainrule.core.modes import LOCAL, SPECIAL, no_grad, recording
-from chainrule.core.node import FREED, Node, next_seq, output_of
+from chainrule.core.node import FREED, Leaf, Node, next_seq, output_of
 from chainrule.core.primitive import Primitive
-from chainrule.core.saved import pack_one, unpack_one
+from chainrule.core.saved import SavedTensor, pack_one, unpack_one
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import CLOCK, writes_of
+
+_TAKEN = (None,)  # what was saved and has been asked for, where that is allowed once
 
 
 class FunctionCtx:
@@ -77,12 +81,32 @@ class FunctionCtx:
             RuntimeError: they were freed by a backward pass, or overwritten in place.
         """
         now = self._now
-        return now if type(now) is tuple else self._unpacked(now)
+        if type(now) is tuple:
+            return now
+        tensors = self._unpacked(now)
+        if getattr(self._forward_cls, "clear_saved_tensors_on_access", False):
+            self._kept = _TAKEN
+        return tensors
 
     @property
     def saved_variables(self) -> tuple[Tensor | None, ...]:
         """The old name of ``saved_tensors``."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
+
+    def _raw(self, node: Any) -> tuple[SavedTensor, ...]:
+        """The saved tensors as they are kept (``grad_fn._raw_saved_tensors``)."""
+        if self._kept is FREED:
+            raise errors.second_backward(node)
+
+        def read(i: int) -> Any:
+            return None if self._kept[i] is None else self._kept[i][0]
+
+        def write(i: int, packed: Any) -> None:
+            kept = self._kept
+            self._kept = (*kept[:i], (packed, kept[i][1]), *kept[i + 1 :])
+
+        return tuple(SavedTensor(partial(read, i), partial(write, i)) for i in range(len(self._kept)))
 
     def name(self) -> str:
         """The name of the node, as in ``'MyFunctionBackward'``."""
@@ -117,6 +141,8 @@ class FunctionCtx:
         kept = self._kept
         if kept is FREED:
             raise errors.second_backward(self if node is None else node)
+        if kept is _TAKEN:
+            raise errors.function_saved_once(self._forward_cls.__name__)
         check = node is not None and CLOCK.latest > node.seq
         tensors: list[Tensor | None] = []
         for i, item in enumerate(kept):
@@ -136,7 +162,8 @@ class FunctionCtx:
                     edge = None
                 else:
                     edge = node if len(node.prim.outputs) == 1 else output_of(node, edge)
-            tensors.append(wrap(data, edge))
+            leaf = edge.tensor() if type(edge) is Leaf else None
+            tensors.append(leaf if leaf is not None and leaf._data is data else wrap(data, edge))
         return tuple(tensors)
 
 
@@ -203,7 +230,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
         if not recording():
             return results
         edges = [g._edge for g in grads if isinstance(g, Tensor) and g._edge is not None]
-        if type(ctx._now) is Node:
+        if isinstance(ctx._now, Node):
             edges += [edge for edge in ctx._now.edges if edge is not None]
         if not edges:
             return results

@@ -122,7 +122,7 @@ def _pulled(root: Any, g: Any, targets: Sequence[Any], create_graph: bool, order
 def _through_elementwise(edge: Any, diagonal: Any, targets: Sequence[Any]) -> tuple[Any, Any]:
     """Go down the tape as long as every element comes from one: all rows together are then one diagonal."""
     while (
-        type(edge) is Node
+        isinstance(edge, Node)
         and edge.prim.kind == "elementwise"
         and edge.fits is None
         and edge.hooks is None
@@ -322,7 +322,7 @@ def bound_of(ys: Sequence[Tensor]) -> int | None:
         if size is None:
             return None
         total += size
-        if type(node) is Node:
+        if isinstance(node, Node):
             fits = node.fits or (None,) * len(node.edges)
             for edge, fit in zip(node.edges, fits):
                 if edge is not None and type(edge) is not Leaf:
@@ -336,7 +336,7 @@ def _size_below(node: Node, edge: Any, size: int) -> int | None:
     """The size of an operand that the node noted nothing about."""
     if node.prim.kind == "elementwise":
         return size
-    if type(edge) is Node and edge.prim.kind == "elementwise" and type(edge.saved) is tuple:
+    if isinstance(edge, Node) and edge.prim.kind == "elementwise" and type(edge.saved) is tuple:
         return max([_size(value) for value in edge.saved if hasattr(value, "shape")], default=None)
     return None
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from chainrule import errors
 from chainrule.core.levels import STACK, close_level, open_level
-from chainrule.core.modes import LOCAL, _Mode
+from chainrule.core.modes import LOCAL, _Context
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.interpreters.dual import FORWARD, Dual
 from chainrule.table.shape import alias
@@ -49,7 +49,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     FORWARD.end()
 
 
-class dual_level(_Mode):
+class dual_level(_Context):
     """The ``with`` block (or decorated function) in which tensors can have tangents.
 
     >>> import chainrule as cr
@@ -92,8 +92,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         tangent: of the same shape; it is cast to the same dtype.
 
     Raises:
-        RuntimeError: no level is open; the shapes differ; ``tensor`` has a tangent already; a complex tangent for a
-            real tensor.
+        RuntimeError: no level is open; the shapes differ; ``tensor`` or ``tangent`` has a tangent already; a complex
+            tangent for a real tensor.
         ValueError: integers or booleans.
         TypeError: something that is not a tensor.
 
@@ -115,16 +115,23 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         if tensor.dtype.kind != "c" and tangent.dtype.kind == "c":
             raise errors.dual_complex_tangent(tensor, tangent)
         tangent = tangent.to(tensor.dtype)
-    if LOCAL.inference:
+    if LOCAL.mode.inference:
         return alias(tensor)
-    if _dual_of(tensor) is not None and _dual_of(tensor).tangent is not None:
+    if _has_tangent(tensor):
         raise errors.dual_already()
+    if _has_tangent(tangent):
+        raise errors.dual_tangent_moves()
     return wrap(Dual(_part(tensor, primal=True), _part(tangent), FORWARD.level))
 
 
 def _dual_of(tensor: Tensor) -> Any:
     data = tensor._data
     return data if type(data) is Dual and data.level == FORWARD.level and FORWARD.level else None
+
+
+def _has_tangent(tensor: Tensor) -> bool:
+    dual = _dual_of(tensor)
+    return dual is not None and dual.tangent is not None
 
 
 def _part(tensor: Tensor, primal: bool = False) -> Any:
@@ -159,10 +166,10 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 def _is_fwd_grad_enabled() -> bool:
-    return FORWARD.enabled and not LOCAL.inference
+    return FORWARD.enabled and not LOCAL.mode.inference
 
 
-class _set_fwd_grad_enabled(_Mode):
+class _set_fwd_grad_enabled(_Context):
     """Switch the computation of tangents on or off inside ``dual_level``."""
 
     def __init__(self, mode: bool) -> None:
@@ -170,7 +177,7 @@ class _set_fwd_grad_enabled(_Mode):
         self.previous = FORWARD.enabled
         FORWARD.enabled = mode
 
-    def clone(self) -> _Mode:
+    def clone(self) -> _Context:
         return _set_fwd_grad_enabled(self.mode)
 
     def __enter__(self) -> None:

@@ -110,7 +110,7 @@ class Function(FunctionMethods):
         ctx = new(cls._backward_cls)
         ctx.needs_input_grad = tuple(needs)
         output = run_forward(cls, ctx, args, old)
-        if not needed or not LOCAL.grad:
+        if not needed or not LOCAL.mode.grad:
             return _unrecorded(ctx, args, output, needed)
         outputs = output if isinstance(output, tuple) else (output,)
         n = len(outputs)
@@ -158,6 +158,9 @@ def _bound(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         return args
     bound = inspect.signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
+    only = [name for name in kwargs if name in bound.kwargs]
+    if only:
+        raise errors.function_keyword_only(forward, only)
     return bound.args
 
 
@@ -173,6 +176,9 @@ def _check_dirty(ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> N
         if not any(o is tensor for o in outputs):
             raise errors.function_dirty_lost(name)
         if not any(x is tensor for x in args):
+            if tensor._view is not None:
+                raise errors.function_dirty_no_input(name)
+            errors.warn_dirty_no_input(name)
             continue
         if type(tensor._edge) is Leaf:
             raise errors.function_dirty_leaf(name)
@@ -232,6 +238,8 @@ def _unrecorded(ctx: Any, args: tuple[Any, ...], output: Any, needed: bool) -> A
             return o
         if any(o is x for x in args):
             o = wrap(o._data)
+        elif o._view is not None and o._view.origin == "no_grad" and LOCAL.mode.grad:
+            o._view.origin = "function"  # it was forward that was not recorded
         if o._edge is None:
             o._cut = cut if cut is not None else o._cut
         return o

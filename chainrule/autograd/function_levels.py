@@ -27,6 +27,7 @@ from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, hold, wrap, wrapped
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import FORWARD, Dual
+from chainrule.tree import is_container, tree_flatten, tree_unflatten
 
 ndarray = np.ndarray
 
@@ -182,6 +183,16 @@ def _batched(call: Call, datas: list[Any], level: int) -> Outcome:
     return outcome.again([Batched(v, own) if outcome.is_array(i) else v for i, v in enumerate(outcome.values)])
 
 
+def _opened(arg: Any, level: Any) -> tuple[Any, Any]:
+    """A container of tensors with their batch axes shown, and where these are."""
+    leaves, spec = tree_flatten(arg)
+    dims: list[Any] = [None] * len(leaves)
+    for k, x in enumerate(leaves):
+        if isinstance(x, Tensor) and type(x._data) is Batched and x._data.level == level:
+            leaves[k], dims[k] = wrapped(x._data.payload), None if x._data.shared else 0
+    return tree_unflatten(leaves, spec), tree_unflatten(dims, spec)
+
+
 def _by_vmap(call: Call, payloads: list[Any], batched: tuple[bool, ...], level: Any, size: int) -> Outcome:
     """The class's ``vmap`` static method."""
     cls = call.cls
@@ -191,16 +202,20 @@ def _by_vmap(call: Call, payloads: list[Any], batched: tuple[bool, ...], level: 
     in_dims: list[Any] = [None] * len(call.args)
     for i, b in zip(call.at, batched, strict=True):
         in_dims[i] = 0 if b else None
+    args = list(call.shown(payloads))
+    for i, arg in enumerate(args):
+        if i not in call.at and is_container(arg):
+            args[i], in_dims[i] = _opened(arg, level)
     info = VmapInfo(size, getattr(level, "randomness", "error"))
-    result = cls.vmap(info, tuple(in_dims), *call.shown(payloads))
+    result = cls.vmap(info, tuple(in_dims), *args)
     if not isinstance(result, tuple) or len(result) != 2:
         raise errors.function_vmap_result(name, type(result))
     output, dims = result
     several = isinstance(output, tuple)
     outputs = output if several else (output,)
-    if not several or not isinstance(dims, tuple):
-        dims = (dims,) * len(outputs) if not isinstance(dims, tuple) else dims
-    if len(dims) != len(outputs):
+    if not isinstance(dims, tuple):
+        dims = (dims,) * len(outputs)
+    elif not several or len(dims) != len(outputs):
         raise errors.function_vmap_dims(name, output, result[1])
     values = []
     for i, (o, dim) in enumerate(zip(outputs, dims, strict=True)):
@@ -225,7 +240,7 @@ def _dual(call: Call, datas: list[Any], level: int) -> Outcome:
     primals = [x.primal if m else x for x, m in zip(datas, mine, strict=True)]
     tangents = [x.tangent if m else None for x, m in zip(datas, mine, strict=True)]
     outcome = run(call, primals)
-    off = level == FORWARD.level and not (FORWARD.enabled and not LOCAL.inference)
+    off = level == FORWARD.level and not (FORWARD.enabled and not LOCAL.mode.inference)
     found: list[Any] = [None] * len(outcome.values)
     if not off and any(t is not None for t in tangents):
         rule = _by_jvp if defines(call.cls, "jvp") else _transposed

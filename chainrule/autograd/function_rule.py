@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.kinds import unfit
-from chainrule.core.modes import LOCAL, _set_grad
+from chainrule.core.modes import LOCAL, switch
 from chainrule.core.node import FREED, Node
 from chainrule.core.primitive import Primitive
 from chainrule.core.tensor import Tensor, wrap, wrapped
@@ -102,7 +102,7 @@ class FunctionRow(Primitive):
         if name in ("saved_tensors", "saved_variables"):
             return ctx._unpacked(node)
         if name == "_raw_saved_tensors":
-            return tuple(ctx._kept)
+            return ctx._raw(node)
         if name.startswith("__") or name in Node.__slots__ or not hasattr(ctx, name):
             raise AttributeError(f"'{node.name()}' object has no attribute {name!r}")
         return getattr(ctx, name)
@@ -117,10 +117,7 @@ def row_of(function: Any, outputs: int) -> FunctionRow:
 
 def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...], old: bool) -> Any:
     """Forward (and setup_context), unrecorded."""
-    asked, quiet = LOCAL.asked, LOCAL.quiet
-    if asked:
-        _set_grad(False)
-    LOCAL.quiet = True
+    outer = switch(LOCAL.mode.muted)
     try:
         if old:
             return cls.forward(ctx, *args)
@@ -128,9 +125,7 @@ def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...], old: bool) -> Any:
         cls.setup_context(ctx, args, output)
         return output
     finally:
-        LOCAL.quiet = quiet
-        if asked:
-            _set_grad(True)
+        switch(outer)
 
 
 def rule_of(cls: Any) -> Callable[..., Any]:
@@ -160,7 +155,7 @@ def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) 
     else:
         recorded = isinstance(g, Tensor)
         gs = (g,) if recorded else (wrap(g),)
-        bare = not recorded
+        bare = not recorded and type(gs[0]._data) is not ndarray  # a NumPy number has no levels either
     # The values inside a vmap or jvp may be on an outer tape: that goes on recording when this one does not.
     reader = ctx._without_history(node) if bare and not in_graph() else ctx
     if reader is ctx:
@@ -201,24 +196,19 @@ def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) 
 
 def in_graph() -> bool:
     """Whether the backward pass that is running is one with ``create_graph``."""
-    return LOCAL.sweep is not None and bool(LOCAL.sweep[3])
+    return LOCAL.sweep is not None and LOCAL.sweep.create_graph
 
 
 def run_backward(ctx: Any, gs: tuple[Any, ...], recorded: bool) -> tuple[Any, ...]:
     """What the class's backward returns, as a tuple; unrecorded, unless its gradients are tensors of the tape."""
     cls = ctx._forward_cls
     rule = cls.backward if cls.vjp is _BACKWARD else rule_of(cls)
-    quiet = LOCAL.quiet
-    change = LOCAL.asked and not recorded
-    if change:
-        _set_grad(False)
-    LOCAL.quiet = True
+    mode = LOCAL.mode
+    outer = switch(mode.hushed if recorded else mode.muted)
     try:
         results = rule(ctx, *gs)
     finally:
-        LOCAL.quiet = quiet
-        if change:
-            _set_grad(True)
+        switch(outer)
     return results if isinstance(results, tuple) else (results,)
 
 

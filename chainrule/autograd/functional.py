@@ -17,7 +17,7 @@ from chainrule.autograd.backward import grad
 from chainrule.autograd.dense import forward, rows
 from chainrule.core import engine
 from chainrule.core.levels import entered
-from chainrule.core.modes import enable_grad
+from chainrule.core.modes import inference_mode
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.interpreters.dual import Dual
@@ -142,7 +142,7 @@ def vjp(
     (tensor([1., 1.]), tensor([1., 3.]))
     """
     errors.check_function("functional.vjp", func)
-    with enable_grad():
+    with inference_mode(False):
         given, several = _tensors("vjp", "inputs", inputs)
         xs = _starts(given, create_graph)
         outputs, several_out = _call("vjp", func, xs, strict)
@@ -154,8 +154,9 @@ def vjp(
 class _Moving:
     """Runs a function on inputs that move along ``vs``, recording their primals where ``recorded``."""
 
-    def __init__(self, xs: Tensors, vs: Sequence[Any], create_graph: bool, recorded: bool) -> None:
+    def __init__(self, xs: Tensors, vs: Sequence[Any], create_graph: bool, strict: bool, recorded: bool) -> None:
         self.recorded = recorded
+        self.strict = strict
         self.starts = _starts(xs, create_graph) if recorded else xs
         self.tangents = [ones_like(x).detach() if v is None else v.to(x.dtype) for v, x in zip(vs, xs)]
         if not create_graph:
@@ -166,6 +167,8 @@ class _Moving:
         with entered("jvp", lambda data, level: Dual(data, None, level), leaves=not self.recorded) as level:
             args = [wrap(Dual(_inside(x), _inside(t), level)) for x, t in zip(self.starts, self.tangents)]
             outputs, several = _tensors(function, _RETURNED, func(*args))
+            if self.strict:
+                _check_recorded(outputs)
             primals, tangents = zip(*[_apart(y, level) for y in outputs]) if outputs else ((), ())
         return primals, list(tangents), several
 
@@ -201,10 +204,10 @@ def jvp(
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     errors.check_function("functional.jvp", func)
-    with enable_grad():
+    with inference_mode(False):
         given, several = _tensors("jvp", "inputs", inputs)
         vs = _vector("jvp", v, given, several, _ONE_INPUT)
-        moving = _Moving(given, vs, create_graph, create_graph or strict)
+        moving = _Moving(given, vs, create_graph, strict, create_graph or strict)
         outputs, tangents, several_out = moving.call("jvp", func)
         if strict:
             _check_strict(outputs, moving.starts)
@@ -213,9 +216,8 @@ def jvp(
 
 
 def _check_strict(outputs: Tensors, xs: Tensors) -> None:
-    """Raise if an output is not on the tape, or nothing leads from the outputs to an input."""
-    _check_recorded(outputs)
-    reached = set(engine.reachable([y._edge for y in outputs]))
+    """Raise if nothing leads from the outputs to an input."""
+    reached = set(engine.reachable([y._edge for y in outputs if y._edge is not None]))
     for i, x in enumerate(xs):
         if x._edge not in reached:
             raise errors.functional_independent("The output of the user-provided function", i)
@@ -254,7 +256,7 @@ def jacobian(
     if strict and vectorize:
         raise errors.functional_strict_vectorize()
     given, several = _tensors("jacobian", "inputs", inputs)
-    with enable_grad():
+    with inference_mode(False):
         if strategy == "forward-mode":
             parts, several_out = _columns(func, given, create_graph, vectorize)
         else:
@@ -374,7 +376,7 @@ def vhp(
     (tensor(9.), tensor([ 6., 12.]))
     """
     errors.check_function("functional.vhp", func)
-    with enable_grad():
+    with inference_mode(False):
         given, several = _tensors("vhp", "inputs", inputs)
         vs = _vector("vhp", v, given, several, _ONE_INPUT)
         xs = _starts(given, create_graph)
@@ -404,10 +406,10 @@ def hvp(
     (tensor(9.), tensor([ 6., 12.]))
     """
     errors.check_function("functional.hvp", func)
-    with enable_grad():
+    with inference_mode(False):
         given, several = _tensors("hvp", "inputs", inputs)
         vs = _vector("hvp", v, given, several, _ONE_INPUT)
-        moving = _Moving(given, vs, create_graph, True)
+        moving = _Moving(given, vs, create_graph, strict, True)
         xs = moving.starts
         outputs, tangents, several_out = moving.call("hvp", func)
         y = _single("hvp", outputs, several_out)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.autograd.backward import GradientEdge
+from chainrule.autograd.backward import GradientEdge, Origin
 from chainrule.core import engine, saved
 from chainrule.core.modes import LOCAL, leave_special, set_special
 from chainrule.core.node import Leaf, Output, RemovableHandle
@@ -100,9 +100,10 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
         raise errors.no_grad_needed(
             tensor, "It is not possible to get the gradient edge for a Tensor that does not require gradients"
         )
+    token = Origin(tensor) if type(tensor._data) is np.ndarray else edge
     if type(edge) is Output:
-        return GradientEdge(edge.node, edge.index, edge)
-    return GradientEdge(edge, 0)
+        return GradientEdge(edge.node, edge.index, token)
+    return GradientEdge(edge, 0, token)
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
@@ -144,8 +145,10 @@ class _Gathered:
     __slots__ = ("expected", "grads", "missing")
 
     def __init__(self, edges: Sequence[Any]) -> None:
-        roots, useful, *_ = LOCAL.sweep
-        passed = set(engine.reachable(roots)) if useful is None else useful
+        roots, useful = LOCAL.sweep.roots, LOCAL.sweep.useful
+        passed = set(engine.reachable(roots))
+        if useful is not None:
+            passed &= useful
         self.expected = [edge in passed for edge in edges]
         self.missing = sum(self.expected)
         self.grads: list[Any] = [None] * len(edges)
@@ -180,7 +183,7 @@ def register_multi_grad_hook(
     key = object()
 
     def gather(i: int, g: Tensor) -> None:
-        notes = LOCAL.sweep[2]
+        notes = LOCAL.sweep.notes
         if mode == "any":
             if notes.setdefault(key, g) is g:
                 fn(g)

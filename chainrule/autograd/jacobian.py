@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.autograd.dense import MEMORY, Limits, bound_of, forward, rows
-from chainrule.core.modes import enable_grad, recording
+from chainrule.core.modes import inference_mode, recording
 from chainrule.core.node import Leaf
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
@@ -161,8 +161,8 @@ def _by_either(
     flat: Callable[..., list[Any]], sources: list[Tensor], n: int, mode: str, create_graph: bool, limits: Limits
 ) -> list[list[Tensor]]:
     """Rows from the graph of one call; or columns, where ``mode`` leaves the choice and there are fewer of those."""
-    starts = [_start(s, create_graph) for s in sources]
-    with enable_grad():
+    with inference_mode(False):
+        starts = [_start(s, create_graph) for s in sources]
         ys = flat(*starts)
     for y in ys:
         if y.dtype.kind not in "fc":

@@ -85,6 +85,8 @@ class FunctionEvent:
         self.input_shapes: Any = None
         self.stack: Any = None
 
+    count = 1  # of calls, as in averages
+
     @property
     def name(self) -> str:
         return self.key

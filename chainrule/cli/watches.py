@@ -47,7 +47,7 @@ class Pass:
     """A backward pass that is about to begin, with the program still in the middle of its call."""
 
     def __init__(self) -> None:
-        roots, *_, cotangents = LOCAL.sweep
+        roots, cotangents = LOCAL.sweep.roots, LOCAL.sweep.cotangents
         self.roots: list[Any] = list(roots)
         self.cotangents: list[Any] = list(cotangents)
 

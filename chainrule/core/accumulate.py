@@ -28,14 +28,16 @@ def write_grads(
     create_graph: bool,
 ) -> None:
     """Add to ``.grad`` of every leaf and set it for tensors that retain theirs, all or nothing."""
+    taken = {id(g) for g in given}
+    if captured:
+        taken.update([id(g) for g in captured.values()])
+    if len(leaves) == 1 and not retained and _first(*leaves[0], taken):
+        return
     fresh: list[Tensor] = []
     fresh_grads: list[Tensor] = []
     sums: list[ndarray[Any, Any]] = []
     addends: list[Any] = []
     hooked: list[Any] = []
-    taken = {id(g) for g in given}
-    if captured:
-        taken.update([id(g) for g in captured.values()])
     with _ACCUMULATE:
         for leaf, g in leaves:
             tensor = leaf.tensor()
@@ -65,6 +67,20 @@ def write_grads(
         deque(map(setattr, fresh, repeat("_grad"), fresh_grads), 0)
     for leaf, tensor, g in hooked:
         accumulated(leaf, tensor, g, create_graph)
+
+
+def _first(leaf: Leaf, g: Any, taken: set[int]) -> bool:
+    """Write the only gradient of a sweep, if it is an ordinary array and the leaf's first: one step as it is."""
+    tensor = leaf.tensor()
+    if tensor is None or type(g) is not ndarray or leaf.hooks is not None:
+        return False
+    grad = _own(g, taken)
+    with _ACCUMULATE:
+        if tensor._grad is not None or tensor._edge is None:
+            return False
+        leaf.added = 1
+        tensor._grad = grad
+    return True
 
 
 def _raw(g: Any) -> Any:

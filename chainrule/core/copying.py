@@ -65,7 +65,7 @@ def _copied(edge: Any, memo: Memo) -> Any:
         return copy.deepcopy(edge.variable, memo)._edge
     if type(edge) is Output:
         return Output(memo[id(edge.node)], edge.index, next_seq())
-    if type(edge) is not Node or TABLE.get(edge.prim.name) is not edge.prim:
+    if not isinstance(edge, Node) or TABLE.get(edge.prim.name) is not edge.prim:
         raise errors.copy_function(edge)
     if type(edge.saved) not in (tuple, type(FREED)):
         raise errors.copy_packed(edge)

@@ -91,7 +91,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
     else:
         out = prim.value(*datas, **params) if watch is None else watch.forward(prim, datas, params)
     several = len(prim.outputs) > 1
-    if not needs or not prim.differentiable or (SPECIAL and not LOCAL.grad):
+    if not needs or not prim.differentiable or (SPECIAL and not LOCAL.mode.grad):
         return _unrecorded(prim, operands, out, needs, params)
     if not several:
         if isinstance(out, generic):
@@ -106,7 +106,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
     node.fits = _fits(prim, datas, out if not several else out[0])
     node.hooks = None
     node.saved = _saved(prim, datas, edges, out) if prim.saves else ()
-    if inference:
+    if inference and not LOCAL.traced:
         _check_inference(prim, operands, node.saved)
     node.seq = next_seq()
     if SPECIAL:
@@ -134,7 +134,7 @@ def record_one(prim: Primitive, x: Tensor, params: dict[str, Any]) -> Tensor:
     if type(out) is not ndarray:
         out = np.asarray(out)
     dtype = data.dtype
-    if edge is None or not prim.differentiable or (SPECIAL and not LOCAL.grad) or out.dtype.kind not in "fc":
+    if edge is None or not prim.differentiable or (SPECIAL and not LOCAL.mode.grad) or out.dtype.kind not in "fc":
         return _unrecorded(prim, (x,), out, edge is not None, params)  # type: ignore[no-any-return]
     node = Node()
     node.prim = prim
@@ -169,7 +169,7 @@ def _special(node: Node) -> None:
 def _unrecorded(prim: Primitive, operands: Any, out: Any, needs: bool, params: dict[str, Any]) -> Any:
     """Tensors without an edge, which remember where the path to a tensor that requires grad was cut."""
     cut = None
-    if LOCAL.quiet:
+    if LOCAL.mode.quiet:
         pass
     elif needs:
         kind = "no_grad" if not recording() else prim.name

@@ -9,26 +9,9 @@ import numpy as np
 
 from chainrule.core.batching import aligned
 from chainrule.core.primitive import Primitive, Rule, argument_names, enter, refuse, unsupported
-from chainrule.core.rules import conjugate, environment, read, total, unfit
+from chainrule.core.rules import environment, is_identity, read, reading, total, unfit
 
 ndarray = np.ndarray
-
-
-def _partial_reader(prim: Primitive, partial: Any) -> Callable[[Any, tuple[Any, ...]], Any]:
-    """``(node, saved) -> partial derivative`` for a rule such as ``lambda out: out``."""
-    if not callable(partial):
-        return lambda node, saved: partial
-    names = argument_names(partial)
-    if all(name in prim.saves for name in names):
-        at = [prim.saves.index(name) for name in names]
-        if len(at) == 1:
-            (i,) = at
-            return lambda node, saved: partial(saved[i])
-        if len(at) == 2:
-            i, j = at
-            return lambda node, saved: partial(saved[i], saved[j])
-    read = prim.reader(partial)
-    return lambda node, saved: read(node, None, saved)
 
 
 def _times(partial: Any) -> Rule:
@@ -42,14 +25,6 @@ def _times(partial: Any) -> Rule:
     return lambda g: g * partial
 
 
-def _is_identity(partial: Any) -> bool:
-    """Whether a partial is one of the saved values as it is, as in ``lambda out: out``: then it need not be called."""
-    return bool(partial.__code__.co_code == _IDENTITY)
-
-
-_IDENTITY = (lambda value: value).__code__.co_code
-
-
 def _elementwise_cells(
     prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Rule], jvp: Mapping[str, Any]
 ) -> list[Any]:
@@ -57,38 +32,21 @@ def _elementwise_cells(
     real: list[Any] = []
     both: list[Any] = []
     for operand in prim.operands:
+        partial = d.get(operand)
+        for_real: Any = None
+        for_both: Any = None
         if operand in vjp:
-            cell = prim.reader(vjp[operand])
-            real.append(cell)
-            if callable(d.get(operand)) and operand not in jvp:  # the rule is a quicker form for real numbers only
-                read = _partial_reader(prim, d[operand])
-                both.append(lambda node, g, saved, read=read: g * conjugate(read(node, saved)))
-            else:
-                both.append(cell)
-        elif operand in d and isinstance(d[operand], unsupported):
-            cell = refuse(prim, f"derivative with respect to {operand}", d[operand])
-            real.append(cell)
-            both.append(cell)
-        elif operand in d and not callable(d[operand]):
-            cell = prim.reader(_times(d[operand]))
-            real.append(cell)
-            both.append(cell)
+            for_real = for_both = reading(prim, vjp[operand])
+            if callable(partial) and operand not in jvp:  # the rule is a quicker form for real numbers only
+                for_both = reading(prim, partial, "g * conjugate({})")
+        elif isinstance(partial, unsupported):
+            for_real = for_both = refuse(prim, f"derivative with respect to {operand}", partial)
+        elif callable(partial):
+            for_real, for_both = reading(prim, partial, "g * {}"), reading(prim, partial, "g * conjugate({})")
         elif operand in d:
-            names = argument_names(d[operand])
-            if len(names) == 1 and names[0] in prim.saves:
-                at = prim.saves.index(names[0])
-                if _is_identity(d[operand]):
-                    real.append(lambda node, g, saved, at=at: g * saved[at])
-                else:
-                    real.append(lambda node, g, saved, partial=d[operand], at=at: g * partial(saved[at]))
-            else:
-                read = _partial_reader(prim, d[operand])
-                real.append(lambda node, g, saved, read=read: g * read(node, saved))
-            read = _partial_reader(prim, d[operand])
-            both.append(lambda node, g, saved, read=read: g * conjugate(read(node, saved)))
-        else:
-            real.append(None)
-            both.append(None)
+            for_real = for_both = reading(prim, _times(partial))
+        real.append(for_real)
+        both.append(for_both)
     return [real, both]
 
 
@@ -178,7 +136,7 @@ def _crossed(prim: Primitive) -> bool:
     """Whether each operand's partial is the other operand, as in a product."""
     x, y = prim.operands
     partials = [prim.partials.get(name) for name in (x, y)]
-    return prim.saves == (y, x) and all(callable(p) and _is_identity(p) for p in partials)
+    return prim.saves == (y, x) and all(callable(p) and is_identity(p) for p in partials)
 
 
 def _elementwise_jvp(

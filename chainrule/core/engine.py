@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.backends import alignment
+from chainrule.backends.alignment import ALIGNMENT
 from chainrule.core import regions
 from chainrule.core.accumulate import write_grads
 from chainrule.core.hooks import post_hooks, pre_hooks, tensor_hooks
-from chainrule.core.modes import LOCAL, SPECIAL, _set_grad
-from chainrule.core.node import FREED, Leaf, Node, output_of
-from chainrule.core.saved import Packed, unpack
+from chainrule.core.modes import LOCAL, SPECIAL, switch
+from chainrule.core.node import FREED, Leaf, Node, Output, output_of
+from chainrule.core.saved import unpack
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import CLOCK, writes_of
 
@@ -56,6 +58,28 @@ def leading_to(order: list[Any], targets: set[Any]) -> set[Any]:
     return useful
 
 
+class Sweep:
+    """One backward pass: where it starts, and what is asked of it. ``LOCAL.sweep`` is the one that is running.
+
+    Attributes:
+        roots, cotangents: the edges of the outputs, and for each its cotangent.
+        wanted: edges whose cotangents are to be returned, or None.
+        useful: the edges it is confined to, from which a wanted one can be reached; None: it goes everywhere.
+        retain_graph, create_graph: as in ``backward``.
+        notes: what others keep for as long as it runs.
+    """
+
+    __slots__ = ("cotangents", "create_graph", "notes", "retain_graph", "roots", "useful", "wanted")
+
+    roots: Sequence[Any]
+    cotangents: Sequence[Any]
+    wanted: set[Any] | None
+    useful: set[Any] | None
+    retain_graph: bool
+    create_graph: bool
+    notes: dict[Any, Any]
+
+
 def sweep(
     roots: Sequence[Any],
     cotangents: Sequence[Any],
@@ -86,48 +110,52 @@ def sweep(
         order = reachable(roots, leaves=False)
     else:
         order = [edge for edge in order if type(edge) is not Leaf]
-    wanted = useful = None
-    if targets is not None:
-        wanted = set(targets)
-        useful = leading_to(order, wanted)
+    this = Sweep()
+    this.roots, this.cotangents = roots, cotangents
+    this.retain_graph, this.create_graph = retain_graph, create_graph
+    this.notes = {}
+    if targets is None:
+        this.wanted = this.useful = None
+    else:
+        this.wanted = set(targets)
+        this.useful = useful = leading_to(order, this.wanted)
         order = [edge for edge in order if edge in useful]
     outer = LOCAL.sweep
-    LOCAL.sweep = (roots, useful, {}, create_graph, cotangents)
-    previous = LOCAL.asked
+    LOCAL.sweep = this
     if create_graph:
-        _set_grad(True)
+        outside = switch(LOCAL.mode.on)
+    captured: dict[Any, Any] = {}
+    retained: list[tuple[Tensor, Any]] = []
     try:
-        flags = (retain_graph, create_graph, accumulate, retain_grads)
-        return _visit(order, roots, cotangents, targets, wanted, useful, *flags)
+        arrived = _visit(this, order, captured, retained)
+        leaves = _arrivals(this, arrived, captured, retained, accumulate)
+        if not retain_grads:
+            retained.clear()
+        if leaves or retained:
+            write_grads(leaves, retained, captured, cotangents, create_graph)
     finally:
         LOCAL.sweep = outer
         if create_graph:
-            _set_grad(previous)
+            switch(outside)
+    return [] if targets is None else [captured.get(target) for target in targets]
 
 
 def _visit(
-    order: list[Any],
-    roots: Sequence[Any],
-    cotangents: Sequence[Any],
-    targets: Sequence[Any] | None,
-    wanted: set[Any] | None,
-    useful: set[Any] | None,
-    retain_graph: bool,
-    create_graph: bool,
-    accumulate: bool,
-    retain_grads: bool,
-) -> list[Any]:
+    this: Sweep, order: list[Any], captured: dict[Any, Any], retained: list[tuple[Tensor, Any]]
+) -> dict[Any, Any]:
+    """Run the rules of the nodes, newest first; what arrived at the leaves."""
+    wanted, useful = this.wanted, this.useful
+    retain_graph, create_graph = this.retain_graph, this.create_graph
     pending: dict[Any, Any] = {}
     owned: set[Any] = set()  # edges whose pending cotangent is a sum made here, so may be added to in place
-    for root, g in zip(roots, cotangents, strict=True):
+    for root, g in zip(this.roots, this.cotangents, strict=True):
         if root in pending:
             _add(pending, owned, root, g)
         else:
             pending[root] = g
-    captured: dict[Any, Any] = {}
-    retained: list[tuple[Tensor, Any]] = []
     latest_write = CLOCK.latest
     watch = LOCAL.watch if SPECIAL else None
+    large = False
     arrived = pending.pop
     waiting = pending.get
     while order:
@@ -138,30 +166,19 @@ def _visit(
         hooks = node.hooks
         if hooks is not None:
             g = tensor_hooks(node, g, hooks, retained, create_graph)
-        if type(node) is Node:
-            if (
-                type(g) is ndarray
-                and g.size >= regions.LARGE
-                and useful is None
-                and not create_graph
-                and hooks is None
-                and watch is None
-                and node.prim.kind == "elementwise"
-                and g.flags.c_contiguous
-            ):
-                members = regions.find(node, g, order, pending, latest_write)
-                if len(members) > 1:
-                    del order[1 - len(members) :]
-                    for edge, grad in regions.sweep(members, g, pending).items():
-                        if edge in pending:
-                            _add(pending, owned, edge, grad)
-                        else:
-                            pending[edge] = grad
-                            owned.add(edge)
-                    if not retain_graph:
-                        for member in members:
-                            if member.saved:
-                                member.saved = FREED
+        if type(node) is not Output:
+            if type(g) is ndarray and g.size >= alignment.LARGE:
+                if not large:
+                    large = True
+                    ALIGNMENT.use()
+                if (
+                    g.size >= regions.LARGE
+                    and useful is None
+                    and not create_graph
+                    and hooks is None
+                    and watch is None
+                    and _region(node, g, order, pending, owned, latest_write, retain_graph)
+                ):
                     continue
             edges = node.edges
             if useful is not None:
@@ -207,7 +224,7 @@ def _visit(
                         pending[edge] = grad
                     else:
                         _add(pending, owned, edge, grad)
-        else:  # an Output
+        else:
             if wanted is not None and node in wanted:
                 captured[node] = g
             parts = pending.get(node.node)
@@ -215,8 +232,51 @@ def _visit(
                 parts = pending[node.node] = [None] * len(node.node.params["_outputs"])
             have = parts[node.index]
             parts[node.index] = g if have is None else have + g
+    if not large and ALIGNMENT.on:
+        ALIGNMENT.leave()
+    return pending  # everything but the leaves has been visited
+
+
+def _region(
+    node: Node,
+    g: ndarray[Any, Any],
+    order: list[Any],
+    pending: dict[Any, Any],
+    owned: set[Any],
+    latest_write: int,
+    retain_graph: bool,
+) -> bool:
+    """Run the elementwise nodes that start here block by block, if there are several; whether there were."""
+    if node.prim.kind != "elementwise" or not g.flags.c_contiguous:
+        return False
+    members = regions.find(node, g, order, pending, latest_write)
+    if len(members) < 2:
+        return False
+    del order[1 - len(members) :]
+    for edge, grad in regions.sweep(members, g, pending).items():
+        if edge in pending:
+            _add(pending, owned, edge, grad)
+        else:
+            pending[edge] = grad
+            owned.add(edge)
+    if not retain_graph:
+        for member in members:
+            if member.saved:
+                member.saved = FREED
+    return True
+
+
+def _arrivals(
+    this: Sweep,
+    arrived: dict[Any, Any],
+    captured: dict[Any, Any],
+    retained: list[tuple[Tensor, Any]],
+    accumulate: bool,
+) -> list[tuple[Leaf, Any]]:
+    """What is to be added to the leaves' ``.grad``, after their hooks."""
+    wanted, create_graph = this.wanted, this.create_graph
     leaves: list[tuple[Leaf, Any]] = []
-    for leaf, g in pending.items():  # everything else has been visited
+    for leaf, g in arrived.items():
         if g is None:
             continue
         hooks = leaf.hooks
@@ -231,11 +291,7 @@ def _visit(
                 g = pre_hooks(g, hooks, create_graph)
             if g is not None:
                 leaves.append((leaf, g))
-    if not retain_grads:
-        retained.clear()
-    if leaves or retained:
-        write_grads(leaves, retained, captured, cotangents, create_graph)
-    return [] if targets is None else [captured.get(target) for target in targets]
+    return leaves
 
 
 def _add(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None:
@@ -263,18 +319,23 @@ def _all_outputs(node: Node, parts: list[Any]) -> tuple[Any, ...]:
 def saved_tensors(node: Node) -> tuple[Any, ...]:
     """The saved values as tensors that know where they came from, for rules that are to be recorded."""
     prim = node.prim
+    saved = unpack(node.saved)
+    if len(prim.outputs) == 1 and not prim.variadic:
+        edges = node.edges
+        return tuple(
+            [_rewrap(value, node if at < 0 else edges[at]) for at, value in zip(prim.save_from, saved)]
+        )
     tensors: list[Any] = []
-    for name, at, value in zip(prim.saves, prim.save_from, unpack(node.saved)):
+    for name, at, value in zip(prim.saves, prim.save_from, saved):
         if at >= 0:
             if prim.variadic:
                 tensors.append(tuple(_rewrap(v, edge) for v, edge in zip(value, node.edges, strict=True)))
             else:
                 tensors.append(_rewrap(value, node.edges[at]))
-        elif len(prim.outputs) == 1:
-            tensors.append(_rewrap(value, node))
+        elif value is None:
+            tensors.append(None)
         else:
-            index = prim.outputs.index(name)
-            tensors.append(_rewrap(value, output_of(node, index)) if value is not None else None)
+            tensors.append(_rewrap(value, output_of(node, prim.outputs.index(name)) if len(prim.outputs) > 1 else node))
     return tuple(tensors)
 
 
@@ -290,10 +351,8 @@ def _rewrap(value: Any, edge: Any) -> Any:
 
 def check_saved(node: Node) -> None:
     """Raise if memory that this node saved was written in place since."""
-    if type(node.saved) is Packed:  # it is the hooks' business what they keep
-        return
     for name, value in zip(node.prim.saves, node.saved, strict=True):
         for array in value if type(value) in (tuple, list) else (value,):
-            written = writes_of(array)
+            written = writes_of(array)  # of what hooks packed there is none: that is their business
             if written is not None and written.times[-1] > node.seq:
                 raise errors.saved_was_written(node, name, array, written)

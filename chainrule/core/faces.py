@@ -62,7 +62,20 @@ def promoted(prim: Primitive, operands: list[Any]) -> list[Any]:
         )
     if prim.promotion == "float" and target.kind in "iub":
         target = dtypes.get_default_dtype()
+    if target.kind in "iu" and prim.name not in _COMPARISONS:
+        operands = [around(x, target) if type(x) is int else x for x in operands]
     return [cast(x, target) if hasattr(x, "dtype") and x.dtype != target else x for x in operands]
+
+
+_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})  # right for any integer, in NumPy
+
+
+def around(x: int, dtype: Any) -> int:
+    """A Python integer as an integer dtype holds it: beyond one end it starts again at the other."""
+    info = np.iinfo(dtype)
+    if dtype.itemsize == 8 or info.min <= x <= info.max:
+        return x
+    return (x - int(info.min)) % (int(info.max) - int(info.min) + 1) + int(info.min)
 
 
 def general(prim: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -85,9 +98,11 @@ def general(prim: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) 
 
 def unrecorded(value: Callable[..., Any], x: Any, y: Any = None) -> Tensor | None:
     """The result where nothing is to be recorded, for tensors of one float dtype and numbers. None: take the long way."""
-    off = bool(SPECIAL)
-    if off and (LOCAL.grad or LOCAL.inference or LOCAL.watch is not None):
-        return None
+    mode = None
+    if SPECIAL:
+        mode = LOCAL.mode
+        if mode.grad or mode.inference or LOCAL.watch is not None:
+            return None
     if type(x) is not Tensor:
         if type(y) is not Tensor or (type(x) is not float and type(x) is not int):
             return None
@@ -109,9 +124,9 @@ def unrecorded(value: Callable[..., Any], x: Any, y: Any = None) -> Tensor | Non
     cut = None
     if source._edge is None:
         cut = source._cut
-    elif not off:
+    elif mode is None:
         return None
-    elif not LOCAL.quiet:
+    elif not mode.quiet:
         cut = errors.Cut("no_grad", errors.user_line(), (source,))
     try:
         out = value(a) if b is None else value(a, b)

@@ -82,7 +82,7 @@ def accumulated(leaf: Leaf, tensor: Tensor, g: Any, create_graph: bool) -> None:
     with set_grad_enabled(create_graph):
         for hook in list(leaf.hooks.post_accumulate.values()):  # type: ignore[union-attr]
             result = hook(tensor)
-            if result is not None and not isinstance(result, Tensor):
-                raise errors.hook_type("Variable", result)
+            if result is not None:
+                raise errors.hook_returned(hook) if isinstance(result, Tensor) else errors.hook_type("Variable", result)
         for hook in list(leaf.hooks.post.values()):  # type: ignore[union-attr]
             _replacements(hook, hook((), (wrapped(g),)), ())

@@ -31,18 +31,23 @@ _WINDOWS = frozenset({"unfold", "as_strided"})  # views in which one place may s
 
 def check_writable(tensor: Tensor, op: str) -> None:
     """Raise if writing into this tensor would break autograd or the memory of its neighbours."""
-    view = tensor._view
-    if (tensor._edge is not None or (view is not None and view.base._edge is not None)) and recording():
-        check_history(tensor, op)
-    if type(tensor) is InferenceTensor and not LOCAL.inference:
-        raise errors.inference_in_place(op)
+    _check_recorded(tensor, op)
     data = tensor._data
     if type(data) is ndarray:
-        if overlaps_itself(data, view):
+        if overlaps_itself(data, tensor._view):
             raise errors.expanded_in_place(op)
         if not data.flags.writeable:
             raise errors.read_only(op)
         about_to_write(data)
+
+
+def _check_recorded(tensor: Tensor, op: str) -> None:
+    """Raise if the mode that this thread is in forbids to change the tensor."""
+    view = tensor._view
+    if (tensor._edge is not None or (view is not None and view.base._edge is not None)) and recording():
+        check_history(tensor, op)
+    if type(tensor) is InferenceTensor and not LOCAL.mode.inference:
+        raise errors.inference_in_place(op)
 
 
 def check_history(tensor: Tensor, op: str) -> None:
@@ -59,6 +64,8 @@ def check_history(tensor: Tensor, op: str) -> None:
 
 def overlaps_itself(data: np.ndarray[Any, Any], view: View | None) -> bool:
     """Whether two elements of an array are one place in memory: an expanded array, or windows that overlap."""
+    if not data.size:
+        return False
     if 0 in data.strides:
         return any(step == 0 and length > 1 for step, length in zip(data.strides, data.shape, strict=True))
     if view is None or all(prim.name not in _WINDOWS for prim, _ in view.steps):
@@ -116,13 +123,12 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
 
 def continue_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
     """Make ``edge`` the tensor's, and mend its base and all views of that."""
-    kept = tensor._edge.hooks if tensor.retains_grad else None
     view = tensor._view
+    base = tensor if view is None else view.base
+    retaining = [(t, t._edge.hooks) for t in (base, *views_of(base)) if t._edge is not None and t.retains_grad]
     if view is None:
-        base = tensor
         _set_edge(tensor, edge, cut)
     else:
-        base = view.base
         params = {"steps": view.steps}
         if type(base._data) is not ndarray or type(tensor._data) is not ndarray:
             hold(base, dispatch.bind(TABLE["copy_slices"], (base._data, tensor._data), params))
@@ -132,10 +138,11 @@ def continue_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
         elif base._cut is None:
             base._cut = cut
     refresh(base)
-    if kept is not None:  # hooks stay with the old value, a retained gradient goes with the tensor
-        kept.retain = None
-        if tensor._edge is not None:
-            tensor.retain_grad()
+    for each, hooks in retaining:  # hooks stay with the old value, a retained gradient goes with the tensor
+        if each._edge is None or each._edge.hooks is not hooks:
+            hooks.retain = None
+            if each._edge is not None:
+                each.retain_grad()
 
 
 def _set_edge(tensor: Tensor, edge: Any, cut: Any) -> None:
@@ -205,10 +212,7 @@ def reshaped(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Tenso
 
     If other tensors are views of this one, they stay views of what it was: that goes on as a base of its own.
     """
-    if recording() and tensor._edge is not None:
-        check_history(tensor, op)
-    if type(tensor) is InferenceTensor and not LOCAL.inference:
-        raise errors.inference_in_place(op)
+    _check_recorded(tensor, op)
     data, edge = tensor._data, tensor._edge
     if type(edge) is Leaf:  # outside the tape, or it would have raised
         hold(tensor, move(wrap(data))._data)
@@ -239,6 +243,8 @@ def write_out(out: Tensor, result: Tensor) -> Tensor:
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     if result._edge is not None or (out._edge is not None and recording()):
         raise errors.out_requires_grad(getattr(result.grad_fn, "prim", None))
+    if type(out) is InferenceTensor and not LOCAL.mode.inference:
+        raise errors.inference_in_place("out=")
     if out._data.shape != result._data.shape:
         if not promotion.can_cast(result.dtype, out.dtype):
             raise errors.in_place_dtype("out=", result.dtype, out.dtype)
@@ -248,4 +254,6 @@ def write_out(out: Tensor, result: Tensor) -> Tensor:
             errors.warn_out_resized(out._data.shape, result._data.shape)
         hold(out, result._data.astype(out._data.dtype, copy=True))
         return out
+    if type(out._data) is ndarray and overlaps_itself(out._data, out._view):
+        raise errors.expanded_in_place("out=")
     return update(out, result, "out=")

@@ -24,7 +24,7 @@ from chainrule.core.batching import contracted, leading
 from chainrule.core.contract import contraction_value, cotangent_subscripts, formula_of
 from chainrule.core.elementwise import elementwise
 from chainrule.core.primitive import Primitive, Rule, TableError, enter, refuse, unsupported
-from chainrule.core.rules import conjugate, environment, read, total, unfit
+from chainrule.core.rules import conjugate, environment, read, reading, total, unfit
 from chainrule.core.shapes import shape_of
 
 __all__ = ["contraction", "discrete", "elementwise", "linear", "opaque", "unfit"]
@@ -45,7 +45,7 @@ def _general_pullback(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
         elif isinstance(rule, unsupported):
             cells.append(refuse(prim, f"derivative with respect to {operand}", rule))
         else:
-            cells.append(prim.reader(rule))
+            cells.append(reading(prim, rule))
     if prim.variadic:
         (every,) = cells
 

@@ -9,22 +9,59 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class Mode:
+    """What a thread does with its operations. There is one record for each combination; records know their neighbours.
+
+    Attributes:
+        grad: operations are recorded.
+        asked: they would be, were it not for inference mode.
+        inference: in inference mode.
+        quiet: inside a custom Function: what is not recorded there is no mistake, and needs no note of where.
+        on, off: the same, but asked or not.
+        hushed, muted: the same, but quiet; quiet and not asked.
+    """
+
+    __slots__ = ("asked", "grad", "hushed", "inference", "muted", "off", "on", "quiet")
+
+    asked: bool
+    grad: bool
+    inference: bool
+    quiet: bool
+    on: Mode
+    off: Mode
+    hushed: Mode
+    muted: Mode
+
+
+def _modes() -> dict[tuple[bool, bool, bool], Mode]:
+    """All modes, by (asked, inference, quiet)."""
+    both = (False, True)
+    modes = {(asked, inference, quiet): Mode() for asked in both for inference in both for quiet in both}
+    for (asked, inference, quiet), mode in modes.items():
+        mode.asked, mode.inference, mode.quiet = asked, inference, quiet
+        mode.grad = asked and not inference
+        mode.on, mode.off = modes[True, inference, quiet], modes[False, inference, quiet]
+        mode.hushed, mode.muted = modes[asked, inference, True], modes[False, inference, True]
+    return modes
+
+
+MODES = _modes()
+
+
 class _Local(threading.local):
-    grad = True  # whether operations are recorded
-    asked = True  # whether they would be, were it not for inference mode
-    inference = False
-    quiet = False  # inside a custom Function: what is not recorded there is no mistake, and needs no note of where
+    mode = MODES[True, False, False]
+    traced = False  # inside grad or vjp that was called in inference mode: what is made there may be saved
     saved_hooks: tuple[Any, ...] = ()  # see ``saved``
     saved_disabled: str | None = None
     watch: Any = None  # see ``watch``
-    # of the backward pass that is running: its roots, the edges it is confined to (or None), notes, create_graph, cotangents
-    sweep: Any = None
+    sweep: Any = None  # the backward pass that is running, see ``engine``
 
 
 SPECIAL: list[None] = []
@@ -33,7 +70,7 @@ LOCAL = _Local()
 
 def recording() -> bool:
     """Whether operations of this thread go on the tape."""
-    return not SPECIAL or LOCAL.grad
+    return not SPECIAL or LOCAL.mode.grad
 
 
 def is_grad_enabled() -> bool:
@@ -44,12 +81,12 @@ def is_grad_enabled() -> bool:
     ...     cr.is_grad_enabled()
     False
     """
-    return LOCAL.asked
+    return LOCAL.mode.asked
 
 
 def is_inference_mode_enabled() -> bool:
     """Whether this thread is inside :class:`inference_mode`."""
-    return LOCAL.inference
+    return LOCAL.mode.inference
 
 
 def set_special() -> None:
@@ -61,15 +98,21 @@ def leave_special() -> None:
     SPECIAL.pop()
 
 
+def switch(mode: Mode) -> Mode:
+    """Put this thread in a mode; returns the one it was in."""
+    before = LOCAL.mode
+    LOCAL.mode = mode
+    if before.grad is not mode.grad:
+        SPECIAL.pop() if mode.grad else SPECIAL.append(None)
+    return before
+
+
 def _set_grad(asked: bool) -> None:
-    LOCAL.asked = asked
-    enabled = asked and not LOCAL.inference
-    if LOCAL.grad is not enabled:
-        (leave_special if enabled else set_special)()
-        LOCAL.grad = enabled
+    mode = LOCAL.mode
+    switch(mode.on if asked else mode.off)
 
 
-class _Mode:
+class _Context:
     """A context manager that is also a decorator, for functions and for generator functions."""
 
     def __enter__(self) -> Any:
@@ -78,10 +121,17 @@ class _Mode:
     def __exit__(self, *exc: object) -> None:
         raise NotImplementedError
 
-    def clone(self) -> _Mode:
+    def clone(self) -> _Context:
         return type(self)()
 
     def __call__(self, function: F) -> F:
+        if inspect.isclass(function):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions: it makes the class a function, and "
+                "reaches __init__ alone. Decorate the methods.",
+                FutureWarning,
+                stacklevel=2,
+            )
         if inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
@@ -117,7 +167,7 @@ class _Mode:
         return wrapped  # type: ignore[return-value]
 
 
-class no_grad(_Mode):
+class no_grad(_Context):
     """Operations inside are not recorded; their results do not require grad.
 
     Works as a context manager and as a decorator, with or without parentheses.
@@ -141,7 +191,7 @@ class no_grad(_Mode):
         return self(function)
 
     def __enter__(self) -> None:
-        self.previous = LOCAL.asked
+        self.previous = LOCAL.mode.asked
         _set_grad(self.enabled)
 
     def __exit__(self, *exc: object) -> None:
@@ -154,17 +204,17 @@ class enable_grad(no_grad):
     enabled = True
 
 
-class set_grad_enabled(_Mode):
+class set_grad_enabled(_Context):
     """Switch gradient mode to ``mode``: at once when called, and back at the end when used with ``with``."""
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise TypeError(f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}")
         self.mode = mode
-        self.previous = LOCAL.asked
+        self.previous = LOCAL.mode.asked
         _set_grad(mode)
 
-    def clone(self) -> _Mode:
+    def clone(self) -> _Context:
         return set_grad_enabled(self.mode)
 
     def __call__(self, function: F) -> F:
@@ -178,11 +228,11 @@ class set_grad_enabled(_Mode):
         _set_grad(self.previous)
 
 
-class inference_mode(_Mode):
+class inference_mode(_Context):
     """As :class:`no_grad`, for code whose results never meet autograd. ``inference_mode(False)`` records."""
 
     mode: bool
-    previous: tuple[bool, bool]
+    previous: Mode
 
     def __new__(cls, mode: Any = True) -> Any:
         self = super().__new__(cls)
@@ -192,15 +242,12 @@ class inference_mode(_Mode):
         self.mode = bool(mode)
         return self
 
-    def clone(self) -> _Mode:
-        copy: _Mode = inference_mode(self.mode)
+    def clone(self) -> _Context:
+        copy: _Context = inference_mode(self.mode)
         return copy
 
     def __enter__(self) -> None:
-        self.previous = LOCAL.asked, LOCAL.inference
-        LOCAL.inference = self.mode
-        _set_grad(not self.mode)
+        self.previous = switch(MODES[not self.mode, self.mode, LOCAL.mode.quiet])
 
     def __exit__(self, *exc: object) -> None:
-        LOCAL.inference = self.previous[1]
-        _set_grad(self.previous[0])
+        switch(self.previous)

@@ -10,6 +10,7 @@ writes take numbers from the same counter (see ``versions``).
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 import weakref
@@ -219,15 +220,23 @@ class Leaf:
 
 
 def _next_function(edge: Any) -> tuple[Any, int]:
-    if edge is None:
-        return (None, 0)
-    if type(edge) is Output:
-        return (edge.node, edge.index)
-    return (edge, 0)
+    return (edge if type(edge) is Leaf else grad_fn_of(edge), getattr(edge, "index", 0))
 
 
 def grad_fn_of(edge: Any) -> Node | None:
-    """The node behind an edge: None for constants and leaves."""
-    if type(edge) is Output:
-        return edge.node
-    return edge if type(edge) is Node else None
+    """The node behind an edge, as users see it: None for constants and leaves."""
+    if edge is None or type(edge) is Leaf:
+        return None
+    node: Node = edge.node if type(edge) is Output else edge
+    if type(node) is Node:
+        node.__class__ = _class_named(node.name())
+    return node
+
+
+@functools.cache
+def _class_named(name: str) -> type[Node]:
+    """The class of the nodes of one name: PyTorch's programs ask for ``type(y.grad_fn).__name__``."""
+    return type(name, (Node,), {"__slots__": (), "__module__": "builtins", "__doc__": Node.__doc__})
+
+
+Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"

@@ -208,46 +208,6 @@ class Primitive:
         everyone = {i for i, name in enumerate(self.operands) if name in rules}
         self.save_users = tuple(None if set(users[name]) == everyone else tuple(users[name]) for name in saves)
 
-    def reader(self, rule: Rule) -> Callable[[Any, Any, tuple[Any, ...]], Any]:
-        """Turn a rule into ``(node, g, saved) -> cotangent``, fetching what its parameter names say."""
-        names = argument_names(rule)
-        if names == ("g",):
-            return lambda node, g, saved: rule(g)
-        if names[0] == "g" and all(name in self.saves for name in names[1:]):
-            at = [self.saves.index(name) for name in names[1:]]
-            if len(at) == 1:
-                (i,) = at
-                return lambda node, g, saved: rule(g, saved[i])
-            if len(at) == 2:
-                i, j = at
-                return lambda node, g, saved: rule(g, saved[i], saved[j])
-        positional = names[: rule.__code__.co_argcount]
-        fetchers = [self._fetcher(name) for name in positional]
-        if len(positional) == len(names):
-            return lambda node, g, saved: rule(*[fetch(node, g, saved) for fetch in fetchers])
-        keywords = names[len(positional) :]
-        if positional == ("g",) and len(keywords) == 1:
-            (key,) = keywords
-            return lambda node, g, saved: rule(g, **{key: node.params[key]})
-        return lambda node, g, saved: rule(
-            *[fetch(node, g, saved) for fetch in fetchers], **{key: node.params[key] for key in keywords}
-        )
-
-    def _fetcher(self, name: str) -> Callable[[Any, Any, tuple[Any, ...]], Any]:
-        if name == "g":
-            return lambda node, g, saved: g
-        if name in self.saves:
-            i = self.saves.index(name)
-            return lambda node, g, saved: saved[i]
-        if name in self.parameters:
-            return lambda node, g, saved: node.params[name]
-        operand, what = name[:-6], name[-5:]
-        if "*" + operand in self.operands:
-            part = 0 if what == "shape" else 1
-            return lambda node, g, saved: tuple(fit[part] for fit in node.fits)
-        i, part = self.operands.index(operand), 0 if what == "shape" else 1
-        return lambda node, g, saved: node.fits[i][part]
-
 
 #: Every row, by name: filled by the decorators of ``kinds``, read by tests, explain and the documentation.
 TABLE: dict[str, Primitive] = {}

@@ -7,6 +7,7 @@ as operations of ours. Two dictionaries say which; the table and the operations 
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,7 @@ UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
 UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {}
 #: NumPy function -> what computes it on array-likes, with NumPy's signature.
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
-#: module of NumPy -> the module that implements its functions, which loads when one of them is first called.
+#: module of NumPy or SciPy -> the module that implements its functions, which loads when one of them is first called.
 LATER: dict[str, str] = {}
 
 
@@ -44,6 +45,9 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
                 return fast(*inputs)  # NumPy's and PyTorch's promotion agree here
             return row(*inputs)
     function = UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
+    if function is None and method == "__call__" and "scipy.special" in sys.modules:
+        importlib.import_module(LATER["scipy.special"])
+        function = UFUNCS.get(ufunc)
     if function is None:
         raise errors.no_rule_for_numpy(ufunc.__name__ + ("" if method == "__call__" else "." + method), inputs)
     dtype = kwargs.pop("dtype", None) if method == "__call__" else None
@@ -102,6 +106,13 @@ def detached(x: Any) -> Any:
     return x.detach() if hasattr(x, "detach") else x
 
 
+def memory_of(x: Any) -> Any:
+    """The array that a tensor or an array-like has its values in, whatever is around it."""
+    while not isinstance(x, np.ndarray):
+        x = x.inside if isinstance(x, ArrayLike) else x._data
+    return x
+
+
 class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
     """Base of the interpreters' values: everything a rule may ask of an array, in terms of NumPy's functions."""
 
@@ -139,6 +150,16 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
     def detached(self) -> Any:
         """The value cut off from every derivative that is being taken of it."""
         raise NotImplementedError
+
+    @property
+    def inside(self) -> Any:
+        """What this holds the values in: an array, a tensor or another array-like."""
+        raise NotImplementedError
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Steps between neighbours in memory, in bytes, as NumPy counts them."""
+        return memory_of(self.inside).strides[-len(self.shape) :] if self.shape else ()
 
     def concrete(self) -> Any:
         """The plain array of the values, for code that needs the numbers; None where there is no single one."""

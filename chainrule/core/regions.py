@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.node import FREED, Node
+from chainrule.core.node import FREED, Node, Output
 
 ndarray = np.ndarray
 
@@ -32,7 +32,7 @@ def find(node: Node, g: Any, order: list[Any], pending: dict[Any, Any], latest_w
     members = [node]
     fed = set(node.edges)
     for other in reversed(order):
-        if type(other) is not Node or not _fits(other, shape, dtype, latest_write):
+        if type(other) is Output or not _fits(other, shape, dtype, latest_write):
             break
         waiting = pending.get(other)
         if waiting is None:

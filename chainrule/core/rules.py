@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,45 @@ def unfit(g: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
 
 def conjugate(value: Any) -> Any:
     return np.conjugate(value) if isinstance(value, complex) or getattr(value, "dtype", None) in _COMPLEX else value
+
+
+def reading(prim: Primitive, rule: Rule, form: str = "{}") -> Callable[[Any, Any, tuple[Any, ...]], Any]:
+    """``(node, g, saved) -> form(what the rule gives)``, where the rule is given what its parameter names say."""
+    names = argument_names(rule)
+    found = [_place(prim, name) for name in names]
+    if len(names) == 1 and is_identity(rule):
+        return _reader(form.format(found[0]))(rule)
+    n = rule.__code__.co_argcount
+    found[n:] = [f"{name}={place}" for name, place in zip(names[n:], found[n:], strict=True)]
+    return _reader(form.format(f"rule({', '.join(found)})"))(rule)
+
+
+def is_identity(rule: Rule) -> bool:
+    """Whether a rule is one of the values it can read as it is, as in ``lambda out: out``: then it need not be called."""
+    return bool(rule.__code__.co_code == _IDENTITY)
+
+
+_IDENTITY = (lambda value: value).__code__.co_code
+
+
+def _place(prim: Primitive, name: str) -> str:
+    """Where a rule finds what one of its parameters is named after."""
+    if name == "g":
+        return "g"
+    if name in prim.saves:
+        return f"saved[{prim.saves.index(name)}]"
+    if name in prim.parameters:
+        return f"node.params[{name!r}]"
+    operand, part = name[:-6], 0 if name.endswith("shape") else 1
+    if "*" + operand in prim.operands:
+        return f"tuple([fit[{part}] for fit in node.fits])"
+    return f"node.fits[{prim.operands.index(operand)}][{part}]"
+
+
+@functools.cache
+def _reader(expression: str) -> Callable[[Rule], Callable[[Any, Any, tuple[Any, ...]], Any]]:
+    """From a rule to its reader. Rules that read alike share the code: there are fewer such expressions than rules."""
+    return eval(f"lambda rule: lambda node, g, saved: {expression}")  # type: ignore[no-any-return]
 
 
 def environment(prim: Primitive, operands: Any, out: Any, params: dict[str, Any]) -> dict[str, Any]:

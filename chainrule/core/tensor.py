@@ -22,7 +22,7 @@ from chainrule.core.copying import copy_graph, copy_memory
 from chainrule.core.device import device
 from chainrule.core.dtypes import as_dtype, get_default_dtype
 from chainrule.core.levels import STACK, lift_leaf
-from chainrule.core.modes import LOCAL, SPECIAL
+from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
 from chainrule.core.protocol import ArrayLike, array_function, array_ufunc, detached
 from chainrule.core.size import Size
@@ -150,11 +150,14 @@ class Tensor:
 
     def stride(self, dim: int | None = None) -> Any:
         """Steps between elements along each dimension, in elements."""
-        strides = tuple(s // self._data.dtype.itemsize for s in self._array().strides)
+        strides = tuple(s // self._data.dtype.itemsize for s in self._data.strides)
         return strides if dim is None else strides[dim]
 
     def is_contiguous(self) -> bool:
-        return bool(self._array().flags.c_contiguous)
+        data = self._data
+        if type(data) is not ndarray:
+            data = np.lib.stride_tricks.as_strided(np.empty((), data.dtype), data.shape, data.strides, writeable=False)
+        return bool(data.flags.c_contiguous)
 
     def data_ptr(self) -> int:
         """The address of the first element."""
@@ -177,7 +180,7 @@ class Tensor:
             if self._edge is None:
                 if self._data.dtype.kind not in "fc":
                     raise errors.integer_requires_grad(self)
-                if type(self) is InferenceTensor and not LOCAL.inference:
+                if type(self) is InferenceTensor and not LOCAL.mode.inference:
                     raise errors.inference_requires_grad()
                 former = getattr(self._cut, "leaf", None)
                 self._cut = None
@@ -363,12 +366,14 @@ class Tensor:
         """The tensor's memory as a NumPy array (no copy).
 
         Raises:
-            RuntimeError: the tensor requires grad; ``t.detach().numpy()`` says that the path may be cut here.
+            RuntimeError: the tensor requires grad, outside of ``no_grad``; ``t.detach().numpy()`` says that the path may be
+                cut here.
         """
-        if self._edge is not None and not force:
+        cuts = not force and recording()
+        if self._edge is not None and cuts:
             raise errors.numpy_requires_grad(self)
         if type(self._data) is not ndarray and not force:
-            if _inside(self) is not None:
+            if _inside(self) is not None and cuts:
                 raise errors.numpy_requires_grad(self)
             if getattr(self._data, "tangent", None) is not None:
                 raise errors.numpy_has_tangent(self)
@@ -553,7 +558,7 @@ def _made(
 
 def wrap(data: Any, edge: Any = None) -> Tensor:
     """A Tensor around an array (a NumPy scalar becomes a 0-d array) or another array-like."""
-    tensor = _new(InferenceTensor if SPECIAL and LOCAL.inference else Tensor)
+    tensor = _new(InferenceTensor if SPECIAL and LOCAL.mode.inference else Tensor)
     if type(data) is ndarray:
         tensor._data = data
     elif isinstance(data, np.generic):

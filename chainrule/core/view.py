@@ -54,11 +54,11 @@ def viewed(tensor: Tensor, base: Any, prim: Primitive, params: dict[str, Any]) -
             return
     origin: Any = ""
     if SPECIAL:
-        if LOCAL.inference:
+        if LOCAL.mode.inference:
             origin = "inference"
             if type(tensor) is InferenceTensor and type(base) is not InferenceTensor:
                 tensor.__class__ = Tensor  # type: ignore[assignment]
-        elif not LOCAL.grad:
+        elif not LOCAL.mode.grad:
             origin = "no_grad"
     if type(base) is InferenceTensor:
         tensor.__class__ = InferenceTensor

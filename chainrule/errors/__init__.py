@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from chainrule.errors.hooks import *
     from chainrule.errors.making import *
     from chainrule.errors.operations import *
+    from chainrule.errors.spatial import *
     from chainrule.errors.tensors import *
     from chainrule.errors.transforms import *
     from chainrule.errors.writing import *
 
 _AREAS = (
     "operations", "backward", "tensors", "writing", "making", "transforms", "hooks", "functions", "algebra", "debugging",
-    "checkpoints", "files",
+    "checkpoints", "files", "spatial",
 )  # fmt: skip
 
 

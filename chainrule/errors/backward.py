@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from chainrule.errors.assignments import called
+from chainrule.errors.debugging import warn_detected
 from chainrule.errors.place import (
     described,
     earlier_pass,
@@ -184,6 +185,14 @@ def not_a_tensor(function: str, argument: str, value: Any) -> TypeError:
 
 
 def second_backward(node: Any) -> RuntimeError:
+    words = (
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+        "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+        "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+        "saved tensors after calling backward.\n"
+    )
+    if not hasattr(node, "prim"):  # the ctx of a custom Function, which somebody kept
+        return RuntimeError(f"{words}What {node.name()} had saved was freed.")
     earlier = earlier_pass(node)
     by = f" by {earlier}" if earlier else ""
     fix = "Compute the output again before the second backward, or pass retain_graph=True to the first."
@@ -193,17 +202,19 @@ def second_backward(node: Any) -> RuntimeError:
         )
     if called(expression()) == "explain":
         fix = "Call explain() before backward(), or backward(retain_graph=True), or compute the output again."
-    return RuntimeError(
-        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-        "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-        "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
-        "saved tensors after calling backward.\n"
-        f"What {op_at(node)} had saved ({node.name()}) was freed{by}.\n{fix}"
+    return RuntimeError(f"{words}What {op_at(node)} had saved ({node.name()}) was freed{by}.\n{fix}")
+
+
+def node_arguments(want: int, got: int) -> TypeError:
+    return TypeError(
+        f"expected {want} arguments, got {got} instead: a node takes one gradient for each output of its operation"
     )
 
 
 def saved_was_written(node: Any, name: str, array: Any, written: Any) -> RuntimeError:
     prim = node.prim
+    if "traceback_" in node.metadata:  # in anomaly mode
+        warn_detected(node)
     what = (
         f"{'the result' if name in prim.outputs else 'operand ' + repr(prim.aliases.get(name, name))} of {node.name()}"
     )

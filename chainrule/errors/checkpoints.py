@@ -24,7 +24,11 @@ def _operations(frame: Any, run: Any) -> str:
             "a counter, a training flag, data read from elsewhere. debug=True lists the operations of both runs."
         )
     first, second = "\n  ".join(frame.log), "\n  ".join(run.log)
-    return f"\nOperations of the first run:\n  {first}\nOperations of the recomputation:\n  {second}"
+    return (
+        "\nYou are seeing this error because you passed `debug=True` to checkpoint (or are inside "
+        f"set_checkpoint_debug_enabled): it lists what was computed.\nOperations of the first run:\n  {first}"
+        f"\nOperations of the recomputation:\n  {second}"
+    )
 
 
 def checkpoint_saved_more(frame: Any, run: Any) -> CheckpointError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from typing import Any
 
 from chainrule.errors.backward import was_overwritten
@@ -27,6 +28,13 @@ def function_saved_was_written(node: Any, index: int, array: Any, written: Any) 
     return RuntimeError(
         f"{was_overwritten(f'saved_tensors[{index}] of {node.name()}', array, written, node.seq)}\n"
         f"{op_at(node)} saved it for backward, and then {what} overwrote it. Write the change out of place, or save a clone()."
+    )
+
+
+def function_saved_once(name: str) -> RuntimeError:
+    return RuntimeError(
+        f"saved_tensors can only be accessed once in {name}, which has clear_saved_tensors_on_access = True. Keep what the first "
+        "access gave in a variable; for two backward passes through one graph, leave the attribute out."
     )
 
 
@@ -135,6 +143,21 @@ def function_dirty_lost(name: str) -> RuntimeError:
     )
 
 
+def _dirty_no_input(name: str) -> str:
+    return (
+        "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed "
+        f"to ctx.mark_dirty(): in {name}.forward leave it out for what forward made itself."
+    )
+
+
+def function_dirty_no_input(name: str) -> RuntimeError:
+    return RuntimeError(_dirty_no_input(name))
+
+
+def warn_dirty_no_input(name: str) -> None:
+    warnings.warn(_dirty_no_input(name), UserWarning, stacklevel=4)
+
+
 def function_dirty_leaf(name: str) -> RuntimeError:
     return RuntimeError(
         f"a leaf Variable that requires grad has been used in an in-place operation.\n{name}.forward wrote into it "
@@ -191,6 +214,14 @@ def function_numpy_inside(name: str, where: str) -> RuntimeError:
         f"{name}.{where} asked for the numbers of a tensor inside vmap, where there is one program for all examples. "
         "Write it with NumPy's functions on the tensor itself (np.sin(x)), or give the Function a vmap staticmethod: "
         "vmap(info, in_dims, *args) gets ordinary tensors with a batch axis and returns (output, out_dims)."
+    )
+
+
+def function_keyword_only(forward: Any, names: list[str]) -> NotImplementedError:
+    return NotImplementedError(
+        f"autograd.Function: {forward.__qualname__} takes {', '.join(names)} by keyword only, and kwarg-only Tensor args are "
+        "not supported: backward returns one gradient for each argument by its position. Take the * out of forward's "
+        "signature."
     )
 
 

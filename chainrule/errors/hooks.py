@@ -37,6 +37,13 @@ def hook_type(expected: str, got: Any) -> TypeError:
     )
 
 
+def hook_returned(hook: Any) -> RuntimeError:
+    return RuntimeError(
+        f"Tensor post accumulate grad hooks should return None.\n{hook_name(hook)} returned something, but the gradient is in "
+        ".grad already: change that (t.grad.mul_(2)), and return nothing."
+    )
+
+
 def hook_fills_none() -> RuntimeError:
     return RuntimeError(
         "can't replace a None gradient with a non-None value: this operand of the node needs no gradient"
@@ -44,6 +51,27 @@ def hook_fills_none() -> RuntimeError:
 
 
 # -- hooks on saved values ----------------------------------------------------------------------------------------------
+
+
+def saved_has_hooks() -> RuntimeError:
+    return RuntimeError(
+        "Calling register_hooks on a saved tensor whose hooks have already been set: it can have one pair of hooks. Inside "
+        "saved_tensors_hooks() every value has that context's."
+    )
+
+
+def saved_is_none() -> RuntimeError:
+    return RuntimeError(
+        "Calling register_hooks on a saved tensor with value None is forbidden: there is nothing to pack here (or a plain "
+        "number, which needs no memory)."
+    )
+
+
+def saved_was_freed() -> RuntimeError:
+    return RuntimeError(
+        "Calling register_hooks on a saved tensor after it has been freed. Saved values are freed when backward() or grad() "
+        "has used them: pass retain_graph=True there to keep them."
+    )
 
 
 def unpacked_no_tensor(value: Any) -> TypeError:

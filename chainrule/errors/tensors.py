@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.errors.assignments import names_in
+from chainrule.errors.libraries import taken_by_library
 from chainrule.errors.place import named, op_at, receiver_of_attribute, running
 from chainrule.errors.source import Names
 from chainrule.errors.words import PACKAGE, shape_of, user_frame
@@ -135,7 +136,8 @@ def assigned_grad_dtype(tensor: Any, grad: Any) -> RuntimeError:
 
 def numpy_requires_grad(tensor: Any) -> RuntimeError:
     now = running(user_frame())
-    x = named(tensor) or "tensor"
+    taken = taken_by_library(tensor)
+    x = taken[0] if taken else named(tensor) or "tensor"
     text = (
         "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
         f"A plain array cannot carry the gradient of {x}, so the path would be cut silently.\n"
@@ -148,7 +150,9 @@ def numpy_requires_grad(tensor: Any) -> RuntimeError:
         )
     elif "vectorize." in getattr(getattr(user_frame(), "f_code", None), "co_qualname", ""):
         text += "np.vectorize calls the function with plain numbers: chainrule.func.vmap(f) calls it with tensors."
-    elif re.search(r"\barray\(\s*\[", now.text):
+    elif taken:
+        text += taken[1]
+    elif re.search(r"\(\s*[\[(]", now.text) or (x == "tensor" and re.search(r"array\(", now.text)):
         text += f"To put tensors together use stack([...]) (np.stack works, too); {x}.detach().numpy() cuts the path."
     else:
         text += (

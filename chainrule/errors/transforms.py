@@ -86,6 +86,13 @@ def dual_already(level: int = 0) -> RuntimeError:
     )
 
 
+def dual_tangent_moves(level: int = 0) -> RuntimeError:
+    return RuntimeError(
+        f"Setting a forward grad that itself has a forward gradient at the same level {level} is not supported: the "
+        "tangent carries a tangent. Give unpack_dual(tangent).primal; for second derivatives nest chainrule.jvp."
+    )
+
+
 # -- transformations of functions ---------------------------------------------------------------------------------------
 
 

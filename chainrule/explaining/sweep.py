@@ -71,7 +71,7 @@ def leaves_below(roots: Sequence[Any]) -> list[Leaf]:
 def _in_order(roots: Sequence[Any]) -> list[Any]:
     found: dict[Any, None] = {}
     for edge in engine.reachable(roots):  # oldest first, so leaves come before all nodes
-        if type(edge) is Node:
+        if isinstance(edge, Node):
             for below in edge.edges:
                 if below is not None:
                     found.setdefault(below)

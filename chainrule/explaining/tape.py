@@ -33,10 +33,10 @@ class Tape:
     def __init__(self, tensors: Sequence[Any], names: Names) -> None:
         self.roots = [tensor._edge for tensor in tensors if tensor._edge is not None]
         order = reachable(self.roots)
-        self.ops: list[Node] = [edge for edge in order if type(edge) is Node]
+        self.ops: list[Node] = [edge for edge in order if isinstance(edge, Node)]
         self.index = {node: i for i, node in enumerate(self.ops)}
         self.leaves: list[Leaf] = [edge for edge in order if type(edge) is Leaf]
-        self.values = [edge for edge in order if type(edge) is not Node or "_outputs" not in edge.params]
+        self.values = [edge for edge in order if not isinstance(edge, Node) or "_outputs" not in edge.params]
         self.readers: dict[Any, list[int]] = {}
         for i, node in enumerate(self.ops):
             for edge in node.edges:

@@ -219,7 +219,7 @@ def again(record: Record, known: dict[Any, Any]) -> None:
     """Compute a node's value from its operands, if they are known and it is not."""
     node = record.node
     prim = node.prim
-    if prim.kind == "function" or type(node) is not Node or node in known or "_outputs" in node.params:
+    if prim.kind == "function" or not isinstance(node, Node) or node in known or "_outputs" in node.params:
         return
     if getattr(record.g, "size", _AGAIN + 1) > _AGAIN or prim.name == "copy_slices":
         return

@@ -15,6 +15,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.levels import entered
+from chainrule.core.modes import inference_mode
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.func.arguments import (
     bare,
@@ -107,9 +108,15 @@ def _rows(trace: Trace, outputs: list[Tensor], k: int, chunk_size: int | None) -
         for begin in range(0, n, step):
             rows = min(step, n - begin)
             basis = np.zeros((rows, n), y._data.dtype)
+            more = later or begin + rows < n
+            if rows == 1:  # nothing to vectorize, so nothing that could refuse to be
+                basis[0, begin] = 1
+                found = trace.pull([y], [basis.reshape(shape)], more)
+                parts.append([None if g is None else g[None] for g in found])
+                continue
             basis.reshape(-1)[begin :: n + 1] = 1
             with entered("jacrev", shared, size=rows) as level:
-                found = trace.pull([y], [Batched(basis.reshape(rows, *shape), level)], later or begin + rows < n)
+                found = trace.pull([y], [Batched(basis.reshape(rows, *shape), level)], more)
                 parts.append([None if g is None else left(g, level) for g in found])
     blocks = []
     for i, (x, given) in enumerate(zip(trace.starts, trace.given, strict=True)):
@@ -287,7 +294,8 @@ def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     vs = [tangent_like(p, v, i, spec) for i, (p, v) in enumerate(zip(points, leaves, strict=True))]
     trace = Trace("hvp(f, primals, tangents)", func, range(len(args)), args, {})
     y = scalar_of(trace.result)
-    gradients = trace.pull([y], [np.ones((), y._data.dtype)], True, create_graph=True)
+    with inference_mode(False):
+        gradients = trace.pull([y], [np.ones((), y._data.dtype)], True, create_graph=True)
     pairs = [
         (g, v if isinstance(v, Tensor) else data_of(v)) for g, v in zip(gradients, vs, strict=True) if g is not None
     ]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core import engine
-from chainrule.core.modes import enable_grad
+from chainrule.core.modes import inference_mode
 from chainrule.core.node import Node
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.func.arguments import data_of, dressed, has_tensor, is_array
@@ -45,8 +45,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """
     trace = Trace("linearize(f, *primals)", func, range(len(primals)), primals, {})
     outputs, spec = differentiable_outputs(trace, "linearize(f, *primals)")
-    slots = [start(np.zeros(tuple(y._data.shape), y._data.dtype)) for y in outputs]
-    with enable_grad():
+    with inference_mode(False):
+        slots = [start(np.zeros(tuple(y._data.shape), y._data.dtype)) for y in outputs]
         gradients = trace.pull(outputs, slots, True, create_graph=True)
     structure = tree_flatten(primals)[1]
     tensors = has_tensor(trace.given)
@@ -146,7 +146,7 @@ def _check_linear(trace: Trace, outputs: list[Tensor]) -> None:
     order = engine.reachable([y._edge for y in outputs if y._edge is not None])
     active = engine.leading_to(order, set(trace.edges))
     for node in order:
-        if type(node) is Node and node in active and node not in trace.edges and not _linear(node, active):
+        if isinstance(node, Node) and node in active and node not in trace.edges and not _linear(node, active):
             raise RuntimeError(
                 f"linear_transpose(f, *primals): f is not linear: {node.name()} is not linear in what depends on the "
                 "arguments. Use vjp, which takes the derivative of any function at a point."

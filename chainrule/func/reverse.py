@@ -15,7 +15,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core import engine
 from chainrule.core.levels import STACK, innermost
-from chainrule.core.modes import SPECIAL, enable_grad, no_grad, recording
+from chainrule.core.modes import LOCAL, SPECIAL, inference_mode, no_grad, recording
 from chainrule.core.node import Leaf, next_seq
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
@@ -26,8 +26,8 @@ from chainrule.tree import leaf_paths, leaves_like, tree_flatten, tree_leaves, t
 ndarray = np.ndarray
 
 
-def start(x: Any) -> Tensor:
-    """A fresh place on the tape for an argument: connected to the argument, if that is on the tape itself.
+def start(x: Any, linked: bool = True) -> Tensor:
+    """A fresh place on the tape for an argument: connected to the argument (if ``linked``), if that is on the tape itself.
 
     Inside vmap or jvp it is a place of their level, also where the argument is from outside: results mix it with values
     of that level, and a tape of a lower level ends there.
@@ -41,7 +41,7 @@ def start(x: Any) -> Tensor:
     level = innermost() if STACK.levels else None
     if level is not None and getattr(data, "level", 0) < level:
         fresh = wrap(level.make(bare(x), level))
-    elif isinstance(x, Tensor) and x._edge is not None and recording():
+    elif linked and isinstance(x, Tensor) and x._edge is not None:
         return alias(x)  # type: ignore[no-any-return]
     else:
         fresh = wrap(data)
@@ -51,6 +51,9 @@ def start(x: Any) -> Tensor:
 
 class Trace:
     """One call of a function, recorded: where its arguments start on the tape, and its results.
+
+    The function is recorded also where nothing is (in ``no_grad`` and ``inference_mode``); what it returned depends on
+    nothing outside, then, unless ``linked`` says that cotangents may be asked for later, where it can.
 
     Attributes:
         given: the leaves of the arguments it is differentiated by, as the caller gave them.
@@ -62,31 +65,47 @@ class Trace:
     __slots__ = ("args", "aux", "edges", "given", "inputs", "result", "since", "specs", "starts")
 
     def __init__(
-        self, api: str, func: Callable[..., Any], positions: Any, args: Any, kwargs: Any, has_aux: bool = False
+        self,
+        api: str,
+        func: Callable[..., Any],
+        positions: Any,
+        args: Any,
+        kwargs: Any,
+        has_aux: bool = False,
+        linked: bool = False,
     ) -> None:
         self.args = args
         self.since = next_seq()
         self.given: list[Any] = []
         self.starts: list[Tensor] = []
         self.specs: list[Any] = []
-        inner = list(args)
+        if SPECIAL:
+            before, LOCAL.traced = LOCAL.traced, LOCAL.traced or LOCAL.mode.inference
+            try:
+                linked = linked or recording()
+                with inference_mode(False):
+                    result = self.run(func, positions, kwargs, linked)
+            finally:
+                LOCAL.traced = before
+        else:
+            result = self.run(func, positions, kwargs, True)
+        self.aux = None
+        if has_aux:
+            result, self.aux = with_aux(result, api)
+        self.result = result
+
+    def run(self, func: Callable[..., Any], positions: Any, kwargs: Any, linked: bool) -> Any:
+        """Call the function on starts in the place of the arguments at ``positions``."""
+        inner = list(self.args)
         for i in positions:
-            leaves, spec = tree_flatten(args[i])
-            starts = [start(x) for x in leaves]
+            leaves, spec = tree_flatten(inner[i])
+            starts = [start(x, linked) for x in leaves]
             inner[i] = tree_unflatten(starts, spec)
             self.given += leaves
             self.starts += starts
             self.specs.append(spec)
         self.edges = [x._edge for x in self.starts]
-        if SPECIAL:
-            with enable_grad():
-                result = func(*inner, **kwargs)
-        else:
-            result = func(*inner, **kwargs)
-        self.aux = None
-        if has_aux:
-            result, self.aux = with_aux(result, api)
-        self.result = result
+        return func(*inner, **kwargs)
 
     def outside(self, order: list[Any], own: Any = ()) -> bool:
         """Whether a graph (oldest first) reaches something that was on the tape before the function was called."""
@@ -191,6 +210,8 @@ def scalar_of(result: Any) -> Tensor:
             f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with {result.ndim} dims "
             f"(shape {tuple(result.shape)}). Maybe you wanted to use the vjp or jacrev APIs instead? Or sum() it."
         )
+    if result._data.dtype.kind == "c":
+        raise errors.implicit_not_real(result.dtype)
     return result
 
 
@@ -350,7 +371,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     (tensor([1., 3.]),)
     """
     errors.check_function("vjp", func)
-    trace = Trace("vjp(f, *primals)", func, range(len(primals)), primals, {}, has_aux)
+    trace = Trace("vjp(f, *primals)", func, range(len(primals)), primals, {}, has_aux, linked=True)
     outputs, spec = differentiable_outputs(trace, "vjp(f, *primals)")
 
     def vjp_fn(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:

@@ -39,6 +39,10 @@ class Batched(ArrayLike):
         self.shape = shape if shared else shape[1:]
         self.dtype = payload.dtype
 
+    @property
+    def inside(self) -> Any:
+        return self.payload
+
     def detached(self) -> Batched:
         return Batched(detached(self.payload), self.level, self.shared)
 

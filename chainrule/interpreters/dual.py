@@ -34,6 +34,10 @@ class Dual(ArrayLike):
         self.shape = tuple(shape_of(primal))
         self.dtype = primal.dtype
 
+    @property
+    def inside(self) -> Any:
+        return self.primal
+
     def detached(self) -> Dual:
         return Dual(detached(self.primal), None, self.level)
 
@@ -142,7 +146,7 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
     if (
         not prim.differentiable
         or all(t is None for t in tangents)
-        or (level == FORWARD.level and not (FORWARD.enabled and not LOCAL.inference))
+        or (level == FORWARD.level and not (FORWARD.enabled and not LOCAL.mode.inference))
     ):
         return _dual(out, None, own)
     if SPECIAL and LOCAL.watch is not None:

@@ -13,7 +13,7 @@ from chainrule.core.faces import nary, unary
 from chainrule.core.inplace import in_place
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
-from chainrule.ops import joining, reductions
+from chainrule.ops import reductions, splitting
 from chainrule.ops.arguments import tensor_of
 from chainrule.table import comparison, exponential
 from chainrule.table import nn as rows
@@ -65,6 +65,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
                 f"size = {channels}."
             )
         weight = weight.reshape(-1, *(1,) * (input.ndim - 2))
+    elif not input.ndim:
+        weight = weight.reshape(())
     return ew.where(ew.gt(input, 0), input, ew.mul(weight, input))
 
 
@@ -172,7 +174,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         raise RuntimeError(
             f"Halving dimension must be even, but dimension {dim % input.ndim} is size {input.shape[dim]}"
         )
-    first, second = joining.chunk(input, 2, dim)
+    first, second = splitting.chunk(input, 2, dim)
     return ew.mul(first, ew.sigmoid(second))  # type: ignore[no-any-return]
 
 

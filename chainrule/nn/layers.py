@@ -234,7 +234,7 @@ def layer_norm(
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """x / √(mean(x²) + eps) over the last axes; then times weight. ``eps`` is the dtype's by default."""
-    x = tensor_of("rms_norm", input, "f")
+    x = tensor_of("rms_norm", input, "fc")
     axes = _trailing("rms_norm", x, normalized_shape, weight)
     eps = float(np.finfo(x.dtype).eps) if eps is None else eps
     scale = ew.rsqrt(ew.add(reductions.mean(ew.square(x), axes, True), eps))
@@ -274,6 +274,8 @@ def batch_norm(
         running_mean, running_var: used instead of the batch's own; with ``training`` moved towards those.
     """
     x = tensor_of("batch_norm", input, "f")
+    if not x.numel():
+        return shaping.clone(x)
     if x.ndim < 2:
         raise RuntimeError(f"batch_norm: expected at least 2D input (got {x.ndim}D input)")
     _check_channels(x, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from chainrule.core.tensor import Tensor
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.tensor import Tensor, wrap
 from chainrule.nn.classification import log_sigmoid
 from chainrule.nn.reducing import mode_of, reduced
 from chainrule.ops import elementwise as ew
-from chainrule.ops import reductions
+from chainrule.ops import gathering, reductions
+from chainrule.ops.arguments import tensor_of
 
 
 def hinge_embedding_loss(
@@ -53,6 +58,173 @@ def soft_margin_loss(
     return reduced(ew.neg(log_sigmoid(ew.mul(target, input))), mode)
 
 
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The binary cross entropy of sigmoid(input), as a mean over the classes in the last axis."""
+    mode = mode_of(reduction, size_average, reduce)
+    yes, no = log_sigmoid(input), log_sigmoid(ew.neg(input))
+    loss = ew.neg(ew.add(ew.mul(target, yes), ew.mul(ew.rsub(target, 1), no)))
+    loss = loss if weight is None else ew.mul(loss, weight)
+    return reduced(reductions.mean(loss, -1), mode)
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean over the other classes of max(0, margin − input[target] + input)ᵖ.
+
+    Args:
+        input: (n, classes) or (classes,).
+        target: (n,) classes, or one.
+        p: 1 or 2.
+        weight: (classes,).
+    """
+    name = "multi_margin_loss"
+    mode = mode_of(reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    x, target = tensor_of(name, input, "f"), tensor_of(name, target)
+    if not (x.ndim in (0, 1, 2) and (not x.ndim or x.shape[-1])):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}"
+        )
+    count = x.shape[0] if x.ndim == 2 else 1
+    if target.ndim > 1 or target.numel() != count:
+        raise RuntimeError(
+            f"inconsistent target size: {list(target.shape)} for input of size {list(x.shape)}: one class for each row"
+        )
+    classes = x.shape[-1] if x.ndim else 1
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise (ValueError if weight.ndim != 1 else RuntimeError)(
+            f"weight must be one-dimensional; inconsistent weight size: expected {classes} but got {list(weight.shape)}"
+        )
+    rows, index = x.reshape(-1, classes), target.reshape(-1, 1)
+    _in_range(name, index, classes)
+    away = ew.clamp(ew.add(ew.sub(rows, gathering.gather(rows, 1, index)), margin), min=0)
+    away = ew.square(away) if p == 2 else away
+    if weight is not None:
+        away = ew.mul(away, weight[index])
+    other = ew.ne(wrap(np.arange(classes)), index)
+    loss = ew.true_divide(reductions.sum(ew.where(other, away, 0.0), -1), classes)
+    return reduced(loss if x.ndim == 2 and target.ndim else loss.squeeze(0), mode)
+
+
+def _in_range(function: str, index: Any, classes: int) -> None:
+    data = index._data
+    if type(data) is np.ndarray and data.size and not (data.min() >= 0 and data.max() < classes):
+        raise RuntimeError(f"target out of range: {function} has classes from 0 to {classes - 1}")
+
+
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
+    """The mean over the classes of max(0, 1 − (input[y] − input)), summed over all labels y, for all non-labels.
+
+    Args:
+        input: (n, classes) or (classes,).
+        target: labels of the same shape: classes, up to the first −1 of a row.
+    """
+    name = "multilabel_margin_loss"
+    mode = mode_of(reduction, size_average, reduce)
+    x, target = tensor_of(name, input, "f"), tensor_of(name, target)
+    if not (x.ndim in (0, 1, 2) and (x.ndim == 0 or x.shape[-1])):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}"
+        )
+    if tuple(target.shape) != tuple(x.shape):
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(x.shape)}")
+    if type(target._data) is not np.ndarray:
+        raise errors.data_dependent(target, f"the labels of {name}")
+    classes = x.shape[-1] if x.ndim else 1
+    labels = target._data.reshape(-1, classes)
+    if labels.size and not (labels.min() >= -1 and labels.max() < classes):
+        raise RuntimeError(f"target out of range: {name} has classes from 0 to {classes - 1}, and −1 ends a row")
+    used = np.logical_and.accumulate(labels >= 0, axis=1)
+    safe = np.where(used, labels, 0)
+    is_label = np.zeros((labels.shape[0], classes + 1), bool)
+    np.put_along_axis(is_label, np.where(used, labels, classes), True, 1)
+    rows = x.reshape(-1, classes)
+    picked = gathering.gather(rows, 1, wrap(safe))
+    gaps = ew.clamp(ew.add(ew.sub(rows.unsqueeze(1), picked.unsqueeze(2)), 1), min=0)  # (n, labels, classes)
+    counted = used[:, :, None] & ~is_label[:, None, :classes]
+    loss = ew.true_divide(reductions.sum(ew.where(wrap(counted), gaps, 0.0), (1, 2)), classes)
+    return reduced(loss if x.ndim == 2 else loss.squeeze(0), mode)
+
+
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean of 1 − cos where the target is 1, and of max(0, cos − margin) where it is −1.
+
+    Args:
+        input1, input2: (n, width) with a target (n,), or (width,) with one number.
+    """
+    mode = mode_of(reduction, size_average, reduce)
+    if target.ndim not in (0, 1):
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
+        kind = "1D target tensor expects 2D" if target.ndim else "0D target tensor expects 1D"
+        raise RuntimeError(
+            f"{kind} input tensors, but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}."
+        )
+    eps = 1e-12
+    along = reductions.sum(ew.mul(input1, input2), -1)
+    sizes = [ew.add(reductions.sum(ew.square(x), -1), eps) for x in (input1, input2)]
+    cosine = ew.true_divide(along, ew.sqrt(ew.mul(*sizes)))
+    same, far = ew.rsub(cosine, 1), ew.clamp(ew.sub(cosine, margin), min=0)
+    zero = wrap(np.zeros((), cosine.dtype))
+    return reduced(ew.add(ew.where(ew.eq(target, 1), same, zero), ew.where(ew.eq(target, -1), far, zero)), mode)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """As :func:`triplet_margin_loss`, with any distance; by default the 2-norm of the difference."""
+    mode = mode_of(reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
+    distance = distance_function or _distance
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = ew.minimum(far, distance(positive, negative))
+    return reduced(ew.clamp(ew.add(ew.sub(near, far), margin), min=0), mode)
+
+
+def _distance(a: Any, b: Any, p: float = 2.0, eps: float = 1e-6) -> Any:
+    return reductions.norm(ew.add(ew.sub(a, b), eps), p, -1)
+
+
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -67,11 +239,9 @@ def triplet_margin_loss(
 ) -> Tensor:
     """The mean of max(0, d(anchor, positive) − d(anchor, negative) + margin), with d the p-norm of the difference."""
     mode = mode_of(reduction, size_average, reduce)
-
-    def distance(a: Any, b: Any) -> Any:
-        return reductions.norm(ew.add(ew.sub(a, b), eps), p, -1)
-
-    near, far = distance(anchor, positive), distance(anchor, negative)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    near, far = _distance(anchor, positive, p, eps), _distance(anchor, negative, p, eps)
     if swap:
-        far = ew.minimum(far, distance(positive, negative))
+        far = ew.minimum(far, _distance(positive, negative, p, eps))
     return reduced(ew.clamp(ew.add(ew.sub(near, far), margin), min=0), mode)

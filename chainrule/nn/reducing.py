@@ -62,7 +62,7 @@ def stretched(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     return shaping.broadcast_to(x, shape), shaping.broadcast_to(y, shape)
 
 
-def pair(name: str, input: Any, target: Any) -> tuple[Any, Any]:
+def pair(name: str, input: Any, target: Any, accepts: str = "f") -> tuple[Any, Any]:
     """Both operands in one dtype and shape, with PyTorch's warning where the shapes differed."""
     if not hasattr(target, "dtype"):
         raise errors.target_type(name, target)
@@ -73,7 +73,7 @@ def pair(name: str, input: Any, target: Any) -> tuple[Any, Any]:
     if x.dtype != y.dtype:
         dtype = promotion.result_dtype(x.dtype, not x.ndim, y.dtype, not y.ndim)
         x, y = cast(x, dtype), cast(y, dtype)
-    tensor_of(name, x, "f")
+    tensor_of(name, x, accepts)
     return x, y
 
 

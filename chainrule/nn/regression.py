@@ -89,7 +89,7 @@ def l1_loss(
     weight: Any = None,
 ) -> Tensor:
     """The mean of |input − target|."""
-    x, y = pair("l1_loss", input, target)
+    x, y = pair("l1_loss", input, target, "fc")
     return weighted(ew.abs(ew.sub(x, y)), weight, input, mode_of(reduction, size_average, reduce))
 
 

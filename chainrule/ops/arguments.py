@@ -7,10 +7,12 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from chainrule import errors
 from chainrule.core import dtypes
 from chainrule.core.dispatch import cast
-from chainrule.core.faces import operand
+from chainrule.core.faces import around, operand
 from chainrule.core.inplace import write_out
 from chainrule.core.tensor import Tensor
 
@@ -61,6 +63,26 @@ def summed(x: Any, dtype: Any = None) -> Any:
     if dtype is not None:
         return cast(x, dtypes.as_dtype(dtype))
     return cast(x, dtypes.int64) if x.dtype.kind in "iub" else x
+
+
+def number_in(value: Any, dtype: Any) -> Any:
+    """A number as a 0-d array of a dtype; below zero, unsigned integers count from their other end.
+
+    Raises:
+        RuntimeError: the dtype does not reach as far, or is real and the number complex.
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, complex) and dtype.kind != "c":
+        raise errors.complex_into_real(dtype)
+    if type(value) is int and dtype.kind in "iu" and dtype.itemsize < 8:
+        info = np.iinfo(dtype)
+        if not (-info.max if dtype.kind == "u" else info.min) <= value <= info.max:
+            raise RuntimeError(
+                f"value cannot be converted to type {dtype}_t without overflow: {value} is not between {info.min} and "
+                f"{info.max}"
+            )
+        value = around(value, dtype)
+    return np.asarray(value).astype(dtype)
 
 
 def result_type(name: str, *fields: str) -> Any:

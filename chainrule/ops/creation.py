@@ -199,11 +199,19 @@ def arange(
             raise TypeError(f"arange(): bounds and step must be numbers, not {type(bound).__name__}")
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if not (np.isfinite(start) and np.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: from {start} to {end} by {step}")
     whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
     kind = as_dtype(dtype) if dtype is not None else np.dtype(np.int64) if whole else get_default_dtype()
+    if kind == np.int64:
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise ValueError("step must be nonzero: int64 numbers need a step of at least 1")
     n = int(np.ceil((end - start) / step))
+    if kind.kind in "iu":  # PyTorch counts the numbers first, and then makes both ends of the progression integers
+        start, step = int(start), int(step)
     return _made((start + step * np.arange(n)).astype(kind), requires_grad)
 
 
@@ -230,12 +238,24 @@ def logspace(
     return _spaced(np.logspace, start, end, steps, dtype, requires_grad, base=base)
 
 
+def _whole_steps(start: int, end: int, steps: int) -> np.ndarray[Any, Any]:
+    """Evenly apart from both ends towards the middle, as PyTorch counts integers: what is cut off then is the same."""
+    i = np.arange(steps)
+    step = (end - start) / (steps - 1) if steps > 1 else 0.0
+    return np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)) if steps > 1 else start + step * i
+
+
 def _spaced(function: Any, start: Any, end: Any, steps: int, dtype: Any, requires_grad: bool, **options: Any) -> Tensor:
     if not isinstance(steps, (int, np.integer)):
         raise TypeError(f"{function.__name__}(): argument 'steps' must be int, not {type(steps).__name__}")
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, but got {steps}")
-    array = function(_number(start), _number(end), steps, **options)
+    start, end = _number(start), _number(end)
+    if dtype is not None and as_dtype(dtype).kind in "iu":
+        powers = _whole_steps(int(start), int(end), steps)
+        values = powers if function is np.linspace else np.power(float(options["base"]), powers)
+        return _made(values.astype(as_dtype(dtype)), requires_grad)
+    array = function(start, end, steps, **options)
     if dtype is None and array.dtype.kind == "c":
         return _made(array.astype(get_default_complex_dtype()), requires_grad)
     return _made(array.astype(_float_or(dtype)), requires_grad)

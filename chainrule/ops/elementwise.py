@@ -46,7 +46,7 @@ maximum, minimum = binary(comparison.maximum), binary(comparison.minimum)
 fmax, fmin = binary(comparison.fmax), binary(comparison.fmin)
 atan2 = binary(trigonometric.atan2)
 hypot, copysign = binary(arithmetic.hypot), binary(arithmetic.copysign)
-logaddexp, logaddexp2 = binary(exponential.logaddexp), binary(exponential.logaddexp2)
+_logaddexp, logaddexp2 = binary(exponential.logaddexp), binary(exponential.logaddexp2)
 xlogy, rsub_ = binary(exponential.xlogy), binary(arithmetic.rsub)
 nextafter = binary(comparison.nextafter)
 _pow = binary(arithmetic.pow)
@@ -63,7 +63,7 @@ neg, _abs = unary(arithmetic.neg), unary(arithmetic.abs)
 square, sqrt, rsqrt = map(unary, (arithmetic.square, arithmetic.sqrt, arithmetic.rsqrt))
 cbrt, reciprocal = unary(arithmetic.cbrt), unary(arithmetic.reciprocal)
 relu = unary(comparison.relu)
-sign, floor, ceil, trunc = map(unary, (comparison.sign, comparison.floor, comparison.ceil, comparison.trunc))
+_sign, floor, ceil, trunc = map(unary, (comparison.sign, comparison.floor, comparison.ceil, comparison.trunc))
 _rint = unary(comparison.round)
 angle = unary(arithmetic.angle)
 
@@ -147,12 +147,42 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
         raise RuntimeError("Integers to negative integer powers are not allowed: call .float() first.")
     if isinstance(input, (int, float, builtins.complex)) and not isinstance(exponent, Tensor):
         raise errors.wrong_operand("pow", 0, input)
+    if whole_numbers(input) and isinstance(exponent, Tensor) and exponent.dtype.kind in "iu":
+        return written(_whole_power(input, exponent), out)
     return _pow(input, exponent, out=out)
+
+
+def whole_numbers(x: Any) -> bool:
+    """Whether a tensor, or a number, is of integers."""
+    return x.dtype.kind in "iu" if isinstance(x, Tensor) else type(x) is int
+
+
+def _whole_power(x: Any, exponent: Tensor) -> Tensor:
+    """A power of integers: what is less than 1 is cut to 0, so that of negative powers only those of ±1 are left."""
+    if type(exponent._data) is not np.ndarray or not (exponent._data < 0).any():
+        return _pow(x, exponent)
+    negative = lt(exponent, 0)
+    power = _pow(x, where(negative, 0, exponent))
+    base = cast(where(negative, x, x), power.dtype)
+    of_minus_one = where(eq(remainder(exponent, 2), 0), 1, -1)
+    inverse = where(eq(base, 1), 1, where(eq(base, -1), of_minus_one, 0))
+    return where(negative, cast(inverse, power.dtype), power)
 
 
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """other − alpha·input."""
     return rsub_(_scaled(input, alpha), other)
+
+
+def logaddexp(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """log(exp(input) + exp(other)), without overflow."""
+    kinds = {getattr(getattr(x, "dtype", None), "kind", "") for x in (input, other)}
+    if "c" not in kinds:
+        return _logaddexp(input, other, out=out)
+    x, y = _same_dtype("logaddexp", input, other)
+    ahead = ge(real(x), real(y))
+    larger, smaller = where(ahead, x, y), where(ahead, y, x)
+    return written(add(larger, log1p(exp(sub(smaller, larger)))), out)
 
 
 def heaviside(input: Any, values: Any, *, out: Any = None) -> Tensor:
@@ -292,6 +322,13 @@ def positive(input: Any) -> Tensor:
     return tensor_of("positive", input)
 
 
+def sign(input: Any, *, out: Any = None) -> Tensor:
+    """−1, 0 or 1; of booleans themselves."""
+    if getattr(input, "dtype", None) == np.bool_:
+        return written(tensor_of("sign", input).clone(), out)
+    return _sign(input, out=out)
+
+
 def sgn(input: Any, *, out: Any = None) -> Tensor:
     """The sign; of a complex number its direction z/|z| (0 at 0)."""
     x = tensor_of("sgn", input)
@@ -333,6 +370,7 @@ def conj(input: Tensor) -> Tensor:
 
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     """The complex tensor real + i·imag."""
+    real, imag = tensor_of("complex", real), tensor_of("complex", imag)
     if real.dtype.kind != "f" or imag.dtype.kind != "f" or real.dtype != imag.dtype:
         raise RuntimeError(
             f"Expected both inputs to be Half, Float or Double tensors of one dtype but got {real.dtype} and "
@@ -348,6 +386,11 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether |input − other| ≤ atol + rtol·|other|, element by element."""
+    if rtol < 0 or atol < 0:
+        name, given = ("rtol", rtol) if rtol < 0 else ("atol", atol)
+        raise RuntimeError(f"{name} must be greater than or equal to zero, but got {given}")
+    if getattr(input, "dtype", None) == np.bool_ and getattr(other, "dtype", None) == np.bool_:
+        return eq(input, other)
     close = logical_or(
         eq(input, other), logical_and(le(abs(sub(input, other)), add(mul(abs(other), rtol), atol)), isfinite(other))
     )

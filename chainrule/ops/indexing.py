@@ -15,6 +15,7 @@ from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, to_array, wrap
 from chainrule.core.versions import wrote
 from chainrule.table import indexing as rows
+from chainrule.table.any_index import put_any, read_any
 
 ndarray = np.ndarray
 
@@ -83,7 +84,7 @@ def _tensor_item(item: Tensor) -> Any:
         if item._data.dtype == np.uint8:  # PyTorch's masks of old
             return item._data.astype(bool)
         return int(item._data) if not item._data.shape and item._data.dtype != bool else item._data
-    if item._data.dtype == bool:
+    if item._data.dtype in (bool, np.uint8):
         raise errors.data_dependent(item, "a boolean mask as an index")
     return item
 
@@ -123,7 +124,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     try:
         if not any(isinstance(i, (ndarray, Tensor)) for i in items):
             return bind(rows.getitem, (self,), {"index": items})
-        return rows.index_any(self, items)
+        return read_any(self, items)
     except IndexError as error:
         raise _failed(error, self) from None
 
@@ -144,9 +145,10 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             raise errors.index_put_dtype(value._data.dtype, self._data.dtype)
         value = cast(value, self._data.dtype)
     data = self._data
+    plain = type(data) is ndarray and not any(isinstance(i, Tensor) for i in items)
     try:
         if (
-            type(data) is ndarray
+            plain
             and type(value._data) is ndarray
             and (not recording() or (self._edge is None and value._edge is None and _outside(self)))
         ):
@@ -155,10 +157,10 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             return
         if any(isinstance(i, (ndarray, Tensor)) for i in items):
             base = wrap(data, self._edge)
-            shape = data[items].shape if type(data) is ndarray else None
+            shape = data[items].shape if plain else None
             if shape is not None and value.ndim > len(shape):
                 value = value.reshape(value.shape[value.ndim - len(shape) :])
-            result = rows.index_put(base, value, index=items, accumulate=False)
+            result = put_any(base, value, items, False)
             inplace.update(self, result, "__setitem__")
             return
         region = getitem(self, items)
@@ -202,8 +204,8 @@ def _leading_ones(value: Any, data: Any, items: Any) -> Any:
 
 
 def _value_shape(error: Exception, x: Tensor, items: Any, value: Tensor) -> RuntimeError:
-    shape = tuple(np.shape(x._data[items])) if type(x._data) is ndarray else "?"
+    shape = list(getitem(x.detach(), items).shape)
     return RuntimeError(
         f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape "
-        f"{list(shape)} (of a tensor of shape {list(x.shape)})"
+        f"{shape} (of a tensor of shape {list(x.shape)})"
     )

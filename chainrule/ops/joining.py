@@ -1,9 +1,8 @@
-"""Tensors joined, cut, repeated and moved along an axis. Composites show in the graph as the rows they are made of."""
+"""Tensors joined, repeated and moved along an axis. Composites show in the graph as the rows they are made of."""
 
 from __future__ import annotations
 
 import builtins
-import itertools
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from chainrule.core.faces import operand, written
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
-from chainrule.core.view import several
 from chainrule.ops.arguments import takes_out, tensor_of
 from chainrule.ops.shaping import _ints, expand, reshape, transpose, unsqueeze
 from chainrule.table import indexing
@@ -39,7 +37,14 @@ def repeat(input: Any, *times: Any, repeats: Any = None) -> Tensor:
     paired = [n for length in shape for n in (1, length)]
     stretched = [n for r, length in zip(times, shape, strict=True) for n in (r, length)]
     joined = [r * length for r, length in zip(times, shape, strict=True)]
-    return reshape(expand(reshape(x, *paired), *stretched), *joined)
+    return apart(reshape(expand(reshape(x, *paired), *stretched), *joined), x)
+
+
+def apart(result: Tensor, x: Tensor) -> Tensor:
+    """A result that is never a view: a copy, if it shares memory with x."""
+    new, old = result._data, x._data
+    shared = type(new) is ndarray and type(old) is ndarray and np.may_share_memory(new, old)
+    return rows.clone(result) if shared else result
 
 
 def tile(input: Any, *times: Any, dims: Any = None) -> Tensor:
@@ -78,29 +83,44 @@ def flip(input: Any, *axes: Any, dims: Any = None) -> Tensor:
 
 def fliplr(input: Any) -> Tensor:
     """Columns in reverse order."""
+    if tensor_of("fliplr", input).ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
     return flip(input, 1)
 
 
 def flipud(input: Any) -> Tensor:
     """Rows in reverse order."""
+    if not tensor_of("flipud", input).ndim:
+        raise RuntimeError("Input must be >= 1-d.")
     return flip(input, 0)
 
 
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """Rotated by k quarter turns in the plane of two axes."""
-    a, b = dims
+    """Rotated by k quarter turns in the plane of two axes (a copy)."""
+    x = tensor_of("rot90", input)
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if x.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {x.ndim}")
+    a, b = (errors.check_dim("rot90", d, x.ndim) for d in dims)
+    if a == b:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     k %= 4
     if k == 0:
-        return rows.clone(input)
+        return rows.clone(x)
     if k == 2:
-        return flip(input, a, b)
-    return flip(transpose(input, a, b), a) if k == 1 else transpose(flip(input, a), a, b)
+        return flip(x, a, b)
+    return flip(transpose(x, a, b), a if k == 1 else b)
 
 
 def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     """Elements shifted along axes, around the ends; without ``dims`` as if flattened."""
     x = tensor_of("roll", input)
-    if dims is None:
+    if not isinstance(shifts, int) and not shifts:
+        raise RuntimeError("`shifts` required: roll() was given no shift at all")
+    if dims is None or (isinstance(dims, (tuple, list)) and not dims):
+        if not isinstance(shifts, int) and len(shifts) != 1:
+            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
         n = x.numel()
         shift = shifts if isinstance(shifts, int) else shifts[0]
         flat = bind(rows.roll, (reshape(x, n),), {"shift": (shift,), "axis": (-1,)})
@@ -109,6 +129,8 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     axes = (dims,) if isinstance(dims, int) else tuple(dims)
     if len(shift) != len(axes):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shift)}, dims:{len(axes)}")
+    if not x.ndim:
+        raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
     axes = tuple(errors.check_dim("roll", d, x.ndim) - x.ndim for d in axes)
     return bind(rows.roll, (x,), {"shift": shift, "axis": axes})
 
@@ -145,7 +167,7 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Ten
     """
     xs = _list("cat", tensors)
     dim = dim if axis is None else axis
-    full = [x for x in xs if shape_of(x) != (0,)] or xs[:1]  # PyTorch lets an empty vector join anything
+    full = xs if all(x.ndim == 1 for x in xs) else [x for x in xs if shape_of(x) != (0,)]  # empty vectors join anything
     n = full[0].ndim
     if n == 0:
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated: use stack")
@@ -188,17 +210,23 @@ def stack(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> T
     return written(result, out)
 
 
+def _some(name: str, tensors: Any) -> Any:
+    if not len(tensors):
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return tensors
+
+
 @takes_out
 def hstack(tensors: Any) -> Tensor:
     """Side by side: along the second axis (the first, of vectors)."""
-    xs = [atleast_1d(x) for x in tensors]
+    xs = [atleast_1d(x) for x in _some("hstack", tensors)]
     return cat(xs, 0 if xs[0].ndim == 1 else 1)
 
 
 @takes_out
 def vstack(tensors: Any) -> Tensor:
     """One above another: along the first axis (vectors become rows)."""
-    return cat([atleast_2d(x) for x in tensors], 0)
+    return cat([atleast_2d(x) for x in _some("vstack", tensors)], 0)
 
 
 row_stack = vstack
@@ -207,13 +235,13 @@ row_stack = vstack
 @takes_out
 def dstack(tensors: Any) -> Tensor:
     """Along the third axis."""
-    return cat([atleast_3d(x) for x in tensors], 2)
+    return cat([atleast_3d(x) for x in _some("dstack", tensors)], 2)
 
 
 @takes_out
 def column_stack(tensors: Any) -> Tensor:
     """Vectors as columns of a matrix, matrices side by side."""
-    return cat([reshape(x, x.numel(), 1) if x.ndim <= 1 else x for x in tensors], 1)
+    return cat([reshape(x, x.numel(), 1) if x.ndim <= 1 else x for x in _some("column_stack", tensors)], 1)
 
 
 def atleast_1d(*tensors: Any) -> Any:
@@ -242,128 +270,6 @@ def _each(tensors: Any, function: Any) -> Any:
         return tuple(function(tensor_of("atleast", x)) for x in tensors[0])
     done = tuple(function(tensor_of("atleast", x)) for x in tensors)
     return done[0] if len(done) == 1 else done
-
-
-def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
-    """A stretch of ``length`` entries along ``dim``, as a view."""
-    x = tensor_of("narrow", input)
-    if not x.ndim:
-        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    d = errors.check_dim("narrow", dim, x.ndim)
-    n = x._data.shape[d]
-    begin = int(start)
-    begin = begin + n if begin < 0 else begin
-    if not 0 <= begin <= n or length < 0 or begin + length > n:
-        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
-    return x[(slice(None),) * d + (slice(begin, begin + length),)]
-
-
-def select(input: Any, dim: int, index: int) -> Tensor:
-    """The entry at ``index`` along ``dim``, which is removed; a view."""
-    x = tensor_of("select", input)
-    if not x.ndim:
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    return x[(slice(None),) * errors.check_dim("select", dim, x.ndim) + (index,)]
-
-
-def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """All entries along ``dim``, each a view."""
-    x = tensor_of("unbind", input)
-    if not x.ndim:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    lead = (slice(None),) * errors.check_dim("unbind", dim, x.ndim)
-    return several("Unbind", tuple([x[(*lead, i)] for i in range(x._data.shape[len(lead)])]))
-
-
-def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces along ``dim``: of a size (the last may be smaller), or of the sizes listed. Each is a view."""
-    x = tensor_of("split", tensor)
-    if not x.ndim:
-        raise RuntimeError("split expects at least a 1-dimensional tensor")
-    d = errors.check_dim("split", dim, x.ndim)
-    n = x._data.shape[d]
-    if isinstance(split_size_or_sections, (int, np.integer)):
-        size = int(split_size_or_sections)
-        if size < 0 or (size == 0 and n):
-            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
-        sizes = [builtins.min(size, n - i) for i in range(0, n, size)] if n else [0]
-    else:
-        sizes = list(split_size_or_sections)
-        if builtins.sum(sizes) != n:
-            raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), "
-                "but got "
-                f"split_sizes={sizes}"
-            )
-    pieces = []
-    start = 0
-    for size in sizes:
-        pieces.append(x[(slice(None),) * d + (slice(start, start + size),)])
-        start += size
-    return several("Split", tuple(pieces))
-
-
-def split_with_sizes(tensor: Any, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of the sizes listed, along ``dim``."""
-    return split(tensor, list(split_sizes), dim)
-
-
-def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most ``chunks`` pieces of equal size along ``dim``; the last may be smaller."""
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    x = tensor_of("chunk", input)
-    if not x.ndim:
-        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    n = x._data.shape[errors.check_dim("chunk", dim, x.ndim)]
-    return split(x, -(-n // chunks) if n else [0] * chunks, dim)
-
-
-def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces as ``np.array_split`` makes them: so many of nearly equal size, or cut at indices."""
-    d = errors.check_dim("tensor_split", dim, input.ndim)
-    n = input.shape[d]
-    if isinstance(indices_or_sections, int):
-        k = indices_or_sections
-        if k <= 0:
-            raise RuntimeError(f"number of sections must be larger than 0, got {k}")
-        sizes = [n // k + (i < n % k) for i in range(k)]
-        cuts = np.cumsum([0, *sizes]).tolist()
-    else:
-        cuts = [0, *[int(i) for i in indices_or_sections], n]
-    lead = (slice(None),) * d
-    return tuple([input[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts)])
-
-
-def hsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Cut between columns (between elements, of a vector)."""
-    x = tensor_of("hsplit", input)
-    if not x.ndim:
-        raise RuntimeError(
-            "torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!"
-        )
-    return _even("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1)
-
-
-def vsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Cut between rows."""
-    x = tensor_of("vsplit", input)
-    if x.ndim < 2:
-        raise RuntimeError(
-            f"torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with {x.ndim} dimensions!"
-        )
-    return _even("vsplit", x, indices_or_sections, 0)
-
-
-def _even(name: str, x: Any, sections: Any, dim: int) -> tuple[Tensor, ...]:
-    n = x._data.shape[dim]
-    if isinstance(sections, int) and (sections <= 0 or n % sections):
-        raise RuntimeError(
-            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not "
-            "divisible by "
-            f"the split_size {sections}!"
-        )
-    return tensor_split(x, sections, dim)
 
 
 def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
@@ -399,9 +305,24 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
                 f"Padding size should be less than the corresponding input dimension, but got: padding ({a}, {b}) at "
                 f"dimension {d} of input {list(x.shape)}"
             )
+        if mode == "circular" and (a > n or b > n):
+            raise RuntimeError(
+                "Padding value causes wrapping around more than once: circular padding takes at most the size, "
+                f"{n} in dimension {d}, and got ({a}, {b})"
+            )
         if a or b:
-            x = index_select(x, d, np.pad(np.arange(n), (a, b), mode=kinds[mode]))  # type: ignore[call-overload]
+            kept = slice(max(-a, 0), n - max(-b, 0)) if mode == "circular" else slice(None)  # it wraps what is kept
+            at = np.pad(np.arange(n)[kept], (max(a, 0), max(b, 0)), mode=kinds[mode])  # type: ignore[call-overload]
+            x = index_select(x, d, at if mode == "circular" else at[max(-a, 0) : len(at) - max(-b, 0)])
     return x
+
+
+def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Tensor:
+    """As ``pad`` with a constant."""
+    return pad_(input, pad, value=value)
+
+
+pad_ = pad
 
 
 @takes_out

@@ -12,9 +12,10 @@ from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arguments import takes_out, tensor_of
-from chainrule.ops.joining import atleast_2d, cat, narrow, pad, stack
+from chainrule.ops.joining import atleast_2d, cat, pad, stack
 from chainrule.ops.shaping import diagonal as diagonal_of
 from chainrule.ops.shaping import expand, reshape, transpose
+from chainrule.ops.splitting import narrow
 from chainrule.table import shape as rows
 
 
@@ -42,18 +43,20 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     x = tensor_of("diag_embed", input)
     n = x.ndim + 1
     a, b = errors.check_dim("diag_embed", dim1, n), errors.check_dim("diag_embed", dim2, n)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     length = x._data.shape[-1] + builtins.abs(offset)
     return bind(rows.undiagonal, (x,), {"offset": offset, "axis1": a - n, "axis2": b - n, "sizes": (length, length)})
 
 
 @takes_out
 def diag(input: Any, diagonal: int = 0) -> Tensor:
-    """A matrix with that diagonal, of a vector; the diagonal, of a matrix."""
+    """A matrix with that diagonal, of a vector; a copy of the diagonal, of a matrix."""
     x = tensor_of("diag", input)
     if x.ndim == 1:
         return diag_embed(x, diagonal)
     if x.ndim == 2:
-        return diagonal_of(x, diagonal)
+        return rows.clone(diagonal_of(x, diagonal))
     raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {x.ndim}D")
 
 
@@ -111,10 +114,14 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Differences of neighbours along ``dim``, n times."""
     x = tensor_of("diff", input)
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
     if not x.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     parts = [p for p in (prepend, x, append) if p is not None]
     x = cat(parts, dim) if len(parts) > 1 else x
+    if n == 0:
+        return x.clone()
     for _ in range(n):
         length = x._data.shape[errors.check_dim("diff", dim, x.ndim)]
         if length == 0:

@@ -16,7 +16,24 @@ from chainrule.core.faces import binary
 from chainrule.core.modes import recording
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.core.versions import wrote
-from chainrule.ops import creation, gathering, indexing, joining, matrices, ordering, products, reductions, shaping
+from chainrule.ops import (
+    calculus,
+    creation,
+    floats,
+    gathering,
+    indexing,
+    joining,
+    matrices,
+    memory,
+    ordering,
+    products,
+    reductions,
+    scattering,
+    searching,
+    shaping,
+    splitting,
+    statistics,
+)
 from chainrule.ops import elementwise as ew
 from chainrule.table import arithmetic
 from chainrule.table import indexing as table
@@ -54,6 +71,7 @@ attach(
     __rmul__=_reflected(ew.mul),
     __truediv__=binary(arithmetic.div, operator=True),
     __rtruediv__=_reflected(ew.true_divide),
+    __rdiv__=_reflected(ew.true_divide),
     __sub__=binary(arithmetic.sub, operator=True),
     __rsub__=_operator(ew.rsub_),
     __floordiv__=_operator(ew.floor_divide),
@@ -61,7 +79,7 @@ attach(
     __mod__=_operator(ew.remainder),
     __rmod__=_reflected(ew.remainder),
     __pow__=_operator(ew.pow),
-    __rpow__=_reflected(ew._pow),
+    __rpow__=_reflected(ew.pow),
     __matmul__=_operator(products.matmul),
     __rmatmul__=_reflected(products.matmul),
     __eq__=_operator(ew.eq),
@@ -100,6 +118,7 @@ lcm clamp clamp_min clamp_max clip lerp addcmul addcdiv nan_to_num logit xlogy i
 negative multiply divide subtract arcsin arccos arctan arctan2 arcsinh arccosh arctanh fix greater greater_equal less
 less_equal not_equal sgn
 """.split()
+_FLOATS = "isposinf isneginf isreal ldexp frexp".split()
 _REDUCTIONS = """
 sum nansum mean nanmean prod amax amin aminmax max min argmax argmin var std logsumexp softmax log_softmax norm dist
 any all count_nonzero
@@ -107,18 +126,28 @@ any all count_nonzero
 _ORDERING = """
 argsort sort msort topk kthvalue median mode quantile cumsum cumprod logcumsumexp cummax cummin
 """.split()
+_STATISTICS = "cov corrcoef nanmedian nanquantile".split()
+_CALCULUS = "cross renorm".split()
+_MEMORY = "as_strided as_strided_scatter sum_to_size".split()
 _SHAPING = """
 reshape view view_as reshape_as flatten ravel unflatten permute transpose t movedim moveaxis squeeze unsqueeze expand
 expand_as broadcast_to diagonal clone contiguous unfold swapaxes swapdims adjoint
 """.split()
 _JOINING = """
-repeat tile repeat_interleave flip fliplr flipud rot90 roll narrow select unbind split split_with_sizes chunk
-tensor_split hsplit vsplit index_select
+repeat tile repeat_interleave flip fliplr flipud rot90 roll index_select
+""".split()
+_SPLITTING = """
+narrow select unbind split split_with_sizes chunk tensor_split hsplit vsplit dsplit unsafe_chunk unsafe_split
+unsafe_split_with_sizes
 """.split()
 _MATRICES = "tril triu diag diag_embed diagflat diff".split()
-_GATHERING = """
-gather take_along_dim take scatter scatter_add index_add index_copy index_fill index_put masked_fill masked_select
-masked_scatter nonzero argwhere unique bincount
+_GATHERING = "gather take_along_dim take masked_fill masked_select".split()
+_SCATTERING = """
+scatter scatter_add scatter_reduce index_add index_copy index_fill index_put index_reduce put masked_scatter
+select_scatter slice_scatter diagonal_scatter
+""".split()
+_SEARCHING = """
+nonzero nonzero_static argwhere unique unique_consecutive bincount histc histogram
 """.split()
 _PRODUCTS = "matmul mm bmm mv dot vdot inner outer ger addmm addmv addr baddbmm addbmm kron trace".split()
 _CREATION = "new_tensor new_zeros new_ones new_empty new_full".split()
@@ -129,8 +158,15 @@ for _module, _names in (
     (ordering, _ORDERING),
     (shaping, _SHAPING),
     (joining, _JOINING),
+    (splitting, _SPLITTING),
+    (floats, _FLOATS),
     (matrices, _MATRICES),
     (gathering, _GATHERING),
+    (scattering, _SCATTERING),
+    (statistics, _STATISTICS),
+    (calculus, _CALCULUS),
+    (memory, _MEMORY),
+    (searching, _SEARCHING),
     (products, _PRODUCTS),
     (creation, _CREATION),
 ):
@@ -144,6 +180,7 @@ def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 
 attach(
     where=where,
+    storage_offset=memory.storage_offset_of,
     T=property(shaping.T),
     mT=property(shaping.mT),
     H=property(shaping.adjoint),
@@ -162,9 +199,9 @@ le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or b
 multiply divide subtract absolute negative fix float_power heaviside sgn conj_physical arcsin arccos arctan arctan2
 arcsinh arccosh arctanh greater greater_equal less less_equal not_equal bitwise_left_shift bitwise_right_shift gcd lcm
 nextafter cumsum cumprod tril triu scatter scatter_add index_add index_copy index_fill index_put masked_fill
-masked_scatter addmm addmv addr baddbmm addbmm
+masked_scatter addmm addmv addr baddbmm addbmm scatter_reduce index_reduce put renorm ldexp
 """.split()
-_MODULES = (ew, ordering, matrices, gathering, products)
+_MODULES = (ew, floats, ordering, matrices, gathering, scattering, products, calculus)
 for _name in _IN_PLACE:
     _function = next(getattr(m, _name) for m in _MODULES if hasattr(m, _name))
     attach(**{_name + "_": inplace.in_place(_name + "_", _function)})
@@ -251,17 +288,6 @@ attach(
 )
 
 
-def _filled(self: Tensor, value: Any) -> Tensor:
-    """The tensor's shape filled with a number or 0-d tensor; no gradient flows to what was there."""
-    if isinstance(value, Tensor):
-        if value.ndim:
-            raise RuntimeError(
-                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
-            )
-        return _replaced(self, cast(value, self.dtype))
-    return _replaced(self, wrap(np.asarray(value).astype(self.dtype)))
-
-
 def _replaced(self: Tensor, value: Tensor) -> Tensor:
     return table.index_put(self, value, index=(Ellipsis,), accumulate=False)
 
@@ -277,7 +303,7 @@ def _plain(self: Tensor, src: Any) -> bool:
     return type(self._data) is ndarray and not recording() and (source is None or type(source) is ndarray)
 
 
-_fill_recorded, _copy_recorded = inplace.in_place("fill_", _filled), inplace.in_place("copy_", _copied)
+_fill_recorded, _copy_recorded = inplace.in_place("fill_", scattering.fill), inplace.in_place("copy_", _copied)
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:

@@ -5,6 +5,7 @@ Rules are NumPy code, so this is also how a rule runs on a Dual or a Batched val
 
 from __future__ import annotations
 
+import string
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, implements
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.ops import einsum, products
-from chainrule.table import arithmetic, comparison, trigonometric
+from chainrule.ops.numpy_lists import arranged, operands, promoted
+from chainrule.table import arithmetic, bessel, comparison, trigonometric
 from chainrule.table import shape as rows
 
 ndarray = np.ndarray
@@ -158,9 +160,27 @@ def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, n
     return comparison.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
 
 
+def _sign(x: Any) -> Any:
+    """For complex z the point z/|z|, and no step function."""
+    if x.dtype.kind != "c":
+        return comparison.sign(x)
+    size = np.abs(x)
+    return x / np.where(size == 0, 1, size)
+
+
+if np.sign(2j) == 1j:  # before NumPy 2.0 the sign of the real part
+    _sign.fast = comparison.sign.fast  # type: ignore[attr-defined]
+    UFUNCS[np.sign] = _sign
+
+
 @implements(np.sinc)
 def _sinc(x: Any) -> Any:
     return trigonometric.sinc(x)
+
+
+@implements(np.i0)
+def _i0(x: Any) -> Any:
+    return bessel.i0(x)
 
 
 @implements(np.fix)
@@ -170,6 +190,7 @@ def _fix(x: Any, out: Any = None) -> Any:
 
 @implements(np.isclose)
 def _isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    a, b = operands(a, b)
     near = (abs(a - b) <= atol + rtol * abs(b)) | (a == b)
     return near | (np.isnan(a) & np.isnan(b)) if equal_nan else near
 
@@ -181,7 +202,8 @@ def _allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan:
 
 @implements(np.array_equal)
 def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
-    return shape_of(a1) == np.shape(a2) and bool(np.all(a1 == a2))
+    a1, a2 = arranged(a1), arranged(a2)
+    return shape_of(a1) == shape_of(a2) and bool(np.all(a1 == a2))
 
 
 # -- products ---------------------------------------------------------------------------------------------------------
@@ -189,6 +211,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
 
 @implements(np.dot)
 def _dot(a: Any, b: Any, out: Any = None) -> Any:
+    a, b = operands(a, b)
     if not shape_of(a) or not shape_of(b):
         return a * b
     if len(shape_of(b)) <= 2:
@@ -196,14 +219,23 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
     return products.tensordot(a, b, ([-1], [-2]))
 
 
+def _matmul(x: Any, y: Any) -> Any:
+    if isinstance(x, (list, tuple)) or isinstance(y, (list, tuple)):
+        x, y = operands(x, y)
+    return products.numpy_matmul(x, y)
+
+
+UFUNCS[np.matmul] = _matmul
+
+
 @implements(np.inner)
 def _inner(a: Any, b: Any) -> Any:
-    return products.inner(a, b)
+    return products.inner(*promoted(a, b))
 
 
 @implements(np.outer)
 def _outer_product(a: Any, b: Any, out: Any = None) -> Any:
-    return np.reshape(a, (-1, 1)) * np.reshape(b, (1, -1))
+    return np.multiply(np.reshape(a, (-1, 1)), np.reshape(b, (1, -1)))
 
 
 @implements(np.vdot)
@@ -213,28 +245,55 @@ def _vdot(a: Any, b: Any) -> Any:
 
 @implements(np.tensordot)
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    a, b = promoted(a, b)
+    _check_summed(shape_of(a), shape_of(b), axes)
     return products.tensordot(a, b, axes)
+
+
+def _check_summed(a: Any, b: Any, axes: Any) -> None:
+    """PyTorch takes an axis of length 1 for equal entries; NumPy does not."""
+    if isinstance(axes, (int, np.integer)):
+        pairs = zip(a[len(a) - axes :], b, strict=False)
+    else:
+        left, right = ([k] if isinstance(k, (int, np.integer)) else k for k in axes)
+        pairs = zip([a[k] for k in left], [b[k] for k in right], strict=False)
+    if any(m != n for m, n in pairs):
+        raise ValueError(f"shape-mismatch for sum: operands of shapes {tuple(a)} and {tuple(b)}, over axes {axes}")
 
 
 @implements(np.kron)
 def _kron(a: Any, b: Any) -> Any:
-    return products.kron(a, b)
+    return products.kron(*promoted(a, b))
 
 
 @implements(np.einsum)
-def _einsum(subscripts: str, *operands: Any, out: Any = None, optimize: Any = False, **_: Any) -> Any:
-    return einsum.einsum(subscripts, *operands)
+def _einsum(subscripts: Any, *factors: Any, out: Any = None, optimize: Any = False, **_: Any) -> Any:
+    if not isinstance(subscripts, str):
+        subscripts, factors = _with_letters(subscripts, *factors)
+    return einsum.einsum(subscripts, *[arranged(x) for x in factors])
+
+
+def _with_letters(*pairs: Any) -> tuple[str, tuple[Any, ...]]:
+    """NumPy's other way to call ``einsum``, ``x, [0, 1], y, [1, 2], [0, 2]``, as ``"AB,BC->AC"`` and operands."""
+    letters = sorted(string.ascii_letters)
+
+    def term(axes: Any) -> str:
+        return "".join("..." if axis is ... else letters[axis] for axis in axes)
+
+    n = len(pairs) // 2
+    equation = ",".join(map(term, pairs[1::2]))
+    return (f"{equation}->{term(pairs[-1])}" if len(pairs) % 2 else equation), pairs[: 2 * n : 2]
 
 
 if hasattr(np, "vecdot"):  # NumPy 2.0 has it
-    UFUNCS[np.vecdot] = lambda a, b: np.sum(np.conjugate(a) * b, axis=-1)
+    UFUNCS[np.vecdot] = lambda a, b: np.sum(np.multiply(np.conjugate(a), b), axis=-1)
 
 
 @implements(np.cross)
 def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
     if axis is not None:
         axisa = axisb = axisc = axis
-    a, b = np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1)
+    a, b = promoted(np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1))
     if shape_of(a)[-1] != 3 or shape_of(b)[-1] != 3:
         raise ValueError(
             f"incompatible dimensions for cross product: both need 3 along their axis, got {shape_of(a)} and "
@@ -272,3 +331,4 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 
 
 LATER["numpy.fft"] = "chainrule.ops.numpy_fft"  # NumPy itself loads numpy.fft when it is first needed
+LATER["scipy.special"] = "chainrule.ops.scipy_special"  # by then SciPy is there

@@ -8,12 +8,34 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.dispatch import cast
+from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import UFUNCS, implements
 from chainrule.core.shapes import shape_of
 from chainrule.ops.numpy_calculus import arraylike, inexact, known, weak
+from chainrule.ops.numpy_reductions import checked_axes
+from chainrule.table import windows
 
 _FLOAT = np.dtype(np.float64)
+
+
+# -- windows ---------------------------------------------------------------------------------------------------------
+
+
+@implements(np.lib.stride_tricks.sliding_window_view)
+def _sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    ndim = len(shape_of(x))
+    sizes = (window_shape,) if isinstance(window_shape, int) else tuple(window_shape)
+    axes = tuple(range(ndim)) if axis is None else checked_axes(tuple(axis) if isinstance(axis, list) else axis, ndim)
+    if len(sizes) != len(axes):
+        raise ValueError(f"a window of shape {sizes} has {len(sizes)} sizes for {len(axes)} axes of the array")
+    for at, size in zip(axes, sizes, strict=True):
+        length = shape_of(x)[at % ndim]
+        if not 0 <= size <= length:
+            raise ValueError(f"window shape cannot be larger than input array shape: {size} along an axis of {length}")
+        x = bind(windows.unfold, (x,), {"axis": at % ndim - len(shape_of(x)), "size": size, "step": 1})
+    return x
 
 
 # -- grids -----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,9 @@ from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import implements
 from chainrule.core.shapes import from_end, shape_of
+from chainrule.core.tensor import wrapped
 from chainrule.ops import products
+from chainrule.ops.numpy_lists import promoted
 from chainrule.table import decompositions, reduction
 from chainrule.table import linalg as rows
 
@@ -68,6 +70,15 @@ def solution(function: str, a: Any, b: Any, vector: bool) -> Any:
     return x[..., 0] if vector else x
 
 
+def _extreme(function: str, x: Any, axis: int, keepdims: bool, largest: bool) -> Any:
+    """The largest of numbers that are not negative, 0 if there are none; or the smallest."""
+    if not shape_of(x)[axis]:
+        if not largest:
+            raise IndexError(f"{function}: amin(): Expected reduction dim {axis} to have non-zero size.")
+        return np.sum(x, axis=axis, keepdims=keepdims)
+    return (np.max if largest else np.min)(x, axis=axis, keepdims=keepdims)
+
+
 def matrix_norm(function: str, x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:
     """The norm ``ord`` of the matrices in two axes (counted from the end), as one number each."""
     if ord in ("fro", None):
@@ -76,7 +87,7 @@ def matrix_norm(function: str, x: Any, ord: Any, axes: tuple[int, int], keepdims
     if ord in ("nuc", 2, -2):
         moved = x if axes == (-2, -1) else np.moveaxis(x, axes, (-2, -1))
         s = decompositions.svd(moved, full_matrices=False)[1]
-        value = np.sum(s, axis=-1) if ord == "nuc" else np.max(s, axis=-1) if ord == 2 else np.min(s, axis=-1)
+        value = np.sum(s, axis=-1) if ord == "nuc" else _extreme(function, s, -1, False, ord == 2)
         if not keepdims:
             return value
         shape = list(shape_of(x))
@@ -86,7 +97,7 @@ def matrix_norm(function: str, x: Any, ord: Any, axes: tuple[int, int], keepdims
         raise RuntimeError(f"{function}: Order {ord} not supported. Use 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2.")
     summed, best = (row, column) if abs(ord) == 1 else (column, row)
     sums = np.sum(np.absolute(x), axis=summed, keepdims=True)
-    value = np.max(sums, axis=best, keepdims=True) if ord > 0 else np.min(sums, axis=best, keepdims=True)
+    value = _extreme(function, sums, best, True, ord > 0)
     return value if keepdims else np.squeeze(value, (row, column))
 
 
@@ -244,7 +255,7 @@ def _matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 @implements(raw.multi_dot)
 def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
-    return products.multi_dot(arrays)
+    return products.multi_dot([wrapped(x) for x in promoted(*arrays)])
 
 
 @implements(raw.cross)
@@ -279,7 +290,7 @@ def _matmul(x1: Any, x2: Any, /) -> Any:
 
 @implements(raw.lstsq)
 def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
-    a, b = _matrices("lstsq", a), _floating(b)
+    a, b = promoted(_matrices("lstsq", a), _floating(b))
     x = decompositions.pinv(a, atol=0.0, rtol=epsilon(a) if rcond is None else float(rcond)) @ b
     s = decompositions.svd(a, full_matrices=False)[1]
     rank = _matrix_rank(a)

@@ -14,6 +14,7 @@ from chainrule.core.protocol import implements
 from chainrule.core.shapes import from_end, shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import joining, matrices, shaping
+from chainrule.ops.numpy_lists import arranged
 from chainrule.ops.numpy_reductions import checked_axes, flattened
 from chainrule.table import indexing
 from chainrule.table import shape as rows
@@ -25,8 +26,10 @@ ndarray = np.ndarray
 def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
     target = shape if shape is not None else newshape
     target = (target,) if isinstance(target, (int, np.integer)) else tuple(target)
-    if order != "C":
-        raise errors.numpy_keyword("reshape", "order")
+    if order not in ("C", "F"):
+        raise errors.numpy_keyword("reshape", f"order={order}")
+    if order == "F":  # the first axis fastest, which is the order of the transpose
+        return np.transpose(_reshape(np.transpose(a), target[::-1]))
     if isinstance(a, Tensor):
         return shaping.reshape(a, target)
     return rows.view(a, shape=shaping._filled("reshape", tuple(shape_of(a)), target))
@@ -34,7 +37,7 @@ def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = 
 
 @implements(np.ravel)
 def _ravel(a: Any, order: str = "C") -> Any:
-    return _reshape(a, (-1,))
+    return _reshape(a, (-1,), order)
 
 
 @implements(np.transpose, np.permute_dims)
@@ -105,7 +108,11 @@ def _broadcast_arrays(*args: Any, subok: bool = False) -> Any:
 
 @implements(np.flip)
 def _flip(m: Any, axis: Any = None) -> Any:
-    return bind(rows.flip, (m,), {"axis": checked_axes(axis, len(shape_of(m)))})
+    return bind(rows.flip, (m,), {"axis": checked_axes(_tuple(axis), len(shape_of(m)))})
+
+
+def _tuple(x: Any) -> Any:
+    return tuple(x) if isinstance(x, list) else x
 
 
 implements(np.fliplr)(lambda m: _flip(m, 1))
@@ -116,6 +123,7 @@ implements(np.flipud)(lambda m: _flip(m, 0))
 def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
         return np.reshape(_roll(np.reshape(a, (-1,)), shift, 0), shape_of(a))
+    shift, axis = _tuple(shift), _tuple(axis)
     axes = axis if isinstance(axis, tuple) else (axis,)
     shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
     return bind(rows.roll, (a,), {"shift": shifts, "axis": from_end(axes, len(shape_of(a)))})
@@ -128,7 +136,7 @@ def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 @implements(np.concatenate)
 def _concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, **_: Any) -> Any:
-    arrays = [a if hasattr(a, "shape") else np.asarray(a) for a in arrays]
+    arrays = [arranged(a) for a in arrays]
     if axis is None:
         arrays, axis = [np.reshape(a, (-1,)) for a in arrays], 0
     n = len(shape_of(arrays[0]))
@@ -137,7 +145,7 @@ def _concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, **_: Any) -> An
 
 @implements(np.stack)
 def _stack(arrays: Any, axis: int = 0, out: Any = None, **_: Any) -> Any:
-    arrays = [a if hasattr(a, "shape") else np.asarray(a) for a in arrays]
+    arrays = [arranged(a) for a in arrays]
     n = len(shape_of(arrays[0])) + 1
     return bind(rows.stack, tuple(arrays), {"axis": axis if axis < 0 else axis - n})
 
@@ -150,18 +158,19 @@ implements(np.atleast_2d)(
 
 @implements(np.vstack)
 def _vstack(tup: Any, **_: Any) -> Any:
-    return np.concatenate([np.atleast_2d(a) for a in tup], axis=0)
+    return np.concatenate([np.atleast_2d(arranged(a)) for a in tup], axis=0)
 
 
 @implements(np.hstack)
 def _hstack(tup: Any, **_: Any) -> Any:
-    arrays = [np.atleast_1d(a) for a in tup]
+    arrays = [np.atleast_1d(arranged(a)) for a in tup]
     return np.concatenate(arrays, axis=0 if len(np.shape(arrays[0])) == 1 else 1)
 
 
 @implements(np.column_stack)
 def _column_stack(tup: Any) -> Any:
-    return np.concatenate([np.reshape(a, (-1, 1)) if len(np.shape(a)) < 2 else a for a in tup], axis=1)
+    arrays = [arranged(a) for a in tup]
+    return np.concatenate([np.reshape(a, (-1, 1)) if len(np.shape(a)) < 2 else a for a in arrays], axis=1)
 
 
 @implements(np.append)
@@ -169,10 +178,20 @@ def _append(arr: Any, values: Any, axis: Any = None) -> Any:
     return np.concatenate([arr, values], axis=axis)
 
 
-@implements(np.split, np.array_split)
+@implements(np.split)
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    if isinstance(indices_or_sections, (int, np.integer)) and shape_of(ary)[axis] % indices_or_sections:
+        raise ValueError(
+            f"array split does not result in an equal division: {shape_of(ary)[axis]} in {indices_or_sections} parts. "
+            "np.array_split makes parts of unequal length"
+        )
+    return _array_split(ary, indices_or_sections, axis)
+
+
+@implements(np.array_split)
+def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     n = shape_of(ary)[axis]
-    if isinstance(indices_or_sections, int):
+    if isinstance(indices_or_sections, (int, np.integer)):
         k = indices_or_sections
         cuts = np.cumsum([0, *[n // k + (i < n % k) for i in range(k)]]).tolist()
     else:
@@ -262,7 +281,7 @@ implements(np.diagflat)(lambda v, k=0: _diag(np.reshape(v, (-1,)), k))
 
 @implements(np.dstack)
 def _dstack(tup: Any, **_: Any) -> Any:
-    return np.concatenate([np.atleast_3d(a) for a in tup], axis=2)
+    return np.concatenate([np.atleast_3d(arranged(a)) for a in tup], axis=2)
 
 
 @implements(np.block)
@@ -287,6 +306,11 @@ def _hsplit(ary: Any, indices_or_sections: Any) -> Any:
 @implements(np.vsplit)
 def _vsplit(ary: Any, indices_or_sections: Any) -> Any:
     return np.split(ary, indices_or_sections, axis=0)
+
+
+@implements(np.dsplit)
+def _dsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return np.split(ary, indices_or_sections, axis=2)
 
 
 if hasattr(np, "unstack"):
@@ -337,6 +361,10 @@ def _plainly(function: Any) -> None:
 
     implements(function)(call)
 
+
+implements(np.diag_indices_from)(lambda arr: np.diag_indices_from(np.empty(shape_of(arr))))
+implements(np.tril_indices_from)(lambda arr, k=0: np.tril_indices_from(np.empty(shape_of(arr)), k))
+implements(np.triu_indices_from)(lambda arr, k=0: np.triu_indices_from(np.empty(shape_of(arr)), k))
 
 for _function in (np.nonzero, np.argwhere, np.flatnonzero, np.searchsorted, np.digitize, np.isneginf, np.isposinf):
     _plainly(_function)

@@ -12,6 +12,7 @@ from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, implements
 from chainrule.core.shapes import from_end, shape_of
+from chainrule.ops.numpy_lists import arranged, operands
 from chainrule.table import indexing, reduction, statistics
 from chainrule.table import shape as rows
 
@@ -148,11 +149,12 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
         mean = _mean(a, axis, keepdims=keepdims)
         n = math.prod(shape) / math.prod(shape_of(mean))
         return (mean, np.full(shape_of(mean), n, mean.dtype)) if returned else mean
+    weights = arranged(weights)
     if shape_of(weights) != shape and axis is not None:
         weights = np.reshape(weights, tuple(-1 if i == axis % len(shape) else 1 for i in range(len(shape))))
     keep = keeps(keepdims)
     scale = np.sum(np.broadcast_to(weights, shape), axis=axis, keepdims=keep)
-    mean = np.sum(a * weights, axis=axis, keepdims=keep) / scale
+    mean = np.sum(np.multiply(a, weights), axis=axis, keepdims=keep) / scale
     return (mean, scale) if returned else mean
 
 
@@ -374,7 +376,7 @@ if hasattr(np, "trapezoid"):  # NumPy 2.0 has it
     def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         y = np.moveaxis(y, axis, -1)
         width = dx if x is None else np.diff(x) if len(np.shape(x)) == 1 else np.diff(np.moveaxis(x, axis, -1))
-        return np.sum(width * (y[..., 1:] + y[..., :-1]) / 2, axis=-1)
+        return np.sum(np.true_divide(np.multiply(width, y[..., 1:] + y[..., :-1]), 2), axis=-1)
 
 
 # -- methods of ufuncs -----------------------------------------------------------------------------------------------
@@ -409,7 +411,12 @@ UFUNC_METHODS.update(
 
 def _outer(ufunc: np.ufunc) -> Any:
     """All pairs of elements: the second operand broadcasts against new axes of the first."""
-    return lambda a, b, **_: ufunc(np.reshape(a, (*shape_of(a), *(1,) * len(shape_of(b)))), b)
+
+    def pairs(a: Any, b: Any, **_: Any) -> Any:
+        a, b = operands(a, b)
+        return ufunc(np.reshape(a, (*shape_of(a), *(1,) * len(shape_of(b)))), b)
+
+    return pairs
 
 
 for _ufunc in UFUNCS:

@@ -125,13 +125,32 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     return mode_result(*picked("mode", x, indices, axis, keepdim))
 
 
-_BLENDS = {
+#: how much of the higher neighbour an interpolation takes, at a position between two
+BLENDS = {
     "linear": lambda position, low, high: position - low,
     "lower": lambda position, low, high: 0 * position,
-    "higher": lambda position, low, high: (high > low).astype(float),
-    "midpoint": lambda position, low, high: np.where(high > low, 0.5, 0.0),
-    "nearest": lambda position, low, high: np.round(position) - low,
+    "higher": lambda position, low, high: high > low,
+    "midpoint": lambda position, low, high: 0.5 * (high > low),
+    "nearest": lambda position, low, high: position.round() - low,
 }
+
+
+def checked_levels(name: str, x: Any, q: Any, interpolation: str) -> Tensor:
+    """The levels of a quantile as a constant vector or number, after checking them."""
+    if interpolation not in BLENDS:
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+        )
+    if isinstance(q, Tensor) and q.dtype != x.dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor, but got {q.dtype}, {x.dtype}")
+    levels = np.asarray(q._array() if isinstance(q, Tensor) else q, dtype=float)
+    if levels.ndim > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor, but got shape {list(levels.shape)}")
+    if ((levels < 0) | (levels > 1)).any():
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1], but got {levels}")
+    if not x.numel():
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    return wrap(levels)
 
 
 @takes_out
@@ -139,30 +158,23 @@ _BLENDS = {
 def quantile(
     input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor)."""
+    """The q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); nan where there is one."""
     x = tensor_of("quantile", input, "f")
-    if interpolation not in _BLENDS:
-        raise RuntimeError(
-            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
-            f"{interpolation}"
-        )
-    levels = np.asarray(q._array() if isinstance(q, Tensor) else q, dtype=float)
-    if ((levels < 0) | (levels > 1)).any():
-        raise RuntimeError(f"quantile() q values must be in the range [0, 1], but got {levels}")
-    flat = x.reshape(-1) if dim is None else x
-    axis = axis_of("quantile", -1 if dim is None else dim, flat.ndim)
-    if axis is None:
-        flat, axis = flat.reshape(1), -1
+    levels = checked_levels("quantile", x, q, interpolation)._data
+    flat = x.reshape(-1) if dim is None or not x.ndim else x
+    axis = axis_of("quantile", -1 if dim is None else dim, flat.ndim) or -1
     n = flat._data.shape[axis]
-    if not n:
-        raise RuntimeError("quantile() input tensor must be non-empty")
     position = levels * (n - 1)
     low, high = np.floor(position).astype(int), np.ceil(position).astype(int)
     moved = sort(flat, axis).values.movedim(axis, 0)
-    weight = _BLENDS[interpolation](position, low, high)
-    weight = np.reshape(weight, (*levels.shape, *(1,) * (moved.ndim - 1)))
-    result = ew.lerp(moved[low], moved[high], wrap(weight.astype(x.dtype)))
-    if not keepdim:
+    if interpolation == "linear" and isinstance(q, Tensor) and q.requires_grad:
+        weight = ew.sub(ew.mul(q, n - 1), wrap(low.astype(x.dtype)))  # the slope there is the gradient of q
+    else:
+        weight = wrap(np.asarray(BLENDS[interpolation](position, low, high), x.dtype))
+    weight = weight.reshape((*levels.shape, *(1,) * (moved.ndim - 1)))
+    result = ew.lerp(moved[low], moved[high], weight)
+    result = ew.where(ew.isnan(moved[-1]), moved[-1], result)  # nan sorts last
+    if not keepdim or not x.ndim:
         return result
     if dim is None:
         return result.reshape((*levels.shape, *(1,) * x.ndim))

@@ -225,7 +225,14 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> T
 @takes_out
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·outer(vec1, vec2)."""
-    return _plus(input, outer(vec1, vec2), beta, alpha)
+    pairs = outer(vec1, vec2)
+    if pairs.dtype.kind in "biu" and (isinstance(beta, float) or isinstance(alpha, float)):
+        which = "beta" if isinstance(beta, float) else "alpha"
+        raise RuntimeError(f"For integral input tensors, argument {which} must not be a floating point number.")
+    if pairs.dtype == np.bool_:
+        pairs = ew.logical_and(pairs, bool(alpha))
+        return ew.logical_or(ew.logical_and(input, True), pairs) if beta else pairs
+    return _plus(input, pairs, beta, alpha)
 
 
 @takes_out
@@ -241,6 +248,8 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
 
 
 def _plus(x: Any, y: Any, beta: Any, alpha: Any) -> Tensor:
+    if y.dtype.kind in "iu":
+        beta, alpha = int(beta), int(alpha)  # integers stay integers
     y = y if alpha == 1 else ew.mul(y, alpha)
     if beta == 0:
         return y
@@ -258,6 +267,11 @@ def multi_dot(tensors: Any) -> Tensor:
     ts = list(tensors)
     if len(ts) < 2:
         raise RuntimeError("multi_dot(): expected at least 2 tensors")
+    for i, t in enumerate(ts):
+        if t.ndim != 2 and not (t.ndim == 1 and i in (0, len(ts) - 1)):
+            raise RuntimeError(
+                f"multi_dot(): tensor {i} must be 2D but got {t.ndim}D: only the first and the last may be 1D"
+            )
     first, last = ts[0], ts[-1]
     if first.ndim == 1:
         ts[0] = first.unsqueeze(0)
@@ -295,6 +309,12 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
         left = [errors.check_dim("tensordot", d, x.ndim) for d in left]
         right = [errors.check_dim("tensordot", d, y.ndim) for d in right]
     sx, sy = shape_of(x), shape_of(y)
+    if len(left) == len(right):  # an axis of length 1 is summed over first: it stands for equal entries
+        alone_x = [i for i, j in zip(left, right, strict=True) if sy[j] == 1 and sx[i] > 1]
+        alone_y = [j for i, j in zip(left, right, strict=True) if sx[i] == 1 and sy[j] > 1]
+        x = x.sum(alone_x, keepdim=True) if alone_x else x
+        y = y.sum(alone_y, keepdim=True) if alone_y else y
+        sx, sy = shape_of(x), shape_of(y)
     if len(left) != len(right) or any(sx[i] != sy[j] for i, j in zip(left, right, strict=True)):
         raise RuntimeError(
             f"contracted dimensions need to match, but the axes {left} of {tuple(sx)} have sizes "

@@ -13,7 +13,7 @@ from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import axes_of, axis_of, floating, numpy_names, result_type, summed, takes_out, tensor_of
-from chainrule.table import reduction, statistics
+from chainrule.table import decompositions, reduction, statistics
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -351,6 +351,8 @@ def _soft(name: str, row: Any, input: Any, dim: int | None, dtype: Any) -> Tenso
     axis = axis_of(name, dim, x.ndim)
     if axis is None:
         return bind(row, (x.reshape(1),), {"axis": -1}).reshape(())  # type: ignore[no-any-return]
+    if not x.numel():
+        return x.clone()  # type: ignore[no-any-return]
     return bind(row, (x,), {"axis": axis})  # type: ignore[no-any-return]
 
 
@@ -365,10 +367,27 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, 
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype}: call .float() "
             "first"
         )
+    if p == "nuc":
+        return _nuclear(x, dim, keepdim)
     if isinstance(p, str) and p != "fro":
-        raise RuntimeError(f"norm: p={p!r} is not a vector norm; linalg.matrix_norm has the norms of matrices")
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported: norm takes numbers, 'fro' and 'nuc'")
     params = {"ord": 2.0 if p in ("fro", None) else float(p), "axis": axes_of("norm", dim, x.ndim), "keepdims": keepdim}
     return bind(reduction.vector_norm, (x,), params)  # type: ignore[no-any-return]
+
+
+def _nuclear(x: Any, dim: Any, keepdim: bool) -> Tensor:
+    """The sum of the singular values of the matrices in two axes."""
+    axes = axes_of("norm", dim, x.ndim)
+    if len(axes) != 2:
+        raise RuntimeError(
+            f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(str(a % x.ndim) for a in axes)} for p='nuc'"
+        )
+    matrices = x.movedim(axes, (-2, -1))
+    total = sum(bind(decompositions.svd, (matrices,), {"full_matrices": False})[1], -1)
+    if keepdim:
+        for a in sorted(a % x.ndim for a in axes):
+            total = total.unsqueeze(a)
+    return total
 
 
 def dist(input: Any, other: Any, p: float = 2) -> Tensor:

@@ -133,8 +133,8 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 def ravel(input: Any) -> Tensor:
-    """All elements along one axis."""
-    return reshape(input, -1)
+    """All elements along one axis, contiguous: a view if they are already, else a copy."""
+    return reshape(contiguous(tensor_of("ravel", input)), -1)
 
 
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
@@ -204,6 +204,9 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
     dst = [errors.check_dim("movedim", d, n) for d in ([destination] if isinstance(destination, int) else destination)]
     if len(src) != len(dst):
         raise RuntimeError("movedim: Invalid source or destination dims: they should contain the same number of dims")
+    for name, given, dims in (("source", source, src), ("destination", destination, dst)):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
     order = [i for i in range(n) if i not in src]
     for d, s in sorted(zip(dst, src, strict=True)):
         order.insert(d, s)
@@ -318,7 +321,8 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
     """Windows of ``size`` along a dimension, every ``step``, as a new last axis (a view)."""
     x = tensor_of("unfold", input)
     d = errors.check_dim("unfold", dimension, x.ndim)
-    x = x if x.ndim else reshape(x, 1)
+    if not x.ndim:
+        return reshape(x, 1).unfold(0, size, step).reshape(-1)
     n = x._data.shape[d]
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")

@@ -79,6 +79,8 @@ def _power_dx(x: Any, y: Any) -> Any:
 
 def _power_dy(x: Any, y: Any, out: Any) -> Any:
     """out·log x, and 0 where x is 0 and the exponent is not negative."""
+    if _complex(y) and not _complex(x):
+        x = x + 0j  # a negative number has a logarithm
     if isinstance(x, (int, float, complex)) and x != 0:
         return out * np.log(x).item()  # a number, which widens nothing
     zero = x == 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.kinds import elementwise
+from chainrule.core.kinds import discrete, elementwise
 
 _LN2 = float(np.log(2))
 _LN10 = float(np.log(10))
@@ -146,3 +146,9 @@ def softplus(x, *, beta, threshold):
     z = beta * x
     soft = np.maximum(z, 0) + np.log1p(np.exp(-np.absolute(z)))
     return np.where(z > threshold, x, soft / beta).astype(x.dtype, copy=False)
+
+
+@discrete(accepts="f", samples=[{"shapes": [(2, 3)]}, {"shapes": [()]}])
+def binary_exponent(x):
+    """The exponent e of x = m·2**e with 0.5 ≤ |m| < 1 (0 for 0)."""
+    return np.frexp(x)[1]

@@ -9,7 +9,7 @@ import numpy as np
 from chainrule.core.batching import spread
 from chainrule.core.kinds import linear, unfit
 from chainrule.core.primitive import Primitive
-from chainrule.core.protocol import FUNCTIONS
+from chainrule.core.protocol import memory_of
 from chainrule.core.shapes import shape_of
 
 ndarray = np.ndarray
@@ -213,10 +213,20 @@ def _grid(index: Any, axis: int) -> tuple[Any, ...]:
     return tuple(grid)
 
 
+def reached(x: Any, index: Any, axis: int) -> Any:
+    """x, cut to the index's sizes along the other axes: all that the index can read or write."""
+    sizes, ends = shape_of(x), shape_of(index)
+    if sizes[:axis] == ends[:axis] and sizes[axis:][1:] == ends[axis:][1:]:
+        return x
+    return x[tuple(slice(None) if k == len(sizes) + axis else slice(0, end) for k, end in enumerate(ends))]
+
+
 @linear(
-    transpose={"x": lambda g: g, "src": lambda g, index, *, axis: gather(g, index, axis=axis)},
-    formula={"x": "g", "src": "np.take_along_axis(g, index, axis)"},
+    transpose={"x": lambda g: g, "src": lambda g, index, *, axis: gather(reached(g, index, axis), index, axis=axis)},
+    formula={"x": "g", "src": "np.take_along_axis(reached(g, index, axis), index, axis)"},
     samples=[
+        {"shapes": [(3, 4), np.array([[2, 0], [1, 1]]), (2, 2)], "axis": -1},
+        {"shapes": [(2, 3, 2), np.array([[[0], [2]]]), (1, 2, 1)], "axis": -2},
         {"shapes": [(2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, 2]]), (2, 4)], "axis": -1},
         {"shapes": [(3, 2), np.array([[2, 0]]), (1, 2)], "axis": -2},
     ],
@@ -232,10 +242,14 @@ def scatter_add(x, index, src, *, axis):
 @linear(
     transpose={
         "x": lambda g, index, *, axis: scatter(g, index, np.zeros(shape_of(index), g.dtype), axis=axis),
-        "src": lambda g, index, *, axis: gather(g, index, axis=axis),
+        "src": lambda g, index, *, axis: gather(reached(g, index, axis), index, axis=axis),
     },
-    formula={"x": "scatter(g, index, np.zeros(index.shape), axis=axis)", "src": "np.take_along_axis(g, index, axis)"},
+    formula={
+        "x": "scatter(g, index, np.zeros(index.shape), axis=axis)",
+        "src": "np.take_along_axis(reached(g, index, axis), index, axis)",
+    },
     samples=[
+        {"shapes": [(3, 4), np.array([[2, 0], [1, 3]]), (2, 2)], "axis": -1},
         {"shapes": [(2, 3), np.array([[2, 0], [1, 2]]), (2, 2)], "axis": -1},
         {"shapes": [(3, 2), np.array([[2, 0]]), (1, 2)], "axis": -2},
     ],
@@ -248,20 +262,34 @@ def scatter(x, index, src, *, axis):
     return out
 
 
+def places(index: Any, n: int, axis: int) -> Any:
+    """Integers into an axis of length n, counted from its front.
+
+    Raises:
+        IndexError: one lies outside (also where only some of the examples of a transformation have it).
+    """
+    numbers = memory_of(np.asarray(index) if isinstance(index, np.generic) else index)
+    outside = numbers[(numbers < -n) | (numbers >= n)]
+    if outside.size:
+        raise IndexError(f"index {outside.flat[0]} is out of bounds for dimension {axis} with size {n}")
+    return np.remainder(np.astype(index, np.int64), max(n, 1))
+
+
 def _take_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     x, index = payloads
     axis = params["axis"]
     if not batched[1]:
         return prim(x, index, axis=axis)
+    if not batched[0]:  # the index's axes, its batch axis among them, come to stand where the axis was
+        return np.moveaxis(prim(x, index, axis=axis), len(shape_of(x)) + axis, 0)
     # One flat axis of size·n, and every example's indices moved into its own part of it.
-    x = x if batched[0] else spread(x, size)
     first = np.moveaxis(x, axis, 1)
     shape = shape_of(first)
     n = shape[1]
     rest = shape[2:]
     flat = np.reshape(first, (size * n, *rest))
     offsets = np.reshape(np.arange(size) * n, (size, *(1,) * (len(shape_of(index)) - 1)))
-    taken = prim(flat, np.remainder(index, n) + offsets, axis=-len(rest) - 1)
+    taken = prim(flat, places(index, n, len(shape_of(x)) - 1 + axis) + offsets, axis=-len(rest) - 1)
     extra = len(shape_of(index)) - 1
     position = len(shape_of(x)) + axis  # where the index axes belong, counted with the batch axis in front
     return np.moveaxis(taken, tuple(range(1, 1 + extra)), tuple(range(position, position + extra))) if extra else taken
@@ -320,40 +348,3 @@ def take_add(x, index, *, axis, length):
     out = np.zeros((*shape[:start], length, *shape[len(shape) - after :]), x.dtype)
     np.add.at(out, (*(slice(None),) * start, index), x)
     return out
-
-
-def _is_array(item: Any) -> bool:
-    return hasattr(item, "dtype") and hasattr(item, "shape")
-
-
-def read(x: Any, index: Any) -> Any:
-    """``x[index]`` for any array-like and any index NumPy understands."""
-    if type(index) is not tuple:
-        index = (index,)
-    arrays = [i for i in index if _is_array(i) or isinstance(i, list)]
-    if not arrays:
-        return getitem(x, index=index)
-    return index_any(x, index)
-
-
-def index_any(x: Any, items: tuple[Any, ...]) -> Any:
-    if all(type(i) is ndarray or not _is_array(i) for i in items):
-        return index(x, index=items)
-    # An index that lives inside a transformation: one integer array among full slices.
-    position = next(k for k, i in enumerate(items) if _is_array(i))
-    others = [i for k, i in enumerate(items) if k != position]
-    if any(i is not Ellipsis and i != slice(None) for i in others if not _is_array(i)) or any(map(_is_array, others)):
-        raise NotImplementedError(
-            "an index computed inside a transformation can be one integer tensor next to full slices; "
-            "use take_along_dim for more"
-        )
-    before = sum(i is not Ellipsis for i in items[:position])
-    axis = (
-        position - len(items)
-        if Ellipsis in [i for i in items[:position] if i is Ellipsis]
-        else before - len(shape_of(x))
-    )
-    return take(x, items[position], axis=axis)
-
-
-FUNCTIONS["getitem"] = read

@@ -58,7 +58,7 @@ def _batch_element(index: tuple[int, ...], x: Any) -> str:
 # -- inverse and solution --------------------------------------------------------------------------------------------
 
 
-def _dependent_column(matrix: Any) -> int:
+def dependent_column(matrix: Any) -> int:
     """The first column that depends on those before it, counted from 1."""
     for k in range(1, matrix.shape[-1] + 1):
         if raw.matrix_rank(matrix[:, :k]) < k:
@@ -72,7 +72,7 @@ def _singular(x: Any) -> errors.LinAlgError:
             raw.inv(x[index])
         except raw.LinAlgError:
             return errors.LinAlgError(
-                f"linalg.inv: {_batch_element(index, x)}The diagonal element {_dependent_column(x[index])} is zero, "
+                f"linalg.inv: {_batch_element(index, x)}The diagonal element {dependent_column(x[index])} is zero, "
                 "the inversion "
                 "could not be completed because the input matrix is singular. pinv gives the pseudoinverse."
             )
@@ -278,17 +278,25 @@ def _cholesky_jvp(t: Any, out: Any) -> Any:
     return out @ _half(H(solve_triangular(out, H(left), upper=False, unitriangular=False)))
 
 
+def bad_minor(matrix: Any) -> int:
+    """The order of the first leading minor that is not positive definite; 0 if all are."""
+    for k in range(1, matrix.shape[-1] + 1):
+        try:
+            raw.cholesky(matrix[:k, :k])
+        except raw.LinAlgError:
+            return k
+    return 0
+
+
 def _not_positive(x: Any) -> errors.LinAlgError:
     for index in np.ndindex(x.shape[:-2]):
-        for k in range(1, x.shape[-1] + 1):
-            try:
-                raw.cholesky(x[index][:k, :k])
-            except raw.LinAlgError:
-                return errors.LinAlgError(
-                    f"linalg.cholesky: {_batch_element(index, x)}The factorization could not be completed because "
-                    "the input is not "
-                    f"positive-definite (the leading minor of order {k} is not positive-definite)."
-                )
+        k = bad_minor(x[index])
+        if k:
+            return errors.LinAlgError(
+                f"linalg.cholesky: {_batch_element(index, x)}The factorization could not be completed because "
+                "the input is not "
+                f"positive-definite (the leading minor of order {k} is not positive-definite)."
+            )
     return errors.LinAlgError("linalg.cholesky: the input is not positive-definite")
 
 

@@ -53,6 +53,8 @@ def elu(x, *, alpha, scale, input_scale):
 )
 def hardtanh(x, *, min_val, max_val):
     """x limited to [min_val, max_val]. At a bound the derivative is 0."""
+    if x.dtype.kind in "iu":
+        min_val, max_val = int(min_val), int(max_val)
     return np.minimum(np.maximum(x, min_val), max_val)
 
 
@@ -61,7 +63,7 @@ def _silu_partial(x: Any) -> Any:
     return s * (1 + x * (1 - s))
 
 
-@elementwise(d={"x": _silu_partial}, formula={"x": "g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))"}, accepts="f")
+@elementwise(d={"x": _silu_partial}, formula={"x": "g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))"}, accepts="fc")
 def silu(x):
     """x·sigmoid(x)."""
     return x * sigmoid(x)

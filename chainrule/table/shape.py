@@ -165,7 +165,7 @@ def _expand_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
 def expand(x, *, shape):
     """Broadcast to a shape, without copying."""
     out = stretch(x, shape)
-    if type(x) is ndarray and out is not x:
+    if type(x) is ndarray and x.size != 1 and out is not x:
         out.flags.writeable = x.flags.writeable  # a part in which no element shows twice may be written to
     return out
 

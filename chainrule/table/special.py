@@ -1,4 +1,4 @@
-"""The error function, which NumPy does not have."""
+"""The error function, which NumPy does not have, and products with a logarithm that are 0 at 0."""
 
 from __future__ import annotations
 
@@ -49,6 +49,14 @@ def _decay(y: Any) -> Any:
     """exp(−y²), with y² split in a part that is exact and a small one."""
     head = np.trunc(y * 16) / 16
     return np.exp(-head * head) * np.exp(-(y - head) * (y + head))
+
+
+def erfcx_tail(y: Any) -> Any:
+    """exp(y²)·erfc(y) for y ≥ 0.46875."""
+    near = _ratio(_MIDDLE, np.minimum(y, 4))
+    far = np.maximum(y, 4)
+    z = 1 / (far * far)
+    return np.where(y <= 4, near, (1 / math.sqrt(math.pi) - z * _ratio(_FAR, z)) / far)
 
 
 def _erfc_tail(y: Any) -> Any:
@@ -119,8 +127,8 @@ def _in_blocks(one: Any, many: Any, dtypes: tuple[Any, ...]) -> Any:
     return value
 
 
-_erf = _in_blocks(math.erf, _erf_of, (np.float32, np.float64))
-_erfc = _in_blocks(math.erfc, _erfc_of, (np.float64,))
+erf_of = _erf = _in_blocks(math.erf, _erf_of, (np.float32, np.float64))
+erfc_of = _erfc = _in_blocks(math.erfc, _erfc_of, (np.float64,))
 
 
 @elementwise(
@@ -143,3 +151,35 @@ def erf(x):
 )
 def erfc(x):
     """The complementary error function 1 − erf(x), accurate where that is tiny."""
+
+
+@elementwise(
+    d={"x": lambda x: -np.log(x) - 1},
+    formula={"x": "g * (-np.log(x) - 1)"},
+    domain=(0.3, 2),
+    promotion="float",
+    accepts="biuf",
+)
+def entr(x):
+    """−x·log(x), 0 at 0 and −∞ below."""
+    positive = x > 0
+    out = -x * np.log(np.where(positive, x, 1))
+    return np.where(positive | np.isnan(x), out, np.where(x == 0, 0, -np.inf)).astype(x.dtype, copy=False)
+
+
+def _log1p_or_zero(x: Any, y: Any) -> Any:
+    gone = (x == 0) & (y <= -1)
+    return np.where(gone, 0, np.log1p(np.where(gone, 0, y))).astype(np.result_type(x, y))
+
+
+@elementwise(
+    d={"x": _log1p_or_zero, "y": lambda x, y: x / (y + 1)},
+    formula={"x": "g * np.log1p(y)", "y": "g * x / (y + 1)"},
+    promotion="float",
+    domain=((-2, 2), (-0.7, 1)),
+    accepts="biuf",
+)
+def xlog1py(x, y):
+    """x·log(1 + y), and 0 where x is 0 (unless y is nan)."""
+    zero = (x == 0) & ~np.isnan(y)
+    return np.where(zero, 0, x * np.log1p(np.where(zero, 0, y))).astype(np.result_type(x, y), copy=False)

@@ -60,6 +60,14 @@ def difference(
         below = [array_of(y).copy() for y in outputs_of(func(*inputs))]
     finally:
         data[...] = before
+    for k in floating:
+        for what in ("shape", "dtype"):
+            one, two = getattr(above[k], what), getattr(below[k], what)
+            if one != two:
+                raise AssertionError(
+                    f"Expected the function to return outputs with the same {what} when inputs are perturbed: output {k} has "
+                    f"{what} {one} for a little more, and {two} for a little less of the input"
+                )
     return [(above[k] - below[k]) / (2 * eps) for k in floating]
 
 

@@ -238,7 +238,7 @@ class _Reentrant(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        if LOCAL.sweep is not None and LOCAL.sweep[1] is not None:
+        if LOCAL.sweep is not None and LOCAL.sweep.useful is not None:
             raise errors.reentrant_needs_all_leaves()
         args = []
         for tensor, other in zip(ctx.saved_tensors, ctx.rest, strict=True):

@@ -45,7 +45,7 @@ class Frame:
         self.placeholders: list[weakref.ref[Placeholder]] = []
         self.about: list[tuple[Any, Any]] = []
         self.log: list[str] = []
-        self.ended = 0
+        self.ended = 0  # until the first run is over
 
     @contextmanager
     def first_run(self) -> Iterator[None]:
@@ -103,7 +103,7 @@ def fill(placeholder: Placeholder) -> Tensor:
 
 def _runs() -> weakref.WeakKeyDictionary[Frame, dict[int, Taken]]:
     """What second runs have saved for the backward pass that is running; it goes with that, or with the frame."""
-    notes: dict[Any, Any] = {} if LOCAL.sweep is None else LOCAL.sweep[2]
+    notes: dict[Any, Any] = {} if LOCAL.sweep is None else LOCAL.sweep.notes
     runs: weakref.WeakKeyDictionary[Frame, dict[int, Taken]] | None = notes.get(_runs)
     if runs is None:
         runs = notes[_runs] = weakref.WeakKeyDictionary()
@@ -133,12 +133,14 @@ class _SecondRun:
         index = self.count
         self.count += 1
         if index >= len(self.wanted):
+            if not self.frame.ended:  # a backward pass inside the first run wants this: that will save more later
+                return tensor
             raise errors.checkpoint_saved_more(self.frame, self)
         data = tensor._data
         found = (data.shape, data.dtype)
         if found != self.frame.about[index]:
             self.differing.append((index, self.frame.about[index], found))
-        if CLOCK.latest > self.frame.ended:
+        if 0 < self.frame.ended < CLOCK.latest:
             written = writes_of(data)
             if written is not None and any(self.frame.ended < time < self.started for time in written.times):
                 raise errors.argument_was_written(tensor, written)
@@ -150,7 +152,8 @@ class _SecondRun:
 
     def verify(self) -> None:
         """Raise unless the run saved what the first one did."""
-        if self.count <= self.last or (not self.frame.early_stop and self.count != len(self.wanted)):
+        complete = self.frame.ended and not self.frame.early_stop
+        if self.count <= self.last or (complete and self.count != len(self.wanted)):
             raise errors.checkpoint_saved_fewer(self.frame, self)
         if self.frame.check and self.differing:
             raise errors.checkpoint_saved_others(self.frame, self)

@@ -142,7 +142,7 @@ def create_selective_checkpoint_contexts(
         def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
             return op.name in names
     else:
-        raise TypeError("policy_fn_or_list must be either a function or a list of operations.")
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
     kept = _Kept(strict=not allow_cache_entry_mutation)
     return _Select(kept, policy), _Recall(kept)
 

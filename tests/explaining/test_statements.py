@@ -86,7 +86,7 @@ def test_no_line_is_wrong(tmp_path, start):
     def probe():
         names = Names()
         outs = [f.thing._edge for f in names.found if getattr(f.thing, "_edge", None) is not None]
-        for node in [n for n in reachable(outs) if type(n) is Node]:
+        for node in [n for n in reachable(outs) if isinstance(n, Node)]:
             ran = recorded_line(node)
             if ran is not None and ran.line > 2:  # where f was called is right as well
                 del node.metadata["line"]

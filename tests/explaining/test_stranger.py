@@ -202,7 +202,7 @@ def test_lines_that_are_read_are_those_that_ran(tmp_path, name):
     def probe():
         names = Names()
         outs = [f.thing._edge for f in names.found if getattr(f.thing, "_edge", None) is not None]
-        for node in sorted({n for n in reachable(outs) if type(n) is Node}, key=lambda n: n.seq):
+        for node in sorted({n for n in reachable(outs) if isinstance(n, Node)}, key=lambda n: n.seq):
             ran = recorded_line(node)
             if ran is not None:
                 del node.metadata["line"]

@@ -1,0 +1,106 @@
+"""Arrays that begin where a cache line does.
+
+NumPy takes an array's memory from ``malloc``, at any multiple of 16 bytes. A vector register is as wide as a cache line
+(64 bytes), so nearly every access to such an array touches two lines, and an operation on numbers that are in cache
+takes twice the time it could. NumPy lets a program bring a memory handler of its own (NEP 49). The one here has NumPy's
+default functions in all places but one: it gets memory from C's ``aligned_alloc``.
+
+That call is slower than what NumPy does for small arrays. So a backward pass that meets large arrays switches the
+handler on, and it stays on for the forward pass after it; one that meets none switches it off.
+``CHAINRULE_KEEP_MEMORY=0`` in the environment leaves NumPy's own in place.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import config
+
+#: elements from which aligned memory gains more than the slower call loses
+LARGE = 4096
+_LINE = 64  # bytes
+_SET_HANDLER, _GET_HANDLER = 304, 305  # places in NumPy's table of C functions, which only ever grows
+_NAME = b"mem_handler"  # what NumPy calls capsules that hold a handler
+
+
+class _Allocator(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("context", "malloc", "calloc", "realloc", "free")]
+
+
+class _Handler(ctypes.Structure):
+    """NumPy's ``PyDataMem_Handler``."""
+
+    _fields_ = [("name", ctypes.c_char * 127), ("version", ctypes.c_uint8), ("allocator", _Allocator)]
+
+
+def _switch() -> tuple[Callable[[Any], Any], Any, Any] | None:
+    """The function that sets this thread's handler, NumPy's handler and ours; None where that is not to be had."""
+    if not (config.KEEP_MEMORY and sys.platform == "linux" and sys.implementation.name == "cpython"):
+        return None
+    try:
+        from numpy._core._multiarray_umath import _ARRAY_API  # type: ignore[attr-defined]
+        from numpy._core.multiarray import get_handler_name
+
+        aligned_alloc = ctypes.cast(ctypes.CDLL(None).aligned_alloc, ctypes.c_void_p).value
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        capsule = ctypes.pythonapi.PyCapsule_New
+        capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        table = ctypes.cast(pointer(_ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+        assign = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(table[_SET_HANDLER])
+        usual = ctypes.PYFUNCTYPE(ctypes.py_object)(table[_GET_HANDLER])()
+        theirs = _Handler.from_address(pointer(usual, _NAME))
+        if theirs.name != b"default_allocator" or theirs.version != 1:
+            return None  # the program has a handler of its own
+        handler = _Handler.from_buffer_copy(theirs)
+        handler.name = b"chainrule_aligned"
+        # aligned_alloc(alignment, size) is malloc(context, size) for a context that is the alignment
+        handler.allocator.context, handler.allocator.malloc = _LINE, aligned_alloc
+        for kept in (handler, _NAME):  # arrays may outlive this module
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+        ours = capsule(ctypes.addressof(handler), _NAME, None)
+        assign(ours)
+        try:
+            probe = np.empty(LARGE)
+        finally:
+            assign(usual)
+        if get_handler_name(probe) != "chainrule_aligned" or probe.ctypes.data % _LINE:
+            return None
+    except (ImportError, AttributeError, OSError, ValueError, IndexError):
+        return None
+    return assign, usual, ours
+
+
+class _Alignment:
+    """The handler's state: unknown until it is first asked for."""
+
+    def __init__(self) -> None:
+        self.switch: Any = None
+        self.asked = False
+        self.on = False  # in some thread
+
+    def use(self) -> None:
+        """From now on this thread's arrays begin at cache lines."""
+        if not self.asked:
+            self.switch, self.asked = _switch(), True
+        if self.switch is not None:
+            assign, _, ours = self.switch
+            assign(ours)
+            self.on = True
+
+    def leave(self) -> None:
+        """From now on this thread's arrays are NumPy's again."""
+        assign, usual, ours = self.switch
+        before = assign(usual)
+        if before is not ours:  # this thread was not one of them
+            assign(before)
+        else:
+            self.on = False
+
+
+ALIGNMENT = _Alignment()

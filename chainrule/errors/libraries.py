@@ -1,0 +1,86 @@
+"""Functions of NumPy and SciPy that make plain arrays of what they are given, and what stands in their place."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from typing import Any
+
+from chainrule.errors.place import running
+from chainrule.errors.words import user_frame
+
+LIBRARIES = ("numpy", "scipy")
+#: What has another name here. (What has the same is found by it.)
+ELSEWHERE = {
+    "r_": "np.concatenate([...])",
+    "c_": "np.column_stack([...])",
+    "expm": "chainrule.linalg.matrix_exp",
+    "block_diag": "chainrule.block_diag",
+    "fftconvolve": "np.convolve",
+}
+
+
+def taken_by_library(tensor: Any) -> tuple[str, str] | None:
+    """The user's name of a tensor that a function of NumPy or SciPy makes an array of, and what to say about it.
+
+    None where the user's own line does it.
+    """
+    frame = user_frame()
+    library = called = ""
+    while frame is not None and (now := _library(frame)):
+        library, called = now, _public(frame, now) or called
+        frame = frame.f_back
+    if not library or frame is None:
+        return None
+    line = running(frame)
+    callee = re.match(r"([\w.]+)\(.*\)$", line.text, re.DOTALL) if line.instruction != "BINARY_OP" else None
+    called = callee[1] if callee else called or library
+    x = next((n for n, value in frame.f_locals.items() if value is tensor and not n.startswith("_")), "tensor")
+    return x, _text(called, x, library == "numpy")
+
+
+def _text(called: str, x: str, numpy: bool) -> str:
+    name = called.rpartition(".")[2]
+    cut = f"Where the path may be cut: {x}.detach().numpy()."
+    if numpy and hasattr(getattr(sys.modules["numpy"], name, None), "_implementation"):
+        return f"{called} makes an array of a list that holds tensors: np.stack([...]) of the list is a tensor. {cut}"
+    instead = _instead(name)
+    if instead:
+        return f"{called} takes plain arrays: {instead} is for tensors. {cut}"
+    return (
+        f"{called} takes plain arrays, and chainrule has nothing of that name: write it with functions that work on tensors, "
+        f"or give it rules (chainrule.primitive). {cut}"
+    )
+
+
+def _library(frame: Any) -> str:
+    """The package that a frame's code is from: ``numpy``, ``scipy.stats``; '' for the user's own."""
+    parts = str(frame.f_globals.get("__name__", "")).split(".")
+    if parts[0] not in LIBRARIES:
+        return ""
+    return parts[0] if parts[0] == "numpy" or len(parts) < 2 or parts[1].startswith("_") else ".".join(parts[:2])
+
+
+def _public(frame: Any, library: str) -> str:
+    """The name by which users call the function that a frame runs; '' if it is not one of theirs."""
+    owner = type(frame.f_locals.get("self")).__name__
+    if owner in ("RClass", "CClass"):
+        return f"np.{owner[0].lower()}_"
+    name = frame.f_code.co_name
+    known = not name.startswith("_") and callable(getattr(sys.modules.get(library), name, None))
+    return f"{'np' if library == 'numpy' else library}.{name}" if known else ""
+
+
+def _instead(name: str) -> str:
+    """The function for tensors that computes the same; '' if there is none."""
+    if name in ELSEWHERE:
+        return ELSEWHERE[name]
+    numpy = sys.modules["numpy"]
+    for module, spelled in ((numpy.linalg, "np.linalg"), (numpy, "np")):
+        if callable(getattr(module, name, None)):
+            return f"{spelled}.{name}"
+    for spelled in ("chainrule.special", "chainrule.linalg"):
+        if name in importlib.import_module(spelled).__all__:
+            return f"{spelled}.{name}"
+    return ""

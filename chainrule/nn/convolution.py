@@ -1,0 +1,265 @@
+"""Convolutions and their transposes, and the blocks of an image as columns. With PyTorch's names and arguments."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from chainrule import errors
+from chainrule.core.dispatch import bind
+from chainrule.core.tensor import Tensor
+from chainrule.nn.spatial import Ints, each_axis, with_examples
+from chainrule.ops import elementwise as ew
+from chainrule.ops import joining
+from chainrule.ops.arguments import tensor_of
+from chainrule.table import convolution as rows
+
+
+def _same_dtype(function: str, x: Any, weight: Any, bias: Any) -> None:
+    for what, other in (("weight", weight), ("bias", bias)):
+        if other is not None and other.dtype != x.dtype:
+            raise RuntimeError(
+                f"Input type ({x.dtype}) and {what} type ({other.dtype}) should be the same: {function} computes in "
+                f"one dtype. Convert with .to({x.dtype})"
+            )
+
+
+def _checked(function: str, stride: Ints, padding: Ints, dilation: Ints) -> None:
+    if min(stride) <= 0:
+        raise RuntimeError(f"non-positive stride is not supported: {function} got stride {stride}")
+    if min(padding) < 0:
+        raise RuntimeError(f"negative padding is not supported: {function} got padding {padding}")
+    if min(dilation) <= 0:
+        raise RuntimeError(f"dilation should be greater than zero: {function} got dilation {dilation}")
+
+
+def _plus_bias(function: str, out: Any, weight: Any, bias: Any) -> Any:
+    if bias is None:
+        return out
+    channels = out.shape[1]
+    if tuple(bias.shape) != (channels,):
+        raise errors.convolution_bias(function, weight, bias, channels)
+    return ew.add(out, bias.reshape(channels, *(1,) * (out.ndim - 2)))
+
+
+def _operands(function: str, axes: int, input: Any, weight: Any, bias: Any, groups: int) -> tuple[Any, bool]:
+    x = tensor_of(function, input)
+    if weight.ndim != axes + 2:
+        raise RuntimeError(
+            f"expected {axes + 2}-dimensional weight for {function}, but got weight of size {list(weight.shape)}"
+        )
+    x, batch = with_examples(function, x, axes)
+    if not isinstance(groups, int) or groups <= 0:
+        raise RuntimeError(f"non-positive groups is not supported: {function} got groups={groups}")
+    if weight.shape[0] % groups or weight.shape[0] < groups:
+        raise errors.convolution_groups(function, weight, groups)
+    _same_dtype(function, x, weight, bias)
+    return x, batch
+
+
+def _convolved(
+    axes: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Tensor:
+    function = f"conv{axes}d"
+    x, batch = _operands(function, axes, input, weight, bias, groups)
+    stride, dilation = (each_axis(function, *pair, axes) for pair in (("stride", stride), ("dilation", dilation)))
+    kernel = tuple(weight.shape[2:])
+    if isinstance(padding, str):
+        x, padding = _named_padding(x, padding, kernel, stride, dilation)
+    padding = each_axis(function, "padding", padding, axes)
+    _checked(function, stride, padding, dilation)
+    if x.shape[1] != weight.shape[1] * groups:
+        raise errors.convolution_channels(function, x, weight, groups, False)
+    padded = [n + 2 * p for n, p in zip(x.shape[2:], padding, strict=True)]
+    spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
+    if any(n < s for n, s in zip(padded, spans, strict=True)):
+        raise errors.kernel_too_large(padded, spans)
+    params = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    out = _plus_bias(function, bind(rows.convolution, (x, weight), params), weight, bias)
+    return out if batch else out.squeeze(0)  # type: ignore[no-any-return]
+
+
+def _named_padding(x: Any, padding: str, kernel: Ints, stride: Ints, dilation: Ints) -> tuple[Any, Any]:
+    """ "valid" is none; "same" gives as many outputs as inputs, the odd one at the end."""
+    if padding == "valid":
+        return x, 0
+    if padding != "same":
+        raise RuntimeError(f"Invalid padding string: {padding!r}. It is 'valid' or 'same', or numbers")
+    if any(s != 1 for s in stride):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
+    if any(t % 2 for t in totals):
+        x = joining.pad(x, [w for t in reversed(totals) for w in (0, t % 2)])
+    return x, tuple(t // 2 for t in totals)
+
+
+def conv1d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """A convolution along one axis (strictly, a correlation: the weight is not flipped).
+
+    Args:
+        input: (n, channels, length), or without n.
+        weight: (out, channels/groups, kernel).
+        bias: (out,).
+        stride, padding, dilation: an int or a tuple of one. ``padding`` may be "valid" or "same".
+        groups: the channels are that many convolutions side by side.
+
+    Returns:
+        (n, out, windows).
+
+    Raises:
+        RuntimeError: the shapes or dtypes do not fit, or no window does.
+
+    >>> import chainrule as cr
+    >>> cr.nn.functional.conv1d(cr.tensor([[[1., 2., 4., 8.]]]), cr.tensor([[[-1., 1.]]]))
+    tensor([[[1., 2., 4.]]])
+    """
+    return _convolved(1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """As :func:`conv1d`, along two axes: (n, channels, height, width) and (out, channels/groups, height, width).
+
+    >>> import chainrule as cr
+    >>> x = cr.ones(1, 1, 3, 3)
+    >>> cr.nn.functional.conv2d(x, cr.ones(1, 1, 3, 3), padding=1)
+    tensor([[[[4., 6., 4.],
+              [6., 9., 6.],
+              [4., 6., 4.]]]])
+    """
+    return _convolved(2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """As :func:`conv1d`, along three axes."""
+    return _convolved(3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def _transposed(
+    axes: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int,
+    dilation: Any,
+) -> Tensor:  # fmt: skip
+    function = f"conv_transpose{axes}d"
+    x, batch = _operands(function, axes, input, weight, bias, groups)
+    if x.shape[1] != weight.shape[0]:
+        raise errors.convolution_channels(function, x, weight, groups, True)
+    stride = each_axis(function, "stride", stride, axes)
+    padding = each_axis(function, "padding", padding, axes)
+    extra = each_axis(function, "output_padding", output_padding, axes)
+    dilation = each_axis(function, "dilation", dilation, axes)
+    _checked(function, stride, padding, dilation)
+    for e, s, d in zip(extra, stride, dilation, strict=True):
+        if not 0 <= e < max(s, d):
+            raise RuntimeError(
+                f"output padding must be smaller than either stride or dilation, but got output_padding {extra}, "
+                f"stride {stride} and dilation {dilation}"
+            )
+    kernel = weight.shape[2:]
+    size = tuple(
+        (n - 1) * s - 2 * p + d * (k - 1) + e + 1
+        for n, k, s, p, d, e in zip(x.shape[2:], kernel, stride, padding, dilation, extra, strict=True)
+    )
+    if min(size) <= 0:
+        raise errors.too_small_output(function, x, size)
+    params = {"size": size, "stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    out = _plus_bias(function, bind(rows.convolution_input, (x, weight), params), weight, bias)
+    return out if batch else out.squeeze(0)  # type: ignore[no-any-return]
+
+
+def conv_transpose1d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+) -> Tensor:  # fmt: skip
+    """The transpose of :func:`conv1d` in its input: every element spreads the weight over a window.
+
+    Args:
+        input: (n, channels, length), or without n.
+        weight: (channels, out/groups, kernel).
+        padding: how much is cut off on both sides.
+        output_padding: how much longer the result is at the end; less than stride or dilation.
+
+    >>> import chainrule as cr
+    >>> cr.nn.functional.conv_transpose1d(cr.tensor([[[1., 2.]]]), cr.tensor([[[1., 1.]]]), stride=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
+    return _transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose2d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+) -> Tensor:  # fmt: skip
+    """As :func:`conv_transpose1d`, along two axes."""
+    return _transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose3d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+) -> Tensor:  # fmt: skip
+    """As :func:`conv_transpose1d`, along three axes."""
+    return _transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+# -- blocks ----------------------------------------------------------------------------------------------------------
+
+
+def _block(function: str, kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> dict[str, Ints]:
+    given = {"kernel": kernel_size, "stride": stride, "padding": padding, "dilation": dilation}
+    params = {name: each_axis(function, name, value, 2) for name, value in given.items()}
+    for name, values in params.items():
+        if min(values) < (0 if name == "padding" else 1):
+            raise RuntimeError(f"{function}: {name} should be greater than zero, but got {values}")
+    return params
+
+
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """The blocks of images (n, channels, height, width) as columns: (n, channels·kernel, blocks).
+
+    >>> import chainrule as cr
+    >>> cr.nn.functional.unfold(cr.arange(6.).reshape(1, 1, 2, 3), 2)
+    tensor([[[0., 1.],
+             [1., 2.],
+             [3., 4.],
+             [4., 5.]]])
+    """
+    x, batch = with_examples("unfold", tensor_of("unfold", input), 2)
+    params = _block("unfold", kernel_size, stride, padding, dilation)
+    counts = [rows.windows_along(n, *of) for n, *of in zip(x.shape[2:], *params.values(), strict=True)]
+    if min(counts) < 1:
+        raise errors.too_small_output("unfold", x, counts)
+    out = bind(rows.im2col, (x,), params)
+    return out if batch else out.squeeze(0)  # type: ignore[no-any-return]
+
+
+def fold(
+    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
+    """The transpose of :func:`unfold`: columns (n, channels·kernel, blocks), each added where its block was."""
+    x, batch = with_examples("fold", tensor_of("fold", input), 1)
+    size = each_axis("fold", "output_size", output_size, 2)
+    params = _block("fold", kernel_size, stride, padding, dilation)
+    counts = [rows.windows_along(n, *of) for n, *of in zip(size, *params.values(), strict=True)]
+    elements = math.prod(params["kernel"])
+    if x.shape[1] % elements:
+        raise RuntimeError(
+            f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+            f"input.size(1)={x.shape[1]} and kernel_size={params['kernel']}."
+        )
+    if min(counts) < 1 or math.prod(counts) != x.shape[2]:
+        raise RuntimeError(
+            f"Given output_size={size}, kernel_size={params['kernel']}, dilation={params['dilation']}, "
+            f"padding={params['padding']}, stride={params['stride']}, expected size of input's dimension 2 to match "
+            f"the calculated number of sliding blocks {' * '.join(map(str, counts))} = {math.prod(counts)}, but got "
+            f"input.size(2)={x.shape[2]}."
+        )
+    out = bind(rows.col2im, (x,), {"size": size, **params})
+    return out if batch else out.squeeze(0)  # type: ignore[no-any-return]

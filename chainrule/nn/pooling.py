@@ -1,0 +1,379 @@
+"""Pooling: the mean or the largest element of every window. With PyTorch's names and arguments."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.dispatch import bind
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.nn.spatial import Ints, each_axis, with_examples
+from chainrule.ops import elementwise as ew
+from chainrule.ops import gathering, joining, products, reductions, shaping
+from chainrule.ops.arguments import tensor_of
+from chainrule.table import pooling as rows
+from chainrule.table import windows
+
+
+def _short(values: Ints) -> str:
+    """One number if all are the same."""
+    return str(values[0]) if len(set(values)) == 1 else str(values)
+
+
+def _input(function: str, x: Any, axes: int) -> None:
+    """Check the input's axes: channels, and the last ones to pool over, of which none is empty."""
+    if x.ndim not in (axes + 1, axes + 2) or 0 in x.shape[x.ndim - axes - 1 :]:
+        raise errors.pool_input(function, x, axes)
+
+
+class _Windows:
+    """Kernel, stride, padding and dilation along each axis, checked, and how many windows that makes."""
+
+    def __init__(
+        self, function: str, x: Any, axes: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
+    ) -> None:
+        self.kernel = each_axis(function, "kernel_size", kernel, axes)
+        empty = stride is None or (isinstance(stride, (tuple, list)) and not stride)
+        self.stride = self.kernel if empty else each_axis(function, "stride", stride, axes)
+        self.padding = each_axis(function, "padding", padding, axes)
+        self.dilation = each_axis(function, "dilation", dilation, axes)
+        self.size = tuple(x.shape[x.ndim - axes :])
+        for name in ("kernel_size", "stride", "dilation"):
+            values = self.kernel if name == "kernel_size" else getattr(self, name)
+            if min(values) <= 0:
+                raise RuntimeError(f"{function}: {name} must be greater than zero, but got {_short(values)}")
+        if min(self.padding) < 0:
+            raise RuntimeError(f"{function}: pad must be non-negative, but got {_short(self.padding)}")
+        if any(2 * p > d * (k - 1) + 1 for k, p, d in zip(self.kernel, self.padding, self.dilation, strict=True)):
+            raise RuntimeError(
+                f"{function}: pad should be at most half of effective kernel size, but got pad={_short(self.padding)}, "
+                f"kernel_size={_short(self.kernel)} and dilation={_short(self.dilation)}"
+            )
+        self.counts = tuple(self._count(i, ceil) for i in range(axes))
+        if min(self.counts) < 1:
+            raise errors.too_small_output(function, x, self.counts)
+
+    def _count(self, i: int, ceil: bool) -> int:
+        n, s, p = self.size[i], self.stride[i], self.padding[i]
+        room = n + 2 * p - self.dilation[i] * (self.kernel[i] - 1) - 1
+        count = (room + (s - 1 if ceil else 0)) // s + 1
+        if ceil and (count - 1) * s >= n + p:  # the last window must start inside
+            count -= 1
+        return count
+
+    def places(self) -> tuple[Any, ...]:
+        """For each axis the indices of its windows, −1 outside."""
+        found = []
+        for n, c, k, s, p, d in zip(
+            self.size, self.counts, self.kernel, self.stride, self.padding, self.dilation, strict=True
+        ):
+            at = np.arange(c)[:, None] * s - p + np.arange(k) * d
+            found.append(np.where((at >= 0) & (at < n), at, -1))
+        return tuple(found)
+
+
+# -- the largest -----------------------------------------------------------------------------------------------------
+
+
+def _largest(x: Any, places: tuple[Any, ...], return_indices: bool) -> Any:
+    axes = len(places)
+    flat = shaping.flatten(x, x.ndim - axes)
+    where = bind(rows.window_argmax, (x.detach(),), {"places": places})
+    out = gathering.gather(flat, -1, shaping.flatten(where, where.ndim - axes)).reshape(tuple(where.shape))
+    return (out, where) if return_indices else out
+
+
+def _max_pool(
+    axes: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, return_indices: bool
+) -> Any:
+    function = f"max_pool{axes}d"
+    x = tensor_of(function, input, "iuf")
+    _input(function, x, axes)
+    windows_ = _Windows(function, x, axes, kernel, stride, padding, dilation, ceil)
+    return _largest(x, windows_.places(), return_indices)
+
+
+def max_pool1d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of every window along the last axis. The first of several gets the gradient.
+
+    Args:
+        input: (n, channels, length), or without n.
+        stride: ``kernel_size`` by default.
+        padding: how far windows reach out on both sides, where there is nothing; at most half of a window.
+        ceil_mode: windows may reach out at the end, too.
+        return_indices: return ``(values, indices)``.
+
+    >>> import chainrule as cr
+    >>> cr.nn.functional.max_pool1d(cr.tensor([[1., 3., 2., 5.]]), 2)
+    tensor([[3., 5.]])
+    """
+    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool2d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """As :func:`max_pool1d`, over the last two axes; indices are those of the flattened plane."""
+    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool3d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """As :func:`max_pool1d`, over the last three axes."""
+    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def _bounds(size: int, count: int) -> tuple[Any, Any]:
+    """Where the windows of adaptive pooling begin and end."""
+    i = np.arange(count)
+    return i * size // count, -(-(i + 1) * size // count)
+
+
+def _output_size(function: str, x: Any, output_size: Any, axes: int) -> Ints:
+    if x.ndim not in (axes + 1, axes + 2):
+        raise errors.adaptive_rank(function, x, axes, isinstance(output_size, (tuple, list)) and axes > 1)
+    spatial = tuple(x.shape[x.ndim - axes :])
+    given = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * axes
+    if len(given) != axes:
+        raise errors.window_numbers(function, "output_size", output_size, axes)
+    size = tuple(n if s is None else s for n, s in zip(spatial, given, strict=True))
+    if min(size) < 0:
+        raise RuntimeError(f"{function}: elements of output_size must be greater than or equal to 0, but got {size}")
+    if 0 in spatial or (x.ndim == axes + 2 and not x.shape[1]):
+        raise RuntimeError(
+            f"{function}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+            f"{list(x.shape)}"
+        )
+    return size
+
+
+def _adaptive_max(axes: int, input: Any, output_size: Any, return_indices: bool) -> Any:
+    function = f"adaptive_max_pool{axes}d"
+    x = tensor_of(function, input, "f")
+    places = []
+    for n, count in zip(x.shape[x.ndim - axes :], _output_size(function, x, output_size, axes), strict=True):
+        start, end = _bounds(n, count)
+        at = start[:, None] + np.arange(int((end - start).max(initial=0)))
+        places.append(np.where(at < end[:, None], at, -1))
+    return _largest(x, tuple(places), return_indices)
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of ``output_size`` windows that cover the last axis evenly."""
+    return _adaptive_max(1, input, output_size, return_indices)
+
+
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """As :func:`adaptive_max_pool1d`, over the last two axes; None keeps a size."""
+    return _adaptive_max(2, input, output_size, return_indices)
+
+
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """As :func:`adaptive_max_pool1d`, over the last three axes; None keeps a size."""
+    return _adaptive_max(3, input, output_size, return_indices)
+
+
+# -- the mean --------------------------------------------------------------------------------------------------------
+
+
+def _summed(x: Any, w: _Windows) -> Any:
+    """The sum of every window: along one axis after the other, over a view of the windows."""
+    axes = len(w.kernel)
+    widths = []
+    for n, c, k, s, p in zip(w.size, w.counts, w.kernel, w.stride, w.padding, strict=True):
+        widths.append((p, max((c - 1) * s + k - n - p, 0)))
+    if any(a or b for a, b in widths):
+        x = joining.pad(x, [v for pair in reversed(widths) for v in pair])
+    for i in range(axes):
+        params = {"axis": i - axes, "size": w.kernel[i], "step": w.stride[i]}
+        x = reductions.sum(bind(windows.unfold, (x,), params), -1)
+        x = x[(..., slice(w.counts[i]), *(slice(None),) * (axes - 1 - i))]
+    return x
+
+
+def _sizes(w: _Windows, count_include_pad: bool) -> Any:
+    """How many elements count in each window."""
+    found: Any = np.ones(())
+    for n, c, k, s, p in zip(w.size, w.counts, w.kernel, w.stride, w.padding, strict=True):
+        start = np.arange(c) * s - p
+        end = np.minimum(start + k, n + p)
+        along = end - start if count_include_pad else np.minimum(end, n) - np.maximum(start, 0)
+        found = found[..., None] * along
+    return found
+
+
+def _avg_pool(
+    axes: int, input: Any, kernel: Any, stride: Any, padding: Any, ceil: bool, include: bool, divisor: Any
+) -> Tensor:
+    function = f"avg_pool{axes}d"
+    x = tensor_of(function, input, "iufc")
+    _input(function, x, axes)
+    w = _Windows(function, x, axes, kernel, stride, padding, 1, ceil)
+    if divisor == 0:
+        raise RuntimeError(f"{function}: divisor must be not zero")
+    sizes = _sizes(w, include) if divisor is None else np.asarray(divisor)
+    whole = x.dtype.kind in "iu"
+    return ew.div(_summed(x, w), wrap(sizes.astype(x.dtype)), rounding_mode="trunc" if whole else None)
+
+
+def avg_pool1d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:  # fmt: skip
+    """The mean of every window along the last axis.
+
+    Args:
+        input: (n, channels, length), or without n.
+        stride: ``kernel_size`` by default.
+        padding: zeros on both sides; at most half of a window.
+        ceil_mode: windows may reach out at the end, too.
+        count_include_pad: whether the zeros of ``padding`` count as elements.
+
+    >>> import chainrule as cr
+    >>> cr.nn.functional.avg_pool1d(cr.tensor([[1., 3., 2., 6.]]), 2)
+    tensor([[2., 4.]])
+    """
+    return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+def avg_pool2d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Tensor:  # fmt: skip
+    """As :func:`avg_pool1d`, over the last two axes; ``divisor_override`` divides the sums instead of their counts."""
+    return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def avg_pool3d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Tensor:  # fmt: skip
+    """As :func:`avg_pool2d`, over the last three axes."""
+    return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def along_axis(x: Any, axis: int, matrix: Any) -> Any:
+    """The product of a matrix (new, old) of numbers with the vectors along an axis (counted from the end)."""
+    matrix = wrap(np.asarray(matrix, x.dtype))
+    if axis == -2:
+        return products.matmul(matrix, x)
+    if axis == -1:
+        return products.matmul(x, matrix.mT)
+    return shaping.movedim(products.matmul(shaping.movedim(x, axis, -1), matrix.mT), -1, axis)
+
+
+def averages(size: int, count: int) -> Any:
+    """The matrix (new, old) of the means over windows that cover an axis evenly."""
+    start, end = _bounds(size, count)
+    at = np.arange(size)
+    inside = (at >= start[:, None]) & (at < end[:, None])
+    return inside / np.maximum(inside.sum(1, keepdims=True), 1)
+
+
+def _adaptive_avg(axes: int, input: Any, output_size: Any) -> Any:
+    function = f"adaptive_avg_pool{axes}d"
+    x = tensor_of(function, input, "fc")
+    for i, count in enumerate(_output_size(function, x, output_size, axes)):
+        n = x.shape[i - axes]
+        if count != n:
+            x = along_axis(x, i - axes, averages(n, count))
+    return x if x is not input else shaping.clone(x)
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of ``output_size`` windows that cover the last axis evenly.
+
+    >>> import chainrule as cr
+    >>> cr.nn.functional.adaptive_avg_pool1d(cr.tensor([[1., 3., 2., 6.]]), 2)
+    tensor([[2., 4.]])
+    """
+    return _adaptive_avg(1, input, output_size)  # type: ignore[no-any-return]
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """As :func:`adaptive_avg_pool1d`, over the last two axes; None keeps a size."""
+    return _adaptive_avg(2, input, output_size)  # type: ignore[no-any-return]
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """As :func:`adaptive_avg_pool1d`, over the last three axes; None keeps a size."""
+    return _adaptive_avg(3, input, output_size)  # type: ignore[no-any-return]
+
+
+def _power_pool(axes: int, input: Any, p: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
+    elements = math.prod(each_axis(f"lp_pool{axes}d", "kernel_size", kernel_size, axes))
+    mean = _avg_pool(axes, ew.pow(input, p), kernel_size, stride, 0, ceil_mode, True, None)
+    return ew.pow(ew.mul(ew.mul(ew.sign(mean), ew.relu(ew.abs(mean))), elements), 1 / p)
+
+
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """(Σ xᵖ)^(1/p) over every window along the last axis."""
+    return _power_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """(Σ xᵖ)^(1/p) over every window of the last two axes."""
+    return _power_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+# -- back ------------------------------------------------------------------------------------------------------------
+
+
+def _unpooled(
+    axes: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+) -> Tensor:
+    function = f"max_unpool{axes}d"
+    x = tensor_of(function, input)
+    with_examples(function, x, axes)
+    kernel = each_axis(function, "kernel_size", kernel_size, axes)
+    step = kernel if stride is None else each_axis(function, "stride", stride, axes)
+    pad = each_axis(function, "padding", padding, axes)
+    spatial = x.shape[x.ndim - axes :]
+    size = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(spatial, step, pad, kernel, strict=True))
+    if output_size is not None:
+        asked = tuple(output_size)[-axes:]
+        for want, usual, s in zip(asked, size, step, strict=True):
+            if not usual - s < want < usual + s:
+                raise ValueError(f"invalid output_size {asked}: each size must be within a stride {step} of {size}")
+        size = asked
+    if tuple(indices.shape) != tuple(x.shape):
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({list(x.shape)}) but got indices tensor "
+            f"with shape: {list(indices.shape)}"
+        )
+    if indices.dtype != np.int64:
+        raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
+    lead = x.ndim - axes
+    zeros = x.new_zeros((*x.shape[:lead], math.prod(size)))
+    flat = zeros.scatter(-1, shaping.flatten(indices, lead), shaping.flatten(x, lead))
+    return flat.reshape(*x.shape[:lead], *size)  # type: ignore[no-any-return]
+
+
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """What :func:`max_pool1d` kept, back in its places, among zeros."""
+    return _unpooled(1, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """What :func:`max_pool2d` kept, back in its places, among zeros."""
+    return _unpooled(2, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """What :func:`max_pool3d` kept, back in its places, among zeros."""
+    return _unpooled(3, input, indices, kernel_size, stride, padding, output_size)

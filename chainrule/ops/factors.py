@@ -1,0 +1,357 @@
+"""LU factors and what is solved with them, eigenvalues of any square matrix, and operations that report instead of raise.
+
+They are public in ``chainrule.linalg``.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.dispatch import bind
+from chainrule.core.protocol import implements
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.ops import elementwise as ew
+from chainrule.ops import matrices, products, shaping
+from chainrule.ops.arguments import result_type, takes_out, tensor_of
+from chainrule.ops.numpy_linalg import checked, stretched
+from chainrule.table import eigen
+from chainrule.table import linalg as rows
+from chainrule.table import lu as _lu_rows
+
+ndarray = np.ndarray
+linalg_eig = namedtuple("linalg_eig", ["eigenvalues", "eigenvectors"])
+linalg_lu = namedtuple("linalg_lu", ["P", "L", "U"])
+linalg_lu_factor = namedtuple("linalg_lu_factor", ["LU", "pivots"])
+linalg_lu_factor_ex = namedtuple("linalg_lu_factor_ex", ["LU", "pivots", "info"])
+linalg_inv_ex = namedtuple("linalg_inv_ex", ["inverse", "info"])
+linalg_solve_ex = namedtuple("linalg_solve_ex", ["result", "info"])
+linalg_cholesky_ex = namedtuple("linalg_cholesky_ex", ["L", "info"])
+_unpacked = result_type("lu_unpack", "P", "L", "U")
+
+
+def _matrices(function: str, x: Any, square: bool = False, name: str = "A") -> Any:
+    return checked(function, tensor_of(function.replace(".", "_"), x), square, name)
+
+
+# -- eigenvalues -----------------------------------------------------------------------------------------------------
+
+
+@takes_out
+def eig(A: Tensor) -> Any:
+    """Eigenvalues and eigenvectors of square matrices, as ``(eigenvalues, eigenvectors)``; both complex.
+
+    Args:
+        A: (..., n, n), floating or complex.
+
+    The eigenvectors have length 1. A loss must not depend on their phases, and its gradient through them needs
+    eigenvalues that differ; through the eigenvalues it does not.
+
+    >>> import chainrule as cr
+    >>> cr.linalg.eig(cr.tensor([[0., 1.], [-1., 0.]])).eigenvalues
+    tensor([0.+1.j, 0.-1.j])
+    """
+    A = _matrices("linalg.eig", A, True)
+    if type(A._data) is ndarray and not np.isfinite(A._data).all():
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    return linalg_eig(*bind(eigen.eig, (A,), {"strict": True}))
+
+
+@takes_out
+def eigvals(A: Tensor) -> Tensor:
+    """The eigenvalues of square matrices, in no order; complex."""
+    return eig(A).eigenvalues  # type: ignore[no-any-return]
+
+
+@implements(np.linalg.eig)
+def _numpy_eig(a: Any) -> Any:
+    w, v = eigen.eig(checked("np.linalg.eig", a, True), strict=True)
+    return linalg_eig(w, v) if a.dtype.kind == "c" or not _real(w) else linalg_eig(np.real(w), np.real(v))
+
+
+@implements(np.linalg.eigvals)
+def _numpy_eigvals(a: Any) -> Any:
+    return _numpy_eig(a).eigenvalues
+
+
+def _real(w: Any) -> bool:
+    """Whether all eigenvalues are real numbers, which NumPy then returns."""
+    data = getattr(w, "_data", w)
+    return type(data) is ndarray and not data.imag.any()
+
+
+# -- LU factors ------------------------------------------------------------------------------------------------------
+
+
+def _factors(function: str, A: Any, pivot: bool) -> Any:
+    A = _matrices(function, A)
+    if not pivot:
+        raise RuntimeError(
+            f"{function}: LU without pivoting is not implemented on the CPU: it divides by whatever stands on the "
+            "diagonal. Use pivot=True"
+        )
+    return bind(_lu_rows.lu_factor, (A,), {})
+
+
+def _first_zero(LU: Any) -> Any:
+    """Per matrix the place of the first zero on the diagonal, counted from 1; 0 if there is none."""
+    zero = ew.eq(shaping.diagonal(LU.detach(), 0, -2, -1), 0)
+    if not zero.shape[-1]:
+        return zero.sum(-1).to(np.int32)
+    first = zero.to(np.int32).argmax(-1)
+    return ew.where(zero.any(-1), ew.add(first, 1), 0).to(np.int32)
+
+
+def refuse(info: Any, message: Callable[[int], str]) -> None:
+    """Raise for the first matrix whose ``info`` says that it failed."""
+    if type(info._data) is ndarray and info._data.any():
+        flat = info._data.reshape(-1)
+        at = int(np.flatnonzero(flat)[0])
+        text = message(int(flat[at]))
+        batch = f"(Batch element {at}): " if info.ndim else ""
+        head, colon, rest = text.partition(": ")
+        raise errors.LinAlgError(f"{head}{colon}{batch}{rest}")
+
+
+def _zero_pivot(function: str) -> Callable[[int], str]:
+    return lambda k: (
+        f"torch.{function}: U[{k},{k}] is zero and using it on lu_solve would result in a division by zero. If you "
+        "still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+        "linalg.lu_factor_ex(A, pivot)"
+    )
+
+
+@takes_out
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
+    """As :func:`lu_factor`, with ``info`` (the place of a zero on U's diagonal, from 1; else 0) instead of an error."""
+    packed, pivots, _ = _factors("linalg.lu_factor", A, pivot)
+    info = _first_zero(packed)
+    if check_errors:
+        refuse(info, _zero_pivot("linalg.lu_factor_ex"))
+    return linalg_lu_factor_ex(packed, ew.add(pivots, 1).to(np.int32), info)
+
+
+@takes_out
+def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
+    """The factors of A = P @ L @ U in compact form, as ``(LU, pivots)``, for :func:`lu_solve`.
+
+    Args:
+        A: (..., m, n).
+
+    Returns:
+        ``LU`` (..., m, n): U on and above the diagonal, L (whose diagonal is ones) below. ``pivots``: row i was
+        exchanged with row ``pivots[i]``, counted from 1.
+
+    Raises:
+        LinAlgError: U has a zero on its diagonal.
+
+    >>> import chainrule as cr
+    >>> cr.linalg.lu_factor(cr.tensor([[1., 2.], [2., 8.]])).LU
+    tensor([[ 2.0000,  8.0000],
+            [ 0.5000, -2.0000]])
+    """
+    packed, pivots, info = lu_factor_ex(A, pivot=pivot)
+    refuse(info, _zero_pivot("linalg.lu_factor"))
+    return linalg_lu_factor(packed, pivots)
+
+
+def _triangles(packed: Any) -> tuple[Any, Any]:
+    m, n = packed.shape[-2:]
+    k = min(m, n)
+    unit = wrap(np.eye(m, k, dtype=packed.dtype))
+    return ew.add(matrices.tril(packed[..., :k], -1), unit), matrices.triu(packed[..., :k, :])
+
+
+def _permutation(order: Any, dtype: Any) -> Any:
+    """P with A = P @ (A in that order)."""
+    n = order.shape[-1]
+    return ew.eq(order.unsqueeze(-2), wrap(np.arange(n)).unsqueeze(-1)).to(dtype)
+
+
+@takes_out
+def lu(A: Tensor, *, pivot: bool = True) -> Any:
+    """The factors of A = P @ L @ U, as ``(P, L, U)``: a permutation, a unit lower and an upper triangle.
+
+    Args:
+        A: (..., m, n); with k = min(m, n), P is (..., m, m), L (..., m, k) and U (..., k, n).
+    """
+    packed, _, order = _factors("linalg.lu_factor", A, pivot)
+    return linalg_lu(_permutation(order, packed.dtype), *_triangles(packed))
+
+
+def _pivots(function: str, pivots: Any) -> Any:
+    pivots = tensor_of(function, pivots)
+    if pivots.dtype != np.int32:
+        raise RuntimeError(f"{function}: pivots should be a Tensor of scalar type torch.int32")
+    return pivots
+
+
+def _order(function: str, pivots: Any, rows_: int) -> Any:
+    if type(pivots._data) is not ndarray:
+        raise errors.data_dependent(pivots, f"{function} of pivots")
+    data = pivots._data
+    if data.size and not (data.min() >= 1 and data.max() <= rows_):
+        raise RuntimeError(f"{function}: pivots are rows counted from 1: between 1 and {rows_}")
+    return wrap(_lu_rows.order_of(data.astype(np.int64) - 1, rows_))
+
+
+@takes_out
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """What :func:`lu_factor` returned, as ``(P, L, U)``; parts that are not asked for are empty."""
+    packed, pivots = _matrices("lu_unpack", LU_data), _pivots("lu_unpack", LU_pivots)
+    empty = packed.new_zeros((0,))
+    m = packed.shape[-2]
+    p = _permutation(_order("lu_unpack", pivots, m), packed.dtype) if unpack_pivots else empty
+    return _unpacked(p, *(_triangles(packed) if unpack_data else (empty, empty)))
+
+
+def _solved(T: Any, B: Any, upper: bool, unit: bool) -> Any:
+    T, B = stretched(T, B)
+    return rows.solve_triangular(T, B, upper=upper, unitriangular=unit)
+
+
+@takes_out
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
+    """The solution X of A @ X = B, given :func:`lu_factor` of A.
+
+    Args:
+        LU, pivots: (..., n, n) and (..., n).
+        B: (..., n, k). Leading axes broadcast.
+        left: False for X @ A = B.
+        adjoint: put Aᴴ for A.
+    """
+    name = "linalg.lu_solve"
+    LU, B, pivots = _matrices(name, LU, True, "LU"), _matrices(name, B, False, "B"), _pivots(name, pivots)
+    if LU.dtype != B.dtype:
+        raise RuntimeError(
+            f"{name}: Expected LU and B to have the same dtype, but found LU of type {LU.dtype} and B of type "
+            f"{B.dtype} instead"
+        )
+    n = LU.shape[-1]
+    if tuple(pivots.shape) != tuple(LU.shape[:-1]):
+        raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
+    if B.shape[-2 if left else -1] != n:
+        raise errors.matrix_shapes(name, LU, B, left)
+    if not left:
+        return shaping.adjoint(lu_solve(LU, pivots, shaping.adjoint(B), adjoint=not adjoint))
+    P = _permutation(_order(name, pivots, n), LU.dtype)
+    if adjoint:
+        H = shaping.adjoint(LU)
+        return products.matmul(P, _unit_upper_solved(H, _solved(H, B, False, False)))
+    return _solved(LU, _solved(LU, products.matmul(P.mT, B), False, True), True, False)
+
+
+def _unit_upper_solved(H: Any, B: Any) -> Any:
+    return _solved(H, B, True, True)
+
+
+# -- information instead of errors -----------------------------------------------------------------------------------
+
+
+def _failures(A: Any, of_one: Callable[[Any], int]) -> Any:
+    """Per matrix what is wrong with it, as an int32 tensor."""
+    if type(A._data) is not ndarray:
+        raise errors.data_dependent(A, "info, which is found out matrix by matrix")
+    found = np.zeros(A.shape[:-2], np.int32)
+    for index in np.ndindex(found.shape):
+        found[index] = of_one(A._data[index])
+    return wrap(found)
+
+
+def _attempted(A: Any, operation: Callable[[Any], Any], of_one: Callable[[Any], int], spare: Any) -> tuple[Any, Any]:
+    """The operation, and what is wrong with which matrix; the results of those are nan."""
+    try:
+        return operation(A), A.new_zeros(tuple(A.shape[:-2]), dtype=np.int32)
+    except errors.LinAlgError:
+        info = _failures(A, of_one)
+        failed = ew.ne(info, 0).unsqueeze(-1).unsqueeze(-1)
+        return ew.where(failed, float("nan"), operation(ew.where(failed, spare, A))), info
+
+
+def _raised(operation: Callable[[Any], Any]) -> Callable[[Any], int]:
+    def of_one(matrix: Any) -> int:
+        try:
+            operation(matrix)
+        except errors.LinAlgError:
+            return rows.dependent_column(matrix)
+        return 0
+
+    return of_one
+
+
+def _identity(A: Any) -> Any:
+    return wrap(np.eye(A.shape[-1], dtype=A.dtype))
+
+
+@takes_out
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
+    """The inverse of square matrices, as ``(inverse, info)``: nan, and a positive info, for a singular one."""
+    A = _matrices("linalg.inv_ex", A, True)
+    out, info = _attempted(A, rows.inv, _raised(rows.inv.value), _identity(A))
+    if check_errors:
+        refuse(
+            info,
+            lambda k: (
+                f"linalg.inv_ex: The diagonal element {k} is zero, the inversion could not be completed because the "
+                "input matrix is singular."
+            ),
+        )
+    return linalg_inv_ex(out, info)
+
+
+@takes_out
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
+    """The Cholesky factor, as ``(L, info)``: nan, and the order of the first minor that is not positive, where none is."""
+    A = _matrices("linalg.cholesky_ex", A, True)
+    L, info = _attempted(A, rows.cholesky, rows.bad_minor, _identity(A))
+    if check_errors:
+        refuse(
+            info,
+            lambda k: (
+                "linalg.cholesky_ex: The factorization could not be completed because the input is not "
+                f"positive-definite (the leading minor of order {k} is not positive-definite)."
+            ),
+        )
+    return linalg_cholesky_ex(shaping.adjoint(L) if upper else L, info)
+
+
+# -- orthogonal matrices ---------------------------------------------------------------------------------------------
+
+
+@takes_out
+def householder_product(A: Tensor, tau: Tensor) -> Tensor:
+    """The first n columns of H₁H₂…H_k, where H_i = I − tau_i·v·vᴴ and v is column i of A under a 1 on the diagonal.
+
+    Args:
+        A: (..., m, n) with m ≥ n; what is on and above its diagonal is not read.
+        tau: (..., k) with k ≤ n.
+    """
+    name = "torch.linalg.householder_product"
+    A, tau = _matrices(name, A), tensor_of("linalg_householder_product", tau)
+    m, n = A.shape[-2:]
+    if m < n:
+        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if tau.ndim != A.ndim - 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and "
+            f"input.ndim is equal to {A.ndim}"
+        )
+    if tau.shape[-1] > n:
+        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    if tuple(tau.shape[:-1]) != tuple(A.shape[:-2]):
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
+        )
+    if tau.dtype != A.dtype:
+        raise RuntimeError(f"{name}: tau dtype {tau.dtype} does not match input dtype {A.dtype}")
+    V = ew.add(matrices.tril(A, -1), wrap(np.eye(m, n, dtype=A.dtype)))
+    Q = ew.where(wrap(np.array(False)), V, wrap(np.eye(m, n, dtype=A.dtype)))  # on the tape, whatever tau is
+    for i in reversed(range(tau.shape[-1])):
+        v = V[..., i : i + 1]
+        along = products.matmul(shaping.adjoint(v), Q)
+        Q = ew.sub(Q, ew.mul(ew.mul(tau[..., i, None, None], v), along))
+    return Q

@@ -1,0 +1,57 @@
+"""What floating point numbers are made of: their infinities, mantissas and exponents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.dispatch import bind, cast
+from chainrule.core.faces import written
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.ops import elementwise as ew
+from chainrule.ops.arguments import result_type, tensor_of
+from chainrule.table import exponential
+
+frexp_result = result_type("frexp", "mantissa", "exponent")
+
+
+def isposinf(input: Any, *, out: Any = None) -> Tensor:
+    """Whether an element is +∞."""
+    return written(_infinite("isposinf", input, np.inf), out)
+
+
+def isneginf(input: Any, *, out: Any = None) -> Tensor:
+    """Whether an element is −∞."""
+    return written(_infinite("isneginf", input, -np.inf), out)
+
+
+def _infinite(name: str, input: Any, infinity: float) -> Tensor:
+    x = tensor_of(name, input)
+    if x.dtype.kind == "c":
+        raise RuntimeError(f"{name} does not support complex inputs: ask it of .real or .imag")
+    return ew.eq(x, infinity) if x.dtype.kind == "f" else wrap(np.zeros(tuple(x.shape), np.bool_))
+
+
+def isreal(input: Any) -> Tensor:
+    """Whether an element has no imaginary part."""
+    x = tensor_of("isreal", input)
+    return ew.eq(ew.imag(x), 0) if x.dtype.kind == "c" else wrap(np.ones(tuple(x.shape), np.bool_))
+
+
+def ldexp(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """input · 2**other."""
+    return ew.mul(input, ew.pow(2.0, other) if isinstance(other, Tensor) else 2.0**other, out=out)
+
+
+def frexp(input: Any) -> Any:
+    """Mantissas in ±[0.5, 1) and exponents (int32): input = mantissa · 2**exponent. Gradients flow to mantissas."""
+    x = tensor_of("frexp", input)
+    if x.dtype.kind != "f":
+        raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, but got {x.dtype}")
+    exponent = bind(exponential.binary_exponent, (x,), {})
+    half = ew.floor_divide(exponent, 2)  # 2**-exponent alone may be out of range
+    mantissa = x
+    for part in (half, ew.sub(exponent, half)):
+        mantissa = ew.mul(mantissa, ew.exp2(cast(ew.neg(part), x.dtype)))
+    return frexp_result(mantissa, exponent)

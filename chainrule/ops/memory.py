@@ -1,0 +1,160 @@
+"""Memory shown in another way, and what views show as tensors of their own (``permute_copy`` and its kin)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.dispatch import bind
+from chainrule.core.tensor import Tensor
+from chainrule.core.versions import owner
+from chainrule.ops import shaping, splitting
+from chainrule.ops.arguments import takes_out, tensor_of
+from chainrule.ops.reductions import sum as sum_
+from chainrule.table import memory as rows
+from chainrule.table import shape as moves
+
+ndarray = np.ndarray
+
+
+def storage_offset_of(self: Tensor) -> int:
+    """How many elements of the memory come before the tensor's first."""
+    array = self._data
+    if type(array) is not ndarray:
+        return 0  # an example's elements are counted from its own first
+    start = array.__array_interface__["data"][0] - owner(array).__array_interface__["data"][0]
+    return int(start // array.itemsize)
+
+
+def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view with a size and strides (in elements) of the caller's; elements may show several times.
+
+    Args:
+        input: a contiguous tensor.
+        storage_offset: where the view starts, counted from the start of the memory (input's own start by default).
+
+    Raises:
+        RuntimeError: the view would reach beyond ``input``, or that is not contiguous.
+
+    >>> import chainrule as cr
+    >>> cr.as_strided(cr.arange(4), (3, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
+    """
+    x = tensor_of("as_strided", input)
+    sizes, strides = tuple(size), tuple(stride)
+    if len(sizes) != len(strides):
+        raise RuntimeError(f"mismatch in length of strides and shape: as_strided got {list(sizes)} and {list(strides)}")
+    if any(s < 0 for s in strides):
+        raise RuntimeError(
+            f"as_strided: Negative strides are not supported at the moment, got strides: {list(strides)}: use flip()"
+        )
+    if type(x._data) is ndarray and not x._data.flags.c_contiguous:
+        raise RuntimeError(
+            "as_strided: the tensor is not contiguous, so its strides say nothing about its elements: call it on "
+            "contiguous(), or on the tensor that this is a view of"
+        )
+    start = storage_offset_of(x)
+    offset = start if storage_offset is None else storage_offset
+    last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+    if all(sizes) and not (start <= offset and last < start + x.numel()):
+        raise RuntimeError(
+            f"setStorage: sizes {list(sizes)}, strides {list(strides)}, storage offset {offset} are out of bounds for "
+            f"elements {start} to {start + x.numel() - 1}, which are this tensor's: as_strided reaches no others"
+        )
+    return bind(rows.as_strided, (x,), {"size": sizes, "stride": strides, "offset": offset - start})  # type: ignore[no-any-return]
+
+
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A copy in which what :func:`as_strided` shows is ``src``."""
+    part = as_strided(input.detach(), size, stride, storage_offset)
+    if tuple(src.shape) != tuple(part.shape):
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+            f"{list(part.shape)}"
+        )
+    start = storage_offset_of(input) if storage_offset is not None else 0
+    params = {"size": tuple(size), "stride": tuple(stride), "offset": (storage_offset or 0) - start}
+    return bind(moves.copy_slices, (input, src), {"steps": ((rows.as_strided, params),)})  # type: ignore[no-any-return]
+
+
+def view_as_real(input: Any) -> Tensor:
+    """Complex numbers as pairs (real part, imaginary part) along a new last axis: a view.
+
+    >>> import chainrule as cr
+    >>> cr.view_as_real(cr.tensor([1 + 2j]))
+    tensor([[1., 2.]])
+    """
+    x = tensor_of("view_as_real", input)
+    if x.dtype.kind != "c":
+        raise RuntimeError(f"view_as_real is only supported for complex tensors, but got a tensor of dtype {x.dtype}")
+    return bind(rows.view_as_real, (x,), {})  # type: ignore[no-any-return]
+
+
+def view_as_complex(input: Any) -> Tensor:
+    """Pairs (real part, imaginary part) along the last axis as complex numbers: a view.
+
+    Raises:
+        RuntimeError: the last axis is not of length 2, or its two entries are not next to each other in memory.
+    """
+    x = tensor_of("view_as_complex", input)
+    if x.dtype.kind != "f" or x.dtype == np.float16:
+        raise RuntimeError(
+            "view_as_complex is only supported for float and double tensors, but got a tensor of scalar type: "
+            f"{x.dtype}"
+        )
+    if not x.ndim:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if x.shape[-1] != 2:
+        raise RuntimeError(f"Tensor must have a last dimension of size 2, but its shape is {tuple(x.shape)}")
+    if type(x._data) is ndarray and x._data.strides[-1] != x._data.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1: call .contiguous() first")
+    return bind(rows.view_as_complex, (x,), {})  # type: ignore[no-any-return]
+
+
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """Summed over the axes that broadcasting a tensor of that size to this one's shape would stretch."""
+    target = shaping._ints("sum_to_size", size)
+    extra = self.ndim - len(target)
+    fits = extra >= 0 and all(n in (1, m) for n, m in zip(target, self.shape[max(extra, 0) :], strict=True))
+    if not fits:
+        raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(self.shape)}}}.")
+    axes = [*range(extra), *(k + extra for k, n in enumerate(target) if n == 1 and self.shape[k + extra] != 1)]
+    return sum_(self, axes, True).reshape(target) if axes else self
+
+
+# -- copies of what views show ---------------------------------------------------------------------------------------
+
+
+def _copying(name: str, view: Any) -> Any:
+    def one(*args: Any, **kwargs: Any) -> Tensor:
+        return moves.clone(view(*args, **kwargs))  # type: ignore[no-any-return]
+
+    def several(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+        return tuple(moves.clone(part) for part in view(*args, **kwargs))
+
+    call = several if name in ("split", "split_with_sizes", "unbind") else one
+    call.__name__ = call.__qualname__ = name + "_copy"
+    call.__doc__ = f"As :func:`{name}`, but a copy that shares no memory with the tensor."
+    return takes_out(call)
+
+
+def _slice(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    x = tensor_of("slice", input)
+    return x[(slice(None),) * errors.check_dim("slice", dim, x.ndim) + (slice(start, end, step),)]
+
+
+alias_copy, detach_copy = _copying("alias", shaping.alias), _copying("detach", Tensor.detach)
+as_strided_copy, diagonal_copy = _copying("as_strided", as_strided), _copying("diagonal", shaping.diagonal)
+expand_copy, narrow_copy = _copying("expand", shaping.expand), _copying("narrow", splitting.narrow)
+permute_copy, select_copy = _copying("permute", shaping.permute), _copying("select", splitting.select)
+slice_copy, split_copy = _copying("slice", _slice), _copying("split", splitting.split)
+split_with_sizes_copy = _copying("split_with_sizes", splitting.split_with_sizes)
+squeeze_copy, unsqueeze_copy = _copying("squeeze", shaping.squeeze), _copying("unsqueeze", shaping.unsqueeze)
+t_copy, transpose_copy = _copying("t", shaping.t), _copying("transpose", shaping.transpose)
+unbind_copy, unfold_copy = _copying("unbind", splitting.unbind), _copying("unfold", shaping.unfold)
+view_as_real_copy = _copying("view_as_real", view_as_real)
+view_as_complex_copy, view_copy = _copying("view_as_complex", view_as_complex), _copying("view", shaping.view)

@@ -1,0 +1,167 @@
+"""SciPy's special functions on tensors: ``scipy.special.gammaln(t)`` is recorded, and SciPy computes it.
+
+Loaded when one of them first meets a tensor, so chainrule itself needs NumPy only. A row is a line: the name, where its
+arguments lie, and for each argument the partial derivative, in terms of the arguments, the result ``out``, and other
+functions of ``scipy.special``; these are in the tables of DLMF (https://dlmf.nist.gov), chapters 5 to 10. None stands
+where SciPy has no function to express it with.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.kinds import elementwise
+from chainrule.core.primitive import TABLE, unsupported
+from chainrule.core.protocol import UFUNCS
+
+special: Any
+try:
+    special = importlib.import_module("scipy.special")
+except ImportError:  # then nobody has its functions, and there are no rows
+    special = SimpleNamespace()
+
+#: What the partial derivatives are written with.
+NAMES: dict[str, Any] = {
+    **vars(special),
+    "np": np,
+    "rootpi": math.sqrt(math.pi),
+    "root2pi": math.sqrt(2 * math.pi),
+    "ln10": math.log(10),
+}
+#: Our rows, by the name of SciPy's function.
+ROWS: dict[str, Any] = {}
+
+
+def row(name: str, domain: Any, ufunc: Any = None, accepts: str = "fc", **partials: str | None) -> None:
+    """The row of a ufunc of SciPy, unless this SciPy lacks it or the user has given it one."""
+    ufunc = ufunc or getattr(special, name, None)
+    if not isinstance(ufunc, np.ufunc):
+        return
+    function = _stand_in(name, partials)
+    reason = f"scipy.special has no function for the derivative of {name} with respect to "
+    rules = {x: unsupported(reason + x) if text is None else _rule(text, partials) for x, text in partials.items()}
+    formula = {x: f"g * ({text})" for x, text in partials.items() if text is not None}
+    declare = elementwise(value=ufunc, d=rules, formula=formula, domain=domain, accepts=accepts, listed=False)
+    prim = declare(function)
+    ROWS[name] = prim
+    UFUNCS.setdefault(ufunc, prim)
+
+
+def _stand_in(name: str, operands: Any) -> Any:
+    """A function with the ufunc's name and the names of its arguments."""
+    function = eval(f"lambda {', '.join(operands)}: None")
+    function.__name__ = name
+    function.__doc__ = f"{name} of scipy.special, computed by SciPy."
+    return function
+
+
+def _rule(text: str, operands: Any) -> Any:
+    """A partial derivative as a function of what it names."""
+    named = compile(text, "<scipy.special>", "eval").co_names
+    return eval(f"lambda {', '.join(x for x in (*operands, 'out') if x in named)}: {text}", NAMES)
+
+
+POSITIVE, UNIT, REAL = (0.3, 3.0), (0.1, 0.9), (-2.0, 2.0)
+
+# -- error functions, and the normal distribution's ------------------------------------------------------------------
+
+row("erf", REAL, x="2 / rootpi * np.exp(-x * x)")
+row("erfc", REAL, x="-2 / rootpi * np.exp(-x * x)")
+row("erfcx", REAL, x="2 * x * out - 2 / rootpi")
+row("erfi", REAL, x="2 / rootpi * np.exp(x * x)")
+row("erfinv", (-0.9, 0.9), x="rootpi / 2 * np.exp(out * out)")
+row("erfcinv", (0.1, 1.9), x="-rootpi / 2 * np.exp(out * out)")
+row("dawsn", REAL, x="1 - 2 * x * out")
+row("ndtr", REAL, x="np.exp(-x * x / 2) / root2pi")
+row("log_ndtr", REAL, x="np.exp(-x * x / 2 - out) / root2pi")
+row("ndtri", UNIT, x="root2pi * np.exp(out * out / 2)")
+
+# -- logistic functions, entropies, losses ---------------------------------------------------------------------------
+
+row("expit", REAL, x="out * (1 - out)")
+row("log_expit", REAL, x="expit(-x)")
+row("logit", UNIT, x="1 / (x * (1 - x))")
+row("entr", POSITIVE, x="-np.log(x) - 1")
+row("rel_entr", POSITIVE, x="np.log(x / y) + 1", y="-x / y")
+row("kl_div", POSITIVE, x="np.log(x / y)", y="1 - x / y")
+row("xlog1py", POSITIVE, x="np.log1p(y)", y="x / (1 + y)")
+row("huber", ((0.5, 1.0), (-2.0, 2.0)), delta="np.maximum(abs(r) - delta, 0)", r="np.clip(r, -delta, delta)")
+row("pseudo_huber", ((0.5, 1.0), (-2.0, 2.0)),
+    delta="2 * delta * (np.hypot(1, r / delta) - 1) - r * r / np.hypot(delta, r)", r="r / np.hypot(1, r / delta)")  # fmt: skip
+row("boxcox", ((0.3, 3.0), (0.5, 2.0)), x="x ** (lmbda - 1)", lmbda="(x ** lmbda * np.log(x) - out) / lmbda")
+row("inv_boxcox", ((0.3, 3.0), (0.5, 2.0)), y="out ** (1 - lmbda)", lmbda=None)
+
+# -- exponential functions and integrals -----------------------------------------------------------------------------
+
+row("exp10", REAL, x="ln10 * out")
+row("cosm1", REAL, x="-np.sin(x)")
+row("exp1", POSITIVE, x="-np.exp(-x) / x")
+row("expi", POSITIVE, x="np.exp(x) / x")
+
+# -- gamma and beta functions ----------------------------------------------------------------------------------------
+
+row("gamma", POSITIVE, accepts="f", x="out * psi(x)")
+row("gammaln", POSITIVE, x="psi(x)")
+row("loggamma", POSITIVE, accepts="f", x="psi(x)")
+row("rgamma", POSITIVE, accepts="f", x="-out * psi(x)")
+row("gammasgn", POSITIVE, x="0 * x")
+row("psi", POSITIVE, accepts="f", x="zeta(2, x)")
+row(
+    "zeta",
+    ((1.5, 4.0), POSITIVE),
+    getattr(getattr(special, "_ufuncs", None), "_zeta", None),
+    s=None,
+    x="-s * zeta(s + 1, x)",
+)
+row("gammainc", ((0.5, 3.0), POSITIVE), a=None, x="np.exp(xlogy(a - 1, x) - x - gammaln(a))")
+row("gammaincc", ((0.5, 3.0), POSITIVE), a=None, x="-np.exp(xlogy(a - 1, x) - x - gammaln(a))")
+row("gammaincinv", ((0.5, 3.0), UNIT), a=None, y="np.exp(out + gammaln(a) - xlogy(a - 1, out))")
+row("gammainccinv", ((0.5, 3.0), UNIT), a=None, y="-np.exp(out + gammaln(a) - xlogy(a - 1, out))")
+row("beta", POSITIVE, a="out * (psi(a) - psi(a + b))", b="out * (psi(b) - psi(a + b))")
+row("betaln", POSITIVE, a="psi(a) - psi(a + b)", b="psi(b) - psi(a + b)")
+_density = "np.exp(xlogy(a - 1, {0}) + xlog1py(b - 1, -{0}) - betaln(a, b))"
+row("betainc", ((0.5, 3.0), (0.5, 3.0), UNIT), a=None, b=None, x=_density.format("x"))
+row("betaincc", ((0.5, 3.0), (0.5, 3.0), UNIT), a=None, b=None, x="-" + _density.format("x"))
+row("betaincinv", ((0.5, 3.0), (0.5, 3.0), UNIT), a=None, b=None, y="1 / " + _density.format("out"))
+row("stdtr", ((1.0, 5.0), REAL), df=None,
+    x="np.exp(gammaln((df + 1) / 2) - gammaln(df / 2) - (df + 1) / 2 * np.log1p(x * x / df)) / np.sqrt(df) / rootpi")  # fmt: skip
+row("pdtr", ("int", POSITIVE), k=None, m="-np.exp(xlogy(np.floor(k), m) - m - gammaln(np.floor(k) + 1))")
+
+# -- Bessel functions ------------------------------------------------------------------------------------------------
+
+row("j0", POSITIVE, x="-j1(x)")
+row("j1", POSITIVE, x="(j0(x) - jv(2, x)) / 2")
+row("y0", POSITIVE, x="-y1(x)")
+row("y1", POSITIVE, x="(y0(x) - yv(2, x)) / 2")
+row("i0", REAL, x="i1(x)")
+row("i1", REAL, x="(i0(x) + iv(2, x)) / 2")
+row("i0e", POSITIVE, x="i1e(x) - np.sign(x) * out")
+row("i1e", POSITIVE, x="(i0e(x) + ive(2, x)) / 2 - np.sign(x) * out")
+row("k0", POSITIVE, x="-k1(x)")
+row("k1", POSITIVE, x="-(k0(x) + kv(2, x)) / 2")
+row("k0e", POSITIVE, x="out - k1e(x)")
+row("k1e", POSITIVE, x="out - (k0e(x) + kve(2, x)) / 2")
+_order = ((0.5, 3.0), POSITIVE)
+row("jv", _order, v=None, x="(jv(v - 1, x) - jv(v + 1, x)) / 2")
+row("yv", _order, v=None, x="(yv(v - 1, x) - yv(v + 1, x)) / 2")
+row("yn", ("int", POSITIVE), n=None, x="(yn(n - 1, x) - yn(n + 1, x)) / 2")
+row("iv", _order, v=None, x="(iv(v - 1, x) + iv(v + 1, x)) / 2")
+row("kv", _order, v=None, x="-(kv(v - 1, x) + kv(v + 1, x)) / 2")
+row("kn", ("int", POSITIVE), n=None, x="-(kn(n - 1, x) + kn(n + 1, x)) / 2")
+row("ive", _order, v=None, x="(ive(v - 1, x) + ive(v + 1, x)) / 2 - np.sign(x) * out")
+row("kve", _order, v=None, x="out - (kve(v - 1, x) + kve(v + 1, x)) / 2")
+
+
+def _shared(names: list[str]) -> None:
+    """What SciPy has under NumPy's names, or we have without it."""
+    for name in names:
+        if hasattr(special, name):
+            UFUNCS.setdefault(getattr(special, name), TABLE[name])
+
+
+_shared(["cbrt", "exp2", "expm1", "log1p", "xlogy"])

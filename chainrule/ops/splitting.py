@@ -1,0 +1,190 @@
+"""Tensors cut along an axis: parts of them, as views."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.tensor import Tensor
+from chainrule.core.view import several
+from chainrule.ops.arguments import tensor_of
+from chainrule.table import shape as rows
+
+
+def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
+    """A stretch of ``length`` entries along ``dim``, as a view."""
+    x = tensor_of("narrow", input)
+    if not x.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    d = errors.check_dim("narrow", dim, x.ndim)
+    n = x._data.shape[d]
+    if isinstance(start, Tensor) and (start.ndim or start.dtype.kind not in "iu"):
+        raise RuntimeError(
+            f"start must be an 0-dim integral Tensor, not one of shape {list(start.shape)}, {start.dtype}."
+        )
+    begin = int(start)
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if not -n <= begin <= n:
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {begin})")
+    begin = begin + n if begin < 0 else begin
+    if begin + length > n:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    return x[(slice(None),) * d + (slice(begin, begin + length),)]
+
+
+def select(input: Any, dim: int, index: int) -> Tensor:
+    """The entry at ``index`` along ``dim``, which is removed; a view."""
+    x = tensor_of("select", input)
+    if not x.ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    return x[(slice(None),) * errors.check_dim("select", dim, x.ndim) + (index,)]
+
+
+def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """All entries along ``dim``, each a view."""
+    x = tensor_of("unbind", input)
+    if not x.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    lead = (slice(None),) * errors.check_dim("unbind", dim, x.ndim)
+    return several("Unbind", tuple([x[(*lead, i)] for i in range(x._data.shape[len(lead)])]))
+
+
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces along ``dim``: of a size (the last may be smaller), or of the sizes listed. Each is a view."""
+    x = tensor_of("split", tensor)
+    if not x.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = errors.check_dim("split", dim, x.ndim)
+    n = x._data.shape[d]
+    if isinstance(split_size_or_sections, (int, np.integer)):
+        size = int(split_size_or_sections)
+        if size < 0 or (size == 0 and n):
+            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+        sizes = [builtins.min(size, n - i) for i in range(0, n, size)] if n else [0]
+    else:
+        sizes = list(split_size_or_sections)
+        if builtins.sum(sizes) != n:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), "
+                "but got "
+                f"split_sizes={sizes}"
+            )
+    pieces = []
+    start = 0
+    for size in sizes:
+        pieces.append(x[(slice(None),) * d + (slice(start, start + size),)])
+        start += size
+    return several("Split", tuple(pieces))
+
+
+def split_with_sizes(tensor: Any, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces of the sizes listed, along ``dim``."""
+    return split(tensor, list(split_sizes), dim)
+
+
+def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most ``chunks`` pieces of equal size along ``dim``; the last may be smaller."""
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    x = tensor_of("chunk", input)
+    if not x.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    n = x._data.shape[errors.check_dim("chunk", dim, x.ndim)]
+    return split(x, -(-n // chunks) if n else [0] * chunks, dim)
+
+
+def unsafe_split(tensor: Any, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """As :func:`split`, but the pieces may be written to in place, each with a history of its own."""
+    return tuple(rows.clone(piece) for piece in split(tensor, split_size, dim))
+
+
+def unsafe_split_with_sizes(tensor: Any, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """As :func:`split_with_sizes`, but the pieces may be written to in place, each with a history of its own."""
+    return tuple(rows.clone(piece) for piece in split(tensor, list(split_sizes), dim))
+
+
+def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """As :func:`chunk`, but the pieces may be written to in place, each with a history of its own."""
+    return tuple(rows.clone(piece) for piece in chunk(input, chunks, dim))
+
+
+def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces as ``np.array_split`` makes them: so many of nearly equal size, or cut at indices."""
+    if not input.ndim:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    d = errors.check_dim("tensor_split", dim, input.ndim)
+    n = input.shape[d]
+    if isinstance(indices_or_sections, Tensor):
+        indices_or_sections = _cuts(indices_or_sections)
+    if isinstance(indices_or_sections, int):
+        k = indices_or_sections
+        if k <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {k}")
+        sizes = [n // k + (i < n % k) for i in range(k)]
+        cuts = np.cumsum([0, *sizes]).tolist()
+    else:
+        cuts = [0, *[int(i) for i in indices_or_sections], n]
+    lead = (slice(None),) * d
+    return tuple([input[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts)])
+
+
+def _cuts(where: Tensor) -> Any:
+    """A number of sections, or indices, that came as a tensor."""
+    if where.dtype != np.int64:
+        raise RuntimeError(
+            f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {where.dtype}"
+        )
+    if where.ndim > 1:
+        raise RuntimeError(
+            "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but "
+            f"got a tensor with {where.ndim} dims"
+        )
+    return where.tolist()
+
+
+def hsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Cut between columns (between elements, of a vector)."""
+    x = tensor_of("hsplit", input)
+    if not x.ndim:
+        raise RuntimeError(
+            "torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!"
+        )
+    return _even("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1)
+
+
+def vsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Cut between rows."""
+    x = tensor_of("vsplit", input)
+    if x.ndim < 2:
+        raise RuntimeError(
+            f"torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with {x.ndim} dimensions!"
+        )
+    return _even("vsplit", x, indices_or_sections, 0)
+
+
+def dsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Cut along the third axis."""
+    x = tensor_of("dsplit", input)
+    if x.ndim < 3:
+        raise RuntimeError(
+            f"torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with {x.ndim} dimensions!"
+        )
+    return _even("dsplit", x, indices_or_sections, 2)
+
+
+def _even(name: str, x: Any, sections: Any, dim: int) -> tuple[Tensor, ...]:
+    if isinstance(sections, str):
+        raise TypeError(f"{name}(): argument 'indices_or_sections' must be an int or ints, not {sections!r}")
+    n = x._data.shape[dim]
+    if isinstance(sections, int) and (sections <= 0 or n % sections):
+        raise RuntimeError(
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not "
+            "divisible by "
+            f"the split_size {sections}!"
+        )
+    return tensor_split(x, sections, dim)

@@ -1,0 +1,143 @@
+"""Indices of any kind, among them those that live inside a transformation, where each example has its own.
+
+An index of plain arrays is a parameter of one row. One with values of its own has to be an operand, so the axes that it
+indexes become one axis, the arrays on them one array of places along it, and reading and writing are ``take``,
+``scatter`` and ``scatter_add``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule.core.protocol import FUNCTIONS
+from chainrule.core.shapes import shape_of
+from chainrule.table.indexing import getitem, index, index_put, places, scatter, scatter_add, take
+
+ndarray = np.ndarray
+Items = tuple[Any, ...]
+
+
+def is_array(item: Any) -> bool:
+    return hasattr(item, "dtype") and hasattr(item, "shape")
+
+
+def _plain(items: Items) -> bool:
+    return all(type(i) is ndarray or not is_array(i) for i in items)
+
+
+def read(x: Any, items: Any) -> Any:
+    """``x[items]`` for any array-like and any index NumPy understands."""
+    if type(items) is not tuple:
+        items = (items,)
+    if not any(is_array(i) or isinstance(i, list) for i in items):
+        return getitem(x, index=items)
+    return read_any(x, items)
+
+
+def read_any(x: Any, items: Items) -> Any:
+    """``x[items]``, where some of the items are integer or boolean arrays."""
+    if _plain(items):
+        return index(x, index=items)
+    parts = _apart(items, len(shape_of(x)))
+    x = _region(x, parts.basic)
+    if len(parts.arrays) == 1 and parts.arrays[0][0] == parts.at:
+        axis, where = parts.arrays[0]
+        return take(x, where, axis=axis - len(shape_of(x)))
+    front, where = _in_front(x, parts.arrays)
+    taken = take(front, where, axis=-len(shape_of(front)))
+    return _moved(taken, 0, parts.at, len(shape_of(where)))
+
+
+def put_any(x: Any, values: Any, items: Items, accumulate: bool) -> Any:
+    """A copy of x with values written (or added) at ``x[items]``, where some of the items are arrays."""
+    if _plain(items):
+        return index_put(x, values, index=items, accumulate=accumulate)
+    parts = _apart(items, len(shape_of(x)))
+    region = _region(x, parts.basic)
+    written = _put(region, values, parts, accumulate)
+    return written if region is x else index_put(x, written, index=parts.basic, accumulate=False)
+
+
+def _put(x: Any, values: Any, parts: _Parts, accumulate: bool) -> Any:
+    front, where = _in_front(x, parts.arrays)
+    (_, *rest), found = shape_of(front), shape_of(where)
+    n, m, at = math.prod(found), len(found), parts.at
+    given = shape_of(values)
+    while len(given) > m + len(rest) and given[0] == 1:
+        given = given[1:]
+    values = np.broadcast_to(np.reshape(values, given), (*rest[:at], *found, *rest[at:]))
+    values = np.reshape(_moved(values, at, 0, m), (n, *rest))
+    where = np.broadcast_to(np.reshape(where, (n, *(1,) * len(rest))), (n, *rest))
+    row = scatter_add if accumulate else scatter
+    written = row(front, where, values, axis=-1 - len(rest))
+    axes = [axis for axis, _ in parts.arrays]
+    lengths = [shape_of(x)[axis] for axis in axes]
+    return np.moveaxis(np.reshape(written, (*lengths, *rest)), tuple(range(len(axes))), tuple(axes))
+
+
+class _Parts(NamedTuple):
+    """An index in two steps."""
+
+    basic: Items  # what needs no array, with full slices in the places of arrays
+    arrays: list[tuple[int, Any]]  # the arrays, with the axis each indexes in what the basic index leaves
+    at: int  # where the arrays' own axes go among the axes that no array indexes
+
+
+def _apart(items: Items, ndim: int) -> _Parts:
+    items = _whole(items, ndim)
+    among = [k for k, i in enumerate(items) if type(i) is int or is_array(i)]
+    together = among[-1] - among[0] == len(among) - 1
+    basic: list[Any] = []
+    arrays = []
+    axis = at = 0
+    for k, item in enumerate(items):
+        if k == among[0] and together:
+            at = axis
+        if is_array(item):
+            arrays.append((axis, item))
+            item = slice(None)
+        basic.append(item)
+        axis += type(item) is not int
+    return _Parts(tuple(basic), arrays, at)
+
+
+def _whole(items: Items, ndim: int) -> Items:
+    """An index that names every axis: masks as arrays of integers, slices for an ellipsis and for what is missing."""
+    named: list[Any] = []
+    for item in items:
+        if type(item) is ndarray and item.dtype == bool:
+            named += item.nonzero()
+        else:
+            named.append(np.asarray(item) if isinstance(item, list) else item)
+    missing = ndim - sum(item is not None and item is not Ellipsis for item in named)
+    end = next((k for k, item in enumerate(named) if item is Ellipsis), len(named))
+    return (*named[:end], *(slice(None),) * missing, *named[end + 1 :])
+
+
+def _region(x: Any, basic: Items) -> Any:
+    return x if all(type(i) is slice and i == slice(None) for i in basic) else getitem(x, index=basic)
+
+
+def _in_front(x: Any, arrays: list[tuple[int, Any]]) -> tuple[Any, Any]:
+    """x with the indexed axes in front, as one, and the places along it."""
+    axes = [axis for axis, _ in arrays]
+    shape = shape_of(x)
+    where = 0
+    for axis, i in arrays:
+        where = where * shape[axis] + places(i, shape[axis], axis)
+    rest = [n for axis, n in enumerate(shape) if axis not in axes]
+    front = np.moveaxis(x, tuple(axes), tuple(range(len(axes))))
+    return np.reshape(front, (math.prod(shape[axis] for axis in axes), *rest)), where
+
+
+def _moved(x: Any, begin: int, end: int, n: int) -> Any:
+    """x with n axes that start at ``begin`` moved, in their order, to start at ``end``."""
+    if begin == end or not n:
+        return x
+    return np.moveaxis(x, tuple(range(begin, begin + n)), tuple(range(end, end + n)))
+
+
+FUNCTIONS["getitem"] = read

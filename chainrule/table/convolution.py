@@ -1,0 +1,321 @@
+"""Convolutions over any number of axes, and the blocks they are made of.
+
+A convolution is one product of matrices once every window of the input is a column. It is trilinear,
+Σ cotangent · weight · windows(x), and there is a row for each of the three ways to read that: the output from input
+and weight, the input's cotangent, and the weight's. Each one's derivatives are the other two, so every order and both
+modes follow. Windows are views; their columns are made a few examples at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.batching import reshape, spread
+from chainrule.core.kinds import linear, opaque
+from chainrule.core.primitive import Primitive
+from chainrule.core.rules import conjugate
+from chainrule.core.shapes import shape_of
+
+ndarray = np.ndarray
+Ints = tuple[int, ...]
+_COLUMNS = 1 << 21  # elements of columns that are made at a time
+
+
+def windows_along(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    """How many windows fit along an axis."""
+    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def _counts(spatial: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
+    return tuple(map(windows_along, spatial, kernel, stride, padding, dilation))
+
+
+def _padded(x: Any, padding: Ints) -> Any:
+    if not any(padding):
+        return x
+    spatial = x.shape[2:]
+    out = np.zeros((*x.shape[:2], *[n + 2 * p for n, p in zip(spatial, padding, strict=True)]), x.dtype)
+    out[(slice(None), slice(None), *[slice(p, p + n) for n, p in zip(spatial, padding, strict=True)])] = x
+    return out
+
+
+def _windows(x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Any:
+    """A view (n, channels, *kernel, *counts) of the padded input."""
+    counts = _counts(x.shape[2:], kernel, stride, padding, dilation)
+    x = _padded(x, padding)
+    inner = tuple(s * d for s, d in zip(x.strides[2:], dilation, strict=True))
+    outer = tuple(s * d for s, d in zip(x.strides[2:], stride, strict=True))
+    shape, strides = (*x.shape[:2], *kernel, *counts), (*x.strides[:2], *inner, *outer)
+    return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=False)
+
+
+def _columns(windows: Any, groups: int, k: int) -> Any:
+    """(n, groups, channels/groups·kernel, counts) from windows over k axes."""
+    n, channels = windows.shape[:2]
+    rows = channels // groups * math.prod(windows.shape[2 : 2 + k])
+    return windows.reshape(n, groups, rows, math.prod(windows.shape[2 + k :]))
+
+
+def _folded(columns: Any, size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Any:
+    """Windows (n, channels, *kernel, *counts), each added where it was."""
+    counts = columns.shape[2 + len(kernel) :]
+    whole = [n + 2 * p for n, p in zip(size, padding, strict=True)]
+    out = np.zeros((*columns.shape[:2], *whole), columns.dtype)
+    for at in np.ndindex(*kernel):
+        start = [a * d for a, d in zip(at, dilation, strict=True)]
+        where = [
+            slice(a, a + s * (c - 1) + 1, s) if c else slice(0, 0)
+            for a, s, c in zip(start, stride, counts, strict=True)
+        ]
+        out[(slice(None), slice(None), *where)] += columns[(slice(None), slice(None), *at)]
+    return out[(slice(None), slice(None), *[slice(p, p + n) for n, p in zip(size, padding, strict=True)])]
+
+
+def _some(n: int, each: int) -> list[slice]:
+    """The examples, as many at a time as make columns of a fair size."""
+    step = max(1, _COLUMNS // max(each, 1))
+    return [slice(i, i + step) for i in range(0, n, step)]
+
+
+# -- batching --------------------------------------------------------------------------------------------------------
+
+
+def _as_examples(x: Any) -> Any:
+    shape = shape_of(x)
+    return reshape(x, (shape[0] * shape[1], *shape[2:]))
+
+
+def _as_channels(x: Any, batched: bool, size: int) -> Any:
+    """(n, size·channels, …) of a stack (size, n, channels, …): each of the stack becomes groups of its own."""
+    x = np.moveaxis(x if batched else spread(x, size), 0, 1)
+    shape = shape_of(x)
+    return reshape(x, (shape[0], shape[1] * shape[2], *shape[3:]))
+
+
+def _none(prim: Primitive, payloads: Any, batched: Any, params: dict[str, Any]) -> Any:
+    """No results, of the shape that one would have."""
+    one = [np.zeros(shape_of(p)[b:], p.dtype) for p, b in zip(payloads, batched, strict=True)]
+    out = prim.value(*one, **params)
+    return np.zeros((0, *out.shape), out.dtype)
+
+
+def _batched(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """Examples of one weight are more examples; weights that differ are groups that differ."""
+    if not size:
+        return _none(prim, payloads, batched, params)
+    x, weight = payloads
+    if not batched[1]:
+        out = prim(_as_examples(x), weight, **params)
+        return reshape(out, (size, shape_of(x)[1], *shape_of(out)[1:]))
+    weight = _as_examples(weight)
+    out = prim(_as_channels(x, batched[0], size), weight, **{**params, "groups": params["groups"] * size})
+    n, channels, *rest = shape_of(out)
+    return np.moveaxis(reshape(out, (n, size, channels // size, *rest)), 1, 0)
+
+
+def _batched_weight(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    if not size:
+        return _none(prim, payloads, batched, params)
+    x, y = (_as_channels(p, b, size) for p, b in zip(payloads, batched, strict=True))
+    out = prim(x, y, **{**params, "groups": params["groups"] * size})
+    shape = shape_of(out)
+    return reshape(out, (size, shape[0] // size, *shape[1:]))
+
+
+def cropped(x: Any, shape: Ints) -> Any:
+    """Without the windows that fit only because ``output_padding`` is larger than the stride."""
+    if shape_of(x) == shape:
+        return x
+    return x[(slice(None), slice(None), *[slice(n) for n in shape[2:]])]
+
+
+# -- the three rows --------------------------------------------------------------------------------------------------
+
+_ONE = {"stride": (1,), "padding": (0,), "dilation": (1,), "groups": 1}
+_WIDE = {"stride": (2,), "padding": (1,), "dilation": (2,), "groups": 2}
+_TWO = {"stride": (1, 2), "padding": (1, 0), "dilation": (1, 1), "groups": 1}
+_CALL = "stride=stride, padding=padding, dilation=dilation, groups=groups"
+
+
+@opaque(
+    vjp={
+        "x": lambda g, weight, x_shape, *, stride, padding, dilation, groups: convolution_input(
+            g, conjugate(weight), size=x_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+        "weight": lambda g, x, weight_shape, *, stride, padding, dilation, groups: convolution_weight(
+            g, conjugate(x), kernel=weight_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+    },
+    jvp={
+        "x": lambda t, weight, *, stride, padding, dilation, groups: convolution(
+            t, weight, stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+        "weight": lambda t, x, *, stride, padding, dilation, groups: convolution(
+            x, t, stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+    },
+    formula={
+        "x": f"convolution_input(g, np.conjugate(weight), size=x_shape[2:], {_CALL})",
+        "weight": f"convolution_weight(g, np.conjugate(x), kernel=weight_shape[2:], {_CALL})",
+    },
+    batch=_batched,
+    samples=[
+        {"shapes": [(2, 2, 4), (3, 2, 2)], **_ONE},
+        {"shapes": [(1, 4, 6), (2, 2, 3)], **_WIDE},
+        {"shapes": [(1, 1, 3, 4), (2, 1, 2, 2)], **_TWO},
+    ],
+    promotion="none",
+)
+def convolution(x, weight, *, stride, padding, dilation, groups):
+    """The product of every window of x (n, channels, …) with each weight (out, channels/groups, …)."""
+    kernel = weight.shape[2:]
+    windows = _windows(x, kernel, stride, padding, dilation)
+    n, out = x.shape[0], weight.shape[0]
+    counts = windows.shape[2 + len(kernel) :]
+    matrix = weight.reshape(groups, out // groups, math.prod(weight.shape[1:]))
+    result = np.empty((n, groups, out // groups, math.prod(counts)), np.result_type(x, weight))
+    for part in _some(n, math.prod(windows.shape[1:])):
+        np.matmul(matrix, _columns(windows[part], groups, len(kernel)), out=result[part])
+    return result.reshape(n, out, *counts)
+
+
+@opaque(
+    vjp={
+        "x": lambda g, weight, x_shape, *, size, stride, padding, dilation, groups: cropped(
+            convolution(g, conjugate(weight), stride=stride, padding=padding, dilation=dilation, groups=groups),
+            x_shape,
+        ),
+        "weight": lambda g, x, weight_shape, *, size, stride, padding, dilation, groups: convolution_weight(
+            conjugate(x), g, kernel=weight_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+    },
+    jvp={
+        "x": lambda t, weight, *, size, stride, padding, dilation, groups: convolution_input(
+            t, weight, size=size, stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+        "weight": lambda t, x, *, size, stride, padding, dilation, groups: convolution_input(
+            x, t, size=size, stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+    },
+    formula={
+        "x": f"cropped(convolution(g, np.conjugate(weight), {_CALL}), x_shape)",
+        "weight": f"convolution_weight(np.conjugate(x), g, kernel=weight_shape[2:], {_CALL})",
+    },
+    batch=_batched,
+    naming=lambda params: "ConvolutionBackward0",
+    samples=[
+        {"shapes": [(2, 3, 3), (3, 2, 2)], "size": (4,), **_ONE},
+        {"shapes": [(1, 2, 2), (2, 2, 3)], "size": (6,), **_WIDE},
+        {"shapes": [(1, 2, 1), (2, 2, 3)], "size": (6,), **_WIDE},
+        {"shapes": [(1, 2, 4, 2), (2, 1, 2, 2)], "size": (3, 4), **_TWO},
+    ],
+    promotion="none",
+)
+def convolution_input(x, weight, *, size, stride, padding, dilation, groups):
+    """The transpose of a convolution in its input: every element of x (n, out, …) spreads a weight over a window."""
+    kernel = weight.shape[2:]
+    n, out, *counts = x.shape
+    channels = weight.shape[1] * groups
+    matrix = weight.reshape(groups, out // groups, math.prod(weight.shape[1:])).mT
+    given = x.reshape(n, groups, out // groups, math.prod(counts))
+    result = np.empty((n, channels, *size), np.result_type(x, weight))
+    for part in _some(n, channels * math.prod(kernel) * math.prod(counts)):
+        columns = np.matmul(matrix, given[part])
+        columns = columns.reshape(columns.shape[0], channels, *kernel, *counts)
+        result[part] = _folded(columns, size, kernel, stride, padding, dilation)
+    return result
+
+
+@opaque(
+    vjp={
+        "x": lambda g, y, x_shape, *, kernel, stride, padding, dilation, groups: cropped(
+            convolution(conjugate(y), g, stride=stride, padding=padding, dilation=dilation, groups=groups), x_shape
+        ),
+        "y": lambda g, x, y_shape, *, kernel, stride, padding, dilation, groups: convolution_input(
+            conjugate(x), g, size=y_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+    },
+    jvp={
+        "x": lambda t, y, *, kernel, stride, padding, dilation, groups: convolution_weight(
+            t, y, kernel=kernel, stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+        "y": lambda t, x, *, kernel, stride, padding, dilation, groups: convolution_weight(
+            x, t, kernel=kernel, stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+    },
+    formula={
+        "x": f"cropped(convolution(np.conjugate(y), g, {_CALL}), x_shape)",
+        "y": f"convolution_input(np.conjugate(x), g, size=y_shape[2:], {_CALL})",
+    },
+    batch=_batched_weight,
+    naming=lambda params: "ConvolutionBackwardBackward0",
+    samples=[
+        {"shapes": [(2, 3, 3), (2, 2, 4)], "kernel": (2,), **_ONE},
+        {"shapes": [(1, 2, 2), (1, 4, 6)], "kernel": (3,), **_WIDE},
+        {"shapes": [(1, 2, 4, 2), (1, 1, 3, 4)], "kernel": (2, 2), **_TWO},
+    ],
+    promotion="none",
+)
+def convolution_weight(x, y, *, kernel, stride, padding, dilation, groups):
+    """The transpose of a convolution in its weight: products of x (n, out, …) with the windows of y, summed."""
+    n, out, *counts = x.shape
+    windows = _windows(y, kernel, stride, padding, dilation)
+    at = (slice(None), slice(None), *(slice(None),) * len(kernel), *[slice(c) for c in counts])
+    windows = windows[at]
+    given = x.reshape(n, groups, out // groups, math.prod(counts))
+    rows = y.shape[1] // groups * math.prod(kernel)
+    result = np.zeros((groups, out // groups, rows), np.result_type(x, y))
+    for part in _some(n, math.prod(windows.shape[1:])):
+        result += np.matmul(given[part], _columns(windows[part], groups, len(kernel)).mT).sum(0)
+    return result.reshape(out, y.shape[1] // groups, *kernel)
+
+
+# -- blocks ----------------------------------------------------------------------------------------------------------
+
+
+def _examples_first(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    (x,) = payloads
+    out = prim(_as_examples(x), **params)
+    return reshape(out, (size, shape_of(x)[1], *shape_of(out)[1:]))
+
+
+_BLOCKS = {"kernel": (2, 2), "stride": (1, 2), "padding": (1, 0), "dilation": (1, 2)}
+_BLOCK_CALL = "kernel=kernel, stride=stride, padding=padding, dilation=dilation"
+
+
+@linear(
+    transpose={
+        "x": lambda g, x_shape, *, kernel, stride, padding, dilation: col2im(
+            g, size=x_shape[2:], kernel=kernel, stride=stride, padding=padding, dilation=dilation
+        )
+    },
+    formula={"x": f"col2im(g, size=x_shape[2:], {_BLOCK_CALL})"},
+    batch=_examples_first,
+    naming=lambda params: "Im2ColBackward0",
+    samples=[{"shapes": [(1, 2, 3, 4)], **_BLOCKS}],
+)
+def im2col(x, *, kernel, stride, padding, dilation):
+    """The windows of x (n, channels, …) as columns: (n, channels·kernel, windows)."""
+    windows = _windows(x, kernel, stride, padding, dilation)
+    return _columns(windows, 1, len(kernel))[:, 0]
+
+
+@linear(
+    transpose={
+        "x": lambda g, *, size, kernel, stride, padding, dilation: im2col(
+            g, kernel=kernel, stride=stride, padding=padding, dilation=dilation
+        )
+    },
+    formula={"x": f"im2col(g, {_BLOCK_CALL})"},
+    batch=_examples_first,
+    naming=lambda params: "Col2ImBackward0",
+    samples=[{"shapes": [(1, 8, 4)], "size": (3, 4), **_BLOCKS}],
+)
+def col2im(x, *, size, kernel, stride, padding, dilation):
+    """The transpose of ``im2col``: columns (n, channels·kernel, windows), each added where its window was."""
+    counts = _counts(size, kernel, stride, padding, dilation)
+    channels = x.shape[1] // math.prod(kernel)
+    return _folded(x.reshape(x.shape[0], channels, *kernel, *counts), size, kernel, stride, padding, dilation)

@@ -1,0 +1,83 @@
+"""Memory shown in another way: with strides of the caller's, and complex numbers as pairs of real ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.kinds import linear
+from chainrule.core.primitive import Primitive
+from chainrule.core.shapes import shape_of
+from chainrule.core.versions import strided
+from chainrule.table.indexing import take, take_add
+
+ndarray = np.ndarray
+
+
+def places(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:
+    """Where the elements of a strided view are, counted from the start of the memory."""
+    steps = [np.arange(n) * s for n, s in zip(size, stride, strict=True)]
+    grid = np.ix_(*steps) if steps else ()
+    return np.asarray(offset + sum(grid, np.zeros(size, np.int64)), np.int64)
+
+
+def _strided_vjp(g: Any, x_shape: Any, *, size: Any, stride: Any, offset: int) -> Any:
+    n = int(np.prod(x_shape, dtype=np.int64))
+    flat = take_add(np.reshape(g, (-1,)), places(size, stride, offset).reshape(-1), axis=-1, length=n)
+    return np.reshape(flat, x_shape)
+
+
+def _strided_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    (x,) = payloads
+    one = int(np.prod(shape_of(x)[1:], dtype=np.int64))
+    return prim(x, size=(size, *params["size"]), stride=(one, *params["stride"]), offset=params["offset"])
+
+
+@linear(
+    transpose={"x": _strided_vjp},
+    formula={"x": "_strided_vjp(g, x_shape, size=size, stride=stride, offset=offset)"},
+    batch=_strided_batch,
+    view=True,
+    moves=True,
+    samples=[
+        {"shapes": [(2, 3)], "size": (2, 2), "stride": (1, 2), "offset": 1},
+        {"shapes": [(6,)], "size": (3, 2), "stride": (1, 1), "offset": 0},
+        {"shapes": [(4,)], "size": (), "stride": (), "offset": 2},
+        {"shapes": [(3, 2)], "size": (0, 2), "stride": (2, 1), "offset": 0},
+    ],
+)
+def as_strided(x, *, size, stride, offset):
+    """The elements of a contiguous array at offset + Σ index·stride."""
+    if type(x) is ndarray and x.flags.c_contiguous and all(size):
+        start = x.reshape(-1)[offset:]
+        return strided(start, size, tuple(s * x.itemsize for s in stride))
+    return take(np.reshape(x, (-1,)), places(size, stride, offset), axis=-1)
+
+
+@linear(
+    transpose={"x": lambda g, x_dtype: view_as_complex(g) if x_dtype.kind == "c" else g[..., 0]},
+    formula={"x": "view_as_complex(g) if x_dtype.kind == 'c' else g[..., 0]"},
+    view=True,
+    domain="complex",
+    samples=[{"shapes": [(2, 3)]}, {"shapes": [()]}],
+)
+def view_as_real(x):
+    """Complex numbers as pairs of real ones, along a new last axis (and real ones, with zeros)."""
+    if type(x) is not ndarray or x.dtype.kind != "c":
+        return np.stack([np.real(x), np.imag(x)], axis=-1)
+    return x[..., None].view(np.float32 if x.dtype == np.complex64 else np.float64)
+
+
+@linear(
+    transpose={"x": lambda g: view_as_real(g)},
+    formula={"x": "view_as_real(g)"},
+    view=True,
+    accepts="f",
+    samples=[{"shapes": [(3, 2)]}, {"shapes": [(2,)]}],
+)
+def view_as_complex(x):
+    """Pairs of real numbers along the last axis, as complex ones."""
+    if type(x) is not ndarray or x.strides[-1] != x.itemsize:
+        return x[..., 0] + 1j * x[..., 1]
+    return x.view(np.complex64 if x.dtype == np.float32 else np.complex128)[..., 0]

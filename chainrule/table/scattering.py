@@ -1,0 +1,135 @@
+"""What meets at one place when elements are scattered: their product, or the best of them. (Sums are ``scatter_add``.)"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.kinds import opaque
+from chainrule.core.shapes import shape_of
+from chainrule.table.indexing import _grid, gather, reached, scatter, scatter_add
+
+
+def at_index(x: Any, index: Any, axis: int) -> Any:
+    """The element of x at every index."""
+    return gather(reached(x, index, axis), index, axis=axis)
+
+
+def products_alone(x: Any, index: Any, src: Any, axis: int) -> Any:
+    """At every place of x, the product of what is scattered there, without x."""
+    return scatter_prod(np.ones_like(x), index, src, axis=axis)
+
+
+def products_of_others(x: Any, index: Any, src: Any, axis: int) -> Any:
+    """For every element of src, the product of all that it is multiplied with."""
+    zero = src == 0
+    nonzero = np.where(zero, 1, src)
+    zeros = scatter_add(np.zeros(shape_of(x), src.dtype), index, zero.astype(src.dtype), axis=axis)
+    product = scatter_prod(x, index, nonzero, axis=axis)
+    return np.where(at_index(zeros, index, axis) == zero, at_index(product, index, axis) / nonzero, 0)
+
+
+@opaque(
+    vjp={
+        "x": lambda g, x, index, src, *, axis: g * np.conjugate(products_alone(x, index, src, axis)),
+        "src": lambda g, x, index, src, *, axis: (
+            at_index(g, index, axis) * np.conjugate(products_of_others(x, index, src, axis))
+        ),
+    },
+    jvp={
+        "x": lambda t, x, index, src, *, axis: t * products_alone(x, index, src, axis),
+        "src": lambda t, x, index, src, *, axis: scatter_add(
+            np.zeros(shape_of(x), x.dtype), index, t * products_of_others(x, index, src, axis), axis=axis
+        ),
+    },
+    formula={
+        "x": "g * np.conjugate(products_alone(x, index, src, axis))",
+        "src": "at_index(g, index, axis) * np.conjugate(products_of_others(x, index, src, axis))",
+    },
+    samples=[
+        {"shapes": [(2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, 2]]), (2, 4)], "axis": -1},
+        {"shapes": [(3, 2), np.array([[2], [2]]), (2, 1)], "axis": -2},
+    ],
+    domain=(0.4, 2),
+    naming=lambda params: "ScatterReduceBackward0",
+)
+def scatter_prod(x, index, src, *, axis):
+    """x with every element of src multiplied into the place of its index along an axis."""
+    out = np.array(x, order="K", copy=True)
+    if index.size:
+        np.multiply.at(out, _grid(index, axis), src)
+    return out
+
+
+def _winners(x: Any, index: Any, src: Any, out: Any, axis: int, include_self: bool) -> Any:
+    """Where x and src are the best at their place, and how many are."""
+    of_x, of_src = x == out, src == at_index(out, index, axis)
+    if not include_self:
+        of_x = scatter(of_x, index, np.zeros(shape_of(index), bool), axis=axis)
+    number = scatter_add(of_x.astype(x.dtype), index, of_src.astype(x.dtype), axis=axis)
+    return of_x, of_src, np.where(number == 0, 1, number)
+
+
+def best_vjp(g: Any, x: Any, index: Any, src: Any, out: Any, *, axis: int, include_self: bool) -> Any:
+    """The cotangent at a place, shared evenly among those that are the best there: (x's shares, src's shares)."""
+    of_x, of_src, number = _winners(x, index, src, out, axis, include_self)
+    share = g / number
+    return share * of_x, at_index(share, index, axis) * of_src
+
+
+def _best_jvp_x(t: Any, x: Any, index: Any, src: Any, out: Any, *, axis: int, include_self: bool) -> Any:
+    of_x, _, number = _winners(x, index, src, out, axis, include_self)
+    return t * of_x / number
+
+
+def _best_jvp_src(t: Any, x: Any, index: Any, src: Any, out: Any, *, axis: int, include_self: bool) -> Any:
+    _, of_src, number = _winners(x, index, src, out, axis, include_self)
+    return scatter_add(np.zeros(shape_of(x), t.dtype), index, t * of_src, axis=axis) / number
+
+
+@opaque(
+    vjp={
+        "x": lambda g, x, index, src, out, *, axis, include_self: best_vjp(
+            g, x, index, src, out, axis=axis, include_self=include_self
+        )[0],
+        "src": lambda g, x, index, src, out, *, axis, include_self: best_vjp(
+            g, x, index, src, out, axis=axis, include_self=include_self
+        )[1],
+    },
+    jvp={"x": _best_jvp_x, "src": _best_jvp_src},
+    formula={
+        "x": "best_vjp(g, x, index, src, out, axis=axis, include_self=include_self)[0]",
+        "src": "best_vjp(g, x, index, src, out, axis=axis, include_self=include_self)[1]",
+    },
+    samples=[
+        {
+            "shapes": [(2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, 2]]), (2, 4)],
+            "axis": -1,
+            "largest": True,
+            "include_self": True,
+        },
+        {"shapes": [(3, 2), np.array([[2], [2]]), (2, 1)], "axis": -2, "largest": False, "include_self": False},
+    ],
+    accepts="biuf",
+    naming=lambda params: "ScatterReduceBackward0",
+)
+def scatter_best(x, index, src, *, axis, largest, include_self):
+    """x with the maximum (or minimum) at each place of itself and what is scattered there; ties share the gradient."""
+    out = np.array(x, order="K", copy=True)
+    if not index.size:
+        return out
+    places = _grid(index, axis)
+    if not include_self:
+        out[places] = _worst(x.dtype, largest)
+    (np.maximum if largest else np.minimum).at(out, places, src)
+    return out
+
+
+def _worst(dtype: Any, largest: bool) -> Any:
+    """What every number beats."""
+    if dtype.kind == "b":
+        return not largest
+    if dtype.kind == "f":
+        return -np.inf if largest else np.inf
+    return np.iinfo(dtype).min if largest else np.iinfo(dtype).max

@@ -1,0 +1,71 @@
+"""Errors of NumPy's and SciPy's functions that cannot be told of tensors: they name the user's call and tensor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+
+weights = cr.tensor(np.array([0.5, 0.7]), requires_grad=True)
+
+
+def message(call):
+    with pytest.raises(RuntimeError, match="requires grad") as error:
+        call(weights)
+    return str(error.value)
+
+
+def test_joins_by_index():
+    assert "np.r_ takes plain arrays: np.concatenate([...]) is for tensors" in message(lambda x: np.r_[x, 1.0])
+    text = message(lambda x: np.c_[x, x])
+    assert "np.column_stack([...])" in text and "gradient of x," in text and "x.detach().numpy()" in text
+
+
+def test_a_list_of_tensors():
+    for call in (lambda x: np.array([x[0], x[1]]), lambda x: np.array((x[0], 1.0)), lambda x: np.asarray([x, x])):
+        assert "stack([...])" in message(call)
+    for call in (lambda x: np.sum([x, x]), lambda x: np.stack([[x[0], 1.0], [2.0, x[1]]])):
+        assert "makes an array of a list that holds tensors: np.stack([...])" in message(call)
+
+
+def test_one_tensor_is_no_list():
+    text = message(lambda x: np.asarray(x))
+    assert "stack" not in text and "x.detach().numpy()" in text
+
+
+def test_the_same_name_is_found():
+    special, linalg = pytest.importorskip("scipy.special"), pytest.importorskip("scipy.linalg")
+    integrate = pytest.importorskip("scipy.integrate")
+    assert "special.logsumexp takes plain arrays: chainrule.special.logsumexp" in message(
+        lambda x: special.logsumexp(x)
+    )
+    assert "linalg.inv takes plain arrays: np.linalg.inv" in message(lambda x: linalg.inv(np.stack([x, x**2])))
+    square = "chainrule.linalg.solve_triangular is for tensors"
+    assert square in message(lambda x: linalg.solve_triangular(np.stack([x, x**2]), x))
+    assert "np.trapezoid" in message(lambda x: integrate.trapezoid(x)) or not hasattr(np, "trapezoid")
+
+
+def test_another_name_is_known():
+    linalg = pytest.importorskip("scipy.linalg")
+    assert "linalg.expm takes plain arrays: chainrule.linalg.matrix_exp" in message(
+        lambda x: linalg.expm(np.stack([x, x]))
+    )
+
+
+def test_nothing_has_the_name():
+    stats = pytest.importorskip("scipy.stats")
+    text = message(lambda x: stats.norm.logpdf(x))
+    assert "stats.norm.logpdf takes plain arrays, and chainrule has nothing of that name" in text
+    assert "gradient of x," in text and "chainrule.primitive" in text
+
+
+def test_the_names_exist():
+    from chainrule.errors.libraries import ELSEWHERE
+
+    for instead in ELSEWHERE.values():
+        if instead.startswith("chainrule."):
+            found = cr
+            for part in instead.split(".")[1:]:
+                found = getattr(found, part)
+            assert callable(found)

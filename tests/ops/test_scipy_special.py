@@ -1,0 +1,110 @@
+"""SciPy's special functions on tensors: every row against its value, and the way to them from a user's call."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule import func
+from chainrule.testing import rulecheck
+from chainrule.testing.rulecheck import CHECKS
+from chainrule.testing.samples import samples_of
+
+special = pytest.importorskip("scipy.special")
+ROWS = pytest.importorskip("chainrule.ops.scipy_special").ROWS
+
+# SciPy decides about dtypes: some of its functions compute in float64 where an argument is a number or an integer.
+WITHOUT_DTYPES = [name for name in CHECKS if name not in ("dtype", "face")]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_row(name):
+    row = ROWS[name]
+    rulecheck(row, WITHOUT_DTYPES)
+    if "int" not in (row.domain or ()):
+        rulecheck(row, ["dtype"], [s for s in samples_of(row) if len(s.arrays) == len(s.shapes)])
+
+
+@pytest.mark.parametrize("name", ["cbrt", "exp2", "expm1", "log1p"])
+def test_what_numpy_has_too(name):
+    x = np.array([0.3, 1.7])
+    slope = func.grad(lambda x: np.sum(getattr(special, name)(x)))(x)
+    assert np.allclose(slope, func.grad(lambda x: np.sum(getattr(np, name)(x)))(x), rtol=1e-14)
+    t = cr.tensor(x, requires_grad=True)
+    assert np.allclose(getattr(special, name)(t).detach().numpy(), getattr(special, name)(x), rtol=1e-14)
+
+
+def test_xlogy_at_zero():
+    value, slope = func.value_and_grad(lambda x: special.xlogy(x, 2.0))(0.0)
+    assert value == 0 and slope == np.log(2.0)
+
+
+def test_recorded_under_its_name_and_computed_by_scipy():
+    x = np.array([0.5, 3.0])
+    t = cr.tensor(x, requires_grad=True)
+    y = special.gammaln(t)
+    assert y.grad_fn.name() == "GammalnBackward0"
+    assert np.array_equal(y.detach().numpy(), special.gammaln(x))
+    assert special.gammaln(cr.tensor(x)).grad_fn is None
+
+
+def test_functions_that_scipy_builds_from_ufuncs():
+    assert np.isclose(func.grad(lambda q: special.zeta(2.0, q))(1.5), -2 * special.zeta(3.0, 1.5))
+    assert np.isclose(func.grad(special.digamma)(1.5), special.polygamma(1, 1.5))
+    assert np.isclose(func.grad(func.grad(func.grad(special.gammaln)))(1.5), special.polygamma(2, 1.5))
+
+
+def test_transformations():
+    x = np.array([0.5, 1.0, 2.5])
+    assert np.allclose(func.vmap(func.grad(special.j0))(x), -special.j1(x))
+    assert np.allclose(func.jvp(special.ndtr, (x,), (np.ones(3),))[1], np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi))
+    assert np.allclose(func.hessian(lambda x: np.sum(special.betaln(x, 2.0)))(x).diagonal(),
+                       special.polygamma(1, x) - special.polygamma(1, x + 2))  # fmt: skip
+
+
+def test_complex_argument():
+    z = np.array(0.3 + 0.4j)
+    slope = func.grad(lambda z: np.real(special.erf(z)))(z)
+    assert np.isclose(slope, np.conj(2 / np.sqrt(np.pi) * np.exp(-(z**2))))
+
+
+def test_no_derivative_by_the_order():
+    with pytest.raises(NotImplementedError, match="jv with respect to v"):
+        func.grad(lambda v: special.jv(v, 2.0))(1.5)
+    assert np.isclose(func.grad(lambda x: special.jv(1.5, x))(2.0), special.jvp(1.5, 2.0))
+
+
+def test_a_row_of_the_user_comes_first():
+    code = """
+import numpy as np, scipy.special as special, chainrule as cr
+from chainrule.primitive import elementwise
+
+@elementwise(d={"x": lambda x: 7.0}, formula={"x": "g * 7"}, ufunc=special.erf)
+def mine(x):
+    "The error function, with a derivative that can be recognised."
+
+assert cr.func.grad(special.gammaln)(2.0) > 0  # chainrule's own rows load here
+assert cr.func.grad(special.erf)(0.5) == 7.0
+
+@elementwise(d={"x": lambda x: 8.0}, formula={"x": "g * 8"}, ufunc=special.erfc)
+def late(x):
+    "The same, after they are there."
+
+assert cr.func.grad(special.erfc)(0.5) == 8.0
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_scipy_is_not_loaded_for_its_own_sake():
+    code = "import sys, numpy as np, chainrule as cr; x = cr.tensor([1.0])\n" \
+           "try: np.frexp(x)\nexcept TypeError: assert 'scipy' not in sys.modules\nelse: raise SystemExit(1)"  # fmt: skip
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_ufunc_without_a_row_says_so():
+    with pytest.raises(TypeError, match="ellipk has no rule for tensors"):
+        special.ellipk(cr.tensor([0.5], requires_grad=True))
