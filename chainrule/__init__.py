@@ -104,17 +104,19 @@ from chainrule.random import (
     Generator, bernoulli, get_rng_state, initial_seed, manual_seed, multinomial, normal, rand, rand_like, randint,
     randn, randn_like, randperm, seed, set_rng_state,
 )
-from chainrule import autograd, func, linalg, random, special, tree
+from chainrule import autograd, func, linalg, random, return_types, special, tree
 from chainrule.autograd.jacobian import jacobian
 from chainrule.func import value_and_grad, vmap
 from chainrule.linalg import (
     cholesky_inverse, cholesky_solve, det, inverse, logdet, matrix_exp, matrix_power, pinverse, slogdet,
     top_cholesky as cholesky, top_qr as qr, top_svd as svd,
 )
-from chainrule.special import erf, erfc
+from chainrule.special import (
+    digamma, erf, erfc, erfinv, i0, lgamma, multigammaln as mvlgamma, polygamma,
+)
 
 if TYPE_CHECKING:
-    from chainrule import fft, nn, primitive, testing, utils
+    from chainrule import fft, nn, primitive, signal, testing, utils
     from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
     from chainrule.serialization import load, save
 
@@ -135,31 +137,31 @@ __all__ = [
     "clip", "clone", "column_stack", "combinations", "complex", "complex128", "complex64", "concat", "concatenate",
     "conj", "conj_physical", "constant_pad_nd", "copysign", "corrcoef", "cos", "cosh", "count_nonzero", "cov", "cross",
     "cuda", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "deg2rad", "det", "detach_copy", "device",
-    "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "dist", "div", "divide",
+    "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "digamma", "dist", "div", "divide",
     "dot", "double", "dsplit", "dstack", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal",
-    "erf", "erfc", "exp", "exp2", "expand_copy", "explain", "expm1", "eye", "fft", "fill", "finfo", "fix", "flatten",
+    "erf", "erfc", "erfinv", "exp", "exp2", "expand_copy", "explain", "expm1", "eye", "fft", "fill", "finfo", "fix", "flatten",
     "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor", "floor_divide",
     "fmax", "fmin", "fmod", "frac", "frexp", "from_numpy", "full", "full_like", "func", "gather", "gcd", "ge", "ger",
     "get_default_dtype", "get_printoptions", "get_rng_state", "gradient", "greater", "greater_equal", "gt", "half",
-    "heaviside", "histc", "histogram", "hsplit", "hstack", "hypot", "iinfo", "imag", "index_add", "index_copy",
+    "heaviside", "histc", "histogram", "hsplit", "hstack", "hypot", "i0", "iinfo", "imag", "index_add", "index_copy",
     "index_fill", "index_put", "index_reduce", "index_select", "inf", "inference_mode", "initial_seed", "inner", "int",
     "int16", "int32", "int64", "int8", "inverse", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex",
     "is_floating_point", "is_grad_enabled", "is_inference_mode_enabled", "is_nonzero", "is_tensor", "isclose",
     "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "jacobian", "kron", "kthvalue", "lcm",
-    "ldexp", "le", "lerp", "less", "less_equal", "linalg", "linspace", "load", "log", "log10", "log1p", "log2",
+    "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "linalg", "linspace", "load", "log", "log10", "log1p", "log2",
     "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or",
     "logical_xor", "logit", "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter",
     "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min",
-    "minimum", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "nan",
+    "minimum", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan",
     "nan_to_num", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "ne", "neg", "negative",
     "nextafter", "nn", "no_grad", "nonzero", "nonzero_static", "norm", "normal", "not_equal", "numel", "ones",
-    "ones_like", "outer", "permute", "permute_copy", "pi", "pinverse", "polar", "positive", "pow", "primitive",
+    "ones_like", "outer", "permute", "permute_copy", "pi", "pinverse", "polar", "polygamma", "positive", "pow", "primitive",
     "printoptions", "prod", "promote_types", "put", "qr", "quantile", "rad2deg", "rand", "rand_like", "randint",
     "randn", "randn_like", "random", "randperm", "ravel", "real", "reciprocal", "record_lines", "relu", "remainder",
     "renorm", "repeat_interleave", "reshape", "result_type", "roll", "rot90", "round", "row_stack", "rsqrt", "rsub",
     "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "seed", "select",
     "select_copy", "select_scatter", "set_anomaly_enabled", "set_default_dtype", "set_grad_enabled", "set_printoptions",
-    "set_rng_state", "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slice_copy", "slice_scatter",
+    "set_rng_state", "sgn", "short", "sigmoid", "sign", "signal", "signbit", "sin", "sinc", "sinh", "slice_copy", "slice_scatter",
     "slogdet", "softmax", "sort", "special", "split", "split_copy", "split_with_sizes", "split_with_sizes_copy", "sqrt",
     "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean", "sub", "subtract", "sum", "svd", "swapaxes",
     "swapdims", "t", "t_copy", "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot",
@@ -184,6 +186,7 @@ _LAZY = {
     "primitive": "primitive",
     "save": "serialization",
     "set_anomaly_enabled": "autograd.anomaly_mode",
+    "signal": "signal",
     "testing": "testing",
     "utils": "utils",
 }

@@ -5,13 +5,12 @@ A stack has shape (..., m, n): the last two axes are a matrix, the others a batc
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from chainrule import errors
+from chainrule import errors, return_types
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.dtypes import as_dtype
 from chainrule.core.faces import operand, written
@@ -27,7 +26,6 @@ from chainrule.ops.factors import (
     eigvals,
     householder_product,
     inv_ex,
-    linalg_solve_ex,
     lu,
     lu_factor,
     lu_factor_ex,
@@ -36,11 +34,6 @@ from chainrule.ops.factors import (
 )
 from chainrule.table import decompositions, reduction
 from chainrule.table import linalg as rows
-
-linalg_eigh, linalg_qr, linalg_slogdet = shared.linalg_eigh, shared.linalg_qr, shared.linalg_slogdet
-linalg_svd = shared.linalg_svd
-linalg_lstsq = namedtuple("linalg_lstsq", ["solution", "residuals", "rank", "singular_values"])
-old_svd = namedtuple("old_svd", ["U", "S", "V"])
 
 
 def _tensor(function: str, x: Any, position: int = 0) -> Any:
@@ -125,10 +118,12 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     if check_errors:
         refuse(info, lambda k: "torch.linalg.solve_ex: The solver failed because the input matrix is singular.")
     if type(info._data) is np.ndarray and not info._data.any():
-        return linalg_solve_ex(solve(A, B, left=left), info)
+        return return_types.linalg_solve_ex(solve(A, B, left=left), info)
     failed = ew.ne(info, 0).unsqueeze(-1).unsqueeze(-1)
     X = solve(ew.where(failed, wrap(np.eye(A.shape[-1], dtype=A.dtype)), A), B, left=left)
-    return linalg_solve_ex(ew.where(failed.squeeze(-1) if _is_vector(A, B) else failed, float("nan"), X), info)
+    return return_types.linalg_solve_ex(
+        ew.where(failed.squeeze(-1) if _is_vector(A, B) else failed, float("nan"), X), info
+    )
 
 
 def solve_triangular(
@@ -219,7 +214,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     residuals = s.reshape(-1)[:0]
     if m > n and driver in ("gels", "gelsd", "gelss") and (driver == "gels" or bool((rank == n).all())):
         residuals = ew.square(ew.abs(products.matmul(A, x) - b)).sum(-2)
-    return linalg_lstsq(
+    return return_types.linalg_lstsq(
         x.squeeze(-1) if vector else x,
         residuals,
         A.new_zeros((0,), dtype=np.int64) if driver == "gels" else rank,
@@ -274,7 +269,7 @@ def det(A: Tensor, *, out: Any = None) -> Tensor:
 @takes_out
 def slogdet(A: Tensor) -> Any:
     """Sign and logarithm of the absolute value of the determinant, as ``(sign, logabsdet)``."""
-    return linalg_slogdet(*rows.slogdet(_matrices("linalg.slogdet", A, True)))
+    return return_types.linalg_slogdet(*rows.slogdet(_matrices("linalg.slogdet", A, True)))
 
 
 def logdet(input: Tensor) -> Tensor:
@@ -312,7 +307,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
 
     Gradients through eigenvectors need eigenvalues that differ.
     """
-    return linalg_eigh(*decompositions.eigh(_matrices("linalg.eigh", A, True), UPLO=_uplo(UPLO)))
+    return return_types.linalg_eigh(*decompositions.eigh(_matrices("linalg.eigh", A, True), UPLO=_uplo(UPLO)))
 
 
 def _uplo(UPLO: str) -> str:
@@ -335,7 +330,9 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
         full_matrices: make U and Vh square. What this adds is not determined: a gradient through it raises.
     """
     A = _matrices("linalg.svd", A)
-    return linalg_svd(*decompositions.svd(A, full_matrices=bool(full_matrices) and A.shape[-1] != A.shape[-2]))
+    return return_types.linalg_svd(
+        *decompositions.svd(A, full_matrices=bool(full_matrices) and A.shape[-1] != A.shape[-2])
+    )
 
 
 def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
@@ -356,7 +353,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
         )
     A = _matrices("linalg.qr", A)
     q, r = decompositions.qr(A, mode="reduced" if mode == "r" else mode)
-    return linalg_qr(A.new_zeros((0,)) if mode == "r" else q, r)
+    return return_types.linalg_qr(A.new_zeros((0,)) if mode == "r" else q, r)
 
 
 def matrix_exp(A: Tensor) -> Tensor:
@@ -551,7 +548,7 @@ def top_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     u, s, vh = svd(input, full_matrices=not some)
     if not compute_uv:
         u, vh = shaping.clone(u) * 0, shaping.clone(vh) * 0
-    return old_svd(u, s, shaping.adjoint(vh))
+    return return_types.svd(u, s, shaping.adjoint(vh))
 
 
 @takes_out

@@ -17,7 +17,7 @@ from chainrule import errors
 from chainrule.autograd import function_levels
 from chainrule.autograd.context import FunctionCtx, once_differentiable
 from chainrule.autograd.function_rule import _SETUP_CONTEXT, FunctionMethods, FunctionRow, pullback, row_of, run_forward
-from chainrule.core.inplace import continue_history
+from chainrule.core.inplace import check_history, continue_history
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.node import Leaf, Node, Output, next_seq
 from chainrule.core.protocol import ArrayLike
@@ -183,6 +183,8 @@ def _check_dirty(ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> N
         if type(tensor._edge) is Leaf:
             raise errors.function_dirty_leaf(name)
         if tensor._view is not None:
+            if tensor._view.origin:
+                raise errors.view_in_place(tensor._view.origin, name)
             if type(tensor._view.base._edge) is Leaf:
                 raise errors.function_dirty_leaf(name)
             if len(outputs) > 1:
@@ -249,6 +251,8 @@ def _unrecorded(ctx: Any, args: tuple[Any, ...], output: Any, needed: bool) -> A
         for tensor in dirty:
             if not any(o is tensor for o in outputs):
                 raise errors.function_dirty_lost(ctx._forward_cls.__name__)
+            if LOCAL.mode.grad and tensor._view is not None and tensor._view.base._edge is not None:
+                check_history(tensor, ctx._forward_cls.__name__)  # a constant view of a tensor that is on the tape
             wrote(tensor._data, ctx._forward_cls.__name__, errors.user_line())
     return tuple(map(plain, output)) if isinstance(output, tuple) else plain(output)
 

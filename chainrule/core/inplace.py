@@ -43,11 +43,16 @@ def check_writable(tensor: Tensor, op: str) -> None:
 
 def _check_recorded(tensor: Tensor, op: str) -> None:
     """Raise if the mode that this thread is in forbids to change the tensor."""
-    view = tensor._view
-    if (tensor._edge is not None or (view is not None and view.base._edge is not None)) and recording():
+    if _on_tape(tensor) and recording():
         check_history(tensor, op)
     if type(tensor) is InferenceTensor and not LOCAL.mode.inference:
         raise errors.inference_in_place(op)
+
+
+def _on_tape(tensor: Tensor) -> bool:
+    """Whether the tensor, or the one whose memory it shows, has a history."""
+    view = tensor._view
+    return tensor._edge is not None or (view is not None and view.base._edge is not None)
 
 
 def check_history(tensor: Tensor, op: str) -> None:
@@ -241,7 +246,7 @@ def write_out(out: Tensor, result: Tensor) -> Tensor:
     """The ``out=`` argument: write a result that is not recorded into a tensor the caller brought."""
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
-    if result._edge is not None or (out._edge is not None and recording()):
+    if result._edge is not None or (_on_tape(out) and recording()):
         raise errors.out_requires_grad(getattr(result.grad_fn, "prim", None))
     if type(out) is InferenceTensor and not LOCAL.mode.inference:
         raise errors.inference_in_place("out=")

@@ -35,6 +35,17 @@ ndarray = np.ndarray
 # -- linear, contraction, opaque -------------------------------------------------------------------------------------
 
 
+def _when_needed(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
+    """The pullback, made when a backward pass first meets the row: it takes time, and most programs meet few rows."""
+
+    def first(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        if prim.pullback is first:
+            prim.pullback = _general_pullback(prim)
+        return prim.pullback(node, g, saved, edges)  # type: ignore[no-any-return]
+
+    return first
+
+
 def _general_pullback(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
     """Run each needed operand's rule, then cast back what dtype promotion changed."""
     cells: list[Any] = []
@@ -120,7 +131,7 @@ def linear(
         prim = Primitive(function, "linear", value=value, formula=formula, **options)
         prim.set_vjps(transpose)
         prim.needs_fits = prim.needs_fits or prim.variadic
-        prim.pullback = _general_pullback(prim)
+        prim.pullback = _when_needed(prim)
         prim.jvp = jvp or _linear_jvp(prim)
         prim.batch = batch or leading
         return enter(prim)
@@ -215,7 +226,7 @@ def opaque(
         prim = Primitive(function, "opaque", value=value, formula=formula, **options)
         prim.set_vjps(vjp)
         prim.needs_fits = prim.needs_fits or prim.variadic
-        prim.pullback = _general_pullback(prim)
+        prim.pullback = _when_needed(prim)
         prim.jvp = refuse(prim, "JVP", jvp) if isinstance(jvp, unsupported) else _opaque_jvp(prim, jvp)
         prim.batch = batch or leading
         if isinstance(jvp, Mapping) and set(jvp) != set(vjp):

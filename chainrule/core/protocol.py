@@ -113,6 +113,13 @@ def memory_of(x: Any) -> Any:
     return x
 
 
+def on_numbers(x: Any, function: Callable[[Any], Any]) -> Any:
+    """What a function of plain arrays gives for any value: one without a derivative, that leaves leading axes alone."""
+    if isinstance(x, np.ndarray):
+        return function(x)
+    return x.on_numbers(function) if isinstance(x, ArrayLike) else on_numbers(x._data, function)
+
+
 class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
     """Base of the interpreters' values: everything a rule may ask of an array, in terms of NumPy's functions."""
 
@@ -154,6 +161,10 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
     @property
     def inside(self) -> Any:
         """What this holds the values in: an array, a tensor or another array-like."""
+        raise NotImplementedError
+
+    def on_numbers(self, function: Callable[[Any], Any]) -> Any:
+        """See the function of this name."""
         raise NotImplementedError
 
     @property

@@ -632,6 +632,8 @@ def to_array(data: Any, dtype: Any = None, copy_data: bool = True) -> np.ndarray
             raise errors.ragged(data) from error
         if target is None:
             target = _python_dtype(array, data)
+        elif array.dtype.kind in "fciu":
+            _check_fits(array, target)
     if array.dtype.kind not in "fciub":
         raise errors.not_numbers(data, array.dtype)
     if array.dtype == np.longdouble or array.dtype == np.clongdouble:
@@ -641,6 +643,18 @@ def to_array(data: Any, dtype: Any = None, copy_data: bool = True) -> np.ndarray
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return array
+
+
+def _check_fits(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> None:
+    """Raise if one of the numbers a user wrote cannot be written in the dtype asked for."""
+    if array.dtype.kind == "c" and dtype.kind != "c":
+        raise errors.complex_number(array, dtype)
+    if dtype.kind in "iu" and array.size:
+        high = np.iinfo(dtype).max
+        low = np.iinfo(dtype).min or -high  # -1 is the largest unsigned number, as in C
+        unfit = ~((array >= low) & (array <= high))
+        if unfit.any():
+            raise errors.number_overflows(array[unfit][0].item(), dtype)
 
 
 def _unwrapped(data: Any) -> Any:

@@ -45,6 +45,20 @@ def ragged(data: Any) -> ValueError:
     )
 
 
+def number_overflows(number: Any, dtype: Any) -> Exception:
+    return RuntimeError(
+        f"value cannot be converted to type {dtype} without overflow: {number!r} is not one of its numbers. Choose a dtype "
+        "that has it, or convert afterwards: tensor(data).to(dtype) wraps around."
+    )
+
+
+def complex_number(array: Any, dtype: Any) -> Exception:
+    return TypeError(
+        f"must be real number, not complex: {array.flat[0].item()!r} has no place in {dtype}. Leave dtype out, or take "
+        ".real of the data."
+    )
+
+
 def not_numbers(data: Any, dtype: Any) -> Exception:
     kinds = (
         "The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, "

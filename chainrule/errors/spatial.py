@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from chainrule.errors.place import named
 from chainrule.errors.words import shape_of
 
 
@@ -21,13 +22,15 @@ def window_numbers(function: str, argument: str, value: Any, axes: int) -> Runti
 
 
 def convolution_channels(function: str, x: Any, weight: Any, groups: int, transposed: bool) -> RuntimeError:
-    w = shape_of(weight)
+    w, shape = shape_of(weight), shape_of(x)
     expected = w[0] if transposed else w[1] * groups
     each = f" (weight.shape[1]·groups = {w[1]}·{groups})" if groups > 1 and not transposed else ""
+    name = named(x) or "input"
+    last = f" {name}.movedim(-1, 1) puts the last axis there." if shape[-1] == expected else ""
     return RuntimeError(
         f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(w)}, expected input"
-        f"{list(shape_of(x))} to have {expected} channels{each}, but got {shape_of(x)[1]} channels instead: {function} "
-        "counts channels along axis 1 of a batch"
+        f"{list(shape)} to have {expected} channels{each}, but got {shape[1]} channels instead: {function} counts "
+        f"channels along axis 1 of a batch.{last}"
     )
 
 

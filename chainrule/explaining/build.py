@@ -10,11 +10,13 @@ import dataclasses
 import importlib
 import json
 import pathlib
+import pkgutil
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from chainrule import table
 from chainrule.core.node import Leaf
 from chainrule.core.primitive import TABLE, Primitive, unsupported
 from chainrule.core.tensor import Tensor, wrap
@@ -106,8 +108,8 @@ def partials(arrow: Arrow) -> Iterator[str]:
 
 def templates() -> dict[str, str]:
     """LaTeX templates with their MathML."""
-    for module in ("nn", "fft"):  # whose rows load later than the others
-        importlib.import_module(f"chainrule.{module}")
+    for module in pkgutil.iter_modules(table.__path__, "chainrule.table."):  # some load when they are needed
+        importlib.import_module(module.name)
     found: dict[str, str] = {}
     for prim in TABLE.values():
         if prim.kind == "discrete":

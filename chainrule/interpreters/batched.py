@@ -10,6 +10,7 @@ on shared values alone run once, not once for each example.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from chainrule.core.dispatch import INTERPRETERS, bind, rank
 from chainrule.core.levels import escaped
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.primitive import Primitive
-from chainrule.core.protocol import ArrayLike, array_ufunc, detached
+from chainrule.core.protocol import ArrayLike, array_ufunc, detached, on_numbers
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 
@@ -42,6 +43,11 @@ class Batched(ArrayLike):
     @property
     def inside(self) -> Any:
         return self.payload
+
+    def on_numbers(self, function: Callable[[Any], Any]) -> Batched:
+        if escaped(self):
+            raise errors.escaped_tensor(self.level, getattr(function, "__name__", "a function"))
+        return Batched(on_numbers(self.payload, function), self.level, self.shared)
 
     def detached(self) -> Batched:
         return Batched(detached(self.payload), self.level, self.shared)

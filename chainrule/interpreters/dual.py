@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from chainrule.core.dispatch import INTERPRETERS, bind
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.node import Leaf
 from chainrule.core.primitive import Primitive
-from chainrule.core.protocol import ArrayLike, detached
+from chainrule.core.protocol import ArrayLike, detached, on_numbers
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, hold, wrap, wrapped
 
@@ -37,6 +38,9 @@ class Dual(ArrayLike):
     @property
     def inside(self) -> Any:
         return self.primal
+
+    def on_numbers(self, function: Callable[[Any], Any]) -> Any:
+        return on_numbers(self.primal, function)
 
     def detached(self) -> Dual:
         return Dual(detached(self.primal), None, self.level)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections import namedtuple
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -83,11 +82,6 @@ def number_in(value: Any, dtype: Any) -> Any:
             )
         value = around(value, dtype)
     return np.asarray(value).astype(dtype)
-
-
-def result_type(name: str, *fields: str) -> Any:
-    """The type of a result with named parts, such as ``max(x, dim).values``."""
-    return namedtuple(name, fields)
 
 
 def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:

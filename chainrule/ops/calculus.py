@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.dispatch import cast
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
@@ -181,6 +182,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     where = indices if isinstance(indices, Tensor) else wrap(np.asarray(indices))
     if where.dtype.kind not in "iu":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {where.dtype}")
+    where = cast(where, np.dtype(np.int64))
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")

@@ -9,7 +9,7 @@ import numpy as np
 from chainrule.core.device import device as Device
 from chainrule.core.dtypes import as_dtype, get_default_complex_dtype, get_default_dtype
 from chainrule.core.tensor import Tensor, make_tensor, wrap
-from chainrule.ops.arguments import creates_out, tensor_of
+from chainrule.ops.arguments import creates_out, number_in, tensor_of
 from chainrule.ops.shaping import _ints
 
 
@@ -141,7 +141,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
     if dtype is None:
         dtype = tensor(value).dtype
-    return _made(np.full(_sizes("full", (size,)), value, as_dtype(dtype)), requires_grad)
+    return _made(np.full(_sizes("full", (size,)), number_in(value, as_dtype(dtype))), requires_grad)
 
 
 def _like(name: str, what: str, function: Any) -> Any:
@@ -167,7 +167,8 @@ def full_like(
     """One value in another tensor's shape and dtype."""
     value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
     input = tensor_of("full_like", input)
-    return _made(np.full(tuple(input.shape), value, input.dtype if dtype is None else as_dtype(dtype)), requires_grad)
+    value = number_in(value, input.dtype if dtype is None else as_dtype(dtype))
+    return _made(np.full(tuple(input.shape), value), requires_grad)
 
 
 @creates_out
@@ -263,12 +264,12 @@ def _spaced(function: Any, start: Any, end: Any, steps: int, dtype: Any, require
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Row and column indices of the lower triangle."""
-    return wrap(np.stack(np.tril_indices(row, offset, col)).astype(np.int64))
+    return wrap(np.stack(np.tril_indices(row, offset, col)).astype(np.int64 if dtype is None else as_dtype(dtype)))
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Row and column indices of the upper triangle."""
-    return wrap(np.stack(np.triu_indices(row, offset, col)).astype(np.int64))
+    return wrap(np.stack(np.triu_indices(row, offset, col)).astype(np.int64 if dtype is None else as_dtype(dtype)))
 
 
 def Variable(data: Any, requires_grad: bool = False, volatile: Any = None) -> Tensor:

@@ -9,6 +9,7 @@ from chainrule.core.faces import operand
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
+from chainrule.ops.arguments import summed as widened
 from chainrule.ops.products import _expand, _permute, _reshape
 from chainrule.table import contraction, reduction
 from chainrule.table import shape as moves
@@ -43,7 +44,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     x, term = pairs[0]
     summed = tuple(i for i, c in enumerate(term) if c not in out)
     if summed:
-        x = bind(reduction.sum, (x,), {"axis": tuple(i - len(term) for i in summed), "keepdims": False})
+        x = bind(reduction.sum, (widened(x),), {"axis": tuple(i - len(term) for i in summed), "keepdims": False})
         term = "".join(c for c in term if c in out)
     result = _permute(x, [term.index(c) for c in out])
     return moves.alias(result) if any(result is x for x in operands) else result
@@ -124,6 +125,8 @@ def _pair(x: Any, a: str, y: Any, b: str, later: set[str]) -> tuple[Any, str]:
     """Two operands to one: sum what only one has, then permute and reshape both to stacks of matrices, and bmm."""
     x, a = _sum_out(x, a, {c for c in a if c not in b and c not in later})
     y, b = _sum_out(y, b, {c for c in b if c not in a and c not in later})
+    if x.dtype != y.dtype:  # of small integers, the one that was summed is wider now
+        x, y = widened(x), widened(y)
     sx, sy = dict(zip(a, shape_of(x), strict=True)), dict(zip(b, shape_of(y), strict=True))
     for c in set(a) & set(b):  # a size of 1 stretches to the other's
         if sx[c] != sy[c]:
@@ -162,4 +165,5 @@ def _sum_out(x: Any, term: str, letters: set[str]) -> tuple[Any, str]:
     if not letters:
         return x, term
     axes = tuple(i - len(term) for i, c in enumerate(term) if c in letters)
-    return bind(reduction.sum, (x,), {"axis": axes, "keepdims": False}), "".join(c for c in term if c not in letters)
+    total = bind(reduction.sum, (widened(x),), {"axis": axes, "keepdims": False})
+    return total, "".join(c for c in term if c not in letters)

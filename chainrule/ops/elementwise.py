@@ -11,7 +11,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core import dtypes, promotion
 from chainrule.core.dispatch import cast
-from chainrule.core.faces import binary, general, nary, operand, unary, written
+from chainrule.core.faces import around, binary, general, nary, operand, unary, written
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import UFUNCS
 from chainrule.core.tensor import Tensor
@@ -243,7 +243,9 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
 def _same_dtype(name: str, *operands: Any) -> list[Any]:
     checked = [operand(name, i, x) for i, x in enumerate(operands)]
     target = promotion.result_type(*[_plain(x) for x in checked])
-    return [cast(x, target) if hasattr(x, "dtype") else np.asarray(x, target) for x in checked]
+    small = target.kind in "iu"
+    numbers = [around(x, target) if small and type(x) is int else x for x in checked]
+    return [cast(x, target) if hasattr(x, "dtype") else np.asarray(x, target) for x in numbers]
 
 
 def _plain(x: Any) -> Any:
@@ -273,6 +275,10 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> T
             raise errors.bound_type("clamp", which, bound)
     if isinstance(input, Tensor) and input.dtype.kind in "iu" and any(isinstance(b, float) for b in (min, max)):
         input = cast(input, dtypes.get_default_dtype())
+    if isinstance(input, Tensor) and input.dtype.kind in "iu" and input.dtype.itemsize < 8:
+        info = np.iinfo(input.dtype)  # a bound beyond the dtype's own bounds nothing
+        min = int(info.min) if min is not None and min < info.min else min
+        max = int(info.max) if max is not None and max > info.max else max
     return _clamp(input, min=min, max=max, out=out)
 
 

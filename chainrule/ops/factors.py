@@ -5,33 +5,24 @@ They are public in ``chainrule.linalg``.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from chainrule import errors
+from chainrule import errors, return_types
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import implements
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import matrices, products, shaping
-from chainrule.ops.arguments import result_type, takes_out, tensor_of
+from chainrule.ops.arguments import takes_out, tensor_of
 from chainrule.ops.numpy_linalg import checked, stretched
 from chainrule.table import eigen
 from chainrule.table import linalg as rows
 from chainrule.table import lu as _lu_rows
 
 ndarray = np.ndarray
-linalg_eig = namedtuple("linalg_eig", ["eigenvalues", "eigenvectors"])
-linalg_lu = namedtuple("linalg_lu", ["P", "L", "U"])
-linalg_lu_factor = namedtuple("linalg_lu_factor", ["LU", "pivots"])
-linalg_lu_factor_ex = namedtuple("linalg_lu_factor_ex", ["LU", "pivots", "info"])
-linalg_inv_ex = namedtuple("linalg_inv_ex", ["inverse", "info"])
-linalg_solve_ex = namedtuple("linalg_solve_ex", ["result", "info"])
-linalg_cholesky_ex = namedtuple("linalg_cholesky_ex", ["L", "info"])
-_unpacked = result_type("lu_unpack", "P", "L", "U")
 
 
 def _matrices(function: str, x: Any, square: bool = False, name: str = "A") -> Any:
@@ -58,7 +49,7 @@ def eig(A: Tensor) -> Any:
     A = _matrices("linalg.eig", A, True)
     if type(A._data) is ndarray and not np.isfinite(A._data).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
-    return linalg_eig(*bind(eigen.eig, (A,), {"strict": True}))
+    return return_types.linalg_eig(*bind(eigen.eig, (A,), {"strict": True}))
 
 
 @takes_out
@@ -70,7 +61,11 @@ def eigvals(A: Tensor) -> Tensor:
 @implements(np.linalg.eig)
 def _numpy_eig(a: Any) -> Any:
     w, v = eigen.eig(checked("np.linalg.eig", a, True), strict=True)
-    return linalg_eig(w, v) if a.dtype.kind == "c" or not _real(w) else linalg_eig(np.real(w), np.real(v))
+    return (
+        return_types.linalg_eig(w, v)
+        if a.dtype.kind == "c" or not _real(w)
+        else return_types.linalg_eig(np.real(w), np.real(v))
+    )
 
 
 @implements(np.linalg.eigvals)
@@ -132,7 +127,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     info = _first_zero(packed)
     if check_errors:
         refuse(info, _zero_pivot("linalg.lu_factor_ex"))
-    return linalg_lu_factor_ex(packed, ew.add(pivots, 1).to(np.int32), info)
+    return return_types.linalg_lu_factor_ex(packed, ew.add(pivots, 1).to(np.int32), info)
 
 
 @takes_out
@@ -156,7 +151,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """
     packed, pivots, info = lu_factor_ex(A, pivot=pivot)
     refuse(info, _zero_pivot("linalg.lu_factor"))
-    return linalg_lu_factor(packed, pivots)
+    return return_types.linalg_lu_factor(packed, pivots)
 
 
 def _triangles(packed: Any) -> tuple[Any, Any]:
@@ -180,7 +175,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> Any:
         A: (..., m, n); with k = min(m, n), P is (..., m, m), L (..., m, k) and U (..., k, n).
     """
     packed, _, order = _factors("linalg.lu_factor", A, pivot)
-    return linalg_lu(_permutation(order, packed.dtype), *_triangles(packed))
+    return return_types.linalg_lu(_permutation(order, packed.dtype), *_triangles(packed))
 
 
 def _pivots(function: str, pivots: Any) -> Any:
@@ -206,7 +201,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     empty = packed.new_zeros((0,))
     m = packed.shape[-2]
     p = _permutation(_order("lu_unpack", pivots, m), packed.dtype) if unpack_pivots else empty
-    return _unpacked(p, *(_triangles(packed) if unpack_data else (empty, empty)))
+    return return_types.lu_unpack(p, *(_triangles(packed) if unpack_data else (empty, empty)))
 
 
 def _solved(T: Any, B: Any, upper: bool, unit: bool) -> Any:
@@ -300,7 +295,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
                 "input matrix is singular."
             ),
         )
-    return linalg_inv_ex(out, info)
+    return return_types.linalg_inv_ex(out, info)
 
 
 @takes_out
@@ -316,7 +311,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
                 f"positive-definite (the leading minor of order {k} is not positive-definite)."
             ),
         )
-    return linalg_cholesky_ex(shaping.adjoint(L) if upper else L, info)
+    return return_types.linalg_cholesky_ex(shaping.adjoint(L) if upper else L, info)
 
 
 # -- orthogonal matrices ---------------------------------------------------------------------------------------------

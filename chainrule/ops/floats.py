@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from chainrule import return_types
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import result_type, tensor_of
+from chainrule.ops.arguments import tensor_of
 from chainrule.table import exponential
-
-frexp_result = result_type("frexp", "mantissa", "exponent")
 
 
 def isposinf(input: Any, *, out: Any = None) -> Tensor:
@@ -54,4 +53,4 @@ def frexp(input: Any) -> Any:
     mantissa = x
     for part in (half, ew.sub(exponent, half)):
         mantissa = ew.mul(mantissa, ew.exp2(cast(ew.neg(part), x.dtype)))
-    return frexp_result(mantissa, exponent)
+    return return_types.frexp(mantissa, exponent)

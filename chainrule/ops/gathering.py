@@ -12,7 +12,7 @@ from chainrule.core.protocol import memory_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
-from chainrule.ops.arguments import takes_out, tensor_of
+from chainrule.ops.arguments import number_in, takes_out, tensor_of
 from chainrule.table import indexing as rows
 
 ndarray = np.ndarray
@@ -116,9 +116,7 @@ def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
         if value.dtype.kind == "c" and input.dtype.kind != "c":
             raise errors.complex_into_real(input.dtype)
         return ew.where(mask, cast(value, input.dtype), input)
-    if isinstance(value, complex) and input.dtype.kind != "c":
-        raise errors.complex_into_real(input.dtype)
-    return ew.where(mask, wrap(np.asarray(value).astype(input.dtype)), input)
+    return ew.where(mask, wrap(number_in(value, input.dtype)), input)
 
 
 @takes_out

@@ -185,9 +185,7 @@ def _kept_apart(value: Tensor, region: Tensor) -> Tensor:
 
 def _takes_part(items: tuple[Any, ...]) -> bool:
     """Whether an index takes a view of a part before anything is written (rather than all, or what arrays say)."""
-    return any(
-        item is None or type(item) is int or (type(item) is slice and item != slice(None)) for item in items
-    )
+    return any(item is None or type(item) is int or (type(item) is slice and item != slice(None)) for item in items)
 
 
 def _outside(tensor: Tensor) -> bool:

@@ -35,6 +35,7 @@ from chainrule.ops import (
     statistics,
 )
 from chainrule.ops import elementwise as ew
+from chainrule.ops.arguments import number_in
 from chainrule.table import arithmetic
 from chainrule.table import indexing as table
 
@@ -128,7 +129,7 @@ argsort sort msort topk kthvalue median mode quantile cumsum cumprod logcumsumex
 """.split()
 _STATISTICS = "cov corrcoef nanmedian nanquantile".split()
 _CALCULUS = "cross renorm".split()
-_MEMORY = "as_strided as_strided_scatter sum_to_size".split()
+_MEMORY = "as_strided as_strided_scatter narrow_copy sum_to_size".split()
 _SHAPING = """
 reshape view view_as reshape_as flatten ravel unflatten permute transpose t movedim moveaxis squeeze unsqueeze expand
 expand_as broadcast_to diagonal clone contiguous unfold swapaxes swapdims adjoint
@@ -310,7 +311,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     """Fill with a number, in place."""
     if type(self._data) is ndarray and not isinstance(value, Tensor) and self._edge is None and self._view is None:
         inplace.check_writable(self, "fill_")
-        self._data[...] = value
+        self._data[...] = value if type(value) is float else number_in(value, self._data.dtype)
         wrote(self._data, "fill_", errors.user_line())
         return self
     return _fill_recorded(self, value)

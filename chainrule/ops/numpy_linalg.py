@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
 
-from chainrule import errors
+from chainrule import errors, return_types
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import implements
 from chainrule.core.shapes import from_end, shape_of
@@ -18,10 +17,6 @@ from chainrule.table import decompositions, reduction
 from chainrule.table import linalg as rows
 
 raw = np.linalg
-linalg_eigh = namedtuple("linalg_eigh", ["eigenvalues", "eigenvectors"])
-linalg_svd = namedtuple("linalg_svd", ["U", "S", "Vh"])
-linalg_qr = namedtuple("linalg_qr", ["Q", "R"])
-linalg_slogdet = namedtuple("linalg_slogdet", ["sign", "logabsdet"])
 
 
 # -- checks ----------------------------------------------------------------------------------------------------------
@@ -152,7 +147,7 @@ def _det(a: Any) -> Any:
 
 @implements(raw.slogdet)
 def _slogdet(a: Any) -> Any:
-    return linalg_slogdet(*rows.slogdet(_matrices("slogdet", a, True)))
+    return return_types.linalg_slogdet(*rows.slogdet(_matrices("slogdet", a, True)))
 
 
 @implements(raw.cholesky)
@@ -163,7 +158,7 @@ def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
 
 @implements(raw.eigh)
 def _eigh(a: Any, UPLO: str = "L") -> Any:
-    return linalg_eigh(*decompositions.eigh(_matrices("eigh", a, True), UPLO=UPLO.upper()))
+    return return_types.linalg_eigh(*decompositions.eigh(_matrices("eigh", a, True), UPLO=UPLO.upper()))
 
 
 @implements(raw.eigvalsh)
@@ -176,7 +171,9 @@ def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian:
     a = _matrices("svd", a)
     if not compute_uv:
         return decompositions.svd(a, full_matrices=False)[1]
-    return linalg_svd(*decompositions.svd(a, full_matrices=bool(full_matrices) and shape_of(a)[-1] != shape_of(a)[-2]))
+    return return_types.linalg_svd(
+        *decompositions.svd(a, full_matrices=bool(full_matrices) and shape_of(a)[-1] != shape_of(a)[-2])
+    )
 
 
 @implements(raw.svdvals)
@@ -188,7 +185,7 @@ def _svdvals(x: Any, /) -> Any:
 def _qr(a: Any, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r"):
         raise errors.numpy_keyword("linalg.qr", f"mode={mode}")
-    result = linalg_qr(*decompositions.qr(_matrices("qr", a), mode="reduced" if mode == "r" else mode))
+    result = return_types.linalg_qr(*decompositions.qr(_matrices("qr", a), mode="reduced" if mode == "r" else mode))
     return result.R if mode == "r" else result
 
 

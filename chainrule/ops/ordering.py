@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
+from chainrule import return_types
 from chainrule.core.dispatch import bind
+from chainrule.core.protocol import on_numbers
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import axis_of, floating, numpy_names, result_type, summed, takes_out, tensor_of
+from chainrule.ops.arguments import axis_of, floating, numpy_names, summed, takes_out, tensor_of
 from chainrule.ops.reductions import any as any_
 from chainrule.ops.reductions import argmax, nonempty, of_number, picked
 from chainrule.table import reduction, statistics
-
-sort_result = result_type("sort", "values", "indices")
-topk_result = result_type("topk", "values", "indices")
-median_result = result_type("median", "values", "indices")
-kthvalue_result = result_type("kthvalue", "values", "indices")
-mode_result = result_type("mode", "values", "indices")
-cummax_result = result_type("cummax", "values", "indices")
-cummin_result = result_type("cummin", "values", "indices")
-
 
 # -- sorting ---------------------------------------------------------------------------------------------------------
 
@@ -43,8 +37,8 @@ def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | 
     x = tensor_of("sort", input, "biuf")
     axis = axis_of("sort", dim, x.ndim)
     if axis is None:
-        return sort_result(*of_number(x))
-    return sort_result(*picked("sort", x, argsort(x, axis, descending), axis, True))
+        return return_types.sort(*of_number(x))
+    return return_types.sort(*picked("sort", x, argsort(x, axis, descending), axis, True))
 
 
 @takes_out
@@ -63,9 +57,9 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     if not 0 <= k <= n:
         raise RuntimeError(f"selected index k out of range: topk of {k} along a dimension of length {n}")
     if axis is None:
-        return topk_result(*of_number(x))
+        return return_types.topk(*of_number(x))
     indices = argsort(x, axis, largest).narrow(axis, 0, k)
-    return topk_result(*picked("topk", x, indices, axis, True))
+    return return_types.topk(*picked("topk", x, indices, axis, True))
 
 
 @takes_out
@@ -80,9 +74,9 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: {k} of {n}")
     if axis is None:
-        return kthvalue_result(*of_number(x))
+        return return_types.kthvalue(*of_number(x))
     indices = argsort(x, axis).narrow(axis, k - 1, 1)
-    return kthvalue_result(*picked("kthvalue", x, indices, axis, keepdim))
+    return return_types.kthvalue(*picked("kthvalue", x, indices, axis, keepdim))
 
 
 @takes_out
@@ -96,14 +90,14 @@ def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
         return bind(statistics.median, (x,), {"axis": tuple(range(-x.ndim, 0)), "keepdims": False})
     axis = axis_of("median", dim, x.ndim)
     if axis is None:
-        return median_result(*of_number(x))
+        return return_types.median(*of_number(x))
     nonempty("median", x, (axis,))
     indices = argsort(x, axis).narrow(axis, (x._data.shape[axis] - 1) // 2, 1)
     if x.dtype.kind == "f":
         nan = ew.isnan(x.detach())
         first = argmax(nan, axis, keepdim=True)
         indices = ew.where(any_(nan, axis, keepdim=True), first, indices)
-    return median_result(*picked("median", x, indices, axis, keepdim, overload=1))
+    return return_types.median(*picked("median", x, indices, axis, keepdim, overload=1))
 
 
 @takes_out
@@ -113,16 +107,21 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     x = tensor_of("mode", input, "biuf")
     axis = axis_of("mode", dim, x.ndim)
     if axis is None:
-        return mode_result(*of_number(x))
+        return return_types.mode(*of_number(x))
     nonempty("mode", x, (axis,))
-    array = np.moveaxis(x._array(), axis, -1)
+    indices = on_numbers(x, functools.partial(_last_commonest, axis))
+    return return_types.mode(*picked("mode", x, wrap(indices), axis, keepdim))
+
+
+def _last_commonest(axis: int, array: Any) -> Any:
+    """Where along an axis (counted from the end) the most frequent value is last; the axis is kept."""
+    array = np.moveaxis(array, axis, -1)
     flat = array.reshape(-1, array.shape[-1])
     picks = np.empty(flat.shape[0], np.int64)
     for row, values in enumerate(flat):
         found, counts = np.unique(values, return_counts=True)
         picks[row] = np.flatnonzero(values == found[np.argmax(counts)])[-1]
-    indices = wrap(np.expand_dims(picks.reshape(array.shape[:-1]), axis))
-    return mode_result(*picked("mode", x, indices, axis, keepdim))
+    return np.expand_dims(picks.reshape(array.shape[:-1]), axis)
 
 
 #: how much of the higher neighbour an interpolation takes, at a position between two
@@ -214,14 +213,14 @@ def logcumsumexp(input: Any, dim: int) -> Tensor:
 @numpy_names
 def cummax(input: Any, dim: int) -> Any:
     """Running maximum along ``dim``, and the index of it (the last, of equal ones)."""
-    return cummax_result(*_running("cummax", np.maximum, input, dim))
+    return return_types.cummax(*_running("cummax", np.maximum, input, dim))
 
 
 @takes_out
 @numpy_names
 def cummin(input: Any, dim: int) -> Any:
     """Running minimum along ``dim``, and the index of it (the last, of equal ones)."""
-    return cummin_result(*_running("cummin", np.minimum, input, dim))
+    return return_types.cummin(*_running("cummin", np.minimum, input, dim))
 
 
 def _running(name: str, better: Any, input: Any, dim: int) -> tuple[Any, Any]:
@@ -229,11 +228,16 @@ def _running(name: str, better: Any, input: Any, dim: int) -> tuple[Any, Any]:
     axis = axis_of(name, dim, x.ndim)
     if axis is None:
         return of_number(x)
-    array = np.moveaxis(x._array(), axis, -1)
+    indices = on_numbers(x, functools.partial(_last_best, better, axis))
+    return picked(name, x, wrap(indices), axis, True)
+
+
+def _last_best(better: Any, axis: int, array: Any) -> Any:
+    """Where along an axis (counted from the end) the best so far is, at every element."""
+    array = np.moveaxis(array, axis, -1)
     best = better.accumulate(array, axis=-1)
     here = array == best
     if array.dtype.kind == "f":
         here |= np.isnan(array)
     where = np.where(here, np.arange(array.shape[-1]), 0)
-    indices = np.moveaxis(np.maximum.accumulate(where, axis=-1), -1, axis)
-    return picked(name, x, wrap(indices.astype(np.int64)), axis, True)
+    return np.moveaxis(np.maximum.accumulate(where, axis=-1), -1, axis).astype(np.int64)

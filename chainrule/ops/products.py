@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.dispatch import bind
+from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import NO_PARAMS, new, operand, written
 from chainrule.core.modes import SPECIAL
 from chainrule.core.node import Node, next_seq
@@ -28,12 +28,16 @@ float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def _checked(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    arrays = isinstance(x, ndarray) or isinstance(y, ndarray)
     x, y = operand(name, 0, x), operand(name, 1, y)
     for position, z in enumerate((x, y)):
         if not hasattr(z, "dtype"):
             raise errors.wrong_operand(name, position, z)
     if not isinstance(x, (Tensor, ArrayLike)) and not isinstance(y, (Tensor, ArrayLike)):
         raise errors.wrong_operand(name, 0, x)
+    if x.dtype != y.dtype and arrays:  # NumPy's products promote
+        dtype = np.result_type(x.dtype, y.dtype)
+        x, y = cast(x, dtype), cast(y, dtype)
     if x.dtype != y.dtype:
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {_c_name(x.dtype)} != {_c_name(y.dtype)}. {name} "
@@ -244,7 +248,8 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
 @takes_out
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
-    return _plus(input, bmm(batch1, batch2).sum(0), beta, alpha)
+    products = bmm(batch1, batch2)
+    return _plus(input, products.sum(0, dtype=products.dtype), beta, alpha)
 
 
 def _plus(x: Any, y: Any, beta: Any, alpha: Any) -> Tensor:
@@ -312,8 +317,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
     if len(left) == len(right):  # an axis of length 1 is summed over first: it stands for equal entries
         alone_x = [i for i, j in zip(left, right, strict=True) if sy[j] == 1 and sx[i] > 1]
         alone_y = [j for i, j in zip(left, right, strict=True) if sx[i] == 1 and sy[j] > 1]
-        x = x.sum(alone_x, keepdim=True) if alone_x else x
-        y = y.sum(alone_y, keepdim=True) if alone_y else y
+        x = x.sum(alone_x, keepdim=True, dtype=x.dtype) if alone_x else x
+        y = y.sum(alone_y, keepdim=True, dtype=y.dtype) if alone_y else y
         sx, sy = shape_of(x), shape_of(y)
     if len(left) != len(right) or any(sx[i] != sy[j] for i, j in zip(left, right, strict=True)):
         raise RuntimeError(

@@ -7,21 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from chainrule import return_types
 from chainrule.core.dispatch import bind, cast, record_one
 from chainrule.core.dtypes import as_dtype
 from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import axes_of, axis_of, floating, numpy_names, result_type, summed, takes_out, tensor_of
+from chainrule.ops.arguments import axes_of, axis_of, floating, numpy_names, summed, takes_out, tensor_of
 from chainrule.table import decompositions, reduction, statistics
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
-max_result = result_type("max", "values", "indices")
-min_result = result_type("min", "values", "indices")
-aminmax_result = result_type("aminmax", "min", "max")
-var_mean_result = result_type("var_mean", "var", "mean")
-std_mean_result = result_type("std_mean", "std", "mean")
 
 
 # -- sums ------------------------------------------------------------------------------------------------------------
@@ -200,7 +196,7 @@ def nonempty(name: str, x: Any, axes: tuple[int, ...], whole: bool = False) -> N
 @numpy_names
 def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
     """Minimum and maximum."""
-    return aminmax_result(amin(input, dim, keepdim), amax(input, dim, keepdim))
+    return return_types.aminmax(amin(input, dim, keepdim), amax(input, dim, keepdim))
 
 
 @takes_out
@@ -211,7 +207,7 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
         return ew.maximum(input, dim if other is None else other)
     if dim is None:
         return _extremum("max", reduction.amax, input, None, keepdim, "MaxBackward1")
-    return max_result(*_best("max", reduction.argmax, input, dim, keepdim))
+    return return_types.max(*_best("max", reduction.argmax, input, dim, keepdim))
 
 
 @takes_out
@@ -222,7 +218,7 @@ def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
         return ew.minimum(input, dim if other is None else other)
     if dim is None:
         return _extremum("min", reduction.amin, input, None, keepdim, "MinBackward1")
-    return min_result(*_best("min", reduction.argmin, input, dim, keepdim))
+    return return_types.min(*_best("min", reduction.argmin, input, dim, keepdim))
 
 
 def _best(name: str, where: Any, input: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
@@ -294,7 +290,7 @@ def var_mean(
 ) -> Any:
     """Variance and mean."""
     result, x, axes = _spread("var_mean", statistics.var, input, dim, unbiased, keepdim, correction)
-    return var_mean_result(result, bind(reduction.mean, (x,), axes))
+    return (result, bind(reduction.mean, (x,), axes))
 
 
 @takes_out
@@ -304,7 +300,7 @@ def std_mean(
 ) -> Any:
     """Standard deviation and mean."""
     result, x, axes = _spread("std_mean", statistics.std, input, dim, unbiased, keepdim, correction)
-    return std_mean_result(result, bind(reduction.mean, (x,), axes))
+    return (result, bind(reduction.mean, (x,), axes))
 
 
 def _spread(name: str, row: Any, input: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:

@@ -15,7 +15,7 @@ from chainrule.core.dispatch import bind, cast
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import number_in, tensor_of
 from chainrule.ops.gathering import _bounds, _integers, _same_rank
 from chainrule.ops.indexing import _value_shape, read_index
 from chainrule.table import indexing as rows
@@ -36,7 +36,7 @@ def _scattering(name: str, row: Any, input: Any, dim: int, index: Any, src: Any,
     d = errors.check_dim(name, dim, x.ndim)
     if not isinstance(src, Tensor):
         number = isinstance(src, (int, float, complex))
-        src = wrap(np.full(index.shape, src, x.dtype) if number else np.asarray(src))
+        src = wrap(np.full(index.shape, number_in(src, x.dtype)) if number else np.asarray(src))
     if src.dtype != x.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype, but got {x.dtype} and {src.dtype}")
     if not x.ndim or not index.ndim:
@@ -190,7 +190,7 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
         )
     if isinstance(value, complex) and input.dtype.kind != "c":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
-    number = cast(value, input.dtype) if isinstance(value, Tensor) else wrap(np.asarray(value, input.dtype))
+    number = cast(value, input.dtype) if isinstance(value, Tensor) else wrap(number_in(value, input.dtype))
     if isinstance(chosen, Tensor):  # each example has indices of its own
         d = len(before)
         named = put_any(wrap(np.zeros(input.shape[d], bool)), wrap(np.asarray(True)), (chosen,), False)

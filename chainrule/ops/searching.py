@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
+from chainrule import errors, return_types
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.ops.arguments import result_type, takes_out, tensor_of
+from chainrule.ops.arguments import takes_out, tensor_of
 from chainrule.table import indexing as rows
 
 ndarray = np.ndarray
-histogram_result = result_type("histogram", "hist", "bin_edges")
 
 
 @takes_out
@@ -254,7 +253,7 @@ def histogram(
         edges = np.linspace(*_range("histogram", x, low, high, 0.5), bins + 1).astype(x.dtype)
     weights = None if weight is None else weight._array().reshape(-1)
     counts, edges = np.histogram(x.reshape(-1), edges, weights=weights, density=density)
-    return histogram_result(wrap(counts.astype(x.dtype)), wrap(edges))
+    return return_types.histogram(wrap(counts.astype(x.dtype)), wrap(edges))
 
 
 def isin(elements: Tensor, test_elements: Any) -> Tensor:

@@ -7,20 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from chainrule import return_types
 from chainrule.core.dispatch import cast
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
-from chainrule.ops.arguments import axis_of, floating, numpy_names, result_type, takes_out, tensor_of
+from chainrule.ops.arguments import axis_of, floating, numpy_names, takes_out, tensor_of
 from chainrule.ops.gathering import gather
 from chainrule.ops.matrices import diag
 from chainrule.ops.ordering import BLENDS, argsort, checked_levels, cumsum, median, sort
 from chainrule.ops.products import matmul
 from chainrule.ops.reductions import mean, nonempty, of_number, picked
 from chainrule.ops.reductions import sum as sum_
-
-nanmedian_result = result_type("nanmedian", "values", "indices")
-
 
 # -- covariances -----------------------------------------------------------------------------------------------------
 
@@ -130,12 +128,12 @@ def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
         return _median_of_numbers(x.reshape(-1))
     axis = axis_of("nanmedian", dim, x.ndim)
     if axis is None:
-        return nanmedian_result(*of_number(x))
+        return return_types.nanmedian(*of_number(x))
     nonempty("nanmedian", x, (axis,))
     number = sum_(ew.logical_not(ew.isnan(x.detach())), axis, True)
     middle = ew.clamp(ew.floor_divide(ew.sub(number, 1), 2), min=0)
     indices = gather(argsort(x, axis), axis, middle)
-    return nanmedian_result(*picked("nanmedian", x, indices, axis, keepdim))
+    return return_types.nanmedian(*picked("nanmedian", x, indices, axis, keepdim))
 
 
 def _median_of_numbers(x: Tensor) -> Tensor:
@@ -144,9 +142,10 @@ def _median_of_numbers(x: Tensor) -> Tensor:
     nan = ew.isnan(x.detach())
     missing = sum_(nan)
     below = ew.sub((n - 1) // 2, ew.floor_divide(ew.sub(n - 1, missing), 2))
-    filler = ew.where(ew.le(cumsum(nan, 0), below), -np.inf, np.inf)
-    result = median(ew.where(nan, filler, x) if x.dtype.kind == "f" else x)
-    return ew.where(ew.eq(missing, n), np.nan, result) if x.dtype.kind == "f" else result  # type: ignore[no-any-return]
+    if x.dtype.kind != "f":
+        return median(x)  # type: ignore[no-any-return]
+    filler = cast(ew.where(ew.le(cumsum(nan, 0), below), -np.inf, np.inf), x.dtype)
+    return ew.where(ew.eq(missing, n), np.nan, median(ew.where(nan, filler, x)))  # type: ignore[no-any-return]
 
 
 @takes_out

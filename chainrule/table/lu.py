@@ -89,7 +89,8 @@ def _blocks(square: Any, beside: Any, below: Any, m: int, n: int) -> Any:
     return np.concatenate([square, below], axis=-2) if m > n else square
 
 
-def _reordered(x: Any, order: Any) -> Any:
+def reordered(x: Any, order: Any) -> Any:
+    """The rows in another order."""
     return np.take_along_axis(x, np.broadcast_to(order[..., None], shape_of(x)), axis=-2)
 
 
@@ -108,14 +109,14 @@ def _vjp(g: Any, lu: Any, order: Any) -> Any:
     square = transposed_solution(l1, middle, False, True)
     beside = transposed_solution(l1, to_u2, False, True) if n > m else None
     below = _over_transposed(to_l2, u1) if m > n else None
-    return _reordered(_blocks(square, beside, below, m, n), np.argsort(order, axis=-1))
+    return reordered(_blocks(square, beside, below, m, n), np.argsort(order, axis=-1))
 
 
 def _jvp(t: Any, lu: Any, order: Any) -> Any:
     m, n = shape_of(lu)[-2:]
     k = min(m, n)
     l1, l2, u1, u2 = _parts(lu, k)
-    t = _reordered(t, order)
+    t = reordered(t, order)
     inner = _over(solve_triangular(l1, t[..., :k, :k], upper=False, unitriangular=True), u1)
     lower, upper = np.tril(inner, -1), np.triu(inner)
     square = l1 @ lower + upper @ u1
@@ -125,11 +126,11 @@ def _jvp(t: Any, lu: Any, order: Any) -> Any:
 
 
 _TEXT = (
-    "(lambda L1, L2, U1, U2, G1, G2, G3: np.take_along_axis(np.concatenate([np.concatenate(["
+    "(lambda L1, L2, U1, U2, G1, G2, G3: reordered(np.concatenate([np.concatenate(["
     "np.linalg.inv(H(L1)) @ (np.tril(H(L1) @ np.tril(G1, -1) - G3 @ H(U2), -1)"
     " + np.triu(np.triu(G1) @ H(U1) - H(L2) @ G2)) @ np.linalg.inv(H(U1)), np.linalg.inv(H(L1)) @ G3], -1),"
     " np.concatenate([G2 @ np.linalg.inv(H(U1)), np.zeros(G2.shape[:-1] + G3.shape[-1:])], -1)], -2),"
-    " np.argsort(order, -1)[..., None], -2))"
+    " np.argsort(order, -1)))"
     "(np.tril(lu[..., :lu.shape[-1], :lu.shape[-2]], -1) + np.eye(min(lu.shape[-2:])),"
     " lu[..., lu.shape[-1]:, :lu.shape[-2]], np.triu(lu[..., :lu.shape[-1], :lu.shape[-2]]),"
     " lu[..., :lu.shape[-1], lu.shape[-2]:], g[0][..., :lu.shape[-1], :lu.shape[-2]],"

@@ -141,16 +141,23 @@ def prod(x, *, axis, keepdims, dims=False):
     return np.multiply.reduce(x, axis=axis, keepdims=keepdims)
 
 
+def attains(x: Any, out: Any) -> Any:
+    """Which elements an extremum is: those equal to it; where it is NaN, those that are NaN."""
+    if type(out) is ndarray and not (out != out).any():
+        return x == out
+    return (x == out) | ((x != x) & (out != out))
+
+
 def shared(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     """The cotangent of an extremum, shared evenly among the elements that attain it."""
     x_shape = shape_of(x)
     g, out = kept(g, axis, keepdims, x_shape), kept(out, axis, keepdims, x_shape)
-    mask = x == out
+    mask = attains(x, out)
     return g / np.add.reduce(mask, axis=axis, keepdims=True).astype(g.dtype) * mask if axis else g * mask
 
 
 def shared_jvp(t: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
-    mask = x == kept(out, axis, keepdims, shape_of(x))
+    mask = attains(x, kept(out, axis, keepdims, shape_of(x)))
     n = np.add.reduce(mask, axis=axis, keepdims=keepdims)
     return np.add.reduce(t * mask, axis=axis, keepdims=keepdims) / n.astype(t.dtype) if axis else t
 

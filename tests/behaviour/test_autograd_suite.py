@@ -230,6 +230,38 @@ def test_writing_a_view_that_a_function_took_of_a_constant():
         view += leaf(1.0)
 
 
+class Doubled(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("of_a_leaf", [True, False])
+def test_function_that_writes_an_unrecorded_view(mode, of_a_leaf):
+    base = leaf(1.0, 2.0, 3.0)
+    base = base if of_a_leaf else base * 1
+    with mode():
+        view = base[:2]
+    with pytest.raises(RuntimeError):
+        Doubled.apply(view)
+
+
+def test_function_that_writes_a_view():
+    x = leaf(1.0, 2.0, 3.0)
+    y = x * 1
+    Doubled.apply(y[:2])
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 1.0]
+    with pytest.raises(RuntimeError, match="output of a function that returns multiple views"):
+        Doubled.apply((x * 1).split(2)[0])
+
+
 # -- hooks ---------------------------------------------------------------------------------------------------------------
 
 
@@ -338,6 +370,18 @@ def test_inference_tensor_as_out():
     x = torch.ones(2, dtype=torch.float64)
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode is not allowed"):
         torch.mul(x, x, out=out)
+
+
+def test_unrecorded_view_of_a_result_as_out():
+    base = leaf(1.0, 2.0) * 1
+    with torch.no_grad():
+        view = base[:1]
+    x = torch.ones(1, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        torch.mul(x, x, out=view)
+    with torch.no_grad():
+        torch.mul(x, x, out=view)
+    assert base.tolist() == [1.0, 2.0]
 
 
 # -- grad ----------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from behaviour import torch
+from behaviour import differs, torch
 
 F = torch.nn.functional
 CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -201,3 +201,10 @@ def test_dtypes_must_agree():
 def test_one_node():
     out = F.conv2d(leaf(1, 1, 3, 3), leaf(1, 1, 2, 2))
     assert out.grad_fn.name() == "ConvolutionBackward0"
+
+
+@differs("its message says nothing about it")
+def test_channels_in_the_last_axis_are_noticed():
+    images = numbers(1, 6, 6, 3)
+    with pytest.raises(RuntimeError, match=r"images\.movedim\(-1, 1\)"):
+        F.conv2d(images, numbers(4, 3, 2, 2))

@@ -295,6 +295,48 @@ def test_integers_to_negative_powers():
         base**-1
 
 
+def test_integers_wrap_around_in_small_dtypes():
+    u = torch.tensor([1, 250], dtype=torch.uint8)
+    for out, expected in [
+        (u + (-3), [254, 247]),
+        (-1 * u, [255, 6]),
+        (u - 300, [213, 206]),
+        (u & -1, [1, 250]),
+        (torch.add(u, u, alpha=-3), [254, 12]),
+        (torch.where(u > 5, -3, u), [1, 253]),
+        (u.masked_fill(u > 5, -3), [1, 253]),
+        (u.scatter(0, torch.tensor([0]), -3), [253, 250]),
+        (u.index_add(0, torch.tensor([0]), u[:1], alpha=-1), [0, 250]),
+        (torch.full_like(u, -9), [247, 247]),
+        (torch.full((1,), -9, dtype=torch.uint8), [247]),
+        (u.clone().fill_(-3), [253, 253]),
+        (u.clone().add_(-3), [254, 247]),
+    ]:
+        same(out, expected, torch.uint8)
+    same(torch.tensor([1, 100], dtype=torch.int8) + 200, [-55, 44], torch.int8)
+    for call in (lambda: torch.full((1,), 300, dtype=torch.uint8), lambda: u.clone().fill_(300)):
+        with pytest.raises(RuntimeError, match="cannot be converted to type uint8_t without overflow"):
+            call()
+
+
+@differs("compares and bounds with the number wrapped around, too")
+def test_comparisons_and_bounds_do_not_wrap_around():
+    u = torch.tensor([1, 250], dtype=torch.uint8)
+    same(u > -3, [True, True])
+    same(u.clamp(min=-3, max=300), [1, 250])
+
+
+def test_dtypes_of_small_integers():
+    i = torch.tensor([[1, 100]], dtype=torch.uint8)
+    assert torch.einsum("ij->i", i).dtype == torch.int64
+    same(torch.einsum("ik,j->ij", i, i[0])[0], [101, 10100], torch.int64)
+    assert torch.tril_indices(2, 2, dtype=torch.int32).dtype == torch.int32
+    assert torch.unravel_index(i[0], (20, 20))[0].dtype == torch.int64
+    a = torch.ones(1, 2, 2, dtype=torch.int32)
+    assert torch.addbmm(a[0], a, a).dtype == torch.int32
+    assert torch.nanmedian(torch.ones(3, dtype=torch.float16)).dtype == torch.float16
+
+
 def test_booleans():
     x, y = torch.tensor([True, False]), torch.tensor([True, True])
     same(torch.sign(x), [True, False], torch.bool)

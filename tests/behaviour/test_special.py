@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from behaviour import OURS, torch
+from behaviour import OURS, differs, torch
 
 S = torch.special
 INF, NAN = math.inf, math.nan
@@ -159,3 +159,45 @@ def test_errors():
         S.multigammaln(t(3.0), 0)
     with pytest.raises(NotImplementedError):
         S.zeta(t(2.0).requires_grad_(), t(1.0)).backward()
+
+
+POLYNOMIALS = {
+    "chebyshev_polynomial_t": lambda n, x: np.polynomial.chebyshev.chebval(x, np.eye(n + 1)[n]),
+    "hermite_polynomial_h": lambda n, x: np.polynomial.hermite.hermval(x, np.eye(n + 1)[n]),
+    "hermite_polynomial_he": lambda n, x: np.polynomial.hermite_e.hermeval(x, np.eye(n + 1)[n]),
+    "laguerre_polynomial_l": lambda n, x: np.polynomial.laguerre.lagval(x, np.eye(n + 1)[n]),
+    "legendre_polynomial_p": lambda n, x: np.polynomial.legendre.legval(x, np.eye(n + 1)[n]),
+}
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials(name):
+    x = line(-0.9, 0.95, 9)
+    function = getattr(S, name)
+    for n in range(6):
+        close(function(x, n), torch.from_numpy(POLYNOMIALS[name](n, x.numpy())), rtol=1e-9, atol=1e-12)
+    degrees = torch.arange(9) - 2
+    each = torch.stack([function(x[i], int(n)) for i, n in enumerate(degrees)])
+    close(function(x, degrees), each)
+    assert each[:2].tolist() == [0, 0] and each[2] == 1
+    assert function(torch.tensor([1, 2]), 3).dtype == torch.float32
+
+
+def test_chebyshev_polynomials_of_the_other_kinds():
+    angle = line(0.1, 3.0, 7)
+    x = torch.cos(angle)
+    for n in range(5):
+        close(S.chebyshev_polynomial_u(x, n), torch.sin((n + 1) * angle) / torch.sin(angle), rtol=1e-9, atol=1e-12)
+        close(
+            S.chebyshev_polynomial_v(x, n), torch.cos((n + 0.5) * angle) / torch.cos(angle / 2), rtol=1e-9, atol=1e-12
+        )
+        close(
+            S.chebyshev_polynomial_w(x, n), torch.sin((n + 0.5) * angle) / torch.sin(angle / 2), rtol=1e-9, atol=1e-12
+        )
+        close(S.shifted_chebyshev_polynomial_t(x, n), S.chebyshev_polynomial_t(2 * x - 1, n), rtol=1e-9, atol=1e-12)
+
+
+@differs("its polynomials are cut from the graph")
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_derivatives_of_polynomials(name):
+    assert torch.autograd.gradcheck(lambda x: getattr(S, name)(x, 4), line(-0.9, 0.9, 5).requires_grad_())

@@ -493,3 +493,27 @@ def test_isin_inside_vmap() -> None:
     assert vmap(torch.isin)(rows, tests).tolist() == expected
     assert vmap(torch.isin, (None, 0))(rows[1], tests).tolist() == [[False] * 3, [True, False, True]]
     assert vmap(torch.isin, (0, None))(rows, tests[0]).tolist() == [[False, True, False], [False] * 3]
+
+
+# -- indices that depend on values ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["cummax", "cummin", "mode", "median", "nanmedian", "sort", "kthvalue"])
+def test_values_and_indices_inside_vmap(name: str) -> None:
+    rows = torch.tensor([[3.0, 1.0, 3.0, 2.0], [0.0, 4.0, 4.0, -1.0]])
+    args = (2, 0) if name == "kthvalue" else (0,)
+
+    def f(row: Any) -> Any:
+        return tuple(getattr(torch, name)(row, *args))
+
+    values, indices = vmap(f)(rows)
+    each = [f(row) for row in rows]
+    torch.testing.assert_close(values, torch.stack([v for v, _ in each]))
+    torch.testing.assert_close(indices, torch.stack([i for _, i in each]))
+    gradient = grad(lambda rows: vmap(lambda row: f(row)[0])(rows).sin().sum())(rows)
+    loop = grad(lambda rows: sum(f(row)[0].sin().sum() for row in rows))(rows)
+    torch.testing.assert_close(gradient, loop)
+    tangent = jvp(lambda rows: vmap(lambda row: f(row)[0])(rows), (rows,), (rows * 2,))[1]
+    torch.testing.assert_close(tangent, 2 * values)
+    middle = vmap(lambda row: f(row)[0], in_dims=1)(rows.T)
+    torch.testing.assert_close(middle, values)

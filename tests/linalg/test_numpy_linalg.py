@@ -99,3 +99,17 @@ def test_errors():
         np.linalg.inv(cr.ones(2, 2))
     with pytest.raises(ValueError, match="Improper number of dimensions"):
         np.linalg.norm(cr.from_numpy(STACK), 2)
+
+
+def test_eigenvalues_are_real_where_numpys_are():
+    real, turned = np.array([[2.0, 1.0], [0.5, 3.0]]), np.array([[0.0, 1.0], [-1.0, 0.0]])
+    for matrix in (real, turned):
+        x = cr.tensor(matrix, requires_grad=True)
+        expected = np.linalg.eig(matrix)
+        w, v = np.linalg.eig(x)
+        assert w.dtype == expected.eigenvalues.dtype and v.dtype == expected.eigenvectors.dtype
+        np.testing.assert_allclose(w.detach().numpy(), expected.eigenvalues)
+        np.testing.assert_allclose(v.detach().numpy(), expected.eigenvectors)
+        assert np.linalg.eigvals(x).dtype == w.dtype
+        (g,) = cr.autograd.grad(np.real(np.sum(w)), x)
+        np.testing.assert_allclose(g.numpy(), np.eye(2), atol=1e-12)  # the trace

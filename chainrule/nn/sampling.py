@@ -1,0 +1,289 @@
+"""Images read at given places, and bags of looked-up rows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.dispatch import cast
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.nn.layers import embedding
+from chainrule.ops import elementwise as ew
+from chainrule.ops import gathering, products, reductions, shaping
+from chainrule.ops.arguments import tensor_of
+
+# -- grid_sample -----------------------------------------------------------------------------------------------------
+
+
+def _pixels(at: Any, size: int, align: bool) -> Any:
+    """Coordinates from −1 to 1 as positions of pixels."""
+    scale = (size - 1) / 2 if align else size / 2
+    return ew.add(ew.mul(at, scale), (size - 1) / 2)
+
+
+def _limited(at: Any, low: float, high: float) -> Any:
+    """Clamped, with no gradient at the bounds and beyond."""
+    inside = ew.logical_and(ew.gt(at, low), ew.lt(at, high))
+    return ew.where(inside, at, ew.clamp(at.detach(), low, high))
+
+
+def _reflected(at: Any, size: int, align: bool) -> Any:
+    """Mirrored at the border as often as it takes."""
+    low, span = (0.0, size - 1.0) if align else (-0.5, float(size))
+    if span == 0:
+        return ew.mul(at, 0)
+    away = ew.abs(ew.sub(at, low))
+    turns = ew.floor(ew.true_divide(away.detach(), span))
+    rest = ew.sub(away, ew.mul(turns, span))
+    odd = ew.eq(ew.remainder(turns, 2), 1)
+    return ew.add(ew.where(odd, ew.rsub(rest, span), rest), low)
+
+
+def _kept(at: Any, size: int, mode: str, align: bool) -> Any:
+    if mode == "zeros":
+        return at
+    if mode == "reflection":
+        at = _reflected(at, size, align)
+    return _limited(at, 0, size - 1)
+
+
+def _read(flat: Any, places: list[Any], spatial: tuple[int, ...]) -> Any:
+    """The elements at integer positions, zeros outside: (n, channels, …) from (n, channels, elements)."""
+    inside: Any = None
+    index: Any = None
+    for at, n in zip(places, spatial, strict=True):
+        here = ew.logical_and(ew.ge(at, 0), ew.le(at, n - 1))
+        inside = here if inside is None else ew.logical_and(inside, here)
+        whole = cast(ew.clamp(ew.nan_to_num(at), 0, n - 1), np.dtype(np.int64))
+        index = whole if index is None else ew.add(ew.mul(index, n), whole)
+    n, channels, _ = flat.shape
+    shape = tuple(index.shape[1:])
+    chosen = shaping.broadcast_to(index.reshape(n, 1, -1), (n, channels, math.prod(shape)))
+    return ew.mul(
+        gathering.gather(flat, -1, chosen).reshape(n, channels, *shape), cast(inside.unsqueeze(1), flat.dtype)
+    )
+
+
+def _cubic_weights(t: Any) -> list[Any]:
+    """Weights of the four elements around a place ``t`` after the second of them (Keys, 1981, a = −3/4)."""
+    a = -0.75
+
+    def near(x: Any) -> Any:
+        return ew.add(ew.mul(ew.mul(ew.sub(ew.mul(x, a + 2), a + 3), x), x), 1)
+
+    def far(x: Any) -> Any:
+        return ew.mul(ew.sub(ew.mul(ew.add(ew.mul(ew.sub(x, 5), x), 8), x), 4), a)
+
+    return [far(ew.add(t, 1)), near(t), near(ew.rsub(t, 1)), far(ew.rsub(t, 2))]
+
+
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Tensor:
+    """The input at the places that a grid names.
+
+    Args:
+        input: (n, channels, height, width), or with a depth before the height.
+        grid: (n, out_height, out_width, 2): x and y (and z) from −1 to 1; or (n, depth, height, width, 3).
+        mode: "bilinear", "nearest", or "bicubic" (of images only).
+        padding_mode: outside there are "zeros", the "border", or the "reflection".
+        align_corners: −1 and 1 are the centres of the first and last elements; by default their outer edges.
+    """
+    name = "grid_sample"
+    x, grid = tensor_of(name, input, "f"), tensor_of(name, grid, "f")
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+        )
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+            f"'{padding_mode}'"
+        )
+    axes = x.ndim - 2
+    if axes not in (2, 3) or grid.ndim != x.ndim or grid.shape[-1] != axes or grid.shape[0] != x.shape[0]:
+        raise RuntimeError(
+            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions and batch size, and "
+            f"{axes} numbers for each place, but got input with sizes {list(x.shape)} and grid with sizes {list(grid.shape)}"
+        )
+    if mode == "bicubic" and axes != 2:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if 0 in x.shape[2:]:
+        raise RuntimeError(
+            f"grid_sampler(): expected input to have non-empty spatial dimensions, but got {list(x.shape)}"
+        )
+    align = bool(align_corners)
+    spatial = tuple(x.shape[2:])
+    flat = shaping.flatten(x, 2)
+    places = [_pixels(grid[..., axes - 1 - i], n, align) for i, n in enumerate(spatial)]
+    if mode == "bicubic":
+        return _cubic_sample(flat, places, spatial, padding_mode, align)
+    places = [_kept(at, n, padding_mode, align) for at, n in zip(places, spatial, strict=True)]
+    if mode == "nearest":
+        return _read(flat, [ew.round(at.detach()) for at in places], spatial)  # type: ignore[no-any-return]
+    first = [ew.floor(at.detach()) for at in places]
+    total: Any = None
+    for corner in itertools.product((0, 1), repeat=axes):
+        weight: Any = None
+        for at, low, c in zip(places, first, corner, strict=True):
+            along = ew.sub(at, low) if c else ew.sub(ew.add(low, 1), at)
+            weight = along if weight is None else ew.mul(weight, along)
+        value = _read(flat, [ew.add(low, c) for low, c in zip(first, corner, strict=True)], spatial)
+        term = ew.mul(value, weight.unsqueeze(1))
+        total = term if total is None else ew.add(total, term)
+    return total  # type: ignore[no-any-return]
+
+
+def _cubic_sample(flat: Any, places: list[Any], spatial: tuple[int, ...], padding: str, align: bool) -> Any:
+    first = [ew.floor(at.detach()) for at in places]
+    rows, columns = (_cubic_weights(ew.sub(at, low)) for at, low in zip(places, first, strict=True))
+    total: Any = None
+    for i, j in itertools.product(range(4), repeat=2):
+        taps = [ew.add(low, k - 1) for low, k in zip(first, (i, j), strict=True)]
+        value = _read(flat, [_kept(at, n, padding, align) for at, n in zip(taps, spatial, strict=True)], spatial)
+        term = ew.mul(value, ew.mul(rows[i], columns[j]).unsqueeze(1))
+        total = term if total is None else ew.add(total, term)
+    return total
+
+
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+    """The grid for :func:`grid_sample` that maps every place of an image through a matrix.
+
+    Args:
+        theta: (n, 2, 3) for images, (n, 3, 4) for volumes.
+        size: of the result, (n, channels, height, width), or with a depth.
+    """
+    spatial = [int(n) for n in size][2:]
+    axes = len(spatial)
+    if axes not in (2, 3) or tuple(theta.shape[1:]) != (axes, axes + 1):
+        raise ValueError(
+            f"Expected a batch of {axes}D affine matrices of shape Nx{axes}x{axes + 1} for size {list(size)}. Got {list(theta.shape)}."
+        )
+    lines = []
+    for n in spatial:
+        line = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
+        lines.append(line if align_corners else line * (n - 1) / n)
+    mesh = np.meshgrid(*lines, indexing="ij")
+    base = np.stack([*mesh[::-1], np.ones(spatial)], axis=-1).reshape(-1, axes + 1).astype(theta.dtype)
+    return products.matmul(wrap(base), theta.mT).reshape(theta.shape[0], *spatial, axes)
+
+
+# -- pairs and bags --------------------------------------------------------------------------------------------------
+
+
+def pdist(input: Tensor, p: float = 2) -> Tensor:
+    """The p-norms of the differences of all pairs of rows: (0, 1), (0, 2) …, (1, 2) ….
+
+    >>> import chainrule as cr
+    >>> cr.nn.functional.pdist(cr.tensor([[0., 0.], [3., 4.], [0., 4.]]))
+    tensor([5., 4., 3.])
+    """
+    x = tensor_of("pdist", input, "f")
+    if x.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {x.ndim}D")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    i, j = np.triu_indices(x.shape[0], 1)
+    return reductions.norm(ew.sub(x[i], x[j]), p, -1)
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """The sum, mean or maximum of the rows of ``weight`` (n, width) that each bag of indices names.
+
+    Args:
+        input: (bags, k): each row is a bag; or (k,) with ``offsets``, where each bag begins.
+        mode: "sum", "mean" or "max"; an empty bag gives 0.
+        per_sample_weights: factors of the rows, of the shape of the input; with "sum" only.
+        include_last_offset: the last of ``offsets`` is the end of the last bag.
+        padding_idx: an index that counts as not being there.
+    """
+    name = "embedding_bag"
+    index, bag, bags = _bags(name, input, offsets, include_last_offset)
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    rows = embedding(index, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
+    if per_sample_weights is not None:
+        if mode != "sum":
+            raise NotImplementedError(
+                f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}')"
+            )
+        if tuple(per_sample_weights.shape) != tuple(input.shape):
+            raise ValueError(
+                f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, then it must have the same "
+                f"shape as the input ({list(input.shape)})"
+            )
+        rows = ew.mul(rows, per_sample_weights.reshape(-1, 1))
+    there = np.ones(bag.shape, bool) if padding_idx is None else index._array() != padding_idx % weight.shape[0]
+    if mode == "max":
+        return _largest_of_bags(rows, bag, there, bags)
+    counted = ew.mul(rows, wrap(there[:, None].astype(rows.dtype)))
+    total = weight.new_zeros((bags, weight.shape[1])).index_add(0, wrap(bag), counted)
+    if mode == "sum":
+        return total  # type: ignore[no-any-return]
+    counts = np.maximum(np.bincount(bag[there], minlength=bags), 1).astype(rows.dtype)
+    return ew.true_divide(total, wrap(counts[:, None]))  # type: ignore[no-any-return]
+
+
+def _bags(name: str, input: Any, offsets: Any, include_last: bool) -> tuple[Any, Any, int]:
+    """All indices in one row, the bag of each, and how many bags there are."""
+    index = tensor_of(name, input, "iu")
+    if index.ndim == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences."
+            )
+        bags, k = index.shape
+        return index.reshape(-1), np.repeat(np.arange(bags), k), bags
+    if index.ndim != 1:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {index.ndim}")
+    if offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if offsets.ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    if not (type(index._data) is type(offsets._data) is np.ndarray):
+        raise errors.data_dependent(offsets, f"the offsets of {name}")
+    starts = offsets._data
+    if include_last:
+        starts = starts[:-1]
+    if starts.size and starts[0] != 0:
+        raise RuntimeError(
+            f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {starts[0]}"
+        )
+    if starts.size and starts.max() > index.numel():
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length({index.numel()}) but got offsets[-1] of {starts.max()}"
+        )
+    bag = np.searchsorted(starts, np.arange(index.numel()), side="right") - 1
+    return index, bag, starts.size
+
+
+def _largest_of_bags(rows: Any, bag: Any, there: Any, bags: int) -> Any:
+    """For each bag and column the first of the largest elements; zeros for a bag of nothing."""
+    plain = rows.detach()._array()
+    width = plain.shape[1]
+    best = np.full((bags, width), -1)
+    for b in range(bags):
+        mine = np.flatnonzero((bag == b) & there)
+        if mine.size:
+            best[b] = mine[plain[mine].argmax(0)]
+    empty = best < 0
+    if not plain.size:
+        return ew.mul(rows.new_zeros((bags, width)), 1.0)
+    chosen = gathering.gather(rows, 0, wrap(np.maximum(best, 0)))
+    return ew.where(wrap(empty), 0.0, chosen)

@@ -1,0 +1,95 @@
+"""Orthogonal polynomials, by their three-term recurrences (DLMF 18.9). They are public in ``chainrule.special``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.faces import written
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.ops import elementwise as ew
+from chainrule.ops.arguments import floating
+
+#: (the polynomial of degree 1, from x; that of degree k + 1, from k, x and the two before it)
+Recurrence = tuple[Callable[[Any], Any], Callable[[int, Any, Any, Any], Any]]
+
+
+def _chebyshev(k: int, x: Any, p: Any, before: Any) -> Any:
+    return 2 * x * p - before
+
+
+_RECURRENCES: dict[str, Recurrence] = {
+    "chebyshev_polynomial_t": (lambda x: x * 1, _chebyshev),
+    "chebyshev_polynomial_u": (lambda x: 2 * x, _chebyshev),
+    "chebyshev_polynomial_v": (lambda x: 2 * x - 1, _chebyshev),
+    "chebyshev_polynomial_w": (lambda x: 2 * x + 1, _chebyshev),
+    "hermite_polynomial_h": (lambda x: 2 * x, lambda k, x, p, before: 2 * (x * p - k * before)),
+    "hermite_polynomial_he": (lambda x: x * 1, lambda k, x, p, before: x * p - k * before),
+    "laguerre_polynomial_l": (
+        lambda x: 1 - x,
+        lambda k, x, p, before: ((2 * k + 1 - x) * p - k * before) / (k + 1),
+    ),
+    "legendre_polynomial_p": (
+        lambda x: x * 1,
+        lambda k, x, p, before: ((2 * k + 1) * x * p - k * before) / (k + 1),
+    ),
+}
+_MEANING = {
+    "chebyshev_polynomial_t": "Chebyshev polynomial of the first kind, T",
+    "chebyshev_polynomial_u": "Chebyshev polynomial of the second kind, U",
+    "chebyshev_polynomial_v": "Chebyshev polynomial of the third kind, V",
+    "chebyshev_polynomial_w": "Chebyshev polynomial of the fourth kind, W",
+    "hermite_polynomial_h": "Hermite polynomial of the physicists, H",
+    "hermite_polynomial_he": "Hermite polynomial of the probabilists, He",
+    "laguerre_polynomial_l": "Laguerre polynomial L",
+    "legendre_polynomial_p": "Legendre polynomial P",
+}
+
+
+def _evaluated(name: str, x: Any, n: Any, shifted: bool) -> Any:
+    if not isinstance(x, Tensor) and not isinstance(n, Tensor):
+        raise errors.wrong_operand(f"special_{name}", 0, x)
+    degrees = n._data if isinstance(n, Tensor) else np.asarray(n)
+    if type(degrees) is not np.ndarray:
+        raise errors.data_dependent(n, f"the degrees of special.{name}")
+    x = floating(ew.add(x, ew.mul(n, 0)) if isinstance(n, Tensor) else x)  # one shape and dtype
+    x = 2 * x - 1 if shifted else x
+    degrees = np.trunc(degrees)
+    first, step = _RECURRENCES[name]
+    before, p = x * 0 + 1, first(x)
+    out = before if not degrees.any() else ew.where(wrap(degrees == 0), before, 0.0)
+    for k in range(1, int(degrees.max(initial=0)) + 1):
+        if (degrees == k).any():
+            out = ew.where(wrap(degrees == k), p, out)
+        before, p = p, step(k, x, p, before)
+    return out
+
+
+def _function(name: str, shifted: bool) -> Callable[..., Tensor]:
+    def polynomial(input: Any, n: Any, *, out: Any = None) -> Tensor:
+        return written(_evaluated(name, input, n, shifted), out)  # type: ignore[no-any-return]
+
+    polynomial.__name__ = polynomial.__qualname__ = f"shifted_{name}" if shifted else name
+    polynomial.__doc__ = (
+        f"The {_MEANING[name]} of degree n, at {'2x − 1' if shifted else 'x'}; 0 for negative degrees, which may differ "
+        "from element to element."
+    )
+    return polynomial
+
+
+chebyshev_polynomial_t, chebyshev_polynomial_u, chebyshev_polynomial_v, chebyshev_polynomial_w = (
+    _function(f"chebyshev_polynomial_{kind}", False) for kind in "tuvw"
+)
+(
+    shifted_chebyshev_polynomial_t,
+    shifted_chebyshev_polynomial_u,
+    shifted_chebyshev_polynomial_v,
+    shifted_chebyshev_polynomial_w,
+) = (_function(f"chebyshev_polynomial_{kind}", True) for kind in "tuvw")
+hermite_polynomial_h = _function("hermite_polynomial_h", False)
+hermite_polynomial_he = _function("hermite_polynomial_he", False)
+laguerre_polynomial_l = _function("laguerre_polynomial_l", False)
+legendre_polynomial_p = _function("legendre_polynomial_p", False)
