@@ -37,11 +37,15 @@ ndarray = np.ndarray
 
 def _when_needed(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
     """The pullback, made when a backward pass first meets the row: it takes time, and most programs meet few rows."""
+    made: Callable[..., tuple[Any, ...]] | None = None
 
     def first(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        if prim.pullback is first:
-            prim.pullback = _general_pullback(prim)
-        return prim.pullback(node, g, saved, edges)  # type: ignore[no-any-return]
+        nonlocal made
+        if made is None:
+            made = _general_pullback(prim)
+            if prim.pullback is first:  # the nodes to come need not ask
+                prim.pullback = made
+        return made(node, g, saved, edges)
 
     return first
 

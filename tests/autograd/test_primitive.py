@@ -134,6 +134,7 @@ def test_operands_are_checked() -> None:
 
 def test_a_scipy_ufunc_in_four_lines() -> None:
     special = pytest.importorskip("scipy.special")
+    before = UFUNCS.get(special.jv)
 
     @elementwise(ufunc=special.jv, formula={"x": "g * (jv(v - 1, x) - jv(v + 1, x)) / 2"}, domain=(0.5, 4), accepts="f",
                  d={"v": unsupported("it is an infinite series"), "x": lambda v, x: (jv(v - 1, x) - jv(v + 1, x)) / 2})  # fmt: skip
@@ -152,6 +153,8 @@ def test_a_scipy_ufunc_in_four_lines() -> None:
         np.testing.assert_allclose(cr.func.vmap(lambda x: jv(0.0, x))(np.array([1.0, 2.0])), special.jv(0, [1.0, 2.0]))
     finally:
         del UFUNCS[special.jv]
+        if before is not None:
+            UFUNCS[special.jv] = before
 
 
 def test_names_are_the_users_own() -> None:
