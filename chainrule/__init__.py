@@ -33,7 +33,6 @@ from chainrule.core.printing import get_printoptions, printoptions, set_printopt
 from chainrule.core.size import Size
 from chainrule.core.tensor import Tensor, attach as _attach
 from chainrule.ops import methods, numpy_face, numpy_linalg, numpy_moves, numpy_reductions  # they register themselves
-from chainrule.ops import numpy_calculus, numpy_grids, numpy_samples, numpy_selections, numpy_writing
 from chainrule.ops.creation import (
     BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, ShortTensor,
     Variable, arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, logspace,
@@ -104,9 +103,7 @@ from chainrule.random import (
     Generator, bernoulli, get_rng_state, initial_seed, manual_seed, multinomial, normal, rand, rand_like, randint,
     randn, randn_like, randperm, seed, set_rng_state,
 )
-from chainrule import autograd, func, linalg, random, return_types, special, tree
-from chainrule.autograd.jacobian import jacobian
-from chainrule.func import value_and_grad, vmap
+from chainrule import autograd, linalg, random, return_types, special, tree
 from chainrule.linalg import (
     cholesky_inverse, cholesky_solve, det, inverse, logdet, matrix_exp, matrix_power, pinverse, slogdet,
     top_cholesky as cholesky, top_qr as qr, top_svd as svd,
@@ -116,7 +113,9 @@ from chainrule.special import (
 )
 
 if TYPE_CHECKING:
-    from chainrule import fft, nn, primitive, signal, testing, utils
+    from chainrule import fft, func, nn, primitive, signal, testing, utils
+    from chainrule.autograd.jacobian import jacobian
+    from chainrule.func import value_and_grad, vmap
     from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
     from chainrule.serialization import load, save
 
@@ -178,9 +177,11 @@ _LAZY = {
     "cuda": "cuda",
     "explain": "explaining",
     "fft": "fft",
+    "func": "func",
     "record_lines": "explaining",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "is_anomaly_enabled": "autograd.anomaly_mode",
+    "jacobian": "autograd.jacobian",
     "load": "serialization",
     "nn": "nn",
     "primitive": "primitive",
@@ -189,6 +190,8 @@ _LAZY = {
     "signal": "signal",
     "testing": "testing",
     "utils": "utils",
+    "value_and_grad": "func",
+    "vmap": "func",
 }
 
 

@@ -7,7 +7,6 @@ registered classes are containers; None is a container of nothing; whatever else
 
 from __future__ import annotations
 
-import dataclasses
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
@@ -111,8 +110,14 @@ def _named_tuple(kind: Any) -> _Container:
     )
 
 
+def _fields_of(kind: Any) -> Any:
+    import dataclasses  # the program has: loading it for all takes longer than the rest of this module
+
+    return dataclasses.fields(kind)
+
+
 def _dataclass(kind: Any) -> _Container:
-    names = tuple(field.name for field in dataclasses.fields(kind))
+    names = tuple(field.name for field in _fields_of(kind))
     get = attrgetter(*names) if len(names) > 1 else lambda tree: tuple(getattr(tree, name) for name in names)
 
     def unflatten(children: Sequence[Any], fields: Any) -> Any:
@@ -153,7 +158,7 @@ def _meet(kind: Any) -> _Container | None:
     container = None
     if issubclass(kind, tuple) and hasattr(kind, "_fields") and hasattr(kind, "_make"):
         container = _named_tuple(kind)
-    elif dataclasses.is_dataclass(kind):
+    elif hasattr(kind, "__dataclass_fields__"):
         container = _dataclass(kind)
     _KINDS[kind] = container
     return container

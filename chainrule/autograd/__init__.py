@@ -1,12 +1,14 @@
 """Reverse mode on tensors, with the names of ``torch.autograd``."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from chainrule.autograd import forward_ad, functional
 from chainrule.autograd.backward import GradientEdge, backward, grad
 from chainrule.core.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from chainrule.ops.creation import Variable
+
+if TYPE_CHECKING:
+    from chainrule.autograd import forward_ad, functional
 
 __all__ = [
     "GradientEdge",
@@ -27,7 +29,9 @@ _LAZY = {
     "Function": "chainrule.autograd.function",
     "anomaly_mode": "chainrule.autograd.anomaly_mode",
     "detect_anomaly": "chainrule.autograd.anomaly_mode",
+    "forward_ad": "chainrule.autograd.forward_ad",
     "function": "chainrule.autograd.function",
+    "functional": "chainrule.autograd.functional",
     "gradcheck": "chainrule.testing.gradcheck",
     "gradgradcheck": "chainrule.testing.gradcheck",
     "graph": "chainrule.autograd.graph",

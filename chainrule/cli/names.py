@@ -12,7 +12,7 @@ import numpy as np
 import chainrule
 from chainrule import fft, linalg, special
 from chainrule.core.primitive import TABLE, Primitive
-from chainrule.core.protocol import FUNCTIONS, UFUNCS
+from chainrule.core.protocol import FUNCTIONS, UFUNCS, load
 from chainrule.core.tensor import Tensor
 from chainrule.nn import functional  # which puts its rows in the table
 
@@ -75,6 +75,7 @@ def row_named(name: str) -> Primitive | None:
 
 def numpy_names(row_name: str, aliases: list[str]) -> list[str]:
     """What NumPy calls an operation, where its function works on tensors."""
+    load("numpy")
     row = TABLE.get(row_name)
     found = [f"np.{ufunc.__name__}" for ufunc, ours in UFUNCS.items() if ours is row and hasattr(np, ufunc.__name__)]
     for name in dict.fromkeys([row_name, *map(short, aliases)]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,38 +27,34 @@ def _times(partial: Any) -> Rule:
 
 
 def _elementwise_cells(
-    prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Rule], jvp: Mapping[str, Any]
+    prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Rule], jvp: Mapping[str, Any], real: bool
 ) -> list[Any]:
-    """Per operand: ``(node, g, saved) -> cotangent``, once for real and once for complex values."""
-    real: list[Any] = []
-    both: list[Any] = []
+    """Per operand: ``(node, g, saved) -> cotangent``, of real or of any numbers."""
+    cells: list[Any] = []
     for operand in prim.operands:
         partial = d.get(operand)
-        for_real: Any = None
-        for_both: Any = None
-        if operand in vjp:
-            for_real = for_both = reading(prim, vjp[operand])
-            if callable(partial) and operand not in jvp:  # the rule is a quicker form for real numbers only
-                for_both = reading(prim, partial, "g * conjugate({})")
-        elif isinstance(partial, unsupported):
-            for_real = for_both = refuse(prim, f"derivative with respect to {operand}", partial)
+        if operand in vjp and (real or not callable(partial) or operand in jvp):
+            cells.append(reading(prim, vjp[operand]))  # next to a partial it is a quicker form for real numbers only
         elif callable(partial):
-            for_real, for_both = reading(prim, partial, "g * {}"), reading(prim, partial, "g * conjugate({})")
-        elif operand in d:
-            for_real = for_both = reading(prim, _times(partial))
-        real.append(for_real)
-        both.append(for_both)
-    return [real, both]
+            cells.append(reading(prim, partial, "g * {}" if real else "g * conjugate({})"))
+        elif isinstance(partial, unsupported):
+            cells.append(refuse(prim, f"derivative with respect to {operand}", partial))
+        else:
+            cells.append(reading(prim, _times(partial)) if operand in d else None)
+    return cells
 
 
-def _elementwise_pullback(prim: Primitive, cells: list[Any], vjp: Mapping[str, Rule]) -> Callable[..., tuple[Any, ...]]:
-    real, both = cells
+def _elementwise_pullback(
+    prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Rule], jvp: Mapping[str, Any]
+) -> Callable[..., tuple[Any, ...]]:
+    real = _elementwise_cells(prim, d, vjp, jvp, True)
+    general_cells = functools.cache(lambda: _elementwise_cells(prim, d, vjp, jvp, False))
 
     def general(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(
             [
                 None if edge is None or cell is None else unfit(cell(node, g, saved), *fit)
-                for cell, edge, fit in zip(both, edges, node.fits)
+                for cell, edge, fit in zip(general_cells(), edges, node.fits)
             ]
         )
 
@@ -203,7 +200,7 @@ def elementwise(
         rules = {name: vjp.get(name, d.get(name)) for name in prim.operands if name in d or name in vjp}
         prim.partials = dict(d)
         prim.set_vjps({k: (r if callable(r) or isinstance(r, unsupported) else _times(r)) for k, r in rules.items()})
-        prim.pullback = _elementwise_pullback(prim, _elementwise_cells(prim, d, vjp, jvp), vjp)
+        prim.pullback = _elementwise_pullback(prim, d, vjp, jvp)
         prim.jvp = _elementwise_jvp(prim, d, vjp, jvp)
         prim.batch = aligned
         return enter(prim)

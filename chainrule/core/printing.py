@@ -12,8 +12,8 @@ by a character. That is PyTorch's way, and code that compares printed output dep
 import contextlib
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,22 +25,14 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 # Options
 
 
-@dataclass(slots=True)
-class _Options:
-    precision: int = 4
-    threshold: float = 1000
-    edgeitems: int = 3
-    linewidth: int = 80
-    sci_mode: bool | None = None
-
-
+_DEFAULT: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 _PROFILES = {
-    "default": _Options(),
-    "short": _Options(precision=2, edgeitems=2),
-    "full": _Options(threshold=math.inf),
+    "default": _DEFAULT,
+    "short": {**_DEFAULT, "precision": 2, "edgeitems": 2},
+    "full": {**_DEFAULT, "threshold": math.inf},
 }
 
-_options = _Options()
+_options = SimpleNamespace(**_DEFAULT)
 
 
 def set_printoptions(
@@ -72,19 +64,9 @@ def set_printoptions(
         >>> set_printoptions(profile="default")
     """
     if profile in _PROFILES:
-        chosen = _PROFILES[profile]
-        _options.precision = chosen.precision
-        _options.threshold = chosen.threshold
-        _options.edgeitems = chosen.edgeitems
-        _options.linewidth = chosen.linewidth
-    if precision is not None:
-        _options.precision = precision
-    if threshold is not None:
-        _options.threshold = threshold
-    if edgeitems is not None:
-        _options.edgeitems = edgeitems
-    if linewidth is not None:
-        _options.linewidth = linewidth
+        vars(_options).update(_PROFILES[profile])
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    vars(_options).update({name: value for name, value in given.items() if value is not None})
     _options.sci_mode = sci_mode
 
 
@@ -95,7 +77,7 @@ def get_printoptions() -> dict[str, Any]:
         >>> get_printoptions()["precision"]
         4
     """
-    return asdict(_options)
+    return dict(vars(_options))
 
 
 @contextlib.contextmanager
@@ -123,8 +105,7 @@ def printoptions(**options: Any) -> Iterator[None]:
 # Numbers
 
 
-@dataclass(slots=True)
-class _Cells:
+class _Cells(NamedTuple):
     """The shown elements as text, in C order, and the widest one that sets the columns."""
 
     texts: list[str]
@@ -168,7 +149,7 @@ def _float_cells(shown: Array) -> _Cells:
 def _scientific(values: Array) -> bool:
     """Decide between fixed and scientific notation for finite numbers other than zero."""
     if _options.sci_mode is not None:
-        return _options.sci_mode
+        return bool(_options.sci_mode)
     magnitudes = np.abs(values)
     smallest, largest = float(magnitudes.min()), float(magnitudes.max())
     return largest / smallest > 1000.0 or largest > 1.0e8 or smallest < 1.0e-4

@@ -21,8 +21,8 @@ UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
 UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {}
 #: NumPy function -> what computes it on array-likes, with NumPy's signature.
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
-#: module of NumPy or SciPy -> the module that implements its functions, which loads when one of them is first called.
-LATER: dict[str, str] = {}
+#: module of NumPy or SciPy -> the modules that implement its rarer functions. They load when one is first called.
+LATER: dict[str, tuple[str, ...]] = {}
 
 
 def implements(*numpy_functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -36,6 +36,12 @@ def implements(*numpy_functions: Any) -> Callable[[Callable[..., Any]], Callable
     return register
 
 
+def load(module: str) -> None:
+    """Have all that implements functions of a module of NumPy or SciPy."""
+    for name in LATER[module]:
+        importlib.import_module(name)
+
+
 def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
     if method == "__call__" and out is None and not kwargs:
         row = UFUNCS.get(ufunc)
@@ -45,9 +51,11 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
                 return fast(*inputs)  # NumPy's and PyTorch's promotion agree here
             return row(*inputs)
     function = UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
-    if function is None and method == "__call__" and "scipy.special" in sys.modules:
-        importlib.import_module(LATER["scipy.special"])
-        function = UFUNCS.get(ufunc)
+    if function is None:
+        load("numpy")
+        if "scipy.special" in sys.modules:
+            load("scipy.special")
+        function = UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
     if function is None:
         raise errors.no_rule_for_numpy(ufunc.__name__ + ("" if method == "__call__" else "." + method), inputs)
     dtype = kwargs.pop("dtype", None) if method == "__call__" else None
@@ -81,8 +89,8 @@ def _one_float_dtype(inputs: tuple[Any, ...]) -> bool:
 
 def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     ours = FUNCTIONS.get(function)
-    if ours is None and function.__module__ in LATER:
-        importlib.import_module(LATER[function.__module__])
+    if ours is None:
+        load(function.__module__ if function.__module__ in LATER else "numpy")
         ours = FUNCTIONS.get(function)
     if ours is None:
         raise errors.no_rule_for_numpy(function.__name__, (*args, *kwargs.values()))

@@ -5,7 +5,6 @@ Rules are NumPy code, so this is also how a rule runs on a Dual or a Batched val
 
 from __future__ import annotations
 
-import string
 from typing import Any
 
 import numpy as np
@@ -275,7 +274,7 @@ def _einsum(subscripts: Any, *factors: Any, out: Any = None, optimize: Any = Fal
 
 def _with_letters(*pairs: Any) -> tuple[str, tuple[Any, ...]]:
     """NumPy's other way to call ``einsum``, ``x, [0, 1], y, [1, 2], [0, 2]``, as ``"AB,BC->AC"`` and operands."""
-    letters = sorted(string.ascii_letters)
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
     def term(axes: Any) -> str:
         return "".join("..." if axis is ... else letters[axis] for axis in axes)
@@ -330,5 +329,8 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     return _convolve(a, np.conjugate(np.flip(v)), mode)
 
 
-LATER["numpy.fft"] = "chainrule.ops.numpy_fft"  # NumPy itself loads numpy.fft when it is first needed
-LATER["scipy.special"] = "chainrule.ops.scipy_special"  # by then SciPy is there
+LATER["numpy"] = tuple(
+    f"chainrule.ops.numpy_{name}" for name in ("calculus", "grids", "samples", "selections", "writing")
+)
+LATER["numpy.fft"] = ("chainrule.ops.numpy_fft",)  # NumPy itself loads numpy.fft when it is first needed
+LATER["scipy.special"] = ("chainrule.ops.scipy_special",)  # by then SciPy is there
