@@ -18,7 +18,7 @@ from chainrule.autograd import function_levels
 from chainrule.autograd.context import FunctionCtx, once_differentiable
 from chainrule.autograd.function_rule import _SETUP_CONTEXT, FunctionMethods, FunctionRow, pullback, row_of, run_forward
 from chainrule.core.inplace import check_history, continue_history
-from chainrule.core.modes import LOCAL, SPECIAL
+from chainrule.core.modes import LOCAL, WATCHES
 from chainrule.core.node import Leaf, Node, Output, next_seq
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
@@ -130,7 +130,7 @@ class Function(FunctionMethods):
         else:
             node.saved = ()
         node.seq = next_seq()
-        if SPECIAL and LOCAL.watch is not None:
+        if WATCHES and LOCAL.watch is not None:
             LOCAL.watch.recorded(node)
         if n == 1 and not isinstance(output, tuple):
             result = _output(output, node, ctx, args, 0)

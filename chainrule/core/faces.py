@@ -17,7 +17,7 @@ from chainrule import errors
 from chainrule.core import dtypes, promotion
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.inplace import write_out
-from chainrule.core.modes import LOCAL, SPECIAL
+from chainrule.core.modes import LOCAL, SPECIAL, WATCHES
 from chainrule.core.node import Node, next_seq
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike
@@ -101,33 +101,34 @@ def unrecorded(value: Callable[..., Any], x: Any, y: Any = None) -> Tensor | Non
     mode = None
     if SPECIAL:
         mode = LOCAL.mode
-        if mode.grad or mode.inference or LOCAL.watch is not None:
+        if not mode.bare or (WATCHES and LOCAL.watch is not None):
             return None
-    if type(x) is not Tensor:
-        if type(y) is not Tensor or (type(x) is not float and type(x) is not int):
+    a, b, source = x, y, x
+    if type(x) is Tensor:
+        array = a = x._data
+        if type(y) is Tensor:
+            b = y._data
+            if type(b) is not ndarray or b.dtype is not a.dtype:
+                return None
+            if x._edge is None and (y._edge is not None or x._cut is None):
+                source = y
+        elif y is not None and type(y) is not float and type(y) is not int:
             return None
-        a, b = x, y._data
-        array, source = b, y
-    elif type(y) is Tensor:
-        array, b = x._data, y._data
-        if type(b) is not ndarray or b.dtype is not array.dtype:
-            return None
-        a = array
-        source = x if x._edge is not None or (y._edge is None and x._cut is not None) else y
-    elif y is None or type(y) is float or type(y) is int:
-        a = array = x._data
-        b, source = y, x
+    elif type(y) is Tensor and (type(x) is float or type(x) is int):
+        array = b = y._data
+        source = y
     else:
         return None
     if type(array) is not ndarray or ((dtype := array.dtype) is not float32 and dtype is not float64):
         return None
     cut = None
-    if source._edge is None:
-        cut = source._cut
-    elif mode is None:
-        return None
-    elif not mode.quiet:
-        cut = errors.Cut("no_grad", errors.user_line(), (source,))
+    if mode is None or not mode.quiet:
+        if source._edge is None:
+            cut = source._cut
+        elif mode is None:
+            return None
+        else:
+            cut = errors.Cut("no_grad", errors.user_line(), (source,))
     try:
         out = value(a) if b is None else value(a, b)
     except ValueError:

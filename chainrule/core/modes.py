@@ -23,16 +23,18 @@ class Mode:
         grad: operations are recorded.
         asked: they would be, were it not for inference mode.
         inference: in inference mode.
+        bare: neither: results are just data.
         quiet: inside a custom Function: what is not recorded there is no mistake, and needs no note of where.
         on, off: the same, but asked or not.
         hushed, muted: the same, but quiet; quiet and not asked.
     """
 
-    __slots__ = ("asked", "grad", "hushed", "inference", "muted", "off", "on", "quiet")
+    __slots__ = ("asked", "bare", "grad", "hushed", "inference", "muted", "off", "on", "quiet")
 
     asked: bool
     grad: bool
     inference: bool
+    bare: bool
     quiet: bool
     on: Mode
     off: Mode
@@ -47,6 +49,7 @@ def _modes() -> dict[tuple[bool, bool, bool], Mode]:
     for (asked, inference, quiet), mode in modes.items():
         mode.asked, mode.inference, mode.quiet = asked, inference, quiet
         mode.grad = asked and not inference
+        mode.bare = not asked and not inference
         mode.on, mode.off = modes[True, inference, quiet], modes[False, inference, quiet]
         mode.hushed, mode.muted = modes[asked, inference, True], modes[False, inference, True]
     return modes
@@ -65,6 +68,7 @@ class _Local(threading.local):
 
 
 SPECIAL: list[None] = []
+WATCHES: list[None] = []  # an entry for every watch that is on, in whatever thread
 LOCAL = _Local()
 
 
@@ -96,6 +100,17 @@ def set_special() -> None:
 
 def leave_special() -> None:
     SPECIAL.pop()
+
+
+def set_watched() -> None:
+    """``set_special``, for a watch."""
+    WATCHES.append(None)
+    set_special()
+
+
+def leave_watched() -> None:
+    WATCHES.pop()
+    leave_special()
 
 
 def switch(mode: Mode) -> Mode:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule.core.modes import LOCAL, leave_special, set_special
+from chainrule.core.modes import LOCAL, leave_watched, set_watched
 
 
 class Watch:
@@ -54,7 +54,7 @@ class Watch:
     def __enter__(self) -> Any:
         self.inner = LOCAL.watch
         LOCAL.watch = self
-        set_special()
+        set_watched()
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -67,4 +67,4 @@ class Watch:
             if outer is None:
                 return
             outer.inner = self.inner
-        leave_special()
+        leave_watched()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule import errors
-from chainrule.core.modes import LOCAL, set_special
+from chainrule.core.modes import LOCAL, set_watched
 from chainrule.core.watch import Watch
 from chainrule.errors.source import SourceLine, line_at
 
@@ -46,7 +46,7 @@ def _set(mode: bool) -> None:
         _Lines().__enter__()
     elif not mode and watch is not None:
         if watch is type(LOCAL).watch:  # other threads go on
-            set_special()
+            set_watched()
         watch.__exit__()
 
 
@@ -90,4 +90,4 @@ def record_everywhere() -> None:
     """Switch it on for all threads, those that are to come as well."""
     if type(LOCAL).watch is None:
         type(LOCAL).watch = _Lines()
-        set_special()
+        set_watched()
