@@ -426,7 +426,12 @@ def _call_node(self: Node, *cotangents: Any) -> Any:
     saved = engine.saved_tensors(self) if recorded else self.saved
     given = [c if recorded else (c._data if isinstance(c, Tensor) else c) for c in cotangents]
     g = tuple(given) if len(self.prim.outputs) > 1 else given[0]
-    results = tuple(None if r is None else wrapped(r) for r in self.pullback(self, g, saved, self.edges))
+    try:
+        results = tuple(None if r is None else wrapped(r) for r in self.pullback(self, g, saved, self.edges))
+    except (ValueError, IndexError) as error:
+        if self.prim.kind == "function":  # the user's own code
+            raise
+        raise errors.node_gradient_shape(self, cotangents) from error
     return results[0] if len(results) == 1 else results
 
 

@@ -117,8 +117,9 @@ def row_of(function: Any, outputs: int) -> FunctionRow:
 
 def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...], old: bool) -> Any:
     """Forward (and setup_context), unrecorded."""
-    outer = switch(LOCAL.mode.muted)
+    outer = LOCAL.mode
     try:
+        switch(outer.muted)
         if old:
             return cls.forward(ctx, *args)
         output = cls.forward(*args)
@@ -183,11 +184,7 @@ def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) 
             data = result._data
         if recorded or (bare and result._edge is not None):
             grads.append(result)
-        elif (
-            type(data) is ndarray
-            and (getrefcount(data) > _FRESH_DATA or getrefcount(result) > _FRESH_RESULT)
-            and not any(data is part._data for part in gs if part is not None)
-        ):
+        elif type(data) is ndarray and (getrefcount(data) > _FRESH_DATA or getrefcount(result) > _FRESH_RESULT):
             grads.append(data.view())  # others hold this memory: whoever keeps the gradient copies a view
         else:
             grads.append(data)
@@ -203,9 +200,9 @@ def run_backward(ctx: Any, gs: tuple[Any, ...], recorded: bool) -> tuple[Any, ..
     """What the class's backward returns, as a tuple; unrecorded, unless its gradients are tensors of the tape."""
     cls = ctx._forward_cls
     rule = cls.backward if cls.vjp is _BACKWARD else rule_of(cls)
-    mode = LOCAL.mode
-    outer = switch(mode.hushed if recorded else mode.muted)
+    outer = LOCAL.mode
     try:
+        switch(outer.hushed if recorded else outer.muted)
         results = rule(ctx, *gs)
     finally:
         switch(outer)

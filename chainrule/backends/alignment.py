@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -77,30 +79,44 @@ def _switch() -> tuple[Callable[[Any], Any], Any, Any] | None:
 
 
 class _Alignment:
-    """The handler's state: unknown until it is first asked for."""
+    """The handler's state: unknown until it is first asked for.
+
+    A handler belongs to the context (see ``contextvars``) that it was set in, and so does ``here``.
+    """
 
     def __init__(self) -> None:
         self.switch: Any = None
         self.asked = False
-        self.on = False  # in some thread
+        self.on = False  # in some context, so it is worth looking whether in this one
+        self.here = ContextVar("aligned", default=False)
+        self.lock = threading.Lock()
 
     def use(self) -> None:
-        """From now on this thread's arrays begin at cache lines."""
-        if not self.asked:
-            self.switch, self.asked = _switch(), True
+        """From now on the arrays of this context begin at cache lines."""
+        if self.here.get():
+            return
+        with self.lock:
+            if not self.asked:
+                self.switch, self.asked = _switch(), True
         if self.switch is not None:
-            assign, _, ours = self.switch
-            assign(ours)
+            assign, usual, ours = self.switch
+            before = assign(ours)
+            if before is not usual:  # one of the program's own
+                assign(before)
+                return
+            self.here.set(True)
             self.on = True
 
     def leave(self) -> None:
-        """From now on this thread's arrays are NumPy's again."""
+        """From now on the arrays of this context are NumPy's again."""
+        if not self.here.get():
+            return
         assign, usual, ours = self.switch
         before = assign(usual)
-        if before is not ours:  # this thread was not one of them
+        if before is not ours:  # the program has set one of its own since
             assign(before)
-        else:
-            self.on = False
+        self.here.set(False)
+        self.on = False
 
 
 ALIGNMENT = _Alignment()

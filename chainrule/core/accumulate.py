@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from itertools import repeat
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ import numpy as np
 from chainrule.core.hooks import accumulated
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap, wrapped
-from chainrule.errors import GRADIENT, LINEAR
+from chainrule.core.versions import about_to_write, wrote
+from chainrule.errors import GRADIENT, LINEAR, user_line
 
 ndarray = np.ndarray
 new = object.__new__
@@ -40,7 +42,7 @@ def write_grads(
     hooked: list[Any] = []
     with _ACCUMULATE:
         for leaf, g in leaves:
-            tensor = leaf.tensor()
+            tensor = leaf.tensor() if leaf.hooks is None else leaf.variable
             if tensor is None or tensor._edge is None:  # it is gone, or asks for no gradient any more
                 continue
             if leaf.hooks is not None:
@@ -52,7 +54,7 @@ def write_grads(
                 fresh_grads.append(_own(g, taken))
                 continue
             leaf.added += 1
-            if type(g) is ndarray and type(old._data) is ndarray and old._edge is None:
+            if not create_graph and type(g) is ndarray and type(old._data) is ndarray and _may_add_to(old):
                 sums.append(old._data)
                 addends.append(g)
             else:
@@ -83,6 +85,29 @@ def _first(leaf: Leaf, g: Any, taken: set[int]) -> bool:
     return True
 
 
+def _may_add_to(old: Tensor) -> bool:
+    """Whether a gradient can be added in place; those who saved its values, or look at them, are told that it will be."""
+    data = old._data
+    if not data.flags.writeable:
+        return False
+    if data.base is not None or getrefcount(data) > _ALONE:
+        if 0 in data.strides:  # expanded: its elements are one
+            return False
+        about_to_write(data)
+        wrote(data, "backward", user_line())
+    return True
+
+
+def _alone() -> int:
+    """What ``getrefcount`` says, in ``_may_add_to``, of an array that only its tensor holds."""
+    tensor = wrap(np.empty(1))
+    data = tensor._data
+    return getrefcount(data)
+
+
+_ALONE = _alone()
+
+
 def _raw(g: Any) -> Any:
     return g._data if isinstance(g, Tensor) else g
 
@@ -98,7 +123,11 @@ def _own(g: Any, taken: set[int]) -> Tensor:
         tensor._edge = None
         tensor._cut = GRADIENT
         return tensor
-    tensor = wrapped(g)
+    if not isinstance(g, Tensor):
+        tensor = wrap(g)
+        tensor._cut = GRADIENT
+        return tensor
+    tensor = wrap(g._data.copy() if type(g._data) is ndarray else g._data, g._edge)
     if tensor._edge is None:
-        tensor._cut = LINEAR if tensor is g else GRADIENT
+        tensor._cut = LINEAR
     return tensor

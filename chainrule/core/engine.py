@@ -121,12 +121,13 @@ def sweep(
         this.useful = useful = leading_to(order, this.wanted)
         order = [edge for edge in order if edge in useful]
     outer = LOCAL.sweep
-    LOCAL.sweep = this
-    if create_graph:
-        outside = switch(LOCAL.mode.on)
+    outside = LOCAL.mode if create_graph else None
     captured: dict[Any, Any] = {}
     retained: list[tuple[Tensor, Any]] = []
     try:
+        LOCAL.sweep = this
+        if outside is not None:
+            switch(outside.on)
         arrived = _visit(this, order, captured, retained)
         leaves = _arrivals(this, arrived, captured, retained, accumulate)
         if not retain_grads:
@@ -135,7 +136,7 @@ def sweep(
             write_grads(leaves, retained, captured, cotangents, create_graph)
     finally:
         LOCAL.sweep = outer
-        if create_graph:
+        if outside is not None:
             switch(outside)
     return [] if targets is None else [captured.get(target) for target in targets]
 
@@ -153,7 +154,6 @@ def _visit(
             _add(pending, owned, root, g)
         else:
             pending[root] = g
-    latest_write = CLOCK.latest
     watch = LOCAL.watch if SPECIAL else None
     large = False
     arrived = pending.pop
@@ -177,7 +177,7 @@ def _visit(
                     and not create_graph
                     and hooks is None
                     and watch is None
-                    and _region(node, g, order, pending, owned, latest_write, retain_graph)
+                    and _region(node, g, order, pending, owned, retain_graph)
                 ):
                     continue
             edges = node.edges
@@ -193,7 +193,7 @@ def _visit(
                     continue
             saved = node.saved
             if saved:
-                if latest_write > node.seq:
+                if CLOCK.latest > node.seq:
                     check_saved(node)
                 if create_graph:
                     saved = saved_tensors(node)
@@ -243,13 +243,12 @@ def _region(
     order: list[Any],
     pending: dict[Any, Any],
     owned: set[Any],
-    latest_write: int,
     retain_graph: bool,
 ) -> bool:
     """Run the elementwise nodes that start here block by block, if there are several; whether there were."""
     if node.prim.kind != "elementwise" or not g.flags.c_contiguous:
         return False
-    members = regions.find(node, g, order, pending, latest_write)
+    members = regions.find(node, g, order, pending)
     if len(members) < 2:
         return False
     del order[1 - len(members) :]

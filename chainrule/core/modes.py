@@ -58,17 +58,47 @@ def _modes() -> dict[tuple[bool, bool, bool], Mode]:
 MODES = _modes()
 
 
+_USUAL = MODES[True, False, False]
+SPECIAL: list[None] = []
+WATCHES: list[None] = []  # an entry for every watch that is on, in whatever thread
+
+
+class _End:
+    """Takes back the entries of a thread that ended in a mode. It is in a cycle with the thread's state: the garbage
+    collector finds both, and the state is still whole then.
+    """
+
+    __slots__ = ("local", "state")
+
+    def __init__(self, local: Any, state: dict[str, Any]) -> None:
+        self.local = local
+        self.state = state
+
+    def __del__(self, special: list[None] = SPECIAL, watches: list[None] = WATCHES) -> None:
+        entries = len(self.state.get("saved_hooks", ()))
+        if not self.state.get("mode", _USUAL).grad:
+            entries += 1
+        watch = self.state.get("watch")
+        while watch is not None and watch is not self.local.watch:  # which all threads share
+            watches.pop()
+            entries += 1
+            watch = watch.inner
+        for _ in range(entries):
+            special.pop()
+
+
 class _Local(threading.local):
-    mode = MODES[True, False, False]
+    mode = _USUAL
     traced = False  # inside grad or vjp that was called in inference mode: what is made there may be saved
     saved_hooks: tuple[Any, ...] = ()  # see ``saved``
     saved_disabled: str | None = None
     watch: Any = None  # see ``watch``
     sweep: Any = None  # the backward pass that is running, see ``engine``
 
+    def __init__(self) -> None:
+        self.end = _End(type(self), self.__dict__)
 
-SPECIAL: list[None] = []
-WATCHES: list[None] = []  # an entry for every watch that is on, in whatever thread
+
 LOCAL = _Local()
 
 
@@ -265,4 +295,5 @@ class inference_mode(_Context):
         self.previous = switch(MODES[not self.mode, self.mode, LOCAL.mode.quiet])
 
     def __exit__(self, *exc: object) -> None:
-        switch(self.previous)
+        before = self.previous
+        switch(MODES[before.asked, before.inference, LOCAL.mode.quiet])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.node import FREED, Node, Output
+from chainrule.core.versions import CLOCK
 
 ndarray = np.ndarray
 
@@ -21,18 +22,18 @@ LARGE = 65_536
 BLOCK = 40_000
 
 
-def find(node: Node, g: Any, order: list[Any], pending: dict[Any, Any], latest_write: int) -> list[Node]:
+def find(node: Node, g: Any, order: list[Any], pending: dict[Any, Any]) -> list[Node]:
     """The run of elementwise nodes that starts with ``node`` and goes on at the end of ``order``.
 
     Each member gets a cotangent of one shape, from the members before it or from ``pending``.
     """
     shape, dtype = g.shape, g.dtype
-    if not _fits(node, shape, dtype, latest_write):
+    if not _fits(node, shape, dtype):
         return []
     members = [node]
     fed = set(node.edges)
     for other in reversed(order):
-        if type(other) is Output or not _fits(other, shape, dtype, latest_write):
+        if type(other) is Output or not _fits(other, shape, dtype):
             break
         waiting = pending.get(other)
         if waiting is None:
@@ -50,10 +51,10 @@ def find(node: Node, g: Any, order: list[Any], pending: dict[Any, Any], latest_w
     return members
 
 
-def _fits(node: Node, shape: Any, dtype: Any, latest_write: int) -> bool:
+def _fits(node: Node, shape: Any, dtype: Any) -> bool:
     if node.prim.kind != "elementwise" or node.fits is not None or node.hooks is not None or node.saved is FREED:
         return False
-    if node.saved and latest_write > node.seq:
+    if node.saved and CLOCK.latest > node.seq:
         return False
     for value in node.saved:
         if type(value) is ndarray:

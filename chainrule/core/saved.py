@@ -69,8 +69,8 @@ def push(pack: Hook, unpack: Hook) -> None:
         raise RuntimeError(LOCAL.saved_disabled)
     if not callable(pack) or not callable(unpack):
         raise TypeError("saved_tensors_hooks() takes two callables: pack_hook(tensor) and unpack_hook(packed)")
-    LOCAL.saved_hooks = (*LOCAL.saved_hooks, (pack, unpack))
     set_special()
+    LOCAL.saved_hooks = (*LOCAL.saved_hooks, (pack, unpack))
 
 
 def pop() -> None:

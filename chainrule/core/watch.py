@@ -53,8 +53,8 @@ class Watch:
 
     def __enter__(self) -> Any:
         self.inner = LOCAL.watch
-        LOCAL.watch = self
         set_watched()
+        LOCAL.watch = self
         return self
 
     def __exit__(self, *exc: object) -> None:

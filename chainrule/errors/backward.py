@@ -211,6 +211,14 @@ def node_arguments(want: int, got: int) -> TypeError:
     )
 
 
+def node_gradient_shape(node: Any, gradients: Any) -> RuntimeError:
+    shapes = ", ".join(str(shape_of(g)) for g in gradients)
+    return RuntimeError(
+        f"Mismatch in shape: {node.name()} was called with a gradient of shape {shapes}. A node takes ∂L/∂y for the y that has "
+        "it as grad_fn, so of the shape of y; ones_like(y) gives the gradient of y.sum()."
+    )
+
+
 def saved_was_written(node: Any, name: str, array: Any, written: Any) -> RuntimeError:
     prim = node.prim
     if "traceback_" in node.metadata:  # in anomaly mode

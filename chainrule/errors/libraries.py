@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from chainrule.errors.place import running
-from chainrule.errors.words import user_frame
+from chainrule.errors.words import PACKAGE, user_frame
 
 LIBRARIES = ("numpy", "scipy")
 #: What has another name here. (What has the same is found by it.)
@@ -18,6 +18,20 @@ ELSEWHERE = {
     "expm": "chainrule.linalg.matrix_exp",
     "block_diag": "chainrule.block_diag",
     "fftconvolve": "np.convolve",
+    "cho_factor": "np.linalg.cholesky",
+    "cho_solve": "chainrule.cholesky_solve",
+    "cdist": "chainrule.cdist",
+    "pdist": "chainrule.nn.functional.pdist",
+}
+#: What to say of the functions of a module.
+_GUIDES = {
+    "scipy.stats": "a density is a line of NumPy for tensors (docs/guide/from_autograd.md, Statistics)",
+    "scipy.integrate.quad": "the gradient of an integral is the integral of the integrand's gradient, from func.grad",
+    "scipy.integrate": "a Function that solves the adjoint equation has a gradient (docs/guide/scipy.md, Differential equations)",
+    "scipy.optimize": "give it functions of arrays, such as func.value_and_grad(f) (docs/guide/scipy.md); the gradient of a "
+    "solution follows from the equation that it solves (docs/guide/from_autograd.md, Fixed points)",
+    "scipy.interpolate": "np.interp is for tensors; a spline is linear in its values, so make its matrix once, from the "
+    "splines through the unit vectors",
 }
 
 
@@ -33,21 +47,24 @@ def taken_by_library(tensor: Any) -> tuple[str, str] | None:
         frame = frame.f_back
     if not library or frame is None:
         return None
-    line = running(frame)
+    line = running(None if frame.f_code.co_filename.startswith(PACKAGE) else frame)
     callee = re.match(r"([\w.]+)\(.*\)$", line.text, re.DOTALL) if line.instruction != "BINARY_OP" else None
     called = callee[1] if callee else called or library
     x = next((n for n, value in frame.f_locals.items() if value is tensor and not n.startswith("_")), "tensor")
-    return x, _text(called, x, library == "numpy")
+    return x, _text(called, x, library)
 
 
-def _text(called: str, x: str, numpy: bool) -> str:
+def _text(called: str, x: str, module: str) -> str:
     name = called.rpartition(".")[2]
     cut = f"Where the path may be cut: {x}.detach().numpy()."
-    if numpy and hasattr(getattr(sys.modules["numpy"], name, None), "_implementation"):
+    if module == "numpy" and hasattr(getattr(sys.modules["numpy"], name, None), "_implementation"):
         return f"{called} makes an array of a list that holds tensors: np.stack([...]) of the list is a tensor. {cut}"
     instead = _instead(name)
     if instead:
         return f"{called} takes plain arrays: {instead} is for tensors. {cut}"
+    guide = next((text for part, text in _GUIDES.items() if f"{module}.{name}".startswith(part)), "")
+    if guide:
+        return f"{called} takes plain arrays: {guide}. {cut}"
     return (
         f"{called} takes plain arrays, and chainrule has nothing of that name: write it with functions that work on tensors, "
         f"or give it rules (chainrule.primitive). {cut}"

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.errors.place import named, operands, with_arrays
+from chainrule.errors.place import named, operands, out_of_place, running, with_arrays
 from chainrule.errors.transforms import dynamic_shape, escaped_tensor
-from chainrule.errors.words import TYPE_NAMES, shape_of, torch_size, user_line
+from chainrule.errors.words import TYPE_NAMES, shape_of, torch_size, user_frame, user_line
 
 
 def wrong_operand(function: str, position: int, value: Any) -> TypeError:
@@ -60,7 +60,7 @@ def _alignment(function: str, x: Any, y: Any) -> str:
 
 def matmul_shapes(function: str, x: Any, y: Any) -> RuntimeError:
     a, b = shape_of(x), shape_of(y)
-    p, q = operands(function, x, y, ("X", "W"))
+    p, q = operands(function, x, y, ("input", "other"))
     if len(a) == 2 and len(b) == 2:
         text = f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})"
         inner = f"inner sizes {a[1]} ≠ {b[0]}"
@@ -240,10 +240,12 @@ def numpy_keyword(name: str, keyword: str) -> TypeError:
 
 
 def out_is_plain_array(name: str, target: Any) -> RuntimeError:
-    buffer = named(target) or "the buffer"
+    buffer = named(target)
+    tensor = f"{buffer} = chainrule.tensor({buffer})" if buffer else "chainrule.tensor(...)"
+    anew = out_of_place(running(user_frame()).text)
     return RuntimeError(
-        f"np.{name} would write a tensor into {buffer}, a plain NumPy array of shape {shape_of(target)}, which cannot carry "
-        f"gradients. Make it a tensor (chainrule.zeros(...)), or collect the parts and stack() them."
+        f"np.{name} would write a tensor into {buffer or 'the buffer'}, a plain NumPy array of shape {shape_of(target)}, "
+        f"which cannot carry gradients. {anew + ' Or make' if anew else 'Make'} it a tensor first: {tensor}."
     )
 
 

@@ -11,6 +11,7 @@ import dis
 import linecache
 from collections.abc import Iterator
 from itertools import islice
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from chainrule.errors.assignments import called, cells_before, lines_of, names_in, parsed, plain
@@ -93,15 +94,23 @@ def _as_operand(part: ast.expr) -> str:
 
 
 def receiver(method: str) -> str:
-    """The source of x in the user's running ``x.method(...)``, if that is short; else ''."""
+    """The source of x in the user's running ``x.method(...)`` or ``module.method(x)``, if that is short; else ''."""
     call = expression()
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == method:
         text = ast.unparse(call.func.value)
+        if _is_module(text):
+            return argument()
         if len(text) <= 30:
             return (
                 text if isinstance(call.func.value, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else f"({text})"
             )
     return ""
+
+
+def _is_module(text: str) -> bool:
+    """Whether a name that the user's program reads, such as ``torch.autograd``, begins with a module."""
+    frame, name = user_frame(), text.split(".")[0]
+    return isinstance(frame.f_locals.get(name, frame.f_globals.get(name)), ModuleType)
 
 
 def receiver_of_attribute(name: str) -> str:

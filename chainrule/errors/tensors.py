@@ -91,6 +91,7 @@ def leaves_graph(tensor: Any, what: str) -> None:
         return
     x = named(tensor) or "x"
     called = now.text if len(now.text) <= 40 and "(" in now.text else f"{what}({x})"
+    taken = taken_by_library(tensor)
     function = re.match(r"math\.(\w+)\(", called)
     if function and hasattr(np, _NUMPY_NAMES.get(function[1], function[1])):
         fix = f"np.{called[5:].replace(function[1], _NUMPY_NAMES.get(function[1], function[1]), 1)} keeps the gradient"
@@ -98,8 +99,9 @@ def leaves_graph(tensor: Any, what: str) -> None:
         fix = f"{x} itself works in arithmetic and in np functions such as np.sin({x}), which keep the gradient"
     warnings.warn(
         "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider using "
-        f"tensor.detach() first.\n{called} takes {what}({x}), a plain number that leaves the graph: {fix}. Where only "
-        f"the number is wanted, write {x}.item().",
+        "tensor.detach() first.\n"
+        + (taken[1] if taken else f"{called} takes {what}({x}), a plain number that leaves the graph: {fix}.")
+        + f" Where only the number is wanted, write {x}.item().",
         UserWarning,
         stacklevel=4,
     )
@@ -117,7 +119,7 @@ def stored_in_array(tensor: Any, target: str) -> RuntimeError:
         "setting an array element with a tensor that requires grad.\n"
         f"`{target or buffer}` belongs to a plain NumPy array, which holds numbers only: the gradient of "
         f"{named(tensor) or 'the value'} would be lost.\n"
-        f"Make {buffer} a tensor, as in {buffer} = chainrule.zeros(n), which may be written into; or collect the parts in "
+        f"Make {buffer} a tensor, {buffer} = chainrule.tensor({buffer}), which may be written into; or collect the parts in "
         "a list and stack() them."
     )
 
@@ -140,13 +142,13 @@ def numpy_requires_grad(tensor: Any) -> RuntimeError:
     x = taken[0] if taken else named(tensor) or "tensor"
     text = (
         "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
-        f"A plain array cannot carry the gradient of {x}, so the path would be cut silently.\n"
+        f"A plain array cannot carry the gradient of {x if x != 'tensor' else 'a tensor'}, so the path would be cut silently.\n"
     )
     if now.instruction == "STORE_SUBSCR":
         buffer = now.text.split("[")[0].strip()
         text += (
-            f"`{now.text}` writes into a plain NumPy array: make it a tensor ({buffer} = chainrule.zeros(n)), or collect "
-            "the parts in a list and stack() them."
+            f"`{now.text}` writes into a plain NumPy array: make it a tensor first, {buffer} = chainrule.tensor({buffer}), or "
+            "collect the parts in a list and stack() them."
         )
     elif "vectorize." in getattr(getattr(user_frame(), "f_code", None), "co_qualname", ""):
         text += "np.vectorize calls the function with plain numbers: chainrule.func.vmap(f) calls it with tensors."
@@ -154,6 +156,7 @@ def numpy_requires_grad(tensor: Any) -> RuntimeError:
         text += taken[1]
     elif re.search(r"\(\s*[\[(]", now.text) or (x == "tensor" and re.search(r"array\(", now.text)):
         text += f"To put tensors together use stack([...]) (np.stack works, too); {x}.detach().numpy() cuts the path."
+        text += " Rows of numbers: np.block([[a, b], [c, d]])." * bool(re.search(r"\[\s*\[", now.text))
     else:
         text += (
             f"Where that is what you want: {x}.detach().numpy(). NumPy's own functions work on tensors and keep it: "
@@ -217,9 +220,29 @@ def warn_hooks_not_pickled(hooks: dict[int, Any]) -> None:
 
 
 def no_attribute(tensor: Any, name: str) -> AttributeError:
-    close = difflib.get_close_matches(name, [n for n in dir(type(tensor)) if not n.startswith("_")], 1)
+    x = receiver_of_attribute(name) or named(tensor) or "x"
+    if name in _METHODS:
+        return AttributeError(f"'Tensor' object has no attribute {name!r}: {_METHODS[name].format(x=x)}.")
+    close = difflib.get_close_matches(name, [n for n in dir(type(tensor)) if not n.startswith("_")], 1, 0.7)
     hint = f". Did you mean {close[0]!r}?" if close else ""
+    if callable(getattr(np.ndarray, name, None)):
+        hint = f". An array has it: {x}.detach().numpy().{name}(...)"
     return AttributeError(f"'Tensor' object has no attribute {name!r}{hint}")
+
+
+#: what to write for names that arrays, or modules of PyTorch, have
+_METHODS = {
+    "copy": "{x}.clone() keeps the gradient, {x}.detach().clone() does not",
+    "fill": "{x}.fill_(value) writes; full_like({x}, value) makes a new tensor",
+    "flat": "{x}.flatten() is a tensor",
+    "conjugate": "it is {x}.conj()",
+    "compress": "use a mask, {x}[mask]",
+    "choose": "np.choose({x}, choices)",
+    "searchsorted": "np.searchsorted({x}, values)",
+    "base": "it is _base",
+    "strides": "{x}.stride() counts elements, as in PyTorch",
+    "zero_grad": "{x}.grad = None",
+}
 
 
 def no_such_name(name: str, known: Any, module: str = "chainrule") -> AttributeError:

@@ -123,6 +123,37 @@ def random_in_vmap() -> RuntimeError:
     )
 
 
+def func_integer_argument(data: Any) -> RuntimeError:
+    name = named(data)
+    subject = f"{name}, the argument to differentiate," if name else "the argument to differentiate"
+    fix = f"{name}.astype(float)" if name else "x.astype(float) for an array x, x.float() for a tensor"
+    return RuntimeError(
+        f"only Tensors of floating point dtype can require gradients: {subject} has dtype {data.dtype}, and an integer cannot "
+        f"change by a little. Pass {'1. instead of 1' if not shape_of(data) else fix}."
+    )
+
+
+def func_result_type(result: Any) -> RuntimeError:
+    if result is None:
+        why = "Does the function end without `return`?"
+    elif isinstance(result, (list, tuple, dict)):
+        why = "It must be one number: with further results beside it, return (number, others) and pass has_aux=True."
+    else:
+        why = (
+            "Either it does not depend on the argument, or the path to it was left: float(), .item() and the math module "
+            "make plain numbers. Use NumPy or chainrule functions on the argument all the way."
+        )
+    return RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(result)}. {why}")
+
+
+def func_result_shape(result: Any) -> RuntimeError:
+    return RuntimeError(
+        "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+        f"{len(shape_of(result))} dims (shape {shape_of(result)}). Maybe you wanted to use the vjp or jacrev APIs instead? "
+        "Or return the sum() of it."
+    )
+
+
 def no_func_name(name: str) -> AttributeError:
     instead = {
         "functional_call": "there are no modules here: write the model as a function of its parameters (any nested "

@@ -34,10 +34,7 @@ def start(x: Any, linked: bool = True) -> Tensor:
     """
     data = data_of(x)
     if data.dtype.kind not in "fc":
-        raise RuntimeError(
-            "only Tensors of floating point dtype can require gradients: the argument to differentiate has dtype "
-            f"{data.dtype}. Pass 1. instead of 1, or use .float()"
-        )
+        raise errors.func_integer_argument(data)
     level = innermost() if STACK.levels else None
     if level is not None and getattr(data, "level", 0) < level:
         fresh = wrap(level.make(bare(x), level))
@@ -201,15 +198,9 @@ def _formed(g: Any, begin: Tensor, given: Any, taken: set[int]) -> Any:
 
 def scalar_of(result: Any) -> Tensor:
     if not isinstance(result, Tensor):
-        raise RuntimeError(
-            f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(result)}. Use NumPy or chainrule "
-            "functions on the arguments all the way: float(), .item() and the math module leave the graph."
-        )
+        raise errors.func_result_type(result)
     if result._data.shape:
-        raise RuntimeError(
-            f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with {result.ndim} dims "
-            f"(shape {tuple(result.shape)}). Maybe you wanted to use the vjp or jacrev APIs instead? Or sum() it."
-        )
+        raise errors.func_result_shape(result)
     if result._data.dtype.kind == "c":
         raise errors.implicit_not_real(result.dtype)
     return result

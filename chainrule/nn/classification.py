@@ -258,7 +258,9 @@ def binary_cross_entropy(
         )
     for name, z in (("input", x._data), ("target", y._data)):
         if type(z) is ndarray and z.size and not (z.min() >= 0 and z.max() <= 1):
-            raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+            raise RuntimeError(
+                f"all elements of {name} should be between 0 and 1. binary_cross_entropy_with_logits takes any scores for input."
+            )
     loss = _bce(x, y)
     return reduced(loss if weight is None else ew.mul(loss, weight), mode)
 

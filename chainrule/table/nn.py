@@ -17,6 +17,7 @@ from chainrule.core.kinds import linear as linear_row
 from chainrule.core.primitive import Primitive
 from chainrule.core.shapes import shape_of
 from chainrule.table.exponential import sigmoid
+from chainrule.table.reduction import height
 from chainrule.table.reduction import softmax as _softmax
 from chainrule.table.special import erf
 
@@ -327,16 +328,12 @@ def nll_loss(x, index, coef, *, reduce):
 
 
 def _log_normalizer(x: Any) -> Any:
-    top = np.maximum.reduce(x, axis=-1, keepdims=True)
-    return np.log(np.add.reduce(np.exp(x - top), axis=-1)) + top[..., 0]
+    top = height(x, -1)
+    return (np.log(np.add.reduce(np.exp(x - top), axis=-1, keepdims=True)) + top)[..., 0]
 
 
 def _probabilities(x: Any) -> Any:
-    if type(x) is ndarray:
-        e = np.exp(x - np.maximum.reduce(x, axis=-1, keepdims=True))
-        e /= np.add.reduce(e, axis=-1, keepdims=True)
-        return e
-    return _softmax(x, axis=-1)
+    return _softmax.value(x, axis=-1) if type(x) is ndarray else _softmax(x, axis=-1)
 
 
 def _cross_entropy_vjp(g: Any, x: Any, index: Any, coef: Any, *, reduce: bool) -> Any:

@@ -359,7 +359,7 @@ buf[0] = t[0] * 2
     ran.raised(ValueError, "setting an array element with a sequence")  # NumPy's words for every error in here
     text = str(ran.error.__cause__)
     assert "`buf[0]` belongs to a plain NumPy array" in text
-    assert "buf = chainrule.zeros(n)" in text and "stack()" in text
+    assert "buf = chainrule.tensor(buf)" in text and "stack()" in text
     assert ran.names["buf"].tolist() == [0, 0, 0]
 
 
@@ -370,7 +370,7 @@ buf = np.zeros(2)
 buf[:] = t
 """)
     text = ran.raised(RuntimeError, "Can't call numpy() on Tensor that requires grad")
-    assert "`buf[:]` writes into a plain NumPy array" in text and "buf = chainrule.zeros(n)" in text
+    assert "`buf[:]` writes into a plain NumPy array" in text and "buf = chainrule.tensor(buf)" in text
     assert ran.names["buf"].tolist() == [0, 0]
 
 
@@ -587,3 +587,39 @@ x = cr.tensor([1., 2.], requires_grad=True)
 y = 2 * np.spacing(x)
 """).raised(TypeError, "np.spacing has no rule for tensors (x)")
     assert "np.spacing(x.detach().numpy())" in text and "chainrule.primitive" in text
+
+
+def test_a_function_of_a_module_has_no_receiver(program):
+    ran = program("""
+x = cr.ones(3)
+cr.autograd.backward(x.sum())
+""")
+    text = ran.raised(RuntimeError, "element 0 of tensors does not require grad")
+    assert "x.sum() was computed from nothing that requires grad" in text
+
+
+def test_names_of_numpys_methods(program):
+    for name, instead in (("copy", "x.clone() keeps the gradient"), ("partition", "x.detach().numpy().partition(...)")):
+        ran = program(f"x = cr.ones(3)\nx.{name}()\n")
+        assert instead in ran.raised(AttributeError, f"'Tensor' object has no attribute '{name}'")
+
+
+def test_a_sum_into_a_plain_array(program):
+    ran = program("""
+x = cr.ones(3, requires_grad=True)
+total = np.zeros(3)
+total += 2 * x
+""")
+    text = ran.raised(RuntimeError, "plain NumPy array of shape (3,)")
+    assert "Write `total = total + 2 * x`." in text and "total = chainrule.tensor(total)" in text
+    assert ran.names["total"].tolist() == [0, 0, 0]
+
+
+def test_a_node_called_with_a_wrong_shape(program):
+    ran = program("""
+x = cr.ones(2, 3, requires_grad=True)
+y = x @ cr.ones(3, 4)
+y.grad_fn(cr.ones(4, 2))
+""")
+    text = ran.raised(RuntimeError, "Mismatch in shape: MmBackward0 was called with a gradient of shape (4, 2)")
+    assert "of the shape of y" in text

@@ -56,8 +56,27 @@ def test_another_name_is_known():
 def test_nothing_has_the_name():
     stats = pytest.importorskip("scipy.stats")
     text = message(lambda x: stats.norm.logpdf(x))
-    assert "stats.norm.logpdf takes plain arrays, and chainrule has nothing of that name" in text
-    assert "gradient of x," in text and "chainrule.primitive" in text
+    assert "stats.norm.logpdf takes plain arrays: a density is a line of NumPy for tensors" in text
+    assert "gradient of x," in text and "x.detach().numpy()" in text
+
+
+def test_nothing_is_like_it():
+    signal = pytest.importorskip("scipy.signal")
+    text = message(lambda x: signal.hilbert(x))
+    assert "signal.hilbert takes plain arrays, and chainrule has nothing of that name" in text
+    assert "chainrule.primitive" in text
+
+
+def test_a_library_called_by_a_transformation():
+    special = pytest.importorskip("scipy.special")
+    with pytest.raises(RuntimeError, match="scipy.special.logsumexp takes plain arrays: chainrule.special.logsumexp"):
+        cr.func.grad(special.logsumexp)(np.ones(3))
+
+
+def test_plain_numbers_inside_a_library():
+    integrate = pytest.importorskip("scipy.integrate")
+    with pytest.warns(UserWarning, match="integrate.quad takes plain arrays: the gradient of an integral"):
+        integrate.quad(lambda t: t * weights[0], 0, 1)
 
 
 def test_the_names_exist():
