@@ -21,7 +21,8 @@ import numpy as np
 from chainrule import errors
 from chainrule.backends import safetensors
 from chainrule.backends.safetensors import Arrays, BadFile
-from chainrule.core.tensor import Tensor, make_tensor
+from chainrule.core.making import make_tensor
+from chainrule.core.tensor import Tensor
 
 _STRUCTURE = "__chainrule__"
 

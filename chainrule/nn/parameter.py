@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.tensor import Tensor, make_tensor, wrap
+from chainrule.core.making import make_tensor
+from chainrule.core.tensor import Tensor, wrap
 
 
 def Parameter(data: Any = None, requires_grad: bool = True) -> Tensor:

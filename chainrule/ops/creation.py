@@ -8,7 +8,8 @@ import numpy as np
 
 from chainrule.core.device import device as Device
 from chainrule.core.dtypes import as_dtype, get_default_complex_dtype, get_default_dtype
-from chainrule.core.tensor import Tensor, make_tensor, wrap
+from chainrule.core.making import make_tensor
+from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.arguments import creates_out, number_in, tensor_of
 from chainrule.ops.shaping import _ints
 

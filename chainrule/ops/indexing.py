@@ -10,9 +10,10 @@ import numpy as np
 from chainrule import errors
 from chainrule.core import inplace, view
 from chainrule.core.dispatch import bind, cast
+from chainrule.core.making import to_array
 from chainrule.core.modes import recording
 from chainrule.core.node import Leaf
-from chainrule.core.tensor import Tensor, to_array, wrap
+from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import wrote
 from chainrule.table import indexing as rows
 from chainrule.table.any_index import put_any, read_any
