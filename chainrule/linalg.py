@@ -11,15 +11,24 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors, return_types
-from chainrule.core.dispatch import bind, cast
-from chainrule.core.dtypes import as_dtype
-from chainrule.core.faces import operand, written
+from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.errors.algebra import LinAlgError
 from chainrule.ops import elementwise as ew
 from chainrule.ops import joining, matrices, products, shaping
 from chainrule.ops import numpy_linalg as shared
-from chainrule.ops.arguments import axes_of, takes_out
+from chainrule.ops.arguments import takes_out
+from chainrule.ops.decomposing import (
+    cholesky,
+    eigh,
+    eigvalsh,
+    matrices_of,
+    matrix_exp,
+    qr,
+    svd,
+    svdvals,
+    tensor_like,
+)
 from chainrule.ops.factors import (
     cholesky_ex,
     eig,
@@ -32,21 +41,9 @@ from chainrule.ops.factors import (
     lu_solve,
     refuse,
 )
-from chainrule.table import decompositions, reduction
+from chainrule.ops.norms import matrix_norm, norm, vector_norm
+from chainrule.table import decompositions
 from chainrule.table import linalg as rows
-
-
-def _tensor(function: str, x: Any, position: int = 0) -> Any:
-    if isinstance(x, Tensor):
-        return x
-    x = operand("linalg_" + function.rpartition(".")[2], position, x)
-    if not hasattr(x, "dtype"):
-        raise errors.wrong_operand("linalg_" + function.rpartition(".")[2], position, x)
-    return x
-
-
-def _matrices(function: str, x: Any, square: bool = False, name: str = "A") -> Any:
-    return shared.checked(function, _tensor(function, x), square, name)
 
 
 def _same_dtype(function: str, a: Any, b: Any) -> None:
@@ -71,7 +68,7 @@ def inv(A: Tensor, *, out: Any = None) -> Tensor:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    return written(rows.inv(_matrices("linalg.inv", A, True)), out)
+    return written(rows.inv(matrices_of("linalg.inv", A, True)), out)
 
 
 def _is_vector(A: Any, B: Any) -> bool:
@@ -95,8 +92,8 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor
     tensor([1.0000, 0.5000])
     """
     name = "linalg.solve"
-    A = _matrices(name, A, True)
-    B = _tensor(name, B, 1)
+    A = matrices_of(name, A, True)
+    B = tensor_like(name, B, 1)
     if not B.ndim:
         raise errors.matrix_rank_low(name, B, "B")
     _same_dtype(name, A, B)
@@ -113,7 +110,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor
 @takes_out
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     """The solution X of A @ X = B, as ``(result, info)``: nan, and a positive info, where a matrix is singular."""
-    A = _matrices("linalg.solve_ex", A, True)
+    A = matrices_of("linalg.solve_ex", A, True)
     info = inv_ex(A.detach()).info
     if check_errors:
         refuse(info, lambda k: "torch.linalg.solve_ex: The solver failed because the input matrix is singular.")
@@ -136,7 +133,7 @@ def solve_triangular(
         B: (..., n, k), or (..., k, n) with ``left=False``. Leading axes broadcast.
     """
     name = "linalg.solve_triangular"
-    A, B = _matrices(name, A, True), _matrices(name, B, False, "B")
+    A, B = matrices_of(name, A, True), matrices_of(name, B, False, "B")
     _same_dtype(name, A, B)
     if B.shape[-2 if left else -1] != A.shape[-1]:
         raise errors.matrix_shapes(name, A, B, left)
@@ -154,7 +151,7 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
         atol, rtol: singular values up to max(atol, rtol·largest) count as zero; by default rtol is max(m, n)·ε, and 0
             if atol was given.
     """
-    A = _matrices("linalg.pinv", A, hermitian)
+    A = matrices_of("linalg.pinv", A, hermitian)
     atol, rtol = _tolerances(A, atol, rtol)
     return written(decompositions.pinv(_mirrored(A) if hermitian else A, atol=atol, rtol=rtol), out)
 
@@ -191,7 +188,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         residuals with "gelsy" (the default), the rank with "gels", the singular values with both.
     """
     name = "linalg.lstsq"
-    A, B = _matrices(name, A), _tensor(name, B, 1)
+    A, B = matrices_of(name, A), tensor_like(name, B, 1)
     _same_dtype(name, A, B)
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(
@@ -224,7 +221,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 
 def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     """The inverse of the linear map that A is, from its axes ``ind`` and on to those before."""
-    A = _tensor("tensorinv", A)
+    A = tensor_like("tensorinv", A)
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
     first, rest = tuple(A.shape[:ind]), tuple(A.shape[ind:])
@@ -239,7 +236,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
     """The X with tensordot(A, X, X.ndim) = B."""
-    A, B = _tensor("tensorsolve", A), _tensor("tensorsolve", B, 1)
+    A, B = tensor_like("tensorsolve", A), tensor_like("tensorsolve", B, 1)
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(-len(dims), 0)))
     rest = tuple(A.shape[B.ndim :])
@@ -263,182 +260,35 @@ def det(A: Tensor, *, out: Any = None) -> Tensor:
     >>> cr.linalg.det(cr.tensor([[2., 1.], [1., 3.]]))
     tensor(5.)
     """
-    return written(rows.det(_matrices("linalg.det", A, True)), out)
+    return written(rows.det(matrices_of("linalg.det", A, True)), out)
 
 
 @takes_out
 def slogdet(A: Tensor) -> Any:
     """Sign and logarithm of the absolute value of the determinant, as ``(sign, logabsdet)``."""
-    return return_types.linalg_slogdet(*rows.slogdet(_matrices("linalg.slogdet", A, True)))
+    return return_types.linalg_slogdet(*rows.slogdet(matrices_of("linalg.slogdet", A, True)))
 
 
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant; nan where it is negative."""
-    sign, logabsdet = rows.slogdet(_matrices("logdet", input, True))
+    sign, logabsdet = rows.slogdet(matrices_of("logdet", input, True))
     if sign.dtype.kind == "c":
         return ew.add(logabsdet, ew.log(sign))
     return ew.where(ew.eq(sign, -1), float("nan"), logabsdet)
 
 
-# -- decompositions --------------------------------------------------------------------------------------------------
-
-
-def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
-    """The lower triangular L with A = L @ Lᴴ (with ``upper`` the U with A = Uᴴ @ U), for positive definite A.
-
-    Raises:
-        LinAlgError: a matrix is not positive definite.
-
-    >>> import chainrule as cr
-    >>> cr.linalg.cholesky(cr.tensor([[4., 2.], [2., 5.]]))
-    tensor([[2., 0.],
-            [1., 2.]])
-    """
-    factor = rows.cholesky(_matrices("linalg.cholesky", A, True))
-    return written(shaping.adjoint(factor) if upper else factor, out)
-
-
-@takes_out
-def eigh(A: Tensor, UPLO: str = "L") -> Any:
-    """Eigenvalues and eigenvectors of Hermitian matrices, as ``(eigenvalues, eigenvectors)``.
-
-    Args:
-        A: (..., n, n), Hermitian; only the triangle ``UPLO`` ("L" or "U") is read.
-
-    Gradients through eigenvectors need eigenvalues that differ.
-    """
-    return return_types.linalg_eigh(*decompositions.eigh(_matrices("linalg.eigh", A, True), UPLO=_uplo(UPLO)))
-
-
-def _uplo(UPLO: str) -> str:
-    if str(UPLO).upper() not in ("L", "U"):
-        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    return UPLO.upper()
-
-
-def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
-    """The eigenvalues of Hermitian matrices, ascending. Equal ones do no harm to the gradient."""
-    return written(eigh(A, UPLO).eigenvalues, out)
-
-
-@takes_out
-def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
-    """The singular value decomposition A = U @ diag(S) @ Vh, as ``(U, S, Vh)``.
-
-    Args:
-        A: (..., m, n).
-        full_matrices: make U and Vh square. What this adds is not determined: a gradient through it raises.
-    """
-    A = _matrices("linalg.svd", A)
-    return return_types.linalg_svd(
-        *decompositions.svd(A, full_matrices=bool(full_matrices) and A.shape[-1] != A.shape[-2])
-    )
-
-
-def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
-    """The singular values, descending. Equal ones do no harm to the gradient."""
-    return written(decompositions.svd(_matrices("linalg.svd", A), full_matrices=False)[1], out)
-
-
-@takes_out
-def qr(A: Tensor, mode: str = "reduced") -> Any:
-    """The decomposition A = Q @ R, as ``(Q, R)``.
-
-    Args:
-        mode: "reduced"; "complete" (a square Q; no gradient for more rows than columns); "r" (Q is empty).
-    """
-    if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(
-            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
-        )
-    A = _matrices("linalg.qr", A)
-    q, r = decompositions.qr(A, mode="reduced" if mode == "r" else mode)
-    return return_types.linalg_qr(A.new_zeros((0,)) if mode == "r" else q, r)
-
-
-def matrix_exp(A: Tensor) -> Tensor:
-    """The matrix exponential of square matrices."""
-    return decompositions.matrix_exp(_matrices("linalg.matrix_exp", A, True))
-
-
-# -- norms -----------------------------------------------------------------------------------------------------------
-
-
-def _for_norm(function: str, x: Any, dtype: Any) -> Any:
-    x = _tensor(function, x)
-    if dtype is not None:
-        x = cast(x, as_dtype(dtype))
-    if x.dtype.kind not in "fc":
-        raise errors.matrix_dtype(function, x)
-    return x
-
-
-def vector_norm(
-    x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
-) -> Tensor:
-    """The norm (Σ |x|^ord)^(1/ord) over ``dim``: all elements by default, whatever the shape."""
-    x = _for_norm("linalg.vector_norm", x, dtype)
-    params = {"ord": float(ord), "axis": axes_of("linalg.vector_norm", dim, x.ndim), "keepdims": bool(keepdim)}
-    return written(bind(reduction.vector_norm, (x,), params), out)
-
-
-def matrix_norm(
-    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None
-) -> Tensor:
-    """The norm of the matrices in two axes: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
-    name = "linalg.matrix_norm"
-    A = _for_norm(name, A, dtype)
-    if A.ndim < 2:
-        raise errors.matrix_rank_low(name, A)
-    if len(dim) != 2:
-        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {list(dim)}")
-    row, column = (errors.check_dim(name, d, A.ndim) - A.ndim for d in dim)
-    if row == column:
-        raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
-    if isinstance(ord, str) and ord not in ("fro", "nuc"):
-        raise RuntimeError(f"{name}: Order {ord} not supported.")
-    return written(shared.matrix_norm(name, A, ord, (row, column), bool(keepdim)), out)
-
-
-def norm(
-    A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
-) -> Tensor:
-    """A vector norm (``dim`` an int, or a 1-D tensor) or a matrix norm (two dims, or a 2-D tensor).
-
-    Without ``ord`` the 2-norm of the elements in ``dim``.
-
-    >>> import chainrule as cr
-    >>> cr.linalg.norm(cr.tensor([[3., 4.], [0., 0.]]))
-    tensor(5.)
-    """
-    name = "linalg.norm"
-    A = _tensor(name, A)
-    if dim is not None:
-        dims = (dim,) if isinstance(dim, int) else tuple(dim)
-        if len(dims) not in (1, 2):
-            raise RuntimeError(f"{name}: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
-    else:
-        dims = None
-        if ord is not None and A.ndim not in (1, 2):
-            raise RuntimeError(
-                f"{name}: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
-            )
-    if ord is not None and ((dims is not None and len(dims) == 2) or (dims is None and A.ndim == 2)):
-        return matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype, out=out)
-    if isinstance(ord, str):
-        return matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype, out=out)
-    return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype, out=out)
+# -- rank and condition ----------------------------------------------------------------------------------------------
 
 
 def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     """The condition number: of the largest singular value over the smallest, or ‖A‖·‖A⁻¹‖ in the norm ``p``."""
-    A = _tensor("linalg.cond", A)
+    A = tensor_like("linalg.cond", A)
     if A.ndim < 2:
         raise errors.matrix_rank_low("linalg.cond", A)
     if p in (None, 2, -2):
         s = svdvals(A)
         return written(s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1], out)
-    A = _matrices("linalg.cond", A, True)
+    A = matrices_of("linalg.cond", A, True)
     return written(matrix_norm(A, p) * matrix_norm(rows.inv(A), p), out)
 
 
@@ -446,7 +296,7 @@ def matrix_rank(
     A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
 ) -> Tensor:
     """How many singular values are over max(atol, rtol·largest); an integer, so no gradient."""
-    A = _matrices("torch.linalg.matrix_rank", A, hermitian, "input")
+    A = matrices_of("torch.linalg.matrix_rank", A, hermitian, "input")
     atol, rtol = _tolerances(A, tol if tol is not None else atol, rtol)
     plain = A.detach()
     s = svdvals(_mirrored(plain) if hermitian else plain)
@@ -466,7 +316,7 @@ def _like(tolerance: Any, s: Any) -> Any:
 
 def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
     """The n-th power of square matrices; of the inverse, for negative n."""
-    A = _tensor("matrix_power", A)
+    A = tensor_like("matrix_power", A)
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool):
         raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
     if A.ndim < 2:
@@ -474,7 +324,7 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
     if A.shape[-1] != A.shape[-2]:
         raise errors.matrix_not_square("linalg.matrix_power", A)
     if n < 0:
-        _matrices("linalg.matrix_power", A)
+        matrices_of("linalg.matrix_power", A)
     return written(shared.power(A, int(n)), out)
 
 
@@ -495,7 +345,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None) -> Te
     >>> cr.linalg.cross(cr.tensor([1., 0., 0.]), cr.tensor([0., 1., 0.]))
     tensor([0., 0., 1.])
     """
-    a, b = _tensor("cross", input), _tensor("cross", other, 1)
+    a, b = tensor_like("cross", input), tensor_like("cross", other, 1)
     if a.ndim != b.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     d = errors.check_dim("linalg.cross", dim, a.ndim)
@@ -508,7 +358,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None) -> Te
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
     """Σ conj(x)·y along ``dim``."""
-    return written(ew.mul(ew.conj(_tensor("vecdot", x)), y).sum(dim), out)
+    return written(ew.mul(ew.conj(tensor_like("vecdot", x)), y).sum(dim), out)
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -518,7 +368,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """The matrix of powers x⁰, x¹ … of the elements of the last axis."""
-    x = joining.atleast_1d(_tensor("vander", x))
+    x = joining.atleast_1d(tensor_like("vander", x))
     n = x.shape[-1] if N is None else N
     if N is not None and N <= 1:
         raise RuntimeError("N must be greater than 1.")
@@ -554,7 +404,7 @@ def top_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 @takes_out
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is L."""
-    L = _matrices("cholesky_inverse", L, True)
+    L = matrices_of("cholesky_inverse", L, True)
     half = solve_triangular(L, wrap(np.eye(L.shape[-1], dtype=L.dtype)), upper=upper)
     return products.matmul(half, shaping.adjoint(half)) if upper else products.matmul(shaping.adjoint(half), half)
 

@@ -42,6 +42,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
 
 mul = binary(arithmetic.mul)
 true_divide = binary(arithmetic.div)
+true_divide.__name__ = true_divide.__qualname__ = "true_divide"  # `div` is the one with a rounding mode
 maximum, minimum = binary(comparison.maximum), binary(comparison.minimum)
 fmax, fmin = binary(comparison.fmax), binary(comparison.fmin)
 atan2 = binary(trigonometric.atan2)

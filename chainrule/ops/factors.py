@@ -17,16 +17,13 @@ from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import matrices, products, shaping
 from chainrule.ops.arguments import takes_out, tensor_of
+from chainrule.ops.decomposing import matrices_of
 from chainrule.ops.numpy_linalg import checked, stretched
 from chainrule.table import eigen
 from chainrule.table import linalg as rows
 from chainrule.table import lu as _lu_rows
 
 ndarray = np.ndarray
-
-
-def _matrices(function: str, x: Any, square: bool = False, name: str = "A") -> Any:
-    return checked(function, tensor_of(function.replace(".", "_"), x), square, name)
 
 
 # -- eigenvalues -----------------------------------------------------------------------------------------------------
@@ -46,7 +43,7 @@ def eig(A: Tensor) -> Any:
     >>> cr.linalg.eig(cr.tensor([[0., 1.], [-1., 0.]])).eigenvalues
     tensor([0.+1.j, 0.-1.j])
     """
-    A = _matrices("linalg.eig", A, True)
+    A = matrices_of("linalg.eig", A, True)
     if type(A._data) is ndarray and not np.isfinite(A._data).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     return return_types.linalg_eig(*bind(eigen.eig, (A,), {"strict": True}))
@@ -83,7 +80,7 @@ def _real(w: Any) -> bool:
 
 
 def _factors(function: str, A: Any, pivot: bool) -> Any:
-    A = _matrices(function, A)
+    A = matrices_of(function, A)
     if not pivot:
         raise RuntimeError(
             f"{function}: LU without pivoting is not implemented on the CPU: it divides by whatever stands on the "
@@ -197,7 +194,7 @@ def _order(function: str, pivots: Any, rows_: int) -> Any:
 @takes_out
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """What :func:`lu_factor` returned, as ``(P, L, U)``; parts that are not asked for are empty."""
-    packed, pivots = _matrices("lu_unpack", LU_data), _pivots("lu_unpack", LU_pivots)
+    packed, pivots = matrices_of("lu_unpack", LU_data), _pivots("lu_unpack", LU_pivots)
     empty = packed.new_zeros((0,))
     m = packed.shape[-2]
     p = _permutation(_order("lu_unpack", pivots, m), packed.dtype) if unpack_pivots else empty
@@ -220,7 +217,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
         adjoint: put Aᴴ for A.
     """
     name = "linalg.lu_solve"
-    LU, B, pivots = _matrices(name, LU, True, "LU"), _matrices(name, B, False, "B"), _pivots(name, pivots)
+    LU, B, pivots = matrices_of(name, LU, True, "LU"), matrices_of(name, B, False, "B"), _pivots(name, pivots)
     if LU.dtype != B.dtype:
         raise RuntimeError(
             f"{name}: Expected LU and B to have the same dtype, but found LU of type {LU.dtype} and B of type "
@@ -285,7 +282,7 @@ def _identity(A: Any) -> Any:
 @takes_out
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """The inverse of square matrices, as ``(inverse, info)``: nan, and a positive info, for a singular one."""
-    A = _matrices("linalg.inv_ex", A, True)
+    A = matrices_of("linalg.inv_ex", A, True)
     out, info = _attempted(A, rows.inv, _raised(rows.inv.value), _identity(A))
     if check_errors:
         refuse(
@@ -301,7 +298,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
 @takes_out
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The Cholesky factor, as ``(L, info)``: nan, and the order of the first minor that is not positive, where none is."""
-    A = _matrices("linalg.cholesky_ex", A, True)
+    A = matrices_of("linalg.cholesky_ex", A, True)
     L, info = _attempted(A, rows.cholesky, rows.bad_minor, _identity(A))
     if check_errors:
         refuse(
@@ -326,7 +323,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
         tau: (..., k) with k ≤ n.
     """
     name = "torch.linalg.householder_product"
-    A, tau = _matrices(name, A), tensor_of("linalg_householder_product", tau)
+    A, tau = matrices_of(name, A), tensor_of("linalg_householder_product", tau)
     m, n = A.shape[-2:]
     if m < n:
         raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")

@@ -1,0 +1,81 @@
+"""Norms of vectors and matrices. They are public in ``chainrule.linalg``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chainrule import errors
+from chainrule.core.dispatch import bind, cast
+from chainrule.core.dtypes import as_dtype
+from chainrule.core.faces import written
+from chainrule.core.tensor import Tensor
+from chainrule.ops import numpy_linalg as shared
+from chainrule.ops.arguments import axes_of
+from chainrule.ops.decomposing import tensor_like
+from chainrule.table import reduction
+
+
+def _for_norm(function: str, x: Any, dtype: Any) -> Any:
+    x = tensor_like(function, x)
+    if dtype is not None:
+        x = cast(x, as_dtype(dtype))
+    if x.dtype.kind not in "fc":
+        raise errors.matrix_dtype(function, x)
+    return x
+
+
+def vector_norm(
+    x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Tensor:
+    """The norm (Σ |x|^ord)^(1/ord) over ``dim``: all elements by default, whatever the shape."""
+    x = _for_norm("linalg.vector_norm", x, dtype)
+    params = {"ord": float(ord), "axis": axes_of("linalg.vector_norm", dim, x.ndim), "keepdims": bool(keepdim)}
+    return written(bind(reduction.vector_norm, (x,), params), out)
+
+
+def matrix_norm(
+    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Tensor:
+    """The norm of the matrices in two axes: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
+    name = "linalg.matrix_norm"
+    A = _for_norm(name, A, dtype)
+    if A.ndim < 2:
+        raise errors.matrix_rank_low(name, A)
+    if len(dim) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {list(dim)}")
+    row, column = (errors.check_dim(name, d, A.ndim) - A.ndim for d in dim)
+    if row == column:
+        raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
+    if isinstance(ord, str) and ord not in ("fro", "nuc"):
+        raise RuntimeError(f"{name}: Order {ord} not supported.")
+    return written(shared.matrix_norm(name, A, ord, (row, column), bool(keepdim)), out)
+
+
+def norm(
+    A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
+) -> Tensor:
+    """A vector norm (``dim`` an int, or a 1-D tensor) or a matrix norm (two dims, or a 2-D tensor).
+
+    Without ``ord`` the 2-norm of the elements in ``dim``.
+
+    >>> import chainrule as cr
+    >>> cr.linalg.norm(cr.tensor([[3., 4.], [0., 0.]]))
+    tensor(5.)
+    """
+    name = "linalg.norm"
+    A = tensor_like(name, A)
+    if dim is not None:
+        dims = (dim,) if isinstance(dim, int) else tuple(dim)
+        if len(dims) not in (1, 2):
+            raise RuntimeError(f"{name}: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
+    else:
+        dims = None
+        if ord is not None and A.ndim not in (1, 2):
+            raise RuntimeError(
+                f"{name}: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
+            )
+    if ord is not None and ((dims is not None and len(dims) == 2) or (dims is None and A.ndim == 2)):
+        return matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype, out=out)
+    if isinstance(ord, str):
+        return matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype, out=out)
+    return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype, out=out)
