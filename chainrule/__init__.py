@@ -49,6 +49,7 @@ from chainrule.ops.elementwise import (
     positive, pow, rad2deg, real, reciprocal, relu, remainder, round, rsqrt, rsub, sgn, sigmoid, sign, signbit, sin,
     sinc, sinh, sqrt, square, sub, subtract, tan, tanh, true_divide, trunc, where, xlogy,
 )
+from chainrule.ops.factors import lu_unpack
 from chainrule.ops.floats import frexp, isneginf, isposinf, isreal, ldexp
 from chainrule.ops.reductions import (
     all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, dist, log_softmax, logsumexp, max, mean, min,
@@ -149,7 +150,8 @@ __all__ = [
     "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "jacobian", "kron", "kthvalue", "lcm",
     "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "linalg", "linspace", "load", "log", "log10", "log1p", "log2",
     "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "logit", "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter",
+    "logical_xor", "logit", "logspace", "logsumexp", "long", "lt", "lu_unpack", "manual_seed",
+    "masked_fill", "masked_scatter",
     "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min",
     "minimum", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan",
     "nan_to_num", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "ne", "neg", "negative",

@@ -37,6 +37,8 @@ erfinv, erfcx = unary(normal.erfinv), unary(normal.erfcx)
 ndtr, ndtri, log_ndtr = unary(normal.ndtr), unary(normal.ndtri), unary(normal.log_ndtr)
 gammaln, digamma, zeta = unary(gamma.lgamma), unary(gamma.digamma), binary(gamma.zeta)
 i0, i0e, i1, i1e = unary(bessel.i0), unary(bessel.i0e), unary(bessel.i1), unary(bessel.i1e)
+for _face in (entr, erfcx, i0e, i1, i1e, log_ndtr, ndtr, ndtri, xlog1py, zeta):
+    _face.__module__ = __name__  # which has them under their names, as pickles need; the others are in chainrule itself
 expit, psi, lgamma = sigmoid, digamma, gammaln
 modified_bessel_i0, modified_bessel_i1 = i0, i1
 

@@ -3,6 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from chainrule import errors
 from chainrule.autograd.backward import GradientEdge, backward, grad
 from chainrule.core.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from chainrule.ops.creation import Variable
@@ -42,7 +43,9 @@ _LAZY = {
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
-        raise AttributeError(f"module 'chainrule.autograd' has no attribute {name!r}")
+        if name.startswith("__"):  # what the import system asks for
+            raise AttributeError(name)
+        raise errors.no_such_name(name, [*__all__, *_LAZY], __name__)
     module = importlib.import_module(_LAZY[name])
     return module if module.__name__.endswith("autograd." + name) else getattr(module, name)
 

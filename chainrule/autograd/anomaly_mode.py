@@ -273,7 +273,6 @@ class detect_anomaly:
         )
 
     def __enter__(self) -> None:
-        self.previous = _state()
         _set(True, self.check_nan, self.at_once)
 
     def __exit__(self, *exc: object) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.hooks import take
 from chainrule.core.kinds import unfit
 from chainrule.core.modes import LOCAL, switch
 from chainrule.core.node import FREED, Node
@@ -165,6 +166,7 @@ def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) 
         results = run_backward(reader, gs, recorded or bare)
     finally:
         ctx._now = None
+    take(*g) if type(g) is tuple else take(g)
     if node.saved is FREED and ctx._kept:
         ctx._kept = FREED
     at = params["at"]

@@ -95,6 +95,7 @@ _SAMPLES = {
     "lp_pool1d": "rand(1, 2, 6), 2, 3",
     "lp_pool2d": "rand(1, 4, 4), 2, 2",
     "lu_solve": "rand(3, 3), tensor([1, 2, 3]).int(), rand(3, 2)",
+    "lu_unpack": "rand(3, 3), tensor([1, 2, 3]).int()",
     "matmul": "rand(5, 2, 3), rand(3, 4)",
     "max_pool1d": "rand(1, 2, 6), 2",
     "max_pool2d": "rand(1, 2, 4, 4), 2",

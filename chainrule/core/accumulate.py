@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
-from collections.abc import Sequence
 from itertools import repeat
 from sys import getrefcount
 from typing import Any
@@ -22,15 +22,24 @@ new = object.__new__
 _ACCUMULATE = threading.RLock()
 
 
+def _forked() -> None:
+    """In a new process: whichever thread held the lock is not there to let it go."""
+    global _ACCUMULATE
+    _ACCUMULATE = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
 def write_grads(
     leaves: list[tuple[Leaf, Any]],
     retained: list[tuple[Tensor, Any]],
     captured: dict[Any, Any],
-    given: Sequence[Any],
+    taken: set[int],
     create_graph: bool,
 ) -> None:
     """Add to ``.grad`` of every leaf and set it for tensors that retain theirs, all or nothing."""
-    taken = {id(g) for g in given}
     if captured:
         taken.update([id(g) for g in captured.values()])
     if len(leaves) == 1 and not retained and _first(*leaves[0], taken):

@@ -66,10 +66,11 @@ class Sweep:
         wanted: edges whose cotangents are to be returned, or None.
         useful: the edges it is confined to, from which a wanted one can be reached; None: it goes everywhere.
         retain_graph, create_graph: as in ``backward``.
+        taken: the ids of arrays that somebody else holds, or may hold: none of them becomes a ``.grad``.
         notes: what others keep for as long as it runs.
     """
 
-    __slots__ = ("cotangents", "create_graph", "notes", "retain_graph", "roots", "useful", "wanted")
+    __slots__ = ("cotangents", "create_graph", "notes", "retain_graph", "roots", "taken", "useful", "wanted")
 
     roots: Sequence[Any]
     cotangents: Sequence[Any]
@@ -77,6 +78,7 @@ class Sweep:
     useful: set[Any] | None
     retain_graph: bool
     create_graph: bool
+    taken: set[int]
     notes: dict[Any, Any]
 
 
@@ -113,6 +115,7 @@ def sweep(
     this = Sweep()
     this.roots, this.cotangents = roots, cotangents
     this.retain_graph, this.create_graph = retain_graph, create_graph
+    this.taken = {id(g) for g in cotangents}
     this.notes = {}
     if targets is None:
         this.wanted = this.useful = None
@@ -133,7 +136,7 @@ def sweep(
         if not retain_grads:
             retained.clear()
         if leaves or retained:
-            write_grads(leaves, retained, captured, cotangents, create_graph)
+            write_grads(leaves, retained, captured, this.taken, create_graph)
     finally:
         LOCAL.sweep = outer
         if outside is not None:
@@ -321,9 +324,7 @@ def saved_tensors(node: Node) -> tuple[Any, ...]:
     saved = unpack(node.saved)
     if len(prim.outputs) == 1 and not prim.variadic:
         edges = node.edges
-        return tuple(
-            [_rewrap(value, node if at < 0 else edges[at]) for at, value in zip(prim.save_from, saved)]
-        )
+        return tuple([_rewrap(value, node if at < 0 else edges[at]) for at, value in zip(prim.save_from, saved)])
     tensors: list[Any] = []
     for name, at, value in zip(prim.saves, prim.save_from, saved):
         if at >= 0:

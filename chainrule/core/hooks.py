@@ -1,8 +1,7 @@
 """Running users' hooks during a backward pass, and checking what they return.
 
 A hook gets tensors. What it returns in place of a gradient must have that gradient's type, shape and dtype; anything else raises
-before any ``.grad`` was written. It may keep what it was given or what it returned. So the sweep goes on with views of those
-arrays: a gradient that is a view is copied before it becomes a ``.grad``.
+before any ``.grad`` was written. It may keep what it was given or what it returned: the sweep remembers those arrays as taken.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.modes import set_grad_enabled
+from chainrule.core.modes import LOCAL, set_grad_enabled
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrapped
 
@@ -24,10 +23,11 @@ def tensor_hooks(edge: Any, g: Any, hooks: Any, retained: list[Any], create_grap
     if hooks.tensor:
         with set_grad_enabled(create_graph):
             for hook in list(hooks.tensor.values()):
+                take(g)
                 result = hook(wrapped(g))
                 if result is not None:
                     g = _bare(_replacement(hook, result, g), create_graph)
-        g = _shared(g)
+        take(g)
     if hooks.retain is not None:
         tensor = hooks.retain()
         if tensor is not None:
@@ -42,7 +42,8 @@ def pre_hooks(g: Any, hooks: Any, create_graph: bool) -> Any:
     with set_grad_enabled(create_graph):
         for hook in list(hooks.pre.values()):
             given = _replacements(hook, hook(given), given)
-    bare = [None if p is None else _shared(_bare(p, create_graph)) for p in given]
+    bare = [None if p is None else _bare(p, create_graph) for p in given]
+    take(*parts, *bare)
     return bare if type(g) is list else bare[0]
 
 
@@ -53,7 +54,9 @@ def post_hooks(grads: Any, g: Any, hooks: Any, create_graph: bool) -> Any:
     with set_grad_enabled(create_graph):
         for hook in list(hooks.post.values()):
             given = _replacements(hook, hook(given, outs), given)
-    return tuple(None if r is None else _shared(_bare(r, create_graph)) for r in given)
+    bare = tuple(None if r is None else _bare(r, create_graph) for r in given)
+    take(*grads, *(p._data for p in outs if p is not None), *bare)
+    return bare
 
 
 def _replacements(hook: Any, results: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -83,9 +86,13 @@ def _bare(g: Any, create_graph: bool) -> Any:
     return g if create_graph else g._data
 
 
-def _shared(g: Any) -> Any:
-    """A gradient that a hook may have kept, as what others may not write to."""
-    return g.view() if type(g) is ndarray else g
+def take(*gradients: Any) -> None:
+    """Note that users have seen these gradients: they may have kept them, so no ``.grad`` may be the same memory."""
+    sweep = LOCAL.sweep
+    if sweep is not None:
+        for g in gradients:
+            if type(g) is ndarray:
+                sweep.taken.add(id(g if g.base is None else g.base))
 
 
 def accumulated(leaf: Leaf, tensor: Tensor, g: Any, create_graph: bool) -> None:

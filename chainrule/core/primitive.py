@@ -39,7 +39,12 @@ class TableError(TypeError):
 
 def argument_names(function: Rule) -> tuple[str, ...]:
     """The names of a rule's parameters, positional and keyword."""
-    code = function.__code__
+    try:
+        code = function.__code__
+    except AttributeError:
+        raise TableError(
+            f"a rule is a Python function, whose parameters are named after what it reads: write {function!r} as a lambda"
+        ) from None
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 

@@ -49,7 +49,7 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
             fast = getattr(row, "fast", None)
             if fast is not None and _one_float_dtype(inputs):
                 return fast(*inputs)  # NumPy's and PyTorch's promotion agree here
-            return row(*inputs)
+            return row(*(x.item() if isinstance(x, np.generic) else x for x in inputs))  # weak, on either side
     function = UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
     if function is None:
         load("numpy")

@@ -46,7 +46,7 @@ def reading(prim: Primitive, rule: Rule, form: str = "{}") -> Callable[[Any, Any
     """``(node, g, saved) -> form(what the rule gives)``, where the rule is given what its parameter names say."""
     names = argument_names(rule)
     found = [_place(prim, name) for name in names]
-    if len(names) == 1 and is_identity(rule):
+    if is_identity(rule):
         return _reader(form.format(found[0]))(rule)
     n = rule.__code__.co_argcount
     found[n:] = [f"{name}={place}" for name, place in zip(names[n:], found[n:], strict=True)]
@@ -54,8 +54,8 @@ def reading(prim: Primitive, rule: Rule, form: str = "{}") -> Callable[[Any, Any
 
 
 def is_identity(rule: Rule) -> bool:
-    """Whether a rule is one of the values it can read as it is, as in ``lambda out: out``: then it need not be called."""
-    return bool(rule.__code__.co_code == _IDENTITY)
+    """Whether a rule is the one value that it reads, as in ``lambda out: out``: then it need not be called."""
+    return rule.__code__.co_code == _IDENTITY and len(argument_names(rule)) == 1
 
 
 _IDENTITY = (lambda value: value).__code__.co_code

@@ -52,6 +52,11 @@ class Watch:
         return prim.jvp(primals, tangents, out, params)
 
     def __enter__(self) -> Any:
+        outer = LOCAL.watch
+        while outer is not None:
+            if outer is self:
+                raise RuntimeError("this watch is on already: make another one")
+            outer = outer.inner
         self.inner = LOCAL.watch
         set_watched()
         LOCAL.watch = self

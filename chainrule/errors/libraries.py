@@ -23,6 +23,7 @@ ELSEWHERE = {
     "cdist": "chainrule.cdist",
     "pdist": "chainrule.nn.functional.pdist",
 }
+_CUT = "Where the path may be cut"
 #: What to say of the functions of a module.
 _GUIDES = {
     "scipy.stats": "a density is a line of NumPy for tensors (docs/guide/from_autograd.md, Statistics)",
@@ -54,9 +55,25 @@ def taken_by_library(tensor: Any) -> tuple[str, str] | None:
     return x, _text(called, x, library)
 
 
+def instead_of_arrays(tensor: Any, x: str, detach: bool = True) -> str:
+    """What to write for the user's call that makes a plain array of tensors; '' if that is not known.
+
+    ``detach``: whether cutting the path is a way out.
+    """
+    taken = taken_by_library(tensor)
+    if taken:
+        return taken[1] if detach else taken[1].partition(_CUT)[0].rstrip()
+    text = running(user_frame()).text
+    if re.search(r"\(\s*[\[(]", text) or (x == "tensor" and re.search(r"array\(", text)):
+        rows = " Rows of numbers: np.block([[a, b], [c, d]])." * bool(re.search(r"\[\s*\[", text))
+        cuts = f"; {x}.detach().numpy() cuts the path" * detach
+        return f"To put tensors together use stack([...]) (np.stack works, too){cuts}.{rows}"
+    return ""
+
+
 def _text(called: str, x: str, module: str) -> str:
     name = called.rpartition(".")[2]
-    cut = f"Where the path may be cut: {x}.detach().numpy()."
+    cut = f"{_CUT}: {x}.detach().numpy()."
     if module == "numpy" and hasattr(getattr(sys.modules["numpy"], name, None), "_implementation"):
         return f"{called} makes an array of a list that holds tensors: np.stack([...]) of the list is a tensor. {cut}"
     instead = _instead(name)

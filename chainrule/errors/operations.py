@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.errors.libraries import instead_of_arrays
 from chainrule.errors.place import named, operands, out_of_place, running, with_arrays
 from chainrule.errors.transforms import dynamic_shape, escaped_tensor
 from chainrule.errors.words import TYPE_NAMES, shape_of, torch_size, user_frame, user_line
@@ -266,8 +267,11 @@ def inside_transformation(tensor: Any) -> RuntimeError:
     return RuntimeError(
         f"Cannot access data pointer of Tensor that doesn't have storage{f' ({where})' if where else ''}: this tensor lives "
         f"inside {inside} and has no single NumPy array there, so .numpy(), np.asarray() and other code that needs the "
-        "numbers cannot work on it. Compute with tensors all the way and return the value from the function: outside it "
-        "is an ordinary one."
+        "numbers cannot work on it. "
+        + (
+            instead_of_arrays(tensor, "tensor", detach=False)
+            or "Compute with tensors all the way and return the value from the function: outside it is an ordinary one."
+        )
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.errors.assignments import names_in
-from chainrule.errors.libraries import taken_by_library
+from chainrule.errors.libraries import instead_of_arrays, taken_by_library
 from chainrule.errors.place import named, op_at, receiver_of_attribute, running
 from chainrule.errors.source import Names
 from chainrule.errors.words import PACKAGE, shape_of, user_frame
@@ -89,8 +89,10 @@ def leaves_graph(tensor: Any, what: str) -> None:
         raise stored_in_array(tensor, now.text)
     if now.instruction in ("BINARY_OP", "BINARY_MODULO"):
         return
-    x = named(tensor) or "x"
+    own = re.match(rf"{what}\((.+)\)$", now.text)  # the user's own float(x[0])
+    x = own[1] if own and len(own[1]) <= 30 else named(tensor) or "x"
     called = now.text if len(now.text) <= 40 and "(" in now.text else f"{what}({x})"
+    takes = f"{called} is" if own else f"{called} takes {what}({x}),"
     taken = taken_by_library(tensor)
     function = re.match(r"math\.(\w+)\(", called)
     if function and hasattr(np, _NUMPY_NAMES.get(function[1], function[1])):
@@ -100,7 +102,7 @@ def leaves_graph(tensor: Any, what: str) -> None:
     warnings.warn(
         "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider using "
         "tensor.detach() first.\n"
-        + (taken[1] if taken else f"{called} takes {what}({x}), a plain number that leaves the graph: {fix}.")
+        + (taken[1] if taken else f"{takes} a plain number that leaves the graph: {fix}.")
         + f" Where only the number is wanted, write {x}.item().",
         UserWarning,
         stacklevel=4,
@@ -152,13 +154,8 @@ def numpy_requires_grad(tensor: Any) -> RuntimeError:
         )
     elif "vectorize." in getattr(getattr(user_frame(), "f_code", None), "co_qualname", ""):
         text += "np.vectorize calls the function with plain numbers: chainrule.func.vmap(f) calls it with tensors."
-    elif taken:
-        text += taken[1]
-    elif re.search(r"\(\s*[\[(]", now.text) or (x == "tensor" and re.search(r"array\(", now.text)):
-        text += f"To put tensors together use stack([...]) (np.stack works, too); {x}.detach().numpy() cuts the path."
-        text += " Rows of numbers: np.block([[a, b], [c, d]])." * bool(re.search(r"\[\s*\[", now.text))
     else:
-        text += (
+        text += instead_of_arrays(tensor, x) or (
             f"Where that is what you want: {x}.detach().numpy(). NumPy's own functions work on tensors and keep it: "
             f"np.sin({x}), np.sum({x}, axis=0)."
         )
@@ -265,6 +262,20 @@ _ELSEWHERE = {
     "jacfwd": "it is func.jacfwd; jacobian(f, x) picks the mode itself",
     "hessian": "it is func.hessian",
     "hvp": "it is func.hvp",
+    "checkpoint": "it is utils.checkpoint.checkpoint",
+    "jacobian": "of a function it is chainrule.jacobian(f, x) or func.jacrev(f)",
+    "elementwise_grad": "vmap(func.grad(f)), or func.grad of the sum",
+    "array": "it is tensor(data)",
+    "ndarray": "the class is Tensor",
+    "newaxis": "it is None: x[:, None]",
+    "numpy": "NumPy's own functions take tensors: import numpy as np",
+    "sparse": "there are dense arrays only",
+    "distributions": "a density is a line of NumPy (docs/guide/from_autograd.md, Statistics); random has the samplers",
+    "stft": "take unfold and fft.rfft",
+    "istft": "take fft.irfft and nn.functional.fold",
+    "data": "an index is enough: `for i in range(0, len(x), n): batch = x[i:i + n]`",
+    "init": "take randn(...) times a scale",
+    "clip_grad_norm_": "take the norm of the gradients, and g.mul_(limit / norm)",
     "jit": "there is no compiler: call the function as it is",
     "compile": "there is no compiler: call the function as it is",
     "Module": _LAYER,

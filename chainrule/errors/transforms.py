@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 import warnings
 from typing import Any
 
+from chainrule.errors.libraries import instead_of_arrays
 from chainrule.errors.place import named
 from chainrule.errors.words import PACKAGE, shape_of, torch_size, user_line
 
@@ -14,10 +16,13 @@ from chainrule.errors.words import PACKAGE, shape_of, torch_size, user_line
 
 def numpy_has_tangent(tensor: Any) -> RuntimeError:
     name = named(tensor) or "tensor"
+    instead = instead_of_arrays(tensor, name) or (
+        f"Where that is what you want: {name}.detach().numpy(). NumPy's own functions work on tensors and keep it: "
+        f"np.sin({name}), np.sum({name}, axis=0)."
+    )
     return RuntimeError(
         "Can't call numpy() on a dual Tensor: a plain array cannot carry its tangent, so the derivative would be lost "
-        f"silently. Where that is what you want: {name}.detach().numpy(). NumPy's own functions work on tensors and keep "
-        f"it: np.sin({name}), np.sum({name}, axis=0)."
+        f"silently. {instead}"
     )
 
 
@@ -163,9 +168,12 @@ def no_func_name(name: str) -> AttributeError:
         "replace_all_batch_norm_modules_": "there are no modules here: call batch_norm with running_mean=None and "
         "running_var=None, which has no state",
         "functionalize": "it is not needed: functions that write in place can be transformed as they are",
+        "jacobian": "it is jacrev or jacfwd; chainrule.jacobian(f, x) picks one by the sizes",
     }.get(name)
     if instead is None:
-        return AttributeError(f"module 'chainrule.func' has no attribute {name!r}")
+        close = difflib.get_close_matches(name, sys.modules["chainrule.func"].__all__, 1, 0.7)
+        hint = f". Did you mean {close[0]!r}?" if close else ""
+        return AttributeError(f"module 'chainrule.func' has no attribute {name!r}{hint}")
     return AttributeError(f"module 'chainrule.func' has no attribute {name!r}: {instead}.")
 
 

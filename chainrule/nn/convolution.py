@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.tensor import Tensor
-from chainrule.nn.spatial import Ints, each_axis, with_examples
+from chainrule.nn.spatial import Ints, each_axis, tensor_argument, whole, with_examples
 from chainrule.ops import elementwise as ew
 from chainrule.ops import joining
 from chainrule.ops.arguments import tensor_of
@@ -20,7 +22,7 @@ def _same_dtype(function: str, x: Any, weight: Any, bias: Any) -> None:
         if other is not None and other.dtype != x.dtype:
             raise RuntimeError(
                 f"Input type ({x.dtype}) and {what} type ({other.dtype}) should be the same: {function} computes in "
-                f"one dtype. Convert with .to({x.dtype})"
+                f"one dtype. Convert with .to({np.result_type(x.dtype, other.dtype)})"
             )
 
 
@@ -42,26 +44,36 @@ def _plus_bias(function: str, out: Any, weight: Any, bias: Any) -> Any:
     return ew.add(out, bias.reshape(channels, *(1,) * (out.ndim - 2)))
 
 
-def _operands(function: str, axes: int, input: Any, weight: Any, bias: Any, groups: int) -> tuple[Any, bool]:
-    x = tensor_of(function, input)
+def _operands(
+    function: str, axes: int, input: Any, weight: Any, bias: Any, groups: Any
+) -> tuple[Any, Any, Any, int, bool]:
+    """The operands as tensors, checked (x with a batch axis), and whether x had a batch axis."""
+    x = tensor_of(function, input, "iufc")
+    weight = tensor_argument(function, "weight", weight)
+    bias = None if bias is None else tensor_argument(function, "bias", bias)
+    groups = whole(function, "groups", groups)
     if weight.ndim != axes + 2:
         raise RuntimeError(
             f"expected {axes + 2}-dimensional weight for {function}, but got weight of size {list(weight.shape)}"
         )
     x, batch = with_examples(function, x, axes)
-    if not isinstance(groups, int) or groups <= 0:
+    if 0 in weight.shape[2:]:
+        raise RuntimeError(
+            f"kernel size should be greater than zero: {function} got weight of size {list(weight.shape)}"
+        )
+    if groups <= 0:
         raise RuntimeError(f"non-positive groups is not supported: {function} got groups={groups}")
     if weight.shape[0] % groups or weight.shape[0] < groups:
         raise errors.convolution_groups(function, weight, groups)
     _same_dtype(function, x, weight, bias)
-    return x, batch
+    return x, weight, bias, groups, batch
 
 
 def _convolved(
     axes: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Tensor:
     function = f"conv{axes}d"
-    x, batch = _operands(function, axes, input, weight, bias, groups)
+    x, weight, bias, groups, batch = _operands(function, axes, input, weight, bias, groups)
     stride, dilation = (each_axis(function, *pair, axes) for pair in (("stride", stride), ("dilation", dilation)))
     kernel = tuple(weight.shape[2:])
     if isinstance(padding, str):
@@ -148,7 +160,7 @@ def _transposed(
     dilation: Any,
 ) -> Tensor:  # fmt: skip
     function = f"conv_transpose{axes}d"
-    x, batch = _operands(function, axes, input, weight, bias, groups)
+    x, weight, bias, groups, batch = _operands(function, axes, input, weight, bias, groups)
     if x.shape[1] != weight.shape[0]:
         raise errors.convolution_channels(function, x, weight, groups, True)
     stride = each_axis(function, "stride", stride, axes)

@@ -10,7 +10,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.nn.spatial import Ints, each_axis, with_examples
+from chainrule.nn.spatial import Ints, each_axis, tensor_argument, whole, with_examples
 from chainrule.ops import elementwise as ew
 from chainrule.ops import gathering, joining, products, reductions, shaping
 from chainrule.ops.arguments import tensor_of
@@ -145,10 +145,10 @@ def _output_size(function: str, x: Any, output_size: Any, axes: int) -> Ints:
     given = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * axes
     if len(given) != axes:
         raise errors.window_numbers(function, "output_size", output_size, axes)
-    size = tuple(n if s is None else s for n, s in zip(spatial, given, strict=True))
+    size = tuple(n if s is None else whole(function, "output_size", s) for n, s in zip(spatial, given, strict=True))
     if min(size) < 0:
         raise RuntimeError(f"{function}: elements of output_size must be greater than or equal to 0, but got {size}")
-    if 0 in spatial or (x.ndim == axes + 2 and not x.shape[1]):
+    if 0 in spatial:
         raise RuntimeError(
             f"{function}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
             f"{list(x.shape)}"
@@ -310,9 +310,13 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 
 
 def _power_pool(axes: int, input: Any, p: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
+    """The roots of sums of powers; where a sum is 0, the gradient is 0. For p = ±∞ the largest (or least) element."""
+    if isinstance(p, (int, float)) and math.isinf(p):
+        side = math.copysign(1, p)
+        return side * _max_pool(axes, ew.abs(input) * side, kernel_size, stride, 0, 1, ceil_mode, False)  # type: ignore[no-any-return]
     elements = math.prod(each_axis(f"lp_pool{axes}d", "kernel_size", kernel_size, axes))
     mean = _avg_pool(axes, ew.pow(input, p), kernel_size, stride, 0, ceil_mode, True, None)
-    return ew.pow(ew.mul(ew.mul(ew.sign(mean), ew.relu(ew.abs(mean))), elements), 1 / p)
+    return ew.pow(ew.mul(ew.where(ew.eq(mean, 0), 0.0, mean), elements), 1 / p)
 
 
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
@@ -332,7 +336,7 @@ def _unpooled(
     axes: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> Tensor:
     function = f"max_unpool{axes}d"
-    x = tensor_of(function, input)
+    x, indices = tensor_of(function, input), tensor_argument(function, "indices", indices)
     with_examples(function, x, axes)
     kernel = each_axis(function, "kernel_size", kernel_size, axes)
     step = kernel if stride is None else each_axis(function, "stride", stride, axes)
@@ -352,8 +356,16 @@ def _unpooled(
         )
     if indices.dtype != np.int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
+    number = math.prod(size)
+    if type(indices._data) is np.ndarray:
+        outside = indices._data[(indices._data < 0) | (indices._data >= number)]
+        if outside.size:
+            raise RuntimeError(
+                f"Found an invalid max index: {outside[0]} (output volumes are of size {'x'.join(map(str, size))}): "
+                f"{function} takes the indices that max_pool{axes}d returned"
+            )
     lead = x.ndim - axes
-    zeros = x.new_zeros((*x.shape[:lead], math.prod(size)))
+    zeros = x.new_zeros((*x.shape[:lead], number))
     flat = zeros.scatter(-1, shaping.flatten(indices, lead), shaping.flatten(x, lead))
     return flat.reshape(*x.shape[:lead], *size)  # type: ignore[no-any-return]
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.dispatch import cast
+from chainrule.core.dispatch import bind, cast
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.nn.layers import embedding
 from chainrule.ops import elementwise as ew
 from chainrule.ops import gathering, products, reductions, shaping
 from chainrule.ops.arguments import tensor_of
+from chainrule.table.pooling import bag_argmax
 
 # -- grid_sample -----------------------------------------------------------------------------------------------------
 
@@ -62,7 +63,8 @@ def _read(flat: Any, places: list[Any], spatial: tuple[int, ...]) -> Any:
         index = whole if index is None else ew.add(ew.mul(index, n), whole)
     n, channels, _ = flat.shape
     shape = tuple(index.shape[1:])
-    chosen = shaping.broadcast_to(index.reshape(n, 1, -1), (n, channels, math.prod(shape)))
+    number = math.prod(shape)
+    chosen = shaping.broadcast_to(index.reshape(n, 1, number), (n, channels, number))
     return ew.mul(
         gathering.gather(flat, -1, chosen).reshape(n, channels, *shape), cast(inside.unsqueeze(1), flat.dtype)
     )
@@ -109,6 +111,11 @@ def grid_sample(
         raise RuntimeError(
             "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions and batch size, and "
             f"{axes} numbers for each place, but got input with sizes {list(x.shape)} and grid with sizes {list(grid.shape)}"
+        )
+    if grid.dtype != x.dtype:
+        raise RuntimeError(
+            f"grid_sampler(): expected input and grid to have one dtype, but got {x.dtype} and {grid.dtype}: convert "
+            f"with .to({x.dtype})"
         )
     if mode == "bicubic" and axes != 2:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
@@ -157,16 +164,27 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         theta: (n, 2, 3) for images, (n, 3, 4) for volumes.
         size: of the result, (n, channels, height, width), or with a depth.
     """
-    spatial = [int(n) for n in size][2:]
+    theta = tensor_of("affine_grid", theta)
+    n, *_ = whole = [int(n) for n in size]
+    spatial = whole[2:]
     axes = len(spatial)
+    if theta.dtype.kind != "f":
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    if min(whole) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {tuple(whole)}")
     if axes not in (2, 3) or tuple(theta.shape[1:]) != (axes, axes + 1):
         raise ValueError(
             f"Expected a batch of {axes}D affine matrices of shape Nx{axes}x{axes + 1} for size {list(size)}. Got {list(theta.shape)}."
         )
+    if theta.shape[0] != n:
+        raise RuntimeError(
+            f"affine_grid: expected a matrix for each of the {n} examples of size {whole}, but got theta of size "
+            f"{list(theta.shape)}"
+        )
     lines = []
-    for n in spatial:
-        line = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
-        lines.append(line if align_corners else line * (n - 1) / n)
+    for m in spatial:
+        line = np.linspace(-1, 1, m) if m > 1 else np.zeros(1)
+        lines.append(line if align_corners else line * (m - 1) / m)
     mesh = np.meshgrid(*lines, indexing="ij")
     base = np.stack([*mesh[::-1], np.ones(spatial)], axis=-1).reshape(-1, axes + 1).astype(theta.dtype)
     return products.matmul(wrap(base), theta.mT).reshape(theta.shape[0], *spatial, axes)
@@ -215,8 +233,11 @@ def embedding_bag(
     """
     name = "embedding_bag"
     index, bag, bags = _bags(name, input, offsets, include_last_offset)
+    _check_rows(index, weight, padding_idx)
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
     rows = embedding(index, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
     if per_sample_weights is not None:
         if mode != "sum":
@@ -238,6 +259,23 @@ def embedding_bag(
         return total  # type: ignore[no-any-return]
     counts = np.maximum(np.bincount(bag[there], minlength=bags), 1).astype(rows.dtype)
     return ew.true_divide(total, wrap(counts[:, None]))  # type: ignore[no-any-return]
+
+
+def _check_rows(index: Any, weight: Any, padding_idx: int | None) -> None:
+    if weight.ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
+    n = weight.shape[0]
+    if type(index._data) is np.ndarray:
+        outside = index._data[(index._data < 0) | (index._data >= n)]
+        if outside.size:
+            raise RuntimeError(
+                "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
+                f"{outside[0]}: weight has {n} rows"
+            )
+    if padding_idx is not None and not -n <= padding_idx < n:
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, {-n} through {n - 1}, but got {padding_idx}"
+        )
 
 
 def _bags(name: str, input: Any, offsets: Any, include_last: bool) -> tuple[Any, Any, int]:
@@ -265,6 +303,8 @@ def _bags(name: str, input: Any, offsets: Any, include_last: bool) -> tuple[Any,
         raise RuntimeError(
             f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {starts[0]}"
         )
+    if (np.diff(starts) < 0).any():
+        raise RuntimeError(f"{name}: offsets, where each bag begins, must not decrease, but got {starts.tolist()}")
     if starts.size and starts.max() > index.numel():
         raise RuntimeError(
             f"offsets[-1] can not be greater than input's length({index.numel()}) but got offsets[-1] of {starts.max()}"
@@ -275,15 +315,10 @@ def _bags(name: str, input: Any, offsets: Any, include_last: bool) -> tuple[Any,
 
 def _largest_of_bags(rows: Any, bag: Any, there: Any, bags: int) -> Any:
     """For each bag and column the first of the largest elements; zeros for a bag of nothing."""
-    plain = rows.detach()._array()
-    width = plain.shape[1]
-    best = np.full((bags, width), -1)
-    for b in range(bags):
-        mine = np.flatnonzero((bag == b) & there)
-        if mine.size:
-            best[b] = mine[plain[mine].argmax(0)]
-    empty = best < 0
-    if not plain.size:
-        return ew.mul(rows.new_zeros((bags, width)), 1.0)
-    chosen = gathering.gather(rows, 0, wrap(np.maximum(best, 0)))
-    return ew.where(wrap(empty), 0.0, chosen)
+    if not there.any():
+        return shaping.broadcast_to(ew.mul(reductions.sum(rows, 0, True), 0), (bags, rows.shape[1]))
+    members = np.flatnonzero(there)
+    ends = np.searchsorted(bag[members], np.arange(bags + 1))
+    best = bind(bag_argmax, (rows.detach(),), {"members": members, "ends": ends})
+    chosen = gathering.gather(rows, 0, best)
+    return ew.where(wrap((ends[1:] == ends[:-1])[:, None]), 0.0, chosen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule import errors
+from chainrule.ops.arguments import tensor_of
 
 Ints = tuple[int, ...]
 
@@ -24,6 +25,22 @@ def each_axis(function: str, argument: str, value: Any, axes: int) -> Ints:
     if len(found) != axes:
         raise errors.window_numbers(function, argument, value, axes)
     return found
+
+
+def whole(function: str, argument: str, value: Any) -> int:
+    """An argument that has to be an int."""
+    if not hasattr(value, "__index__") or isinstance(value, bool):
+        raise TypeError(f"{function}(): argument '{argument}' must be int, not {type(value).__name__}")
+    return value.__index__()  # type: ignore[no-any-return]
+
+
+def tensor_argument(function: str, argument: str, value: Any) -> Any:
+    """An argument after the first that has to be a tensor (or an array)."""
+    if not hasattr(value, "dtype"):
+        raise TypeError(
+            f"{function}(): argument '{argument}' must be Tensor, not {type(value).__name__}: wrap it in tensor(...)"
+        )
+    return tensor_of(function, value)
 
 
 def with_examples(function: str, x: Any, axes: int) -> tuple[Any, bool]:

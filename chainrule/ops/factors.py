@@ -183,12 +183,10 @@ def _pivots(function: str, pivots: Any) -> Any:
 
 
 def _order(function: str, pivots: Any, rows_: int) -> Any:
-    if type(pivots._data) is not ndarray:
-        raise errors.data_dependent(pivots, f"{function} of pivots")
-    data = pivots._data
-    if data.size and not (data.min() >= 1 and data.max() <= rows_):
+    data = pivots._data if type(pivots._data) is ndarray else pivots._data.concrete()
+    if data is not None and data.size and not (data.min() >= 1 and data.max() <= rows_):
         raise RuntimeError(f"{function}: pivots are rows counted from 1: between 1 and {rows_}")
-    return wrap(_lu_rows.order_of(data.astype(np.int64) - 1, rows_))
+    return bind(_lu_rows.row_order, (pivots,), {"rows": rows_})
 
 
 @takes_out
@@ -244,35 +242,14 @@ def _unit_upper_solved(H: Any, B: Any) -> Any:
 # -- information instead of errors -----------------------------------------------------------------------------------
 
 
-def _failures(A: Any, of_one: Callable[[Any], int]) -> Any:
-    """Per matrix what is wrong with it, as an int32 tensor."""
-    if type(A._data) is not ndarray:
-        raise errors.data_dependent(A, "info, which is found out matrix by matrix")
-    found = np.zeros(A.shape[:-2], np.int32)
-    for index in np.ndindex(found.shape):
-        found[index] = of_one(A._data[index])
-    return wrap(found)
-
-
-def _attempted(A: Any, operation: Callable[[Any], Any], of_one: Callable[[Any], int], spare: Any) -> tuple[Any, Any]:
+def _attempted(A: Any, operation: Callable[[Any], Any], failures: Any, spare: Any) -> tuple[Any, Any]:
     """The operation, and what is wrong with which matrix; the results of those are nan."""
     try:
         return operation(A), A.new_zeros(tuple(A.shape[:-2]), dtype=np.int32)
     except errors.LinAlgError:
-        info = _failures(A, of_one)
+        info = bind(failures, (A.detach(),), {})
         failed = ew.ne(info, 0).unsqueeze(-1).unsqueeze(-1)
         return ew.where(failed, float("nan"), operation(ew.where(failed, spare, A))), info
-
-
-def _raised(operation: Callable[[Any], Any]) -> Callable[[Any], int]:
-    def of_one(matrix: Any) -> int:
-        try:
-            operation(matrix)
-        except errors.LinAlgError:
-            return rows.dependent_column(matrix)
-        return 0
-
-    return of_one
 
 
 def _identity(A: Any) -> Any:
@@ -283,7 +260,7 @@ def _identity(A: Any) -> Any:
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """The inverse of square matrices, as ``(inverse, info)``: nan, and a positive info, for a singular one."""
     A = matrices_of("linalg.inv_ex", A, True)
-    out, info = _attempted(A, rows.inv, _raised(rows.inv.value), _identity(A))
+    out, info = _attempted(A, rows.inv, _lu_rows.inverse_info, _identity(A))
     if check_errors:
         refuse(
             info,
@@ -299,7 +276,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The Cholesky factor, as ``(L, info)``: nan, and the order of the first minor that is not positive, where none is."""
     A = matrices_of("linalg.cholesky_ex", A, True)
-    L, info = _attempted(A, rows.cholesky, rows.bad_minor, _identity(A))
+    L, info = _attempted(A, rows.cholesky, _lu_rows.cholesky_info, _identity(A))
     if check_errors:
         refuse(
             info,

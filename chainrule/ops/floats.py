@@ -40,7 +40,13 @@ def isreal(input: Any) -> Tensor:
 
 def ldexp(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """input · 2**other."""
-    return ew.mul(input, ew.pow(2.0, other) if isinstance(other, Tensor) else 2.0**other, out=out)
+    if not isinstance(other, Tensor) or other.dtype.kind not in "iu":
+        return ew.mul(input, ew.pow(2.0, other) if isinstance(other, Tensor) else 2.0**other, out=out)
+    x = input if isinstance(input, Tensor) and input.dtype.kind in "fc" else ew.mul(input, 1.0)
+    half = ew.floor_divide(other, 2)  # 2**other alone may be out of range
+    for part in (half, ew.sub(other, half)):
+        x = ew.mul(x, ew.exp2(cast(part, ew.real(x).dtype)))
+    return written(x, out)
 
 
 def frexp(input: Any) -> Any:

@@ -145,7 +145,10 @@ def _list(function: str, tensors: Any) -> list[Any]:
     xs = [operand(function, i, x) for i, x in enumerate(tensors)]
     if not xs:
         kind = ValueError if function == "cat" else RuntimeError
-        raise kind(f"{function}(): expected a non-empty list of Tensors")
+        expected = (
+            "(): expected a non-empty list of Tensors" if function == "cat" else " expects a non-empty TensorList"
+        )
+        raise kind(f"{function}{expected}")
     for i, x in enumerate(xs):
         if not hasattr(x, "dtype"):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")

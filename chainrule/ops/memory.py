@@ -48,6 +48,8 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     sizes, strides = tuple(size), tuple(stride)
     if len(sizes) != len(strides):
         raise RuntimeError(f"mismatch in length of strides and shape: as_strided got {list(sizes)} and {list(strides)}")
+    if any(n < 0 for n in sizes):
+        raise RuntimeError(f"as_strided: negative sizes are not supported, got sizes: {list(sizes)}")
     if any(s < 0 for s in strides):
         raise RuntimeError(
             f"as_strided: Negative strides are not supported at the moment, got strides: {list(strides)}: use flip()"

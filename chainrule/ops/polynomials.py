@@ -57,7 +57,7 @@ def _evaluated(name: str, x: Any, n: Any, shifted: bool) -> Any:
         raise errors.data_dependent(n, f"the degrees of special.{name}")
     x = floating(ew.add(x, ew.mul(n, 0)) if isinstance(n, Tensor) else x)  # one shape and dtype
     x = 2 * x - 1 if shifted else x
-    degrees = np.trunc(degrees)
+    degrees = np.nan_to_num(np.trunc(degrees), nan=-1, posinf=-1, neginf=-1)
     first, step = _RECURRENCES[name]
     before, p = x * 0 + 1, first(x)
     out = before if not degrees.any() else ew.where(wrap(degrees == 0), before, 0.0)

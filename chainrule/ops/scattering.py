@@ -67,6 +67,10 @@ def scatter(
     ``reduce`` "add" or "multiply" adds them to what is there, or multiplies it by them.
     """
     source = src if value is None else value
+    if source is None:
+        raise TypeError(
+            "scatter() received an invalid combination of arguments: give src (a tensor) or value (a number)"
+        )
     if reduce == "add":
         return scatter_add(input, dim, index, source)
     if reduce == "multiply":
@@ -142,13 +146,18 @@ def _along(name: str, x: Tensor, dim: int, index: Any, source: Any = None) -> tu
     index = _integers(name, index)
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got shape {tuple(index.shape)}")
-    _bounds(name, index, x.shape[d], d, IndexError if name == "index_fill" else RuntimeError)
+    _bounds(name, index, x.shape[d], d, IndexError if name in ("index_fill", "index_copy") else RuntimeError)
     if source is not None:
         _check_entries(name, x, d, index, source)
     return (*(slice(None),) * d, index._data if type(index._data) is np.ndarray else index)
 
 
 def _check_entries(name: str, x: Tensor, d: int, index: Tensor, source: Tensor) -> None:
+    if not isinstance(source, Tensor):
+        raise TypeError(
+            f"{name}(): argument 'source' (position 3) must be Tensor, not {type(source).__name__}: wrap it in "
+            "tensor(...), or write a number with index_fill()"
+        )
     if source.dtype != x.dtype:
         raise RuntimeError(f"{name}(): self ({x.dtype}) and source ({source.dtype}) must have the same scalar type")
     n = source.shape[d] if source.ndim > d else 1

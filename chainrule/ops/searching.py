@@ -18,6 +18,7 @@ ndarray = np.ndarray
 @takes_out
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Indices of the nonzero elements: a matrix with one row each, or one vector per axis."""
+    input = tensor_of("nonzero", input)
     if type(input._data) is not ndarray:
         raise errors.data_dependent(input, "nonzero()")
     found = np.nonzero(input._data if input.ndim else input._data.reshape(1))
@@ -49,8 +50,10 @@ def unique(
 ) -> Any:
     """The distinct elements, in order. Of equal ones, the first gets the gradient."""
     x = tensor_of("unique", input)
+    _check_entries("unique", x, dim)
     recorded = x._edge is not None
     options: dict[str, Any] = {"return_inverse": return_inverse, "return_counts": return_counts, "axis": dim}
+    options["equal_nan"] = False
     if recorded:
         options["return_index"] = True
     found: Any = np.unique(x._concrete("unique()"), **options)
@@ -59,6 +62,20 @@ def unique(
     if return_inverse and dim is None:
         others[0] = others[0].reshape(input.shape)
     return (result, *map(wrap, others)) if others else result
+
+
+def _check_entries(name: str, x: Tensor, dim: int | None) -> None:
+    """Check that the tensor has entries along ``dim`` that could differ."""
+    if dim is None:
+        return
+    d = errors.check_dim(name, dim, x.ndim)
+    if not x.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if 0 in (*x.shape[:d], *x.shape[d + 1 :]):
+        raise RuntimeError(
+            f"There are 0 sized dimensions, and they aren't selected, so {name} cannot be applied: got shape "
+            f"{list(x.shape)} and dim {dim}"
+        )
 
 
 def _chosen(x: Tensor, indices: Any, dim: int | None) -> Tensor:
@@ -71,6 +88,7 @@ def unique_consecutive(
 ) -> Any:
     """The elements (or entries along ``dim``) without those that equal the one before, which gets the gradient."""
     tensor = tensor_of("unique_consecutive", input)
+    _check_entries("unique_consecutive", tensor, dim)
     x = tensor._concrete("unique_consecutive()")
     d = None if dim is None else errors.check_dim("unique_consecutive", dim, x.ndim)
     entries = x.reshape(-1) if d is None else np.moveaxis(x, d, 0)
@@ -85,7 +103,7 @@ def unique_consecutive(
     if return_counts:
         parts.append(np.bincount(inverse, minlength=0) if len(inverse) else np.zeros(0, np.int64))
     found = wrap(np.ascontiguousarray(parts[0])) if tensor._edge is None else _chosen(tensor, np.flatnonzero(first), d)
-    return (found, *[wrap(np.ascontiguousarray(p)) for p in parts[1:]]) if len(parts) > 1 else found
+    return (found, *[wrap(np.asarray(p, order="C")) for p in parts[1:]]) if len(parts) > 1 else found
 
 
 # -- in sorted vectors -----------------------------------------------------------------------------------------------
@@ -144,6 +162,10 @@ def _counted(sequence: Tensor, values: Any, right: bool, sorter: Any) -> Tensor:
 
 
 def _check_sequence(sequence: Any, values: Any, has_axes: bool) -> None:
+    if not sequence.ndim:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension"
+        )
     if not has_axes and sequence.ndim != 1:
         raise RuntimeError(
             "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
@@ -185,6 +207,7 @@ def _insertions(sequence: Any, values: Any, side: Any) -> Any:
 @takes_out
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The index of the bucket (between sorted boundaries) that every value falls in."""
+    boundaries = tensor_of("bucketize", boundaries)
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)  # type: ignore[no-any-return]
@@ -202,6 +225,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
         raise RuntimeError("minlength should be >= 0")
     if weights is None:
         return wrap(np.bincount(x, minlength=minlength))
+    weights = tensor_of("bincount", weights)
     if weights.shape != input.shape:
         raise RuntimeError(
             f"weights should be 1-d and have the same length as input, but got {list(weights.shape)} for "
@@ -215,8 +239,8 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
 
 def _range(name: str, x: Any, low: float, high: float, margin: float) -> tuple[float, float]:
     """The ends of a histogram: those of the data, if both are 0; with a margin, if they are equal."""
-    if low == high == 0 and x.size:
-        low, high = float(x.min()), float(x.max())
+    if low == high == 0:
+        low, high = (float(x.min()), float(x.max())) if x.size else (0.0, 1.0)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise RuntimeError(f"torch.{name}: range of [{low}, {high}] is not finite")
     if low > high:
@@ -251,15 +275,24 @@ def histogram(
             raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins}")
         low, high = range or (0, 0)
         edges = np.linspace(*_range("histogram", x, low, high, 0.5), bins + 1).astype(x.dtype)
+    if weight is not None and weight.shape != input.shape:
+        raise RuntimeError(
+            "torch.histogram(): if weight tensor is provided it should have the same shape as the input tensor, but got "
+            f"input with shape {list(input.shape)} and weight with shape {list(weight.shape)}"
+        )
     weights = None if weight is None else weight._array().reshape(-1)
     counts, edges = np.histogram(x.reshape(-1), edges, weights=weights, density=density)
     return return_types.histogram(wrap(counts.astype(x.dtype)), wrap(edges))
 
 
-def isin(elements: Tensor, test_elements: Any) -> Tensor:
-    """Whether each element is among the test elements."""
-    if not all(_one_array(x) for x in (elements, test_elements) if isinstance(x, Tensor)):
-        among = test_elements if isinstance(test_elements, Tensor) else wrap(np.asarray(test_elements))
-        return (elements.unsqueeze(-1) == among.reshape(-1)).any(-1)  # type: ignore[attr-defined]
-    test = test_elements._array() if isinstance(test_elements, Tensor) else test_elements
-    return wrap(np.asarray(np.isin(elements._array(), test)))
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is among the test elements; with ``invert``, whether it is not. One of both may be a number.
+
+    ``assume_unique`` says that neither holds an element twice, which may be faster.
+    """
+    x, test = (t if isinstance(t, Tensor) else wrap(np.asarray(t)) for t in (elements, test_elements))
+    if not (_one_array(x) and _one_array(test)):
+        among = (x.unsqueeze(-1) == test.reshape(-1)).any(-1)  # type: ignore[attr-defined]
+        return ~among if invert else among  # type: ignore[no-any-return]
+    found = np.isin(x._array(), test._array(), assume_unique=assume_unique, invert=invert)
+    return wrap(np.asarray(found))

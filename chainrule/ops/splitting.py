@@ -15,6 +15,20 @@ from chainrule.ops.arguments import tensor_of
 from chainrule.table import shape as rows
 
 
+def _whole(name: str, argument: str, value: Any) -> Any:
+    """An argument that has to be an int (or a tensor of one)."""
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"{name}(): argument '{argument}' must be int, not {type(value).__name__}")
+    return value
+
+
+def _wholes(name: str, argument: str, values: Any) -> list[int]:
+    try:
+        return [v.__index__() for v in values]
+    except (TypeError, AttributeError):
+        raise TypeError(f"{name}(): argument '{argument}' must be int or tuple of ints, not {values!r}") from None
+
+
 def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
     """A stretch of ``length`` entries along ``dim``, as a view."""
     x = tensor_of("narrow", input)
@@ -26,8 +40,8 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
         raise RuntimeError(
             f"start must be an 0-dim integral Tensor, not one of shape {list(start.shape)}, {start.dtype}."
         )
-    begin = int(start)
-    if length < 0:
+    begin = int(_whole("narrow", "start", start))
+    if _whole("narrow", "length", length) < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -n <= begin <= n:
         raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {begin})")
@@ -42,7 +56,7 @@ def select(input: Any, dim: int, index: int) -> Tensor:
     x = tensor_of("select", input)
     if not x.ndim:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    return x[(slice(None),) * errors.check_dim("select", dim, x.ndim) + (index,)]
+    return x[(slice(None),) * errors.check_dim("select", dim, x.ndim) + (_whole("select", "index", index),)]
 
 
 def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -67,7 +81,11 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tenso
             raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
         sizes = [builtins.min(size, n - i) for i in range(0, n, size)] if n else [0]
     else:
-        sizes = list(split_size_or_sections)
+        sizes = _wholes("split", "split_size_or_sections", split_size_or_sections)
+        if any(size < 0 for size in sizes):
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={sizes}"
+            )
         if builtins.sum(sizes) != n:
             raise RuntimeError(
                 f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), "
@@ -89,7 +107,7 @@ def split_with_sizes(tensor: Any, split_sizes: Any, dim: int = 0) -> tuple[Tenso
 
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` pieces of equal size along ``dim``; the last may be smaller."""
-    if chunks <= 0:
+    if _whole("chunk", "chunks", chunks) <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     x = tensor_of("chunk", input)
     if not x.ndim:
@@ -128,7 +146,7 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Te
         sizes = [n // k + (i < n % k) for i in range(k)]
         cuts = np.cumsum([0, *sizes]).tolist()
     else:
-        cuts = [0, *[int(i) for i in indices_or_sections], n]
+        cuts = [0, *_wholes("tensor_split", "indices_or_sections", indices_or_sections), n]
     lead = (slice(None),) * d
     return tuple([input[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts)])
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule import return_types
 from chainrule.core.dispatch import cast
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
 from chainrule.ops.arguments import axis_of, floating, numpy_names, takes_out, tensor_of
@@ -65,6 +65,8 @@ def cov(input: Any, *, correction: int = 1, fweights: Tensor | None = None, awei
         freedom = 0
     scaled = centered if weights is None else ew.mul(centered, weights)
     product = matmul(scaled, ew.conj(shaping.t(centered)))
+    if not isinstance(freedom, Tensor):
+        freedom = wrap(np.asarray(freedom, ew.real(product).dtype))
     with np.errstate(divide="ignore", invalid="ignore"):
         return ew.true_divide(product, freedom).squeeze()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -35,9 +36,16 @@ def mul(x, y):
     """Product, element by element."""
 
 
+def _inverse(y: Any) -> Any:
+    """1 / y, of Python's zeros also."""
+    if isinstance(y, (int, float)) and y == 0:
+        return math.copysign(math.inf, y)
+    return 1 / y
+
+
 @elementwise(
     ufunc=np.divide,
-    d={"x": lambda y: 1 / y, "y": lambda out, y: -out / y},
+    d={"x": lambda y: _inverse(y), "y": lambda out, y: -out / y},
     vjp={"x": lambda g, y: g / np.conjugate(y) if _complex(y) else g / y},
     formula={"x": "g / y", "y": "-g * out / y"},
     promotion="float",

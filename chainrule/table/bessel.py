@@ -29,7 +29,7 @@ def _asymptotic(x: Any, order: int) -> Any:
     for k in range(1, 28):
         term = term * ((2 * k - 1) ** 2 - 4 * order * order) / (8 * k * x)
         out = out + term
-    return out / np.sqrt(2 * math.pi * x)
+    return out / (math.sqrt(2 * math.pi) * np.sqrt(x))
 
 
 def _scaled(x: Any, order: int) -> Any:
@@ -37,7 +37,7 @@ def _scaled(x: Any, order: int) -> Any:
     wide = np.asarray(x, np.float64)
     size = np.absolute(wide)
     near = size <= _FAR
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         out = np.where(
             near, _power_series(np.where(near, size, 0), order), _asymptotic(np.where(near, _FAR, size), order)
         )

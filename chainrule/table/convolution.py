@@ -3,12 +3,13 @@
 A convolution is one product of matrices once every window of the input is a column. It is trilinear,
 Σ cotangent · weight · windows(x), and there is a row for each of the three ways to read that: the output from input
 and weight, the input's cotangent, and the weight's. Each one's derivatives are the other two, so every order and both
-modes follow. Windows are views; their columns are made a few examples at a time.
+modes follow. Windows are views; their columns are made a few examples, or a few rows of a large one, at a time.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -59,25 +60,46 @@ def _columns(windows: Any, groups: int, k: int) -> Any:
     return windows.reshape(n, groups, rows, math.prod(windows.shape[2 + k :]))
 
 
-def _folded(columns: Any, size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Any:
-    """Windows (n, channels, *kernel, *counts), each added where it was."""
-    counts = columns.shape[2 + len(kernel) :]
-    whole = [n + 2 * p for n, p in zip(size, padding, strict=True)]
-    out = np.zeros((*columns.shape[:2], *whole), columns.dtype)
+def _spread(whole: Any, columns: Any, first: int, stride: Ints, dilation: Ints) -> None:
+    """Add windows (n, channels, *kernel, *counts) to a padded array where they were, from row ``first`` of windows on."""
+    k = len(stride)
+    kernel, counts = columns.shape[2 : 2 + k], columns.shape[2 + k :]
+    if 0 in counts:
+        return
+    begin = (first * stride[0], *(0,) * (k - 1))
     for at in np.ndindex(*kernel):
-        start = [a * d for a, d in zip(at, dilation, strict=True)]
-        where = [
-            slice(a, a + s * (c - 1) + 1, s) if c else slice(0, 0)
-            for a, s, c in zip(start, stride, counts, strict=True)
-        ]
-        out[(slice(None), slice(None), *where)] += columns[(slice(None), slice(None), *at)]
-    return out[(slice(None), slice(None), *[slice(p, p + n) for n, p in zip(size, padding, strict=True)])]
+        start = [b + a * d for b, a, d in zip(begin, at, dilation, strict=True)]
+        where = [slice(a, a + s * (c - 1) + 1, s) for a, s, c in zip(start, stride, counts, strict=True)]
+        whole[(slice(None), slice(None), *where)] += columns[(slice(None), slice(None), *at)]
 
 
-def _some(n: int, each: int) -> list[slice]:
-    """The examples, as many at a time as make columns of a fair size."""
+def _room(lead: Ints, size: Ints, padding: Ints, dtype: Any) -> Any:
+    """Zeros for padded arrays, to add windows to."""
+    return np.zeros((*lead, *[n + 2 * p for n, p in zip(size, padding, strict=True)]), dtype)
+
+
+def _inner(whole: Any, size: Ints, padding: Ints) -> Any:
+    """What is inside the padding."""
+    where = [slice(p, p + n) for n, p in zip(size, padding, strict=True)]
+    return np.ascontiguousarray(whole[(slice(None), slice(None), *where)])
+
+
+def _pieces(n: int, each: int, counts: Ints) -> Iterator[tuple[slice, slice, slice]]:
+    """What is done at a time, so that columns stay of a fair size: (examples, rows of windows, these in one line).
+
+    These are several examples, or some rows of one whose columns alone (``each`` elements) are more.
+    """
     step = max(1, _COLUMNS // max(each, 1))
-    return [slice(i, i + step) for i in range(0, n, step)]
+    rows = max(1, min(counts[0], counts[0] * _COLUMNS // max(each, 1)))
+    across = math.prod(counts[1:])
+    for i in range(0, n, step):
+        for a in range(0, counts[0], rows):
+            yield slice(i, i + step), slice(a, a + rows), slice(a * across, (a + rows) * across)
+
+
+def _product(x: Any, y: Any) -> Any:
+    """x @ y; where that is an outer product, as in a convolution of single channels, multiplication is faster."""
+    return x * y if x.shape[-1] == 1 else np.matmul(x, y)
 
 
 # -- batching --------------------------------------------------------------------------------------------------------
@@ -177,8 +199,10 @@ def convolution(x, weight, *, stride, padding, dilation, groups):
     counts = windows.shape[2 + len(kernel) :]
     matrix = weight.reshape(groups, out // groups, math.prod(weight.shape[1:]))
     result = np.empty((n, groups, out // groups, math.prod(counts)), np.result_type(x, weight))
-    for part in _some(n, math.prod(windows.shape[1:])):
-        np.matmul(matrix, _columns(windows[part], groups, len(kernel)), out=result[part])
+    lead = (slice(None),) * (1 + len(kernel))
+    for part, rows, line in _pieces(n, math.prod(windows.shape[1:]), counts):
+        columns = _columns(windows[(part, *lead, rows)], groups, len(kernel))
+        np.matmul(matrix, columns, out=result[part, :, :, line])
     return result.reshape(n, out, *counts)
 
 
@@ -221,12 +245,12 @@ def convolution_input(x, weight, *, size, stride, padding, dilation, groups):
     channels = weight.shape[1] * groups
     matrix = weight.reshape(groups, out // groups, math.prod(weight.shape[1:])).mT
     given = x.reshape(n, groups, out // groups, math.prod(counts))
-    result = np.empty((n, channels, *size), np.result_type(x, weight))
-    for part in _some(n, channels * math.prod(kernel) * math.prod(counts)):
-        columns = np.matmul(matrix, given[part])
-        columns = columns.reshape(columns.shape[0], channels, *kernel, *counts)
-        result[part] = _folded(columns, size, kernel, stride, padding, dilation)
-    return result
+    whole = _room((n, channels), size, padding, np.result_type(x, weight))
+    for part, rows, line in _pieces(n, channels * math.prod(kernel) * math.prod(counts), counts):
+        columns = _product(matrix, given[part, :, :, line])
+        columns = columns.reshape(columns.shape[0], channels, *kernel, -1, *counts[1:])
+        _spread(whole[part], columns, rows.start, stride, dilation)
+    return _inner(whole, size, padding)
 
 
 @opaque(
@@ -263,13 +287,14 @@ def convolution_weight(x, y, *, kernel, stride, padding, dilation, groups):
     """The transpose of a convolution in its weight: products of x (n, out, …) with the windows of y, summed."""
     n, out, *counts = x.shape
     windows = _windows(y, kernel, stride, padding, dilation)
-    at = (slice(None), slice(None), *(slice(None),) * len(kernel), *[slice(c) for c in counts])
-    windows = windows[at]
+    lead = (slice(None),) * (1 + len(kernel))
+    windows = windows[(slice(None), *lead, *[slice(c) for c in counts])]
     given = x.reshape(n, groups, out // groups, math.prod(counts))
     rows = y.shape[1] // groups * math.prod(kernel)
     result = np.zeros((groups, out // groups, rows), np.result_type(x, y))
-    for part in _some(n, math.prod(windows.shape[1:])):
-        result += np.matmul(given[part], _columns(windows[part], groups, len(kernel)).mT).sum(0)
+    for part, at, line in _pieces(n, math.prod(windows.shape[1:]), tuple(counts)):
+        columns = _columns(windows[(part, *lead, at)], groups, len(kernel))
+        result += np.matmul(given[part, :, :, line], columns.mT).sum(0)
     return result.reshape(out, y.shape[1] // groups, *kernel)
 
 
@@ -318,4 +343,6 @@ def col2im(x, *, size, kernel, stride, padding, dilation):
     """The transpose of ``im2col``: columns (n, channels·kernel, windows), each added where its window was."""
     counts = _counts(size, kernel, stride, padding, dilation)
     channels = x.shape[1] // math.prod(kernel)
-    return _folded(x.reshape(x.shape[0], channels, *kernel, *counts), size, kernel, stride, padding, dilation)
+    whole = _room((x.shape[0], channels), size, padding, x.dtype)
+    _spread(whole, x.reshape(x.shape[0], channels, *kernel, *counts), 0, stride, dilation)
+    return _inner(whole, size, padding)

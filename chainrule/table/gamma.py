@@ -96,12 +96,12 @@ def digamma(x):
 # -- zeta ------------------------------------------------------------------------------------------------------------
 
 
-def _zeta(s: Any, q: Any) -> Any:
-    """Terms up to where k + q is 10 + s, then Euler and Maclaurin's formula for the rest."""
+def _tail(s: Any, q: Any) -> Any:
+    """For q ≥ 0: terms up to where k + q is 10 + s, then Euler and Maclaurin's formula for the rest."""
     out = np.zeros_like(q)
     at = q.copy()
     large = _LARGE + np.clip(np.nan_to_num(s), 0, 1000)
-    steps = int(np.clip(np.nan_to_num(np.ceil(large - q), nan=0.0), 0, 10**5).max(initial=0))
+    steps = int(np.nan_to_num(np.ceil(large - q), nan=0.0, neginf=0.0).max(initial=0))
     for _ in range(steps):
         low = at < large
         out = np.where(low, out + at**-s, out)
@@ -111,7 +111,17 @@ def _zeta(s: Any, q: Any) -> Any:
     for k, b in enumerate(_BERNOULLI, 1):
         rest = rest + b / math.factorial(2 * k) * term
         term = term * (s + 2 * k - 1) * (s + 2 * k) / (at * at)
-    out = np.where(np.isinf(at), 0.0, out + rest)
+    return np.where(np.isinf(at), 0.0, out + rest)
+
+
+def _zeta(s: Any, q: Any) -> Any:
+    """For q < 0 and a whole s the terms with k + q < 0 are, but for their sign, those from −q down to its fraction."""
+    below = q < 0
+    fraction = np.where(below, np.ceil(q) - q, 0.5)
+    out = _tail(s, np.where(below, 1 - fraction, q))
+    if below.any():
+        mirrored = _tail(s, fraction) - _tail(s, np.where(below, 1 - q, 1.5))
+        out = np.where(below, out + np.where(s % 2 == 0, mirrored, -mirrored), out)
     out = np.where(np.isinf(s), np.where(q > 1, 0.0, np.where(q == 1, 1.0, np.inf)), out)
     whole = (q <= 0) & (q == np.floor(q))
     out = np.where(whole, np.inf, np.where((q < 0) & (s != np.floor(s)), np.nan, out))

@@ -9,13 +9,15 @@ is left of either follows by one triangular solution.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from chainrule.core.kinds import opaque
+from chainrule import errors
+from chainrule.core.kinds import discrete, opaque
 from chainrule.core.shapes import shape_of
-from chainrule.table.linalg import H, eye, solve_triangular, transposed_solution
+from chainrule.table.linalg import H, bad_minor, dependent_column, eye, inv, solve_triangular, transposed_solution
 
 ndarray = np.ndarray
 _NARROW = 8  # that few columns are eliminated one by one
@@ -23,10 +25,10 @@ _NARROW = 8  # that few columns are eliminated one by one
 
 def _swapped(x: Any, k: int, other: Any) -> None:
     """Exchange row k with row ``other`` of each matrix, in place."""
-    at = other[:, None, None]
-    row = np.take_along_axis(x, at, 1)
-    np.put_along_axis(x, at, x[:, k : k + 1].copy(), 1)
-    x[:, k : k + 1] = row
+    every = np.arange(len(x))
+    row = x[every, other]
+    x[every, other] = x[:, k]
+    x[:, k] = row
 
 
 def _eliminate(x: Any, pivots: Any, start: int, stop: int) -> None:
@@ -46,7 +48,7 @@ def _eliminate(x: Any, pivots: Any, start: int, stop: int) -> None:
         _swapped(x, k, pivots[:, k])
         pivot = x[:, k, k, None]
         column = x[:, k + 1 :, k]
-        column[...] = np.divide(column, pivot, out=column.copy(), where=pivot != 0)
+        np.divide(column, pivot, out=column, where=pivot != 0)
         x[:, k + 1 :, k + 1 : stop] -= x[:, k + 1 :, k, None] * x[:, k, None, k + 1 : stop]
 
 
@@ -61,6 +63,42 @@ def order_of(pivots: Any, rows: int) -> Any:
         order[:, k] = order[every, other]
         order[every, other] = kept
     return order.reshape(*pivots.shape[:-1], rows)
+
+
+@discrete(samples=[{"shapes": [np.array([3, 2, 3])], "rows": 4}, {"shapes": [np.array([[2, 2], [1, 2]])], "rows": 2}])
+def row_order(pivots, *, rows):
+    """The order of the rows after exchanges, which are counted from 1 as LAPACK does."""
+    return order_of(pivots.astype(np.int64) - 1, rows)
+
+
+# -- what cannot be decomposed ---------------------------------------------------------------------------------------
+
+
+def _info(x: Any, of_one: Callable[[Any], int]) -> Any:
+    found = np.zeros(x.shape[:-2], np.int32)
+    for index in np.ndindex(found.shape):
+        found[index] = of_one(x[index])
+    return found
+
+
+def _singular(matrix: Any) -> int:
+    try:
+        inv.value(matrix)
+    except errors.LinAlgError:
+        return dependent_column(matrix)  # type: ignore[no-any-return]
+    return 0
+
+
+@discrete(samples=[{"shapes": [(2, 3, 3)]}])
+def inverse_info(x):
+    """For each matrix 0, or the column that depends on those before it, counted from 1."""
+    return _info(x, _singular)
+
+
+@discrete(samples=[{"shapes": [(2, 3, 3)]}])
+def cholesky_info(x):
+    """For each matrix 0, or the order of the first leading minor that is not positive."""
+    return _info(x, bad_minor)
 
 
 # -- the parts of the factors ----------------------------------------------------------------------------------------

@@ -33,11 +33,12 @@ def _inverse(p: Any) -> Any:
     """The y ≥ 0 with erfc(y) = p, for p up to 1: Winitzki's approximation, then Halley's iteration."""
     ends = (p <= 0) | np.isnan(p)
     q = np.where(ends, 0.5, p)
-    log = np.log(q) + np.log(2 - q)
+    log_q = np.log(q)
+    log = log_q + np.log(2 - q)
     half = 2 / (math.pi * 0.147) + 0.5 * log
     y = np.sqrt(np.maximum(np.sqrt(half * half - log / 0.147) - half, 0))
     for _ in range(3):
-        away = (erfcx_of(y) - q * np.exp(y * y)) * -_HALF_ROOT_PI  # (erfc(y) − q) / erfc'(y)
+        away = (erfcx_of(y) - np.exp(y * y + log_q)) * -_HALF_ROOT_PI  # (erfc(y) − q) / erfc'(y)
         y = y - away / (1 + y * away)
     return np.where(ends, np.where(p == 0, np.inf, np.nan), y)
 

@@ -68,19 +68,20 @@ def _winners(x: Any, index: Any, src: Any, out: Any, axis: int, include_self: bo
     if not include_self:
         of_x = scatter(of_x, index, np.zeros(shape_of(index), bool), axis=axis)
     number = scatter_add(of_x.astype(x.dtype), index, of_src.astype(x.dtype), axis=axis)
-    return of_x, of_src, np.where(number == 0, 1, number)
+    return of_x, of_src, np.where(number == 0, np.nan, number)  # none equals nan
 
 
 def best_vjp(g: Any, x: Any, index: Any, src: Any, out: Any, *, axis: int, include_self: bool) -> Any:
     """The cotangent at a place, shared evenly among those that are the best there: (x's shares, src's shares)."""
     of_x, of_src, number = _winners(x, index, src, out, axis, include_self)
     share = g / number
-    return share * of_x, at_index(share, index, axis) * of_src
+    of_x_share = share * of_x if include_self else np.where(of_x, share, 0)
+    return of_x_share, at_index(share, index, axis) * of_src
 
 
 def _best_jvp_x(t: Any, x: Any, index: Any, src: Any, out: Any, *, axis: int, include_self: bool) -> Any:
     of_x, _, number = _winners(x, index, src, out, axis, include_self)
-    return t * of_x / number
+    return t * of_x / number if include_self else np.where(of_x, t / number, 0)
 
 
 def _best_jvp_src(t: Any, x: Any, index: Any, src: Any, out: Any, *, axis: int, include_self: bool) -> Any:
@@ -122,7 +123,8 @@ def scatter_best(x, index, src, *, axis, largest, include_self):
     places = _grid(index, axis)
     if not include_self:
         out[places] = _worst(x.dtype, largest)
-    (np.maximum if largest else np.minimum).at(out, places, src)
+    with np.errstate(invalid="ignore"):  # nan
+        (np.maximum if largest else np.minimum).at(out, places, src)
     return out
 
 

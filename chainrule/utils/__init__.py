@@ -1,5 +1,12 @@
 """Tools around autograd: :mod:`~chainrule.utils.checkpoint`, which trades time for memory."""
 
+from chainrule import errors
 from chainrule.utils import checkpoint
 
 __all__ = ["checkpoint"]
+
+
+def __getattr__(name: str) -> object:
+    if name.startswith("__"):  # what the import system asks for
+        raise AttributeError(name)
+    raise errors.no_such_name(name, __all__, __name__)

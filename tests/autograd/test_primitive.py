@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -229,3 +230,23 @@ def test_nothing_is_kept() -> None:
     del f
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("rule", [np.cos, partial(lambda k, x: k * x, 2)])
+def test_a_rule_without_parameter_names_is_refused(rule):
+    with pytest.raises(TableError, match="lambda"):
+
+        @elementwise(d={"x": rule}, formula={"x": "g"})
+        def refused(x: Any) -> Any:
+            """Never made."""
+            return x
+
+
+def test_a_rule_that_reads_two_values_and_gives_the_first():
+    @elementwise(d={"x": lambda y: y, "y": lambda y, x: y}, formula={"x": "g * y", "y": "g * y"})
+    def pretending(x: Any, y: Any) -> Any:
+        """A product whose second partial is not the true one."""
+        return x * y
+
+    x, y = cr.tensor(2.0, requires_grad=True), cr.tensor(3.0, requires_grad=True)
+    assert cr.autograd.grad(pretending(x, y), (x, y)) == (cr.tensor(3.0), cr.tensor(3.0))

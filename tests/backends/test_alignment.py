@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextvars
+import ctypes
 import gc
 import os
 import subprocess
 import sys
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
 from numpy._core.multiarray import get_handler_name
 
 import chainrule as cr
-from chainrule.backends.alignment import ALIGNMENT, LARGE
+from chainrule.backends.alignment import ALIGNMENT, LARGE, _Handler
 
 OURS, USUAL = "chainrule_aligned", "default_allocator"
 
@@ -123,3 +126,64 @@ def test_arrays_may_outlive_the_library():
 
 def test_left_alone_on_request():
     assert run(CHAINRULE_KEEP_MEMORY="0") == [USUAL, USUAL]
+
+
+def test_a_context_has_its_own_handler():
+    context = contextvars.copy_context()
+    context.run(sweep, LARGE)
+    assert context.run(name) == OURS and name() == USUAL
+    sweep(2)
+    assert context.run(name) == OURS
+    context.run(sweep, 2)
+    assert context.run(name) == USUAL
+
+
+def test_a_handler_set_later_is_left_alone():
+    sweep(LARGE)
+    assign, usual, _ = ALIGNMENT.switch
+    handler = _Handler.from_buffer_copy(
+        _Handler.from_address(ctypes.pythonapi.PyCapsule_GetPointer(usual, b"mem_handler"))
+    )
+    handler.name = b"mine"
+    mine = ctypes.pythonapi.PyCapsule_New(ctypes.addressof(handler), b"mem_handler", None)
+
+    def checked(first):
+        sweep(first)
+        assign(mine)
+        for size in (LARGE, 2, LARGE):
+            sweep(size)
+            assert name() == "mine"
+        assign(usual)
+
+    for first in (2, LARGE):
+        contextvars.copy_context().run(checked, first)
+    gc.collect()  # arrays of this handler go before it does
+    assert ctypes.sizeof(handler)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_arrays_live_on_in_a_forked_process():
+    grad = sweep(LARGE)
+    child = os.fork()
+    if not child:
+        total = float(grad.sum()._data)
+        sweep(10 * LARGE)
+        del grad
+        sweep(2)
+        os._exit(0 if total > 0 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_traced_memory_is_given_back():
+    sweep(LARGE)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        array = np.ones(100 * LARGE)
+        array.resize(200 * LARGE, refcheck=False)
+        assert tracemalloc.get_traced_memory()[0] - before >= array.nbytes
+        del array
+        assert tracemalloc.get_traced_memory()[0] - before < LARGE
+    finally:
+        tracemalloc.stop()

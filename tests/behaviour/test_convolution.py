@@ -208,3 +208,55 @@ def test_channels_in_the_last_axis_are_noticed():
     images = numbers(1, 6, 6, 3)
     with pytest.raises(RuntimeError, match=r"images\.movedim\(-1, 1\)"):
         F.conv2d(images, numbers(4, 3, 2, 2))
+
+
+# -- what a large image, single channels and bad operands need -------------------------------------------------------
+
+
+def test_an_image_whose_columns_are_many_is_convolved_a_few_rows_at_a_time():
+    x, w = leaf(1, 3, 300, 301), leaf(2, 3, 3, 3)
+    out = F.conv2d(x, w, stride=(2, 1), padding=1)
+    g = numbers(*out.shape, seed=3)
+    to_x, to_w = torch.autograd.grad(out, (x, w), g)
+    for i in (1, 70, 149):
+        alone = F.conv2d(x[:, :, 2 * i - 1 : 2 * i + 2], w, padding=(0, 1))
+        torch.testing.assert_close(out[:, :, i], alone[:, :, 0])
+    torch.testing.assert_close((to_w * w).sum(), (out * g).sum())  # linear in the weight, and in the input
+    torch.testing.assert_close((to_x * x).sum(), (out * g).sum())
+
+
+def test_single_channels_give_the_gradients_of_as_many_convolutions():
+    x, w = leaf(2, 3, 6, 5), leaf(3, 1, 3, 2)
+    whole = F.conv2d(x, w, padding=1, groups=3)
+    g = numbers(*whole.shape, seed=4)
+    found = torch.autograd.grad(whole, (x, w), g)
+    parts = torch.cat([F.conv2d(x[:, i : i + 1], w[i : i + 1], padding=1) for i in range(3)], 1)
+    for a, b in zip(found, torch.autograd.grad(parts, (x, w), g)):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("weight", [None, [[1.0]], 2.0])
+def test_a_weight_that_is_no_tensor_is_refused(weight):
+    with pytest.raises(TypeError, match="conv2d"):
+        F.conv2d(numbers(1, 3, 4, 4), weight)
+
+
+def test_a_bias_that_is_no_tensor_is_refused():
+    with pytest.raises(TypeError, match="conv2d"):
+        F.conv2d(numbers(1, 3, 4, 4), numbers(2, 3, 2, 2), 1.0)
+
+
+@pytest.mark.parametrize("groups", [1.0, "1"])
+def test_groups_must_be_an_int(groups):
+    with pytest.raises(TypeError, match="groups"):
+        F.conv2d(numbers(1, 3, 4, 4), numbers(2, 3, 2, 2), groups=groups)
+
+
+def test_a_kernel_of_no_elements_is_refused():
+    with pytest.raises(RuntimeError, match="kernel size should be greater than zero"):
+        F.conv1d(numbers(2, 3, 4), numbers(2, 3, 0), padding=1)
+
+
+def test_booleans_are_not_convolved():
+    with pytest.raises(NotImplementedError, match="not implemented for 'Bool'"):
+        F.conv2d(torch.ones(1, 1, 3, 3, dtype=torch.bool), torch.ones(1, 1, 2, 2, dtype=torch.bool))

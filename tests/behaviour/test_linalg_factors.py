@@ -227,3 +227,36 @@ def test_norms_of_nothing(ord):
     if ord in (1, 2):
         with pytest.raises(IndexError):
             LA.norm(torch.zeros(3, 0), -ord)
+
+
+# -- under transformations -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"adjoint": True}, {"left": False}])
+def test_factors_solve_in_vmap_and_jvp(options):
+    A, B = numbers(4, 3, 3), numbers(4, 3, 3, seed=1)
+
+    def solved(A, B):
+        return LA.lu_solve(*LA.lu_factor(A), B, **options)
+
+    def exact(A, B):
+        A = A.mT if options.get("adjoint") else A
+        return LA.solve(A, B, left=options.get("left", True))
+
+    torch.testing.assert_close(torch.func.vmap(solved)(A, B), exact(A, B))
+    torch.testing.assert_close(torch.func.vmap(solved, in_dims=(0, None))(A, B[0]), exact(A, B[0].expand(4, 3, 3)))
+    tangents = numbers(4, 3, 3, seed=2), numbers(4, 3, 3, seed=3)
+    for a, b in zip(torch.func.jvp(solved, (A, B), tangents), torch.func.jvp(exact, (A, B), tangents)):
+        torch.testing.assert_close(a, b)
+
+
+def test_factors_are_unpacked_in_vmap():
+    A = numbers(4, 3, 2)
+    P, L, U = torch.func.vmap(lambda A: tuple(torch.lu_unpack(*LA.lu_factor(A))))(A)
+    torch.testing.assert_close(P @ L @ U, A)
+
+
+def test_information_on_what_fails_in_vmap():
+    A = torch.stack([torch.eye(3), torch.ones(3, 3), -torch.eye(3)])
+    assert torch.func.vmap(lambda A: LA.inv_ex(A).info)(A).tolist() == [0, 2, 0]
+    assert torch.func.vmap(lambda A: LA.cholesky_ex(A).info)(A).tolist() == [0, 2, 1]

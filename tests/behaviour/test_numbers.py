@@ -57,3 +57,12 @@ def test_products_with_arrays_promote_from_either_side():
     assert (torch.ones(2, 3, dtype=torch.float32) @ whole).dtype == torch.float64  # as NumPy has it
     with pytest.raises(RuntimeError, match="same dtype"):
         torch.ones(2, 2) @ torch.ones(2, 2).double()
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, -0.0])
+def test_a_quotient_by_the_number_zero(zero):
+    x = torch.ones(2, requires_grad=True)
+    with np.errstate(divide="ignore"):
+        _, tangent = torch.func.jvp(lambda x: x / zero, (x.detach(),), (torch.ones(2),))
+        (x / zero).sum().backward()
+    assert tangent.tolist() == x.grad.tolist() == [float("-inf") if str(zero)[0] == "-" else float("inf")] * 2

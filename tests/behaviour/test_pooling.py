@@ -275,3 +275,57 @@ def test_errors(call, kind, words):
 def test_windows_that_hold_nothing_finite():
     x = torch.tensor([[-math.inf, -math.inf]])
     assert F.max_pool1d(x, 1, return_indices=True)[1].tolist() == [[0, 1]]
+
+
+# -- ends of the range ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p, pick", [(math.inf, "amax"), (-math.inf, "amin")])
+def test_an_infinite_power_picks_one_element(p, pick):
+    x = numbers(2, 3, 4, 4).requires_grad_()
+    out = F.lp_pool2d(x, p, 2)
+    blocks = x.abs().reshape(2, 3, 2, 2, 2, 2)
+    torch.testing.assert_close(out, getattr(blocks, pick)((3, 5)))
+    assert F.lp_pool1d(x[0], p, 2).shape == (3, 4, 2)
+    (g,) = torch.autograd.grad(out.sum(), x)
+    assert int((g != 0).sum()) == out.numel()
+
+
+@pytest.mark.parametrize("pool", [F.lp_pool1d, F.lp_pool2d])
+def test_where_a_sum_of_powers_is_zero_the_gradient_is_zero(pool):
+    x = torch.zeros(1, 4, 4, requires_grad=True)
+    (g,) = torch.autograd.grad(pool(x, 2.0, 2).sum(), x)
+    assert torch.equal(g, torch.zeros(1, 4, 4))
+
+
+def test_windows_of_nan_ties_and_infinities():
+    x = torch.tensor([[[math.nan, 1.0, 2.0, 2.0, -math.inf, -math.inf, 3.0, math.nan]]])
+    values, where = F.max_pool1d(x, 2, return_indices=True)
+    assert where.tolist() == [[[0, 2, 4, 7]]]
+    assert values.isnan().tolist() == [[[True, False, False, True]]]
+
+
+def test_the_largest_of_unsigned_and_negative_integers():
+    small = torch.tensor([[[[0, 0], [0, 0]]]], dtype=torch.uint8)
+    assert F.max_pool2d(small, 2).item() == 0
+    assert F.max_pool2d(torch.tensor([[[[-5, -3], [-9, -3]]]]), 2).item() == -3
+
+
+def test_adaptive_pooling_of_no_channels_and_to_no_windows():
+    assert F.adaptive_avg_pool2d(torch.ones(1, 0, 4, 4), (2, 3)).shape == (1, 0, 2, 3)
+    assert F.adaptive_max_pool1d(torch.ones(2, 3, 4), 0).shape == (2, 3, 0)
+
+
+@pytest.mark.parametrize("pool", [F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_max_pool2d])
+def test_a_fraction_is_no_output_size(pool):
+    with pytest.raises(TypeError):
+        pool(torch.ones(4, 4, 4), 1.5)
+
+
+def test_unpooling_names_an_index_outside_and_refuses_lists():
+    x = torch.ones(1, 1, 2, 2)
+    for index in (16, -1):
+        with pytest.raises(RuntimeError, match=f"Found an invalid max index: {index} .*4x4"):
+            F.max_unpool2d(x, torch.tensor([[[[0, 6], [12, index]]]]), 2)
+    with pytest.raises(TypeError, match="must be Tensor, not list"):
+        F.max_unpool2d(x, [[[[0, 6], [12, 1]]]], 2)

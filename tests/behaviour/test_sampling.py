@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from behaviour import torch
+from behaviour import OURS, differs, torch
 
 F = torch.nn.functional
 W = torch.signal.windows
@@ -212,3 +212,71 @@ def test_windows_of_numpy():
     assert W.exponential(4, center=0, sym=False).log().tolist() == pytest.approx([0, -1, -2, -3])
     with pytest.raises(ValueError, match="Center must be None"):
         W.exponential(4, center=1.0)
+
+
+# -- edges -----------------------------------------------------------------------------------------------------------
+
+
+def test_no_examples_are_sampled():
+    assert F.grid_sample(torch.ones(0, 2, 3, 3), torch.ones(0, 4, 5, 2), align_corners=False).shape == (0, 2, 4, 5)
+
+
+def test_image_and_grid_have_one_dtype():
+    with pytest.raises(RuntimeError):
+        F.grid_sample(numbers(1, 2, 3, 3), numbers(1, 4, 5, 2).float(), align_corners=False)
+
+
+def test_affine_grids_need_as_many_matrices_as_examples_floats_and_a_size():
+    with pytest.raises(RuntimeError):
+        F.affine_grid(numbers(2, 2, 3), (3, 1, 4, 5), False)
+    with pytest.raises(ValueError, match="floating point"):
+        F.affine_grid(torch.ones(2, 2, 3, dtype=torch.int64), (2, 1, 4, 5), False)
+    with pytest.raises(ValueError, match="positive output size"):
+        F.affine_grid(numbers(2, 2, 3), (2, 1, 0, 5), False)
+
+
+BAGS = torch.tensor([1, 2, 4, 5, 4, 3, 2, 9]), torch.tensor([0, 4, 4])
+
+
+def test_the_largest_rows_of_bags_in_vmap_are_those_of_each_example():
+    weights = numbers(3, 10, 2)
+
+    def bag(w):
+        return F.embedding_bag(BAGS[0], w, BAGS[1], mode="max", padding_idx=4)
+
+    if OURS:
+        found = torch.func.vmap(bag)(weights)
+        gradients = torch.func.vmap(torch.func.grad(lambda w: bag(w).square().sum()))(weights)
+    else:
+        found = torch.stack([bag(w) for w in weights])
+        gradients = torch.stack(
+            [torch.autograd.grad(bag(v := w.clone().requires_grad_()).square().sum(), v)[0] for w in weights]
+        )
+    for w, one, g in zip(weights, found, gradients):
+        torch.testing.assert_close(one[0], w[[1, 2, 5]].amax(0))
+        assert torch.equal(one[1], torch.zeros(2, dtype=torch.float64))
+        torch.testing.assert_close(g.sum(), 2 * one.sum())
+
+
+def test_bags_of_nothing_keep_the_graph():
+    w = leaf(4, 2)
+    out = F.embedding_bag(torch.tensor([], dtype=torch.int64), w, torch.tensor([0]), mode="max")
+    assert torch.equal(torch.autograd.grad(out.sum(), w)[0], torch.zeros(4, 2, dtype=torch.float64))
+
+
+def test_bad_bags():
+    w = numbers(9, 3)
+    with pytest.raises(RuntimeError, match="Expected idx >= 0 && idx < num_embeddings but found idx to be 9"):
+        F.embedding_bag(*BAGS[:1], w, BAGS[1])
+    with pytest.raises(ValueError, match="weight has to be a 2D Tensor"):
+        F.embedding_bag(BAGS[0], numbers(10), BAGS[1])
+    with pytest.raises(ValueError, match="max mode does not support scaling"):
+        F.embedding_bag(BAGS[0], numbers(10, 2), BAGS[1], mode="max", scale_grad_by_freq=True)
+    with pytest.raises(RuntimeError, match="padding_idx must be within"):
+        F.embedding_bag(BAGS[0], numbers(10, 2), BAGS[1], padding_idx=10)
+
+
+@differs("bags then hold what the memory between them does")
+def test_offsets_do_not_decrease():
+    with pytest.raises(RuntimeError, match="must not decrease"):
+        F.embedding_bag(BAGS[0], numbers(10, 2), torch.tensor([0, 5, 3]))

@@ -201,3 +201,44 @@ def test_chebyshev_polynomials_of_the_other_kinds():
 @pytest.mark.parametrize("name", POLYNOMIALS)
 def test_derivatives_of_polynomials(name):
     assert torch.autograd.gradcheck(lambda x: getattr(S, name)(x, 4), line(-0.9, 0.9, 5).requires_grad_())
+
+
+# -- far out ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n, at, value", [
+    (1, -150000.25, 19.73920213554538), (2, -150000.25, 124.02510672115483),
+])  # fmt: skip
+def test_polygamma_of_very_negative_numbers(n, at, value):
+    torch.testing.assert_close(S.polygamma(n, t(at)), t(value), rtol=1e-9, atol=0)
+
+
+def test_bessel_functions_of_the_largest_numbers():
+    x = t(1e308, -1e308)
+    torch.testing.assert_close(S.i0e(x), t(3.989422804014327e-155, 3.989422804014327e-155), rtol=1e-12, atol=0)
+    torch.testing.assert_close(S.i1e(x), t(3.989422804014327e-155, -3.989422804014327e-155), rtol=1e-12, atol=0)
+    assert S.i0(x).tolist() == [INF, INF]
+    assert S.i1(x).tolist() == [INF, -INF]
+
+
+def test_ndtri_of_numbers_that_are_hardly_there():
+    torch.testing.assert_close(
+        S.ndtri(t(1e-310, 5e-324)), t(-37.663060331949524, -38.467405617144344), rtol=1e-12, atol=0
+    )
+
+
+def test_ldexp_reaches_as_far_as_the_result():
+    out = torch.ldexp(t(1e-300, 1.0, -0.75), torch.tensor([1500, -1074, 1023]))
+    assert out.tolist() == [math.ldexp(1e-300, 1500), 5e-324, -0.75 * 2.0**1023]
+
+
+@differs("its gradient takes 2**exponent as an integer, so that it is 0 for negative exponents")
+def test_the_gradient_of_ldexp():
+    x = t(1.0, 2.0).requires_grad_()
+    torch.ldexp(x, torch.tensor([-2, 3])).sum().backward()
+    assert x.grad.tolist() == [0.25, 8.0]
+
+
+def test_polynomials_of_no_number_of_degrees():
+    out = S.chebyshev_polynomial_t(t(0.5, 0.5), t(1.0, NAN))
+    assert out.tolist() == [0.5, 0.0]

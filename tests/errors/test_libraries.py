@@ -69,8 +69,21 @@ def test_nothing_is_like_it():
 
 def test_a_library_called_by_a_transformation():
     special = pytest.importorskip("scipy.special")
-    with pytest.raises(RuntimeError, match=r"scipy\.special\.logsumexp takes plain arrays: chainrule\.special\.logsumexp"):
+    with pytest.raises(
+        RuntimeError, match=r"scipy\.special\.logsumexp takes plain arrays: chainrule\.special\.logsumexp"
+    ):
         cr.func.grad(special.logsumexp)(np.ones(3))
+
+
+def test_the_same_inside_transformations():
+    linalg = pytest.importorskip("scipy.linalg")
+    for transform in (lambda f: cr.vmap(f)(np.ones((2, 2, 2))), lambda f: cr.func.jacfwd(f)(np.ones((2, 2)))):
+        with pytest.raises(
+            RuntimeError, match=r"linalg\.expm takes plain arrays: chainrule\.linalg\.matrix_exp"
+        ):
+            transform(lambda x: linalg.expm(x))
+        with pytest.raises(RuntimeError, match=r"To put tensors together use stack\(\[...\]\)"):
+            transform(lambda x: np.array([x[0], x[1]]))
 
 
 def test_plain_numbers_inside_a_library():
@@ -88,3 +101,10 @@ def test_the_names_exist():
             for part in instead.split(".")[1:]:
                 found = getattr(found, part)
             assert callable(found)
+
+
+def test_typos_in_modules_are_answered():
+    with pytest.raises(AttributeError, match="Did you mean 'functional'"):
+        _ = cr.autograd.functoinal
+    with pytest.raises(AttributeError, match="an index is enough"):
+        _ = cr.utils.data

@@ -165,3 +165,10 @@ def test_bad_axes_are_numpys_errors() -> None:
         np.squeeze(t, axis=0)
     with pytest.raises(ValueError):
         np.concatenate([t, np.ones((3, 3))])
+
+
+@pytest.mark.parametrize("operator", ["*", "+", "-", "/", "**"])
+def test_numbers_of_numpy_are_weak_on_either_side(operator: str) -> None:
+    scope = {"f": leaf(np.float32), "two": np.sqrt(4.0), "three": np.int64(3)}
+    for expression in ("f {} two", "two {} f", "f {} three", "three {} f"):
+        assert eval(expression.format(operator), scope).dtype == cr.float32

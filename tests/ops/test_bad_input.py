@@ -60,7 +60,7 @@ WRONG: list[tuple[str, Any, type[Exception], str]] = [
     ("empty", lambda: X[:0].max(), RuntimeError, r"max\(\): Expected reduction dim to be specified"),
     ("empty", lambda: X[:0].max(0), IndexError, "to have non-zero size"),
     ("empty", lambda: X[:0].argmax(), IndexError, "non-zero size"),
-    ("empty", lambda: cr.stack([]), RuntimeError, "non-empty list"),
+    ("empty", lambda: cr.stack([]), RuntimeError, "expects a non-empty TensorList"),
     ("empty", lambda: bool(X[:0]), RuntimeError, "no values is ambiguous"),
     ("0-d", lambda: cr.tensor(1.0)[0], IndexError, "invalid index of a 0-dim tensor"),
     ("0-d", lambda: len(cr.tensor(1.0)), TypeError, r"len\(\) of a 0-d tensor"),

@@ -36,6 +36,7 @@ MODULES = {
     "linalg": ("linalg", ["linalg"]),
     "fft": ("fft", ["fft"]),
     "special": ("special", ["special"]),
+    "signal": ("signal.windows", ["signal.windows"]),
     "random": ("random", ["random"]),
     "testing": ("testing", ["testing"]),
     "checkpoint": ("utils.checkpoint", ["utils.checkpoint"]),

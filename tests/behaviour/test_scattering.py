@@ -1,0 +1,58 @@
+"""Elements written at indices: ties, nan, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from behaviour import differs, torch
+
+
+def matrix(*values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_a_gradient_through_nan_is_nan(reduce):
+    x = matrix(1.0, 2.0).requires_grad_()
+    src = matrix(math.nan, 5.0, 7.0).requires_grad_()
+    x.scatter_reduce(0, torch.tensor([0, 1, 1]), src, reduce).sum().backward()
+    assert math.isnan(x.grad[0]) and not math.isnan(x.grad[1])
+    assert math.isnan(src.grad[0]) and not src.grad[1:].isnan().any()
+
+
+def test_what_is_replaced_gets_no_gradient_even_beside_nan():
+    x = matrix(1.0, 2.0).requires_grad_()
+    x.scatter_reduce(0, torch.tensor([0]), matrix(math.nan), "amax", include_self=False).sum().backward()
+    assert x.grad.tolist() == [0.0, 1.0]
+
+
+@differs("it counts what is replaced among the best, and loses its share of the gradient")
+def test_ties_share_all_of_the_gradient():
+    src = matrix(0.0, 0.0).requires_grad_()
+    matrix(0.0).scatter_reduce(0, torch.tensor([0, 0]), src, "amax", include_self=False).sum().backward()
+    assert src.grad.tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("name", ["index_add", "index_copy"])
+def test_a_number_is_no_source(name):
+    with pytest.raises(TypeError, match=r"argument 'source' .*must be Tensor, not float"):
+        getattr(torch.ones(3), name)(0, torch.tensor([0]), 1.0)
+
+
+@pytest.mark.parametrize("name, error", [("index_add", RuntimeError), ("index_copy", IndexError)])
+@pytest.mark.parametrize("index", [3, -1])
+def test_an_index_outside(name, error, index):
+    with pytest.raises(error, match=f"index {index} is out of bounds for dimension 1 with size 3"):
+        getattr(torch.ones(2, 3), name)(1, torch.tensor([index]), torch.ones(2, 1))
+
+
+def test_scatter_needs_something_to_write():
+    with pytest.raises(TypeError, match="invalid combination of arguments"):
+        torch.ones(3).scatter(0, torch.tensor([0]))
+
+
+def test_as_strided_refuses_negative_sizes():
+    with pytest.raises(RuntimeError):
+        torch.ones(4).as_strided((-2,), (1,))

@@ -1,0 +1,217 @@
+"""The entries that say some thread is in a special mode: there is one for each, whatever is left in whatever order."""
+
+import gc
+import itertools
+import os
+import random
+import sys
+import threading
+
+import pytest
+
+import chainrule as cr
+from chainrule.core import accumulate
+from chainrule.core.modes import LOCAL, MODES, SPECIAL, WATCHES
+from chainrule.core.watch import Watch
+
+USUAL = MODES[True, False, False]
+
+
+def watches():
+    found = []
+    watch = LOCAL.watch
+    while watch is not None:
+        found.append(watch)
+        watch = watch.inner
+    return found
+
+
+def consistent():
+    on = watches()
+    entries = (not LOCAL.mode.grad) + len(LOCAL.saved_hooks) + len(on)
+    return (len(SPECIAL), len(WATCHES)) == (entries, len(on))
+
+
+@pytest.fixture(autouse=True)
+def usual():
+    gc.collect()
+    assert LOCAL.mode is USUAL and not SPECIAL and not WATCHES
+    yield
+    gc.collect()
+    assert LOCAL.mode is USUAL and not SPECIAL and not WATCHES
+
+
+def hooks():
+    return cr.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)
+
+
+MAKERS = [cr.no_grad, cr.enable_grad, cr.inference_mode, lambda: cr.inference_mode(False), hooks, Watch]
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_contexts_left_in_any_order(seed):
+    choose = random.Random(seed)
+    entered = []
+    for _ in range(16):
+        if choose.random() < 0.55 or not entered:
+            entered.append(choose.choice(MAKERS)())
+            entered[-1].__enter__()
+        else:
+            entered.pop(choose.randrange(len(entered))).__exit__(None, None, None)
+        assert consistent()
+    for context in entered:
+        context.__exit__(None, None, None)
+        assert consistent()
+    cr.inference_mode(False).__enter__()  # whatever is left of the modes: that is the usual one
+    assert LOCAL.mode is USUAL
+
+
+def test_a_thread_that_ends_in_special_modes_leaves_nothing():
+    entries = []
+
+    def work():
+        cr.set_grad_enabled(False)
+        for make in (hooks, Watch, Watch, cr.inference_mode):
+            make().__enter__()
+        entries.append((len(SPECIAL), len(WATCHES)))
+
+    for _ in range(3):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        gc.collect()
+        assert not SPECIAL and not WATCHES
+    assert entries == [(4, 2)] * 3
+
+
+def test_a_watch_is_entered_once():
+    with Watch() as outer, Watch(), pytest.raises(RuntimeError, match="make another"):
+        outer.__enter__()
+
+
+def test_inference_mode_opened_by_a_forward_and_closed_outside():
+    opened = cr.inference_mode()
+
+    class Open(cr.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            opened.__enter__()
+            return x * 2
+
+    Open.apply(cr.ones(2))
+    opened.__exit__(None, None, None)
+    assert not LOCAL.mode.quiet
+    cr.set_grad_enabled(True)
+
+
+# -- interruptions ---------------------------------------------------------------------------------------------------
+
+
+class Both(cr.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x)
+        return x * 2, y * 3
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return g * ctx.saved_tensors[0], h * 3
+
+
+def plain(x, y):
+    cr.tanh(x * y).sum().backward()
+
+
+def recorded(x, y):
+    cr.tanh(x * y).sum().backward(create_graph=True)
+
+
+def function(x, y):
+    a, b = Both.apply(x, y)
+    (a * b).sum().backward()
+
+
+def hooked(x, y):
+    x.register_hook(lambda g: g * 2)
+    y.register_post_accumulate_grad_hook(lambda t: None)
+    z = x * y
+    z.retain_grad()
+    z.grad_fn.register_prehook(lambda gs: None)
+    cr.tanh(z).sum().backward()
+
+
+def moded(x, y):
+    with cr.no_grad():
+        x * y
+    with cr.inference_mode(), hooks(), Watch():
+        x * y
+    plain(x, y)
+
+
+def interrupted(program, at):
+    """Run a program that gets Ctrl-C at the n-th place where Python looks for signals; whether it got that far.
+
+    Python looks when a function starts and when one that is written in C has returned.
+    """
+    x, y = cr.ones(3, requires_grad=True), cr.ones(3, requires_grad=True)
+    left = itertools.count(at, -1)
+
+    def profile(frame, event, function):
+        if event in ("call", "c_return") and function is not sys.setprofile and next(left) == 0:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    try:
+        sys.setprofile(profile)
+        program(x, y)
+        sys.setprofile(None)
+        return False, x, y
+    except KeyboardInterrupt:
+        return True, x, y
+    finally:
+        sys.setprofile(None)
+
+
+@pytest.mark.parametrize("program", [plain, recorded, function, hooked, moded])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_anywhere_divides_no_gradients_and_hides_no_mode(program):
+    program(cr.ones(3, requires_grad=True), cr.ones(3, requires_grad=True))
+    for at in itertools.count():
+        hit, x, y = interrupted(program, at)
+        assert (x.grad is None) == (y.grad is None)
+        assert LOCAL.sweep is None
+        on = watches()
+        entries = (not LOCAL.mode.grad) + len(LOCAL.saved_hooks) + len(on)
+        assert len(SPECIAL) >= entries and len(WATCHES) >= len(on)
+        LOCAL.mode, LOCAL.saved_hooks, LOCAL.watch = USUAL, (), None  # a context may have been cut in two
+        SPECIAL.clear()
+        WATCHES.clear()
+        if not hit:
+            break
+    assert at > 20
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_while_another_thread_writes_gradients():
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with accumulate._ACCUMULATE:
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if not child:
+        child_ended = threading.Timer(20, os._exit, (1,))
+        child_ended.daemon = True
+        child_ended.start()
+        x = cr.ones(3, requires_grad=True)
+        (x * 2).sum().backward()
+        os._exit(0 if x.grad.tolist() == [2, 2, 2] else 1)
+    done.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0

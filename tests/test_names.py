@@ -1,0 +1,71 @@
+"""The public names: those that load when they are first used, from anywhere and at once, and those that are pickled."""
+
+import importlib
+import inspect
+import pickle
+import subprocess
+import sys
+import types
+
+import pytest
+
+import chainrule as cr
+
+MODULES = ["chainrule", *(f"chainrule.{m}" for m in ("autograd", "fft", "func", "linalg", "nn.functional", "special"))]
+
+
+def test_star_import():
+    names = {}
+    exec("from chainrule import *", names)
+    assert set(cr.__all__) <= set(names)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_dir_and_getmembers(name):
+    module = importlib.import_module(name)
+    names = dir(module)
+    members = dict(inspect.getmembers(module))
+    assert set(names) <= set(members)
+    assert set(getattr(module, "__all__", ())) <= set(members)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_functions_are_pickled_by_name(name):
+    module = importlib.import_module(name)
+    for public in getattr(module, "__all__", None) or dir(module):
+        value = getattr(module, public)
+        if isinstance(value, types.FunctionType) and not public.startswith("_"):
+            assert pickle.loads(pickle.dumps(value)) is value, public
+
+
+THREADS = """
+import sys, threading
+import numpy as np
+sys.setswitchinterval(1e-6)
+import chainrule as cr
+x = cr.rand(4, 4)
+uses = [
+    lambda: np.kron(x, x), lambda: np.percentile(x, 50), lambda: np.fft.fft(x), lambda: cr.fft.fft(x),
+    lambda: cr.func.grad(cr.sum)(x), lambda: cr.vmap(cr.exp)(x), lambda: cr.jacobian, lambda: cr.load, lambda: cr.explain,
+    lambda: cr.autograd.functional.jacobian(cr.exp, x), lambda: cr.nn.functional.relu(x), lambda: cr.autograd.Function,
+    lambda: cr.autograd.graph, lambda: cr.autograd.forward_ad, lambda: cr.autograd.profiler, lambda: cr.utils,
+]
+start, wrong = threading.Barrier(len(uses)), []
+def work(first):
+    start.wait()
+    for i in range(len(uses)):
+        try:
+            uses[(first + i) % len(uses)]()
+        except BaseException as error:
+            wrong.append(repr(error))
+threads = [threading.Thread(target=work, args=(i,)) for i in range(len(uses))]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert not wrong, wrong
+"""
+
+
+def test_threads_that_all_load_everything():
+    subprocess.run([sys.executable, "-c", THREADS], check=True, timeout=120)
