@@ -25,7 +25,9 @@ class Parts(tuple[Any, ...]):
         count = len(cls._fields)
         given = tuple(parts[0]) if len(parts) == 1 and count != 1 else parts
         if len(given) != count:
-            raise TypeError(f"torch.return_types.{cls.__name__}() takes a {count}-sequence ({len(given)}-sequence given)")
+            raise TypeError(
+                f"torch.return_types.{cls.__name__}() takes a {count}-sequence ({len(given)}-sequence given)"
+            )
         return tuple.__new__(cls, given)
 
     @classmethod

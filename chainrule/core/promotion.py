@@ -217,5 +217,3 @@ def _dtype_of_scalar(kind: type) -> DType:
     if kind is complex:
         return get_default_complex_dtype()
     return dtypes.SPELLINGS[kind]
-
-

@@ -270,7 +270,9 @@ def explain_inside() -> RuntimeError:
 
 def explained_parameter(function: Any, name: str, known: list[str]) -> ValueError:
     f = getattr(function, "__name__", "f")
-    return ValueError(f"explain({f}, wrt={name!r}): no floating-point argument has that name; there are {', '.join(known)}")
+    return ValueError(
+        f"explain({f}, wrt={name!r}): no floating-point argument has that name; there are {', '.join(known)}"
+    )
 
 
 def explained_result(function: Any, result: Any, floats: bool) -> TypeError:

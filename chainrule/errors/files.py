@@ -42,4 +42,6 @@ def cannot_save(value: Any, where: str) -> TypeError:
 
 
 def graph_format(path: Any, endings: list[str]) -> ValueError:
-    return ValueError(f"save(): can't tell the format from {str(path)!r}: end it with {', '.join(endings[:-1])} or {endings[-1]}")
+    return ValueError(
+        f"save(): can't tell the format from {str(path)!r}: end it with {', '.join(endings[:-1])} or {endings[-1]}"
+    )

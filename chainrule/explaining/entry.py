@@ -161,7 +161,9 @@ def _of_function(function: Callable[..., Any], grad: Any, wrt: Any, names: Names
     return call
 
 
-def _asked(function: Any, wrt: Any, called: dict[Any, str], leaves: list[Tensor], given: dict[int, Tensor]) -> list[Any]:
+def _asked(
+    function: Any, wrt: Any, called: dict[Any, str], leaves: list[Tensor], given: dict[int, Tensor]
+) -> list[Any]:
     """The leaves that ``wrt`` means: by a parameter's name, as the argument itself, or a tensor that f uses from outside."""
     asked: list[Any] = []
     for one in wrt if isinstance(wrt, (tuple, list)) else (wrt,):

@@ -139,7 +139,9 @@ _PLACES = [
 
 @linear(
     transpose={"x": _pick_vjp},
-    formula={"x": "scatter_add(np.zeros(x_shape, g.dtype), index, g if keepdims else np.expand_dims(g, axis), axis=axis)"},
+    formula={
+        "x": "scatter_add(np.zeros(x_shape, g.dtype), index, g if keepdims else np.expand_dims(g, axis), axis=axis)"
+    },
     naming=lambda params: params["name"],
     samples=_PLACES,
 )

@@ -78,9 +78,7 @@ def test_a_library_called_by_a_transformation():
 def test_the_same_inside_transformations():
     linalg = pytest.importorskip("scipy.linalg")
     for transform in (lambda f: cr.vmap(f)(np.ones((2, 2, 2))), lambda f: cr.func.jacfwd(f)(np.ones((2, 2)))):
-        with pytest.raises(
-            RuntimeError, match=r"linalg\.expm takes plain arrays: chainrule\.linalg\.matrix_exp"
-        ):
+        with pytest.raises(RuntimeError, match=r"linalg\.expm takes plain arrays: chainrule\.linalg\.matrix_exp"):
             transform(lambda x: linalg.expm(x))
         with pytest.raises(RuntimeError, match=r"To put tensors together use stack\(\[...\]\)"):
             transform(lambda x: np.array([x[0], x[1]]))

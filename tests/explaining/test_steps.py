@@ -454,7 +454,9 @@ def test_structures():
 
     assert of(cr.exp(x)) == "diagonal"
     assert of(x @ w) == "I ⊗ wᵀ" and of(x @ w, 1) == "x ⊗ I"
-    assert of(x.sum()) == "ones" and of(x.sum(0)) == "rows of ones" and of(x[0]) == "selection" and of(x.T) == "selection"
+    assert (
+        of(x.sum()) == "ones" and of(x.sum(0)) == "rows of ones" and of(x[0]) == "selection" and of(x.T) == "selection"
+    )
     assert of(cr.softmax(x, 1)) == "block diagonal"
     assert of(cr.linalg.inv(w[:, :3])) == "dense"
     assert of((x @ w) + b, 1) == "stretched diagonal"
