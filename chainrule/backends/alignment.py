@@ -5,8 +5,9 @@ NumPy takes an array's memory from ``malloc``, at any multiple of 16 bytes. A ve
 takes twice the time it could. NumPy lets a program bring a memory handler of its own (NEP 49). The one here has NumPy's
 default functions in all places but one: it gets memory from C's ``aligned_alloc``.
 
-That call is slower than what NumPy does for small arrays. So a backward pass that meets large arrays switches the
-handler on, and it stays on for the forward pass after it; one that meets none switches it off.
+That call is slower than what NumPy does for small arrays, and glibc before 2.38 does not find freed aligned memory again
+when it is asked for as much, so that a process of very large arrays would grow. So a backward pass whose largest
+array is of middling size switches the handler on, and it stays on for the forward pass after it; others switch it off.
 ``CHAINRULE_KEEP_MEMORY=0`` in the environment leaves NumPy's own in place.
 """
 
@@ -23,8 +24,8 @@ import numpy as np
 
 from chainrule import config
 
-#: elements from which aligned memory gains more than the slower call loses
-LARGE = 4096
+#: elements from which aligned memory gains more than the slower call loses, and above which it is not in cache anyway
+LARGE, HUGE = 4096, 131_072
 _LINE = 64  # bytes
 _SET_HANDLER, _GET_HANDLER = 304, 305  # places in NumPy's table of C functions, which only ever grows
 _NAME = b"mem_handler"  # what NumPy calls capsules that hold a handler
@@ -106,6 +107,13 @@ class _Alignment:
                 return
             self.here.set(True)
             self.on = True
+
+    def suit(self, size: int) -> None:
+        """Use or leave it, as suits a program whose largest array has this many elements."""
+        if size <= HUGE:
+            self.use()
+        elif self.on:
+            self.leave()
 
     def leave(self) -> None:
         """From now on the arrays of this context are NumPy's again."""

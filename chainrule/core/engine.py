@@ -158,7 +158,7 @@ def _visit(
         else:
             pending[root] = g
     watch = LOCAL.watch if SPECIAL else None
-    large = False
+    largest = 0
     arrived = pending.pop
     waiting = pending.get
     while order:
@@ -171,9 +171,9 @@ def _visit(
             g = tensor_hooks(node, g, hooks, retained, create_graph)
         if type(node) is not Output:
             if type(g) is ndarray and g.size >= alignment.LARGE:
-                if not large:
-                    large = True
-                    ALIGNMENT.use()
+                if g.size > largest:
+                    largest = g.size
+                    ALIGNMENT.suit(largest)
                 if (
                     g.size >= regions.LARGE
                     and useful is None
@@ -235,7 +235,7 @@ def _visit(
                 parts = pending[node.node] = [None] * len(node.node.params["_outputs"])
             have = parts[node.index]
             parts[node.index] = g if have is None else have + g
-    if not large and ALIGNMENT.on:
+    if not largest and ALIGNMENT.on:
         ALIGNMENT.leave()
     return pending  # everything but the leaves has been visited
 

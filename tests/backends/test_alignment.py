@@ -16,7 +16,7 @@ import pytest
 from numpy._core.multiarray import get_handler_name
 
 import chainrule as cr
-from chainrule.backends.alignment import ALIGNMENT, LARGE, _Handler
+from chainrule.backends.alignment import ALIGNMENT, HUGE, LARGE, _Handler
 
 OURS, USUAL = "chainrule_aligned", "default_allocator"
 
@@ -55,6 +55,17 @@ def test_a_large_backward_pass_switches_on_and_a_small_one_off():
     for size in (LARGE, LARGE + 1, 10 * LARGE + 7):
         assert (np.ones(size) * 2).ctypes.data % 64 == 0
     sweep(2)
+    assert name() == USUAL
+
+
+def test_very_large_arrays_are_left_to_numpy():
+    sweep(HUGE)
+    assert name() == OURS
+    sweep(HUGE + 1)
+    assert name() == USUAL
+    x = cr.ones(LARGE, requires_grad=True)
+    y = x * 2
+    (y.sum() + y.expand(HUGE // LARGE + 1, LARGE).exp().sum()).backward()  # from a middling one to a very large one
     assert name() == USUAL
 
 
