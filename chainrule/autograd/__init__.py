@@ -43,9 +43,7 @@ _LAZY = {
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
-        if name.startswith("__"):  # what the import system asks for
-            raise AttributeError(name)
-        raise errors.no_such_name(name, [*__all__, *_LAZY], __name__)
+        raise errors.unknown_name(name, [*__all__, *_LAZY], __name__)
     module = importlib.import_module(_LAZY[name])
     return module if module.__name__.endswith("autograd." + name) else getattr(module, name)
 

@@ -88,7 +88,7 @@ class _Alignment:
     def __init__(self) -> None:
         self.switch: Any = None
         self.asked = False
-        self.on = False  # in some context, so it is worth looking whether in this one
+        self.on = False  # it has been in some context, so it is worth looking whether it is in this one
         self.here = ContextVar("aligned", default=False)
         self.lock = threading.Lock()
 
@@ -124,7 +124,6 @@ class _Alignment:
         if before is not ours:  # the program has set one of its own since
             assign(before)
         self.here.set(False)
-        self.on = False
 
 
 ALIGNMENT = _Alignment()

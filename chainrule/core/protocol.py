@@ -50,12 +50,12 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
             if fast is not None and _one_float_dtype(inputs):
                 return fast(*inputs)  # NumPy's and PyTorch's promotion agree here
             return row(*(x.item() if isinstance(x, np.generic) else x for x in inputs))  # weak, on either side
-    function = UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
+    function = _computes(ufunc, method)
     if function is None:
         load("numpy")
         if "scipy.special" in sys.modules:
             load("scipy.special")
-        function = UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
+        function = _computes(ufunc, method)
     if function is None:
         raise errors.no_rule_for_numpy(ufunc.__name__ + ("" if method == "__call__" else "." + method), inputs)
     dtype = kwargs.pop("dtype", None) if method == "__call__" else None
@@ -74,6 +74,10 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
     if out is None:
         return result
     return _put(ufunc.__name__, out, result)
+
+
+def _computes(ufunc: np.ufunc, method: str) -> Callable[..., Any] | None:
+    return UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
 
 
 def _one_float_dtype(inputs: tuple[Any, ...]) -> bool:

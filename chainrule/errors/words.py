@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import linecache
 import os
 import re
@@ -143,6 +144,14 @@ for _name in (
     *("logical_and", "logical_or", "logical_not", "logical_xor", "signbit"),
 ):
     _CUTS[_name] = (f"was cut by {_name}", _STEP)
+
+
+def unknown_name(name: str, known: Sequence[str], module: str) -> AttributeError:
+    """A module has no such name. Names like ``__path__`` the import system asks for, and nobody reads the answer."""
+    if name.startswith("__"):
+        return AttributeError(name)
+    error: AttributeError = importlib.import_module("chainrule.errors.tensors").no_such_name(name, known, module)
+    return error
 
 
 def user_line() -> Where | None:

@@ -150,6 +150,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name.startswith("__"):  # what the import system asks for
-        raise AttributeError(name)
-    raise errors.no_such_name(name, __all__, __name__)
+    raise errors.unknown_name(name, __all__, __name__)

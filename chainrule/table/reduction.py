@@ -200,8 +200,8 @@ def amin(x, *, axis, keepdims, name=""):
 )
 def logsumexp(x, *, axis, keepdims):
     """log Σ exp(x) over axes, without overflow."""
-    height = np.real(x) if x.dtype.kind == "c" else x
-    top = np.maximum.reduce(height, axis=axis, keepdims=True, initial=-np.inf)
+    real = np.real(x) if x.dtype.kind == "c" else x
+    top = np.maximum.reduce(real, axis=axis, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0)
     total = np.log(np.add.reduce(np.exp(x - top), axis=axis, keepdims=True)) + top
     return total if keepdims or not shape_of(x) else np.squeeze(total, axis)

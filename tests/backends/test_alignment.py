@@ -58,6 +58,14 @@ def test_a_large_backward_pass_switches_on_and_a_small_one_off():
     assert name() == USUAL
 
 
+def test_contexts_leave_one_by_one():
+    first, second = contextvars.copy_context(), contextvars.copy_context()
+    for size in (LARGE, 2):
+        first.run(sweep, size)
+        second.run(sweep, size)
+    assert first.run(name) == second.run(name) == USUAL
+
+
 def test_very_large_arrays_are_left_to_numpy():
     sweep(HUGE)
     assert name() == OURS
