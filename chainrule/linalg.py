@@ -114,7 +114,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     info = inv_ex(A.detach()).info
     if check_errors:
         refuse(info, lambda k: "torch.linalg.solve_ex: The solver failed because the input matrix is singular.")
-    if type(info._data) is np.ndarray and not info._data.any():
+    if type(info._raw) is np.ndarray and not info._raw.any():
         return return_types.linalg_solve_ex(solve(A, B, left=left), info)
     failed = ew.ne(info, 0).unsqueeze(-1).unsqueeze(-1)
     X = solve(ew.where(failed, wrap(np.eye(A.shape[-1], dtype=A.dtype)), A), B, left=left)

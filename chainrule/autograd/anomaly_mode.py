@@ -123,7 +123,7 @@ class _Anomaly(Watch):
 def _raw(x: Any) -> Any:
     """The array in a tensor; under ``vmap`` with the axis of the examples in front."""
     while isinstance(x, (Tensor, Batched)):
-        x = x._data if isinstance(x, Tensor) else x.payload
+        x = x._raw if isinstance(x, Tensor) else x.payload
     return x
 
 

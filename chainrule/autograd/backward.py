@@ -35,7 +35,7 @@ class Origin:
     __slots__ = ("tensor",)
 
     def __init__(self, tensor: Tensor) -> None:
-        data = tensor._data
+        data = tensor._raw
         self.tensor = wrap(np.broadcast_to(np.zeros((), data.dtype), data.shape), tensor._edge)
 
     def __eq__(self, other: object) -> bool:
@@ -62,7 +62,7 @@ def _sequence(function: str, argument: str, value: Any) -> tuple[Any, ...]:
 
 def _first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool, batched: bool = False) -> Any:
     """The cotangent a sweep starts with, checked: raw data, or a tensor with ``create_graph``."""
-    data = output._data
+    data = output._raw
     if gradient is None:
         size = 1
         for n in data.shape:
@@ -77,17 +77,17 @@ def _first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool,
         if not isinstance(gradient, (ndarray, np.generic)):
             raise errors.gradient_type(gradient)
         gradient = wrap(np.asarray(gradient))
-    if gradient._data.shape != data.shape:
+    if gradient._raw.shape != data.shape:
         raise errors.gradient_shape(index, gradient, output)
-    if gradient._data.dtype != data.dtype:
-        if gradient._data.dtype.kind == "c" and data.dtype.kind != "c":
+    if gradient._raw.dtype != data.dtype:
+        if gradient._raw.dtype.kind == "c" and data.dtype.kind != "c":
             raise errors.gradient_dtype(index, gradient, output)
         if create_graph:
             return gradient.to(data.dtype)
-        return gradient._data.astype(data.dtype)
+        return gradient._raw.astype(data.dtype)
     if create_graph:
         return gradient
-    return gradient._data if type(gradient._data) is ndarray or rank(gradient) == rank(output) else gradient
+    return gradient._raw if type(gradient._raw) is ndarray or rank(gradient) == rank(output) else gradient
 
 
 def _cotangents(function: str, gradients: Any, count: int) -> tuple[Any, ...]:
@@ -119,7 +119,7 @@ def _starts(
             if gradient is None:
                 raise errors.edge_has_no_shape()
             edges.append(_edge_of(output))
-            starts.append(_as_tensor(function, gradient) if create_graph else _as_tensor(function, gradient)._data)
+            starts.append(_as_tensor(function, gradient) if create_graph else _as_tensor(function, gradient)._raw)
             continue
         if output._edge is None:
             raise errors.no_grad_fn(i, output)
@@ -183,7 +183,7 @@ def _target(index: int, tensor: Any) -> Any:
     if isinstance(tensor, GradientEdge):
         return _edge_of(tensor)
     if tensor._edge is None:
-        inner = tensor._data.recorded if duals.is_dual(tensor) else None
+        inner = tensor._raw.recorded if duals.is_dual(tensor) else None
         if inner is None:
             raise errors.input_requires_no_grad(index, tensor)
         return _target(index, inner)
@@ -331,7 +331,7 @@ def _gradients(
 def _fresh(g: Any, results: list[Any], starts: list[Any]) -> Any:
     """A gradient that shares no memory with another one or with what the caller passed."""
     if type(g) is ndarray and (
-        g.base is not None or any(g is s for s in starts) or any(r is not None and r._data is g for r in results)
+        g.base is not None or any(g is s for s in starts) or any(r is not None and r._raw is g for r in results)
     ):
         return g.copy()
     return g
@@ -360,7 +360,7 @@ def _batched_starts(outputs: Any, gradients: Any, create_graph: bool) -> Any:
                     raise errors.gradient_dtype(i, g, output)
                 g = g.to(output.dtype)
             edges.append(output._edge)
-        inside = Batched(g if create_graph else g._data, _BATCH_LEVEL)
+        inside = Batched(g if create_graph else g._raw, _BATCH_LEVEL)
         starts.append(wrap(inside) if create_graph else inside)
     sizes = {g.shape[0] for g in grads}
     if len(sizes) > 1:
@@ -377,7 +377,7 @@ def _as_tensor(function: str, gradient: Any) -> Tensor:
 
 
 def _unbatched(g: Any, gradients: Any) -> Tensor:
-    data = g._data if isinstance(g, Tensor) else g
+    data = g._raw if isinstance(g, Tensor) else g
     if type(data) is not Batched or data.level != _BATCH_LEVEL:
         size = gradients[0].shape[0]
         return wrapped(g).expand(size, *data.shape)
@@ -403,7 +403,7 @@ def _tensor_backward(
     >>> a.grad
     tensor([2., 4., 6.])
     """
-    if inputs is None and not create_graph and type(self._data) is ndarray and self._edge is not None:
+    if inputs is None and not create_graph and type(self._raw) is ndarray and self._edge is not None:
         start = _first_cotangent(0, self, gradient, False)
         engine.sweep([self._edge], [start], retain_graph=bool(retain_graph), create_graph=False)
         return
@@ -424,7 +424,7 @@ def _call_node(self: Node, *cotangents: Any) -> Any:
     tensors = all(isinstance(c, Tensor) for c in cotangents)
     recorded = tensors and recording() and any(c._edge is not None for c in cotangents)
     saved = engine.saved_tensors(self) if recorded else self.saved
-    given = [c if recorded else (c._data if isinstance(c, Tensor) else c) for c in cotangents]
+    given = [c if recorded else (c._raw if isinstance(c, Tensor) else c) for c in cotangents]
     g = tuple(given) if len(self.prim.outputs) > 1 else given[0]
     try:
         results = tuple(None if r is None else wrapped(r) for r in self.pullback(self, g, saved, self.edges))
@@ -439,7 +439,7 @@ def _leaf_itself(value: Any) -> Any:
     """For a saved leaf the user's own tensor, while there is one and it holds what was saved."""
     if isinstance(value, Tensor) and type(value._edge) is Leaf:
         tensor = value._edge.tensor()
-        if tensor is not None and tensor._data is value._data:
+        if tensor is not None and tensor._raw is value._raw:
             return tensor
     return value
 

@@ -126,14 +126,14 @@ class FunctionCtx:
                     if output is tensor and (self.dirty_tensors or not any(x is tensor for x in inputs)):
                         edge = i
                         break
-            kept.append((pack_one(tensor._data) if hooks else tensor._data, edge))
+            kept.append((pack_one(tensor._raw) if hooks else tensor._raw, edge))
         self._kept = tuple(kept)
         self.to_save = ()
 
     def _without_history(self, node: Any) -> Any:
         """A ctx whose tensors, saved or kept as attributes, are on no tape."""
         ctx = object.__new__(type(self))
-        ctx.__dict__.update({k: wrap(v._data) if isinstance(v, Tensor) else v for k, v in self.__dict__.items()})
+        ctx.__dict__.update({k: wrap(v._raw) if isinstance(v, Tensor) else v for k, v in self.__dict__.items()})
         ctx._now = self._unpacked(node, bare=True)
         return ctx
 
@@ -163,7 +163,7 @@ class FunctionCtx:
                 else:
                     edge = node if len(node.prim.outputs) == 1 else output_of(node, edge)
             leaf = edge.tensor() if type(edge) is Leaf else None
-            tensors.append(leaf if leaf is not None and leaf._data is data else wrap(data, edge))
+            tensors.append(leaf if leaf is not None and leaf._raw is data else wrap(data, edge))
         return tuple(tensors)
 
 
@@ -243,7 +243,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _guarded(result: Any, edges: list[Any], ctx: Any) -> Any:
-    if not isinstance(result, Tensor) or result._data.dtype.kind not in "fc":
+    if not isinstance(result, Tensor) or result._raw.dtype.kind not in "fc":
         return result
     node = Node()
     node.prim = _TWICE
@@ -254,4 +254,4 @@ def _guarded(result: Any, edges: list[Any], ctx: Any) -> Any:
     node.hooks = None
     node.saved = ()
     node.seq = next_seq()
-    return wrap(result._data, node)
+    return wrap(result._raw, node)

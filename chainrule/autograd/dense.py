@@ -171,7 +171,7 @@ def _gather(
     for first in range(0, n, step):
         last = min(first + step, n)
         for k, (x, part) in enumerate(zip(xs, sweep(first, last))):
-            data = part._data if isinstance(part, Tensor) and part._edge is None else part
+            data = part._raw if isinstance(part, Tensor) and part._edge is None else part
             if data is None:
                 data = np.zeros((last - first, *x.shape), x.dtype)
             if type(data) is not ndarray or pieces[k]:
@@ -249,7 +249,7 @@ def _columns(
     with entered("jacobian", _shared, size=count, leaves=False) as inner, entered("jacobian", _still) as outer:
         args = []
         for i, s in enumerate(sources):
-            data = s if s._edge is not None else s._data
+            data = s if s._edge is not None else s._raw
             args.append(wrap(Dual(data, Batched(block, inner) if i == k else None, outer)))
         results = []
         for y in flat(*args):
@@ -257,7 +257,7 @@ def _columns(
                 raise errors.jacobian_integer_output(y)
             if source.dtype.kind == "c" and y.dtype.kind != "c":
                 raise errors.jacobian_complex_forward()
-            data = y._data
+            data = y._raw
             t = data.tangent if type(data) is Dual and data.level == outer else None
             results.append(np.zeros((count, *y.shape), y.dtype) if t is None else _spread(t, count, inner))
     return results
@@ -302,7 +302,7 @@ def _still(data: Any, level: Any) -> Dual:
 
 def _spread(value: Any, count: int, level: Any) -> Any:
     """The examples of a value along a leading axis, also where it turned out to be the same for all."""
-    data = value._data if isinstance(value, Tensor) and type(value._data) is Batched else value
+    data = value._raw if isinstance(value, Tensor) and type(value._raw) is Batched else value
     if type(data) is Batched and data.level == level:
         return data.spread(count)
     return np.broadcast_to(value, (count, *shape_of(value)))

@@ -24,14 +24,14 @@ ndarray = np.ndarray
 
 def is_dual(x: Any) -> bool:
     """Whether a tensor's history is that of the primal inside it."""
-    return isinstance(x, Tensor) and x._edge is None and type(x._data) is Dual
+    return isinstance(x, Tensor) and x._edge is None and type(x._raw) is Dual
 
 
 def parts(x: Any, level: int | None = None) -> tuple[Any, Any]:
     """A tensor's primal and tangent at a level (any, without one) as tensors; the tensor and None for one that has none."""
-    if not is_dual(x) or (level is not None and x._data.level != level):
+    if not is_dual(x) or (level is not None and x._raw.level != level):
         return x, None
-    dual = x._data
+    dual = x._raw
     return wrapped(dual.primal), None if dual.tangent is None else wrapped(dual.tangent)
 
 
@@ -98,4 +98,4 @@ def _ones(like: Tensor) -> Tensor:
 
 
 def _bare(x: Tensor) -> Any:
-    return x._data if x._edge is None else x
+    return x._raw if x._edge is None else x

@@ -125,7 +125,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def _dual_of(tensor: Tensor) -> Any:
-    data = tensor._data
+    data = tensor._raw
     return data if type(data) is Dual and data.level == FORWARD.level and FORWARD.level else None
 
 
@@ -141,7 +141,7 @@ def _part(tensor: Tensor, primal: bool = False) -> Any:
         inner = dual.primal
         return alias(inner) if primal and isinstance(inner, Tensor) and inner.requires_grad else inner
     if tensor._edge is None:
-        return tensor._data
+        return tensor._raw
     return alias(tensor) if primal else tensor
 
 

@@ -91,7 +91,7 @@ class Function(FunctionMethods):
         needed = False
         for i, x in enumerate(args):
             if type(x) is Tensor or isinstance(x, Tensor):
-                data = x._data
+                data = x._raw
                 if type(data) is not ndarray:
                     return function_levels.apply(cls, args)
                 at.append(i)
@@ -141,7 +141,7 @@ class Function(FunctionMethods):
             seq = next_seq()
             node.params["_outputs"] = (None,) * n
             node.params["about"] = tuple(
-                (o._data.shape, o._data.dtype) if isinstance(o, Tensor) else None for o in outputs
+                (o._raw.shape, o._raw.dtype) if isinstance(o, Tensor) else None for o in outputs
             )
         results = tuple(
             _output(o, node if n == 1 else Output(node, i, seq), ctx, args, i) for i, o in enumerate(outputs)
@@ -189,14 +189,14 @@ def _check_dirty(ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> N
                 raise errors.function_dirty_leaf(name)
             if len(outputs) > 1:
                 raise errors.function_dirty_view(name)
-        wrote(tensor._data, name, errors.user_line())
+        wrote(tensor._raw, name, errors.user_line())
 
 
 def _output(output: Any, edge: Any, ctx: Any, args: tuple[Any, ...], index: int) -> Any:
     """An output of forward, as a tensor of the new node."""
     if not isinstance(output, Tensor):
         return output
-    data = output._data
+    data = output._raw
     given = False
     for x in args:
         if x is output:
@@ -216,7 +216,7 @@ def _output(output: Any, edge: Any, ctx: Any, args: tuple[Any, ...], index: int)
     if given or data.base is not None:
         memory = owner(data)
         for x in args:
-            if isinstance(x, Tensor) and owner(x._data) is memory:
+            if isinstance(x, Tensor) and owner(x._raw) is memory:
                 enter(output, x, (), "function")
                 break
     return output
@@ -224,7 +224,7 @@ def _output(output: Any, edge: Any, ctx: Any, args: tuple[Any, ...], index: int)
 
 def _cut(output: Tensor, ctx: Any) -> Tensor:
     if output._edge is not None:
-        output = wrap(output._data)
+        output = wrap(output._raw)
     output._cut = errors.Cut(ctx._forward_cls.__name__, errors.user_line())
     return output
 
@@ -239,7 +239,7 @@ def _unrecorded(ctx: Any, args: tuple[Any, ...], output: Any, needed: bool) -> A
         if not isinstance(o, Tensor) or (dirty and any(o is t for t in dirty)):
             return o
         if any(o is x for x in args):
-            o = wrap(o._data)
+            o = wrap(o._raw)
         elif o._view is not None and o._view.origin == "no_grad" and LOCAL.mode.grad:
             o._view.origin = "function"  # it was forward that was not recorded
         if o._edge is None:
@@ -253,7 +253,7 @@ def _unrecorded(ctx: Any, args: tuple[Any, ...], output: Any, needed: bool) -> A
                 raise errors.function_dirty_lost(ctx._forward_cls.__name__)
             if LOCAL.mode.grad and tensor._view is not None and tensor._view.base._edge is not None:
                 check_history(tensor, ctx._forward_cls.__name__)  # a constant view of a tensor that is on the tape
-            wrote(tensor._data, ctx._forward_cls.__name__, errors.user_line())
+            wrote(tensor._raw, ctx._forward_cls.__name__, errors.user_line())
     return tuple(map(plain, output)) if isinstance(output, tuple) else plain(output)
 
 

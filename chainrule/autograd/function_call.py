@@ -91,7 +91,7 @@ class Call:
         """What a tensor of the user's methods is at this rank: an output, or the gradient of an operand."""
         if not self.lifts:
             return tensor
-        data = tensor._data
+        data = tensor._raw
         for lift in reversed(self.lifts):
             mine = type(data) is Batched and data.level == lift.level
             if operand is None or lift.batched[operand]:
@@ -149,7 +149,7 @@ class Call:
     def relevelled(self, data: Any) -> Any:
         """A value that forward computed, at the levels that its axes are hidden at now."""
         if isinstance(data, Tensor):
-            return wrap(self.relevelled(data._data))
+            return wrap(self.relevelled(data._raw))
         if type(data) is Batched:
             level = next((lift.level for lift in self.lifts if data.level in lift.former), data.level)
             return Batched(self.relevelled(data.payload), level, data.shared)
@@ -199,7 +199,7 @@ class Call:
         name = self.cls.__name__
         found = []
         for i in self.at:
-            result, like = results[i], shown[i]._data
+            result, like = results[i], shown[i]._raw
             if result is not None:
                 if not isinstance(result, Tensor):
                     raise errors.function_grad_type(name, i, result)
@@ -213,25 +213,25 @@ class Call:
 
 
 def data_of(x: Any) -> Any:
-    return x._data if isinstance(x, Tensor) else np.asarray(x) if isinstance(x, np.generic) else x
+    return x._raw if isinstance(x, Tensor) else np.asarray(x) if isinstance(x, np.generic) else x
 
 
 def bare(x: Any) -> Any:
     """A tensor's data where nothing is recorded by it, else the tensor."""
-    return x._data if isinstance(x, Tensor) and x._edge is None else x
+    return x._raw if isinstance(x, Tensor) and x._edge is None else x
 
 
 def raw(x: Any) -> Any:
     """The array inside everything."""
     while not isinstance(x, ndarray):
-        x = x._data if isinstance(x, Tensor) else x.payload if isinstance(x, Batched) else x.primal
+        x = x._raw if isinstance(x, Tensor) else x.payload if isinstance(x, Batched) else x.primal
     return x
 
 
 def filled(x: Any, fill: Any) -> Any:
     """An array-like built as another is, without history and tangents, whose numbers are ``fill(array)``."""
     if isinstance(x, Tensor):
-        return filled(x._data, fill)
+        return filled(x._raw, fill)
     if isinstance(x, Batched):
         return Batched(filled(x.payload, fill), x.level, x.shared)
     if isinstance(x, Dual):

@@ -67,7 +67,7 @@ def _write(outcome: Outcome, args: tuple[Any, ...], results: list[Any]) -> None:
             if seen is dirty:
                 if type(x._edge) is Leaf and recording():
                     raise errors.function_dirty_leaf(name)
-                hold(x, results[index]._data)
+                hold(x, results[index]._raw)
                 continue_history(x, results[index]._edge, results[index]._cut)
                 results[index] = x
 
@@ -92,7 +92,7 @@ def run(call: Call, datas: list[Any]) -> Outcome:
 def _recorded(call: Call, datas: list[Any], top: int) -> Outcome:
     """On a tape: the function of the data, and a node where something requires grad."""
     mine = [isinstance(x, Tensor) and rank(x) == top for x in datas]
-    below = [x._data if m else x for x, m in zip(datas, mine, strict=True)]
+    below = [x._raw if m else x for x, m in zip(datas, mine, strict=True)]
     edges = tuple(x._edge if m else None for x, m in zip(datas, mine, strict=True))
     outcome = run(call, below)
     if not any(edges) or not recording():
@@ -188,8 +188,8 @@ def _opened(arg: Any, level: Any) -> tuple[Any, Any]:
     leaves, spec = tree_flatten(arg)
     dims: list[Any] = [None] * len(leaves)
     for k, x in enumerate(leaves):
-        if isinstance(x, Tensor) and type(x._data) is Batched and x._data.level == level:
-            leaves[k], dims[k] = wrapped(x._data.payload), None if x._data.shared else 0
+        if isinstance(x, Tensor) and type(x._raw) is Batched and x._raw.level == level:
+            leaves[k], dims[k] = wrapped(x._raw.payload), None if x._raw.shared else 0
     return tree_unflatten(leaves, spec), tree_unflatten(dims, spec)
 
 
@@ -307,11 +307,11 @@ def _transposed(call: Call, outcome: Outcome, primals: list[Any], tangents: list
     starts: list[Any] = []
     for i, v in enumerate(outcome.values):
         if outcome.is_array(i) and v.dtype.kind in "fc" and i not in outcome.constant:
-            start = wrapped(probe(call.shown_output(v)._data))
+            start = wrapped(probe(call.shown_output(v)._raw))
             start._edge = Leaf(start)
             starts.append(start)
         elif outcome.is_array(i) and outcome.materialize:
-            starts.append(wrapped(zeros(call.shown_output(v)._data)))
+            starts.append(wrapped(zeros(call.shown_output(v)._raw)))
         else:
             starts.append(None)
     shown = call.shown(primals)
@@ -345,5 +345,5 @@ def _transposed(call: Call, outcome: Outcome, primals: list[Any], tangents: list
 
 def _unrecorded_sweep(roots: list[Any], cotangents: list[Any], targets: list[Any]) -> list[Any]:
     return engine.sweep(
-        roots, [c._data for c in cotangents], targets, retain_graph=True, create_graph=False, accumulate=False
+        roots, [c._raw for c in cotangents], targets, retain_graph=True, create_graph=False, accumulate=False
     )

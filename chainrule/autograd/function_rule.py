@@ -147,17 +147,17 @@ def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) 
     if type(g) is ndarray:
         recorded = bare = False
         tensor = new(Tensor)
-        tensor._data = g
+        tensor._raw = g
         tensor._edge = tensor._cut = None
         gs: tuple[Any, ...] = (tensor,)
     elif type(g) is tuple:
         recorded = any(isinstance(part, Tensor) for part in g)
         gs = cotangents(g, params["about"], ctx.materialize_grads)
-        bare = not recorded and any(part is not None and type(part._data) is not ndarray for part in gs)
+        bare = not recorded and any(part is not None and type(part._raw) is not ndarray for part in gs)
     else:
         recorded = isinstance(g, Tensor)
         gs = (g,) if recorded else (wrap(g),)
-        bare = not recorded and type(gs[0]._data) is not ndarray  # a NumPy number has no levels either
+        bare = not recorded and type(gs[0]._raw) is not ndarray  # a NumPy number has no levels either
     # The values inside a vmap or jvp may be on an outer tape: that goes on recording when this one does not.
     reader = ctx._without_history(node) if bare and not in_graph() else ctx
     if reader is ctx:
@@ -180,10 +180,10 @@ def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) 
             continue
         if not isinstance(result, Tensor):
             raise errors.function_grad_type(node.prim.name, i, result)
-        data = result._data
+        data = result._raw
         if data.dtype is not fit[1] or data.shape != fit[0]:
             result = fitted(node.prim.name, i, result, *fit)
-            data = result._data
+            data = result._raw
         if recorded or (bare and result._edge is not None):
             grads.append(result)
         elif type(data) is ndarray and (getrefcount(data) > _FRESH_DATA or getrefcount(result) > _FRESH_RESULT):
@@ -235,12 +235,12 @@ def counted(cls: Any, results: tuple[Any, ...], at: tuple[int, ...], count: int)
 
 def fitted(name: str, index: int, result: Tensor, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
     """A gradient in its argument's shape (summed over broadcast axes) and dtype."""
-    have = result._data.shape
+    have = result._raw.shape
     if have != shape:
         extra = len(have) - len(shape)
         if extra < 0 or any(n not in (1, m) for n, m in zip(shape, have[extra:])):
             raise errors.function_grad_shape(name, index, have, shape)
-    if result._data.dtype.kind == "c" and dtype.kind != "c":
+    if result._raw.dtype.kind == "c" and dtype.kind != "c":
         raise errors.function_grad_complex(name, index)
     fit = unfit(result, shape, dtype)
     return wrapped(fit)
@@ -249,11 +249,11 @@ def fitted(name: str, index: int, result: Tensor, shape: tuple[int, ...], dtype:
 def _fresh_counts() -> tuple[int, int]:
     """What ``getrefcount`` says, in ``pullback``, of an array and a tensor that nobody else holds."""
     tensor = new(Tensor)
-    tensor._data = np.empty(1)
+    tensor._raw = np.empty(1)
     results = (tensor,)
     del tensor
     result = results[0]
-    data = result._data
+    data = result._raw
     return getrefcount(data), getrefcount(result)
 
 

@@ -54,7 +54,7 @@ def _starts(inputs: Tensors, create_graph: bool) -> Tensors:
 def _leaf(x: Tensor) -> Tensor:
     if x.dtype.kind not in "fc":
         raise errors.integer_requires_grad(x)
-    fresh = wrap(x._data)
+    fresh = wrap(x._raw)
     fresh._edge = Leaf(fresh)
     return fresh
 
@@ -174,11 +174,11 @@ class _Moving:
 
 
 def _inside(x: Tensor) -> Any:
-    return x._data if x._edge is None else x
+    return x._raw if x._edge is None else x
 
 
 def _apart(y: Tensor, level: int) -> tuple[Tensor, Any]:
-    data = y._data
+    data = y._raw
     if type(data) is not Dual or data.level != level:
         return y, None
     tangent = data.tangent
@@ -278,7 +278,7 @@ def _columns(
         outputs, form[0] = _call("jacobian", func, args, False)
         return outputs
 
-    xs = _starts(given, True) if create_graph else tuple(wrap(x._data) for x in given)
+    xs = _starts(given, True) if create_graph else tuple(wrap(x._raw) for x in given)
     return [tuple(row) for row in forward(flat, xs, create_graph)], form[0]
 
 

@@ -100,7 +100,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
         raise errors.no_grad_needed(
             tensor, "It is not possible to get the gradient edge for a Tensor that does not require gradients"
         )
-    token = Origin(tensor) if type(tensor._data) is np.ndarray else edge
+    token = Origin(tensor) if type(tensor._raw) is np.ndarray else edge
     if type(edge) is Output:
         return GradientEdge(edge.node, edge.index, token)
     return GradientEdge(edge, 0, token)
@@ -119,7 +119,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     for each in (tensor,) if isinstance(tensor, Tensor) else tensor:
         if not isinstance(each, Tensor):
             raise errors.not_a_tensor("increment_version", "tensor", each)
-        wrote(each._data, "increment_version", errors.user_line())
+        wrote(each._raw, "increment_version", errors.user_line())
 
 
 # -- hooks on several gradients --------------------------------------------------------------------------------------
@@ -318,7 +318,7 @@ class save_to_disk(saved_tensors_hooks):
         self.files: weakref.WeakValueDictionary[int, _OnDisk] = weakref.WeakValueDictionary()
 
     def pack_hook(self, tensor: Tensor) -> Any:  # type: ignore[override]
-        array = tensor._data
+        array = tensor._raw
         if type(array) is not np.ndarray or array.nbytes < self.min_bytes:
             return tensor
         kept = self.files.get(id(array))
@@ -348,7 +348,7 @@ _SHARED_LOCK = threading.Lock()
 
 
 def _share(tensor: Tensor) -> Any:
-    array = tensor._data
+    array = tensor._raw
     if type(array) is not np.ndarray:
         return tensor
     kept = _Shared(array)

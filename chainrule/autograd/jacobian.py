@@ -141,7 +141,7 @@ def _source(leaf: Any, create_graph: bool) -> Tensor:
     if dtype.kind not in "fc":
         raise errors.jacobian_integers(dtype)
     if isinstance(leaf, Tensor):
-        return leaf if create_graph and leaf.requires_grad else wrap(leaf._data) if leaf._edge is not None else leaf
+        return leaf if create_graph and leaf.requires_grad else wrap(leaf._raw) if leaf._edge is not None else leaf
     return wrap(leaf)
 
 
@@ -154,7 +154,7 @@ def _output(out: Any) -> Any:
 
 
 def _form(part: Any, arrays: bool) -> Any:
-    return part._data if arrays and part._edge is None and type(part._data) is ndarray else part
+    return part._raw if arrays and part._edge is None and type(part._raw) is ndarray else part
 
 
 def _by_either(
@@ -184,6 +184,6 @@ def _by_either(
 def _start(source: Tensor, create_graph: bool) -> Tensor:
     if create_graph and source.requires_grad and recording():
         return alias(source)  # type: ignore[no-any-return]
-    fresh = wrap(source._data)
+    fresh = wrap(source._raw)
     fresh._edge = Leaf(fresh)
     return fresh

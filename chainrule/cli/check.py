@@ -155,7 +155,7 @@ def _number(value: Any) -> str:
 
 
 def _described(x: Any) -> str:
-    if not hasattr(x, "_data"):
+    if not hasattr(x, "_raw"):
         return repr(x)
     array = x.detach().numpy()
     text = np.array2string(array, precision=4, separator=", ", threshold=12, max_line_width=64)

@@ -53,7 +53,7 @@ class Pass:
 
     def is_default(self) -> bool:
         """Whether it starts as it would without a gradient: one output, a scalar, and 1."""
-        (first, *others) = (getattr(g, "_data", g) for g in self.cotangents)
+        (first, *others) = (getattr(g, "_raw", g) for g in self.cotangents)
         return not others and type(first) is np.ndarray and first.size == 1 and bool(first.item() == 1)
 
     def names(self) -> dict[str, Any]:

@@ -63,12 +63,12 @@ def write_grads(
                 fresh_grads.append(_own(g, taken))
                 continue
             leaf.added += 1
-            if not create_graph and type(g) is ndarray and type(old._data) is ndarray and _may_add_to(old):
-                sums.append(old._data)
+            if not create_graph and type(g) is ndarray and type(old._raw) is ndarray and _may_add_to(old):
+                sums.append(old._raw)
                 addends.append(g)
             else:
                 fresh.append(tensor)
-                fresh_grads.append(wrapped(old + g) if create_graph else wrap(old._data + _raw(g)))
+                fresh_grads.append(wrapped(old + g) if create_graph else wrap(old._raw + _raw(g)))
         for tensor, g in retained:
             fresh.append(tensor)
             fresh_grads.append(_own(g, taken) if tensor._grad is None else tensor._grad + wrapped(g))
@@ -96,7 +96,7 @@ def _first(leaf: Leaf, g: Any, taken: set[int]) -> bool:
 
 def _may_add_to(old: Tensor) -> bool:
     """Whether a gradient can be added in place; those who saved its values, or look at them, are told that it will be."""
-    data = old._data
+    data = old._raw
     if not data.flags.writeable:
         return False
     if data.base is not None or getrefcount(data) > _ALONE:
@@ -110,7 +110,7 @@ def _may_add_to(old: Tensor) -> bool:
 def _alone() -> int:
     """What ``getrefcount`` says, in ``_may_add_to``, of an array that only its tensor holds."""
     tensor = wrap(np.empty(1))
-    data = tensor._data
+    data = tensor._raw
     return getrefcount(data)
 
 
@@ -118,7 +118,7 @@ _ALONE = _alone()
 
 
 def _raw(g: Any) -> Any:
-    return g._data if isinstance(g, Tensor) else g
+    return g._raw if isinstance(g, Tensor) else g
 
 
 def _own(g: Any, taken: set[int]) -> Tensor:
@@ -128,7 +128,7 @@ def _own(g: Any, taken: set[int]) -> Tensor:
             g = g.copy()
         taken.add(id(g))
         tensor = new(Tensor)  # an ordinary one, also in inference mode
-        tensor._data = g
+        tensor._raw = g
         tensor._edge = None
         tensor._cut = GRADIENT
         return tensor
@@ -136,7 +136,7 @@ def _own(g: Any, taken: set[int]) -> Tensor:
         tensor = wrap(g)
         tensor._cut = GRADIENT
         return tensor
-    tensor = wrap(g._data.copy() if type(g._data) is ndarray else g._data, g._edge)
+    tensor = wrap(g._raw.copy() if type(g._raw) is ndarray else g._raw, g._edge)
     if tensor._edge is None:
         tensor._cut = LINEAR
     return tensor

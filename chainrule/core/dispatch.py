@@ -35,7 +35,7 @@ def rank(x: Any) -> int:
     if kind is ndarray:
         return 0
     if kind is Tensor or isinstance(x, Tensor):
-        data = x._data
+        data = x._raw
         return 1 if type(data) is ndarray else 2 * data.level + 1
     if kind in INTERPRETERS or isinstance(x, ArrayLike):
         level: int = x.level
@@ -47,7 +47,7 @@ def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
     """Apply a primitive to operands of any kind."""
     if len(operands) == 1:
         (x,) = operands
-        if type(x) is Tensor and type(x._data) is ndarray and len(prim.outputs) == 1:
+        if type(x) is Tensor and type(x._raw) is ndarray and len(prim.outputs) == 1:
             return record_one(prim, x, params)
     top = 0
     for x in operands:
@@ -75,15 +75,15 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
         if isinstance(x, Tensor) and (top == 1 or rank(x) == top):
             if type(x) is InferenceTensor:
                 inference = True
-            held = x._data
+            held = x._raw
             datas.append(held)
             edge = x._edge
             edges.append(edge)
             if edge is not None:
                 needs = True
         else:
-            constant = top > 1 and type(x) is Tensor and x._edge is None and type(x._data) is ndarray
-            datas.append(x._data if constant else x)
+            constant = top > 1 and type(x) is Tensor and x._edge is None and type(x._raw) is ndarray
+            datas.append(x._raw if constant else x)
             edges.append(None)
     watch = LOCAL.watch if SPECIAL else None
     if top > 1:
@@ -113,7 +113,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
         _special(node)
     if not several:
         tensor = new(Tensor)
-        tensor._data = out
+        tensor._raw = out
         tensor._edge = node
         if prim.view:
             viewed(tensor, operands[0], prim, params)
@@ -125,7 +125,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
 
 def record_one(prim: Primitive, x: Tensor, params: dict[str, Any]) -> Tensor:
     """``record`` for the commonest case: one tensor of an ordinary array."""
-    data = x._data
+    data = x._raw
     edge = x._edge
     if SPECIAL and LOCAL.watch is not None:
         out = LOCAL.watch.forward(prim, (data,), params)
@@ -151,7 +151,7 @@ def record_one(prim: Primitive, x: Tensor, params: dict[str, Any]) -> Tensor:
     if SPECIAL:
         _special(node)
     tensor = new(Tensor)
-    tensor._data = out
+    tensor._raw = out
     tensor._edge = node
     if prim.view:
         viewed(tensor, x, prim, params)
@@ -194,7 +194,7 @@ def _unrecorded(prim: Primitive, operands: Any, out: Any, needs: bool, params: d
 def _check_inference(prim: Primitive, operands: Any, saved: tuple[Any, ...]) -> None:
     """Tensors of inference mode have no versions, so nothing would notice if a saved one was overwritten."""
     for x in operands:
-        if type(x) is InferenceTensor and any(value is x._data for value in saved):
+        if type(x) is InferenceTensor and any(value is x._raw for value in saved):
             raise errors.inference_saved(prim.name)
 
 

@@ -58,7 +58,7 @@ def promoted(prim: Primitive, operands: list[Any]) -> list[Any]:
             target = promotion.scalar_dtype(x.dtype, y) if x_array else promotion.scalar_dtype(y.dtype, x)
     else:
         target = promotion.result_type(
-            *[x._data if isinstance(x, Tensor) and type(x._data) is ndarray else x for x in operands]
+            *[x._raw if isinstance(x, Tensor) and type(x._raw) is ndarray else x for x in operands]
         )
     if prim.promotion == "float" and target.kind in "iub":
         target = dtypes.get_default_dtype()
@@ -105,9 +105,9 @@ def unrecorded(value: Callable[..., Any], x: Any, y: Any = None) -> Tensor | Non
             return None
     a, b, source = x, y, x
     if type(x) is Tensor:
-        array = a = x._data
+        array = a = x._raw
         if type(y) is Tensor:
-            b = y._data
+            b = y._raw
             if type(b) is not ndarray or b.dtype is not a.dtype:
                 return None
             if x._edge is None and (y._edge is not None or x._cut is None):
@@ -115,7 +115,7 @@ def unrecorded(value: Callable[..., Any], x: Any, y: Any = None) -> Tensor | Non
         elif y is not None and type(y) is not float and type(y) is not int:
             return None
     elif type(y) is Tensor and (type(x) is float or type(x) is int):
-        array = b = y._data
+        array = b = y._raw
         source = y
     else:
         return None
@@ -134,7 +134,7 @@ def unrecorded(value: Callable[..., Any], x: Any, y: Any = None) -> Tensor | Non
     except ValueError:
         return None  # the long way says what is wrong
     tensor = new(Tensor)
-    tensor._data = out if type(out) is ndarray else np.asarray(out)
+    tensor._raw = out if type(out) is ndarray else np.asarray(out)
     tensor._edge = None
     tensor._cut = cut
     return tensor
@@ -166,7 +166,7 @@ def _unary(input: Any, *, out: Any = None) -> Any:
     if type(input) is Tensor and out is None:
         edge = input._edge
         if edge is not None and not SPECIAL:
-            data = input._data
+            data = input._raw
             if type(data) is ndarray and ((dtype := data.dtype) is float32 or dtype is float64):
                 result = VALUE(data)
                 if type(result) is not ndarray:
@@ -184,7 +184,7 @@ def _unary(input: Any, *, out: Any = None) -> Any:
                     node.saved = (data,) if SAVES_INPUT else ()
                 node.seq = next_seq()
                 tensor = new(Tensor)
-                tensor._data = result
+                tensor._raw = result
                 tensor._edge = node
                 return tensor
     if FLOATING and out is None:
@@ -196,11 +196,11 @@ def _unary(input: Any, *, out: Any = None) -> Any:
 
 def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
     if type(input) is Tensor and out is None and not SPECIAL:
-        x = input._data
+        x = input._raw
         ex = input._edge
         kind = type(other)
         if kind is Tensor:
-            y = other._data
+            y = other._raw
             ey = other._edge
             if (
                 (ex is not None or ey is not None)
@@ -243,7 +243,7 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
                     )
                 node.seq = next_seq()
                 tensor = new(Tensor)
-                tensor._data = result
+                tensor._raw = result
                 tensor._edge = node
                 return tensor
         elif (
@@ -270,7 +270,7 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
                 node.saved = tuple([(x, other, result)[i] if for_x else None for i, for_x, _ in SAVES])
             node.seq = next_seq()
             tensor = new(Tensor)
-            tensor._data = result
+            tensor._raw = result
             tensor._edge = node
             return tensor
     if FLOATING and out is None and other is not None:

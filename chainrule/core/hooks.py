@@ -55,7 +55,7 @@ def post_hooks(grads: Any, g: Any, hooks: Any, create_graph: bool) -> Any:
         for hook in list(hooks.post.values()):
             given = _replacements(hook, hook(given, outs), given)
     bare = tuple(None if r is None else _bare(r, create_graph) for r in given)
-    take(*grads, *(p._data for p in outs if p is not None), *bare)
+    take(*grads, *(p._raw for p in outs if p is not None), *bare)
     return bare
 
 
@@ -75,15 +75,15 @@ def _replacements(hook: Any, results: Any, given: tuple[Any, ...]) -> tuple[Any,
 def _replacement(hook: Any, result: Any, g: Any) -> Any:
     if not isinstance(result, Tensor):
         raise errors.hook_type("Variable", result)
-    if result._data.shape != tuple(g.shape):
-        raise errors.hook_shape(hook, tuple(g.shape), result._data.shape)
-    if result._data.dtype != g.dtype:
-        raise errors.hook_dtype(hook, g.dtype, result._data.dtype)
+    if result._raw.shape != tuple(g.shape):
+        raise errors.hook_shape(hook, tuple(g.shape), result._raw.shape)
+    if result._raw.dtype != g.dtype:
+        raise errors.hook_dtype(hook, g.dtype, result._raw.dtype)
     return result
 
 
 def _bare(g: Any, create_graph: bool) -> Any:
-    return g if create_graph else g._data
+    return g if create_graph else g._raw
 
 
 def take(*gradients: Any) -> None:

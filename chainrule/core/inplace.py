@@ -32,7 +32,7 @@ _WINDOWS = frozenset({"unfold", "as_strided"})  # views in which one place may s
 def check_writable(tensor: Tensor, op: str) -> None:
     """Raise if writing into this tensor would break autograd or the memory of its neighbours."""
     _check_recorded(tensor, op)
-    data = tensor._data
+    data = tensor._raw
     if type(data) is ndarray:
         if overlaps_itself(data, tensor._view):
             raise errors.expanded_in_place(op)
@@ -89,9 +89,9 @@ def in_place(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_writable(self, op)
-        if type(self._data) is ndarray and recording():
+        if type(self._raw) is ndarray and recording():
             # What the tape saves must be the value before the write.
-            result = function(wrap(self._data.copy(), self._edge), *args, **kwargs)
+            result = function(wrap(self._raw.copy(), self._edge), *args, **kwargs)
         else:
             result = function(self, *args, **kwargs)
         return update(self, result, op)
@@ -104,14 +104,14 @@ def in_place(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
     """Write ``result`` into the tensor's memory and continue its history with the result's."""
-    data, new = tensor._data, result._data
+    data, new = tensor._raw, result._raw
     if new.shape != data.shape:
         raise errors.in_place_shape(op, data.shape, new.shape)
     if new.dtype != data.dtype:
         if not promotion.can_cast(new.dtype, data.dtype):
             raise errors.in_place_dtype(op, new.dtype, data.dtype)
         result = dispatch.cast(result, data.dtype)
-        new = result._data
+        new = result._raw
     recorded = recording()
     if recorded and result._edge is not None:
         check_history(tensor, op)
@@ -121,7 +121,7 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
         wrote(data, op, errors.user_line())
     else:
         hold(tensor, new)
-    if recorded or type(tensor._data) is not ndarray:
+    if recorded or type(tensor._raw) is not ndarray:
         continue_history(tensor, result._edge, result._cut)
     return tensor
 
@@ -135,10 +135,10 @@ def continue_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
         _set_edge(tensor, edge, cut)
     else:
         params = {"steps": view.steps}
-        if type(base._data) is not ndarray or type(tensor._data) is not ndarray:
-            hold(base, dispatch.bind(TABLE["copy_slices"], (base._data, tensor._data), params))
+        if type(base._raw) is not ndarray or type(tensor._raw) is not ndarray:
+            hold(base, dispatch.bind(TABLE["copy_slices"], (base._raw, tensor._raw), params))
         if edge is not None or base._edge is not None:
-            about = ((base._data.shape, base._data.dtype), (tensor._data.shape, tensor._data.dtype))
+            about = ((base._raw.shape, base._raw.dtype), (tensor._raw.shape, tensor._raw.dtype))
             _set_edge(base, _node(TABLE["copy_slices"], params, (base._edge, edge), about), cut)
         elif base._cut is None:
             base._cut = cut
@@ -176,8 +176,8 @@ def refresh(base: Tensor) -> None:
         if view.origin == "function":
             _spoil(tensor)
             continue
-        if type(base._data) is not ndarray:
-            hold(tensor, _taken(base._data, view.steps))
+        if type(base._raw) is not ndarray:
+            hold(tensor, _taken(base._raw, view.steps))
         if view.recorded and (base._edge is not None or type(tensor._edge) is not Leaf):
             _set_edge(tensor, _edge_through(base, view.steps), base._cut)
 
@@ -185,7 +185,7 @@ def refresh(base: Tensor) -> None:
 def _spoil(tensor: Tensor) -> None:
     """Make gradients of a custom Function's output fail: it shares memory that was written to, and its rule knows not."""
     if tensor._edge is not None:
-        tensor._edge = _node(TABLE["alias"], {}, (tensor._edge,), ((tensor._data.shape, tensor._data.dtype),))
+        tensor._edge = _node(TABLE["alias"], {}, (tensor._edge,), ((tensor._raw.shape, tensor._raw.dtype),))
         tensor._edge.pullback = _spoiled
 
 
@@ -201,7 +201,7 @@ def _taken(data: Any, steps: tuple[Step, ...]) -> Any:
 
 def _edge_through(base: Tensor, steps: tuple[Step, ...]) -> Any:
     """The edge of a view that these steps take from a base."""
-    edge, data = base._edge, base._data
+    edge, data = base._edge, base._raw
     if edge is None:
         return None
     last = len(steps) - 1
@@ -218,10 +218,10 @@ def reshaped(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Tenso
     If other tensors are views of this one, they stay views of what it was: that goes on as a base of its own.
     """
     _check_recorded(tensor, op)
-    data, edge = tensor._data, tensor._edge
+    data, edge = tensor._raw, tensor._edge
     if type(edge) is Leaf:  # outside the tape, or it would have raised
-        hold(tensor, move(wrap(data))._data)
-        edge.data = tensor._data
+        hold(tensor, move(wrap(data))._raw)
+        edge.data = tensor._raw
         moved(data)
         return tensor
     family = [] if tensor._view is not None else views_of(tensor)
@@ -236,7 +236,7 @@ def reshaped(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Tenso
         enter(tensor, before, view.steps, "")
     elif tensor._view is not None and view is not None:
         tensor._view = View(tensor._view.base, view.steps, tensor._view.origin)
-    hold(tensor, result._data)
+    hold(tensor, result._raw)
     tensor._edge = result._edge
     moved(data)
     return tensor
@@ -250,15 +250,15 @@ def write_out(out: Tensor, result: Tensor) -> Tensor:
         raise errors.out_requires_grad(getattr(result.grad_fn, "prim", None))
     if type(out) is InferenceTensor and not LOCAL.mode.inference:
         raise errors.inference_in_place("out=")
-    if out._data.shape != result._data.shape:
+    if out._raw.shape != result._raw.shape:
         if not promotion.can_cast(result.dtype, out.dtype):
             raise errors.in_place_dtype("out=", result.dtype, out.dtype)
         if out._view is not None:
-            raise errors.in_place_shape("out=", out._data.shape, result._data.shape)
+            raise errors.in_place_shape("out=", out._raw.shape, result._raw.shape)
         if out.numel():
-            errors.warn_out_resized(out._data.shape, result._data.shape)
-        hold(out, result._data.astype(out._data.dtype, copy=True))
+            errors.warn_out_resized(out._raw.shape, result._raw.shape)
+        hold(out, result._raw.astype(out._raw.dtype, copy=True))
         return out
-    if type(out._data) is ndarray and overlaps_itself(out._data, out._view):
+    if type(out._raw) is ndarray and overlaps_itself(out._raw, out._view):
         raise errors.expanded_in_place("out=")
     return update(out, result, "out=")

@@ -75,8 +75,8 @@ def close_level(level: Level) -> None:
     STACK.levels.remove(level)
     for ref, data in level.lifted:
         tensor = ref()
-        if tensor is not None and getattr(tensor._data, "level", None) == level:
-            tensor._data = data
+        if tensor is not None and getattr(tensor._raw, "level", None) == level:
+            tensor._raw = data
 
 
 class entered:
@@ -111,10 +111,10 @@ def lift_leaf(tensor: Any) -> None:
     the level ends the tensor has its own data again.
     """
     level = innermost()
-    data = tensor._data
+    data = tensor._raw
     if level is not None and getattr(data, "level", 0) < level:
         level.lifted.append((weakref.ref(tensor), data))
-        tensor._data = level.make(data, level)
+        tensor._raw = level.make(data, level)
 
 
 def escaped(value: Any) -> bool:

@@ -193,7 +193,7 @@ class Leaf:
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = weakref.ref(tensor)
-        self.data = tensor._data
+        self.data = tensor._raw
         self.hooks: Hooks | None = None
         self.added = 0  # how many backward passes ``.grad`` is the sum of, as far as they know
 

@@ -82,12 +82,12 @@ def _computes(ufunc: np.ufunc, method: str) -> Callable[..., Any] | None:
 
 def _one_float_dtype(inputs: tuple[Any, ...]) -> bool:
     """Whether the inputs are tensors of one floating dtype (with axes, where there are two)."""
-    first = getattr(inputs[0], "_data", None)
+    first = getattr(inputs[0], "_raw", None)
     if first is None or first.dtype.kind != "f":
         return False
     if len(inputs) == 1:
         return True
-    second = getattr(inputs[1], "_data", None)
+    second = getattr(inputs[1], "_raw", None)
     return second is not None and second.dtype is first.dtype and bool(first.shape) and bool(second.shape)
 
 
@@ -121,7 +121,7 @@ def detached(x: Any) -> Any:
 def memory_of(x: Any) -> Any:
     """The array that a tensor or an array-like has its values in, whatever is around it."""
     while not isinstance(x, np.ndarray):
-        x = x.inside if isinstance(x, ArrayLike) else x._data
+        x = x.inside if isinstance(x, ArrayLike) else x._raw
     return x
 
 
@@ -129,7 +129,7 @@ def on_numbers(x: Any, function: Callable[[Any], Any]) -> Any:
     """What a function of plain arrays gives for any value: one without a derivative, that leaves leading axes alone."""
     if isinstance(x, np.ndarray):
         return function(x)
-    return x.on_numbers(function) if isinstance(x, ArrayLike) else on_numbers(x._data, function)
+    return x.on_numbers(function) if isinstance(x, ArrayLike) else on_numbers(x._raw, function)
 
 
 class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):

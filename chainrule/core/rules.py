@@ -16,7 +16,7 @@ _COMPLEX = frozenset((np.dtype(np.complex64), np.dtype(np.complex128)))
 
 def unfit(g: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """Undo what an operation did to fit its operand in: sum over broadcast axes, take the real part, cast back."""
-    data = getattr(g, "_data", g)  # a tensor's own attributes are slower
+    data = getattr(g, "_raw", g)  # a tensor's own attributes are slower
     have = data.shape
     if have == shape:
         if data.dtype is dtype:

@@ -36,20 +36,20 @@ class PackedValue:
         self.time = CLOCK.latest
         with _aside():
             self.handle = pack(given)
-        if CLOCK.latest > self.time and _written_since(given._data, self.time):
+        if CLOCK.latest > self.time and _written_since(given._raw, self.time):
             raise errors.pack_hook_wrote()
 
     def get(self) -> Any:
         kept = self.handle
-        if CLOCK.latest > self.time and isinstance(kept, Tensor) and _written_since(kept._data, self.time):
+        if CLOCK.latest > self.time and isinstance(kept, Tensor) and _written_since(kept._raw, self.time):
             raise errors.packed_was_written(kept)
         with _aside():
             value = self.unpack(kept)
         if not isinstance(value, Tensor):
             raise errors.unpacked_no_tensor(value)
-        if value._data.shape != self.shape or value._data.dtype != self.dtype:
+        if value._raw.shape != self.shape or value._raw.dtype != self.dtype:
             raise errors.unpacked_differs(value, self.shape, self.dtype)
-        return value._data if self.bare else value
+        return value._raw if self.bare else value
 
 
 def _written_since(data: Any, time: int) -> bool:

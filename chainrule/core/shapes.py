@@ -7,7 +7,7 @@ from typing import Any
 
 def shape_of(x: Any) -> tuple[int, ...]:
     """The shape of an array-like; ``()`` for a number."""
-    shape: tuple[int, ...] = getattr(getattr(x, "_data", x), "shape", ())  # a tensor's own shape is dressed as a Size
+    shape: tuple[int, ...] = getattr(getattr(x, "_raw", x), "shape", ())  # a tensor's own shape is dressed as a Size
     return shape
 
 

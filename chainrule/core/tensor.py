@@ -1,6 +1,6 @@
 """The tensor: data, and the edge to what made it.
 
-``_data`` is an ndarray or, inside a transformation, another array-like. ``_edge`` is the Node, Output or Leaf that
+``_raw`` is an ndarray or, inside a transformation, another array-like. ``_edge`` is the Node, Output or Leaf that
 gradients flow to; a tensor requires grad exactly if it has one. ``_cut`` says, for a tensor without an edge, where
 the path was cut. Slots that most tensors never use are left unset and read through ``__getattr__`` as None.
 
@@ -36,12 +36,12 @@ _UNSET = frozenset({"_grad", "_cut", "_view", "_views", "_edge"})
 class Tensor:
     """An array that autograd can follow. Made by ``tensor``, ``from_numpy`` and the other creation functions."""
 
-    __slots__ = ("__weakref__", "_cut", "_data", "_edge", "_grad", "_view", "_views")
+    __slots__ = ("__weakref__", "_cut", "_edge", "_grad", "_raw", "_view", "_views")
     __array_priority__ = 1000.0
     __array_ufunc__ = array_ufunc
     __array_function__ = array_function
 
-    _data: Any
+    _raw: Any
     _edge: Any
     _grad: Tensor | None
     _cut: Any
@@ -67,12 +67,12 @@ class Tensor:
         if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
             array = np.empty((data, *sizes), get_default_dtype())
         elif isinstance(data, Tensor):
-            array = data._data
+            array = data._raw
         elif isinstance(data, ndarray):
             array = data.astype(get_default_dtype())
         else:
             array = np.array(data, dtype=get_default_dtype())
-        self._data = array
+        self._raw = array
         self._edge = None
         self._cut = None
 
@@ -86,33 +86,33 @@ class Tensor:
     @property
     def shape(self) -> Size:
         """The shape, as a ``torch.Size`` (a tuple)."""
-        return Size(self._data.shape)
+        return Size(self._raw.shape)
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the length along dimension ``dim``."""
         if dim is None:
-            return Size(self._data.shape)
-        return self._data.shape[errors.check_dim("size", dim, self._data.ndim)]
+            return Size(self._raw.shape)
+        return self._raw.shape[errors.check_dim("size", dim, self._raw.ndim)]
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self._data.dtype
+        dtype: np.dtype[Any] = self._raw.dtype
         return dtype
 
     @property
     def ndim(self) -> int:
-        return len(self._data.shape)
+        return len(self._raw.shape)
 
     def dim(self) -> int:
         """The number of dimensions."""
-        return len(self._data.shape)
+        return len(self._raw.shape)
 
     ndimension = dim
 
     def numel(self) -> int:
         """The number of elements."""
         n = 1
-        for length in self._data.shape:
+        for length in self._raw.shape:
             n *= length
         return n
 
@@ -132,7 +132,7 @@ class Tensor:
 
     @property
     def itemsize(self) -> int:
-        return int(self._data.dtype.itemsize)
+        return int(self._raw.dtype.itemsize)
 
     def element_size(self) -> int:
         """Bytes per element."""
@@ -143,18 +143,18 @@ class Tensor:
         return self.numel() * self.itemsize
 
     def is_floating_point(self) -> bool:
-        return bool(self._data.dtype.kind == "f")
+        return bool(self._raw.dtype.kind == "f")
 
     def is_complex(self) -> bool:
-        return bool(self._data.dtype.kind == "c")
+        return bool(self._raw.dtype.kind == "c")
 
     def stride(self, dim: int | None = None) -> Any:
         """Steps between elements along each dimension, in elements."""
-        strides = tuple(s // self._data.dtype.itemsize for s in self._data.strides)
+        strides = tuple(s // self._raw.dtype.itemsize for s in self._raw.strides)
         return strides if dim is None else strides[dim]
 
     def is_contiguous(self) -> bool:
-        data = self._data
+        data = self._raw
         if type(data) is not ndarray:
             data = np.lib.stride_tricks.as_strided(np.empty((), data.dtype), data.shape, data.strides, writeable=False)
         return bool(data.flags.c_contiguous)
@@ -168,17 +168,17 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Whether gradients flow to this tensor."""
-        return self._edge is not None or (type(self._data) is not ndarray and _inside(self) is not None)
+        return self._edge is not None or (type(self._raw) is not ndarray and _inside(self) is not None)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if not isinstance(value, (bool, np.bool_)):
             raise TypeError(f"requires_grad must be a bool, not {type(value).__name__}")
-        if type(self._data) is not ndarray and self._data.requiring(self, bool(value)):
+        if type(self._raw) is not ndarray and self._raw.requiring(self, bool(value)):
             return
         if value:
             if self._edge is None:
-                if self._data.dtype.kind not in "fc":
+                if self._raw.dtype.kind not in "fc":
                     raise errors.integer_requires_grad(self)
                 if type(self) is InferenceTensor and not LOCAL.mode.inference:
                     raise errors.inference_requires_grad()
@@ -187,7 +187,7 @@ class Tensor:
                 if STACK.levels:
                     lift_leaf(self)
                 self._edge = former if former is not None and former.tensor() is self else Leaf(self)
-                self._edge.data = self._data
+                self._edge.data = self._raw
         elif self._edge is not None:
             if type(self._edge) is not Leaf:
                 raise errors.non_leaf_flag()
@@ -204,13 +204,13 @@ class Tensor:
     @property
     def is_leaf(self) -> bool:
         """Whether the user made it (or it does not require grad), rather than a recorded operation."""
-        edge = self._edge if self._edge is not None or type(self._data) is ndarray else _inside(self, "_edge")
+        edge = self._edge if self._edge is not None or type(self._raw) is ndarray else _inside(self, "_edge")
         return edge is None or type(edge) is Leaf
 
     @property
     def grad_fn(self) -> Node | None:
         """The node of the operation that made this tensor; None for a leaf."""
-        edge = self._edge if self._edge is not None or type(self._data) is ndarray else _inside(self, "_edge")
+        edge = self._edge if self._edge is not None or type(self._raw) is ndarray else _inside(self, "_edge")
         return grad_fn_of(edge)
 
     @property
@@ -222,7 +222,7 @@ class Tensor:
     def grad(self) -> Tensor | None:
         """The accumulated gradient of a leaf, or of a tensor that called ``retain_grad()``."""
         grad = self._grad
-        if grad is None and type(self._data) is not ndarray and self._edge is None:
+        if grad is None and type(self._raw) is not ndarray and self._edge is None:
             return _inside(self, "grad")  # type: ignore[no-any-return]
         if grad is None and type(self._edge) not in (Leaf, type(None)) and not self.retains_grad:
             errors.warn_non_leaf_grad(self)
@@ -235,9 +235,9 @@ class Tensor:
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(value).__name__}")
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
-            if value._data.shape != self._data.shape:
+            if value._raw.shape != self._raw.shape:
                 raise errors.assigned_grad_shape(self, value)
-            if value._data.dtype != self._data.dtype:
+            if value._raw.dtype != self._raw.dtype:
                 raise errors.assigned_grad_dtype(self, value)
             if type(self._edge) is Leaf:
                 self._edge.metadata["assigned"] = (weakref.ref(value), self._edge.added)  # type: ignore[misc]
@@ -251,7 +251,7 @@ class Tensor:
     def retains_grad(self) -> bool:
         """Whether this non-leaf keeps its gradient (see ``retain_grad``)."""
         edge = self._edge
-        if edge is None and type(self._data) is not ndarray:
+        if edge is None and type(self._raw) is not ndarray:
             return bool(_inside(self, "retains_grad"))
         if type(edge) is Leaf or edge is None or edge.hooks is None:
             return False
@@ -294,7 +294,7 @@ class Tensor:
         """How often this memory was written in place."""
         if type(self) is InferenceTensor:
             raise errors.inference_version()
-        return version_of(self._data)
+        return version_of(self._raw)
 
     def is_inference(self) -> bool:
         """Whether the tensor was made in ``inference_mode``."""
@@ -306,7 +306,7 @@ class Tensor:
 
         Assigning another tensor gives this one the other's memory, shape and dtype.
         """
-        out = _alias(self, apart(self._data) if type(self._data) is ndarray else detached(self._data))
+        out = _alias(self, apart(self._raw) if type(self._raw) is ndarray else detached(self._raw))
         out._cut = self._cut if self._edge is None else errors.DATA
         return out
 
@@ -314,15 +314,15 @@ class Tensor:
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-        if type(self._edge) is Leaf and value._data.dtype.kind not in "fc":
-            raise errors.data_dtype(value._data.dtype)
-        hold(self, apart(value._data) if type(value._data) is ndarray else value._data)
+        if type(self._edge) is Leaf and value._raw.dtype.kind not in "fc":
+            raise errors.data_dtype(value._raw.dtype)
+        hold(self, apart(value._raw) if type(value._raw) is ndarray else value._raw)
         if type(self._edge) is Leaf:
-            self._edge.data = self._data
+            self._edge.data = self._raw
 
     def detach(self) -> Tensor:
         """The same memory, cut off from the graph."""
-        out = _alias(self, self._data if type(self._data) is ndarray else detached(self._data))
+        out = _alias(self, self._raw if type(self._raw) is ndarray else detached(self._raw))
         if self._edge is not None:
             out._cut = errors.Cut("detach", errors.user_line(), (self,))
         else:
@@ -336,25 +336,25 @@ class Tensor:
         if self._edge is not None:
             self._cut = errors.Cut("detach_", errors.user_line())
         self._edge = None
-        if type(self._data) is not ndarray:
-            hold(self, detached(self._data))
+        if type(self._raw) is not ndarray:
+            hold(self, detached(self._raw))
         return self
 
     # -- out of autograd ----------------------------------------------------------------------------------------
 
     def _array(self) -> np.ndarray[Any, Any]:
         """The ndarray behind this tensor, whatever transformations are around it; errors where there is none."""
-        if type(self._data) is ndarray:
-            return self._data
-        if isinstance(self._data, ArrayLike):
-            values: np.ndarray[Any, Any] | None = self._data.concrete()
+        if type(self._raw) is ndarray:
+            return self._raw
+        if isinstance(self._raw, ArrayLike):
+            values: np.ndarray[Any, Any] | None = self._raw.concrete()
             if values is not None:
                 return values
         raise errors.inside_transformation(self)
 
     def _concrete(self, what: str) -> np.ndarray[Any, Any]:
         """The values as an ndarray, for code that only looks at the numbers; errors under vmap, where they are many."""
-        data = self._data
+        data = self._raw
         if type(data) is ndarray:
             return data
         values = data.concrete()
@@ -372,10 +372,10 @@ class Tensor:
         cuts = not force and recording()
         if self._edge is not None and cuts:
             raise errors.numpy_requires_grad(self)
-        if type(self._data) is not ndarray and not force:
+        if type(self._raw) is not ndarray and not force:
             if _inside(self) is not None and cuts:
                 raise errors.numpy_requires_grad(self)
-            if getattr(self._data, "tangent", None) is not None:
+            if getattr(self._raw, "tangent", None) is not None:
                 raise errors.numpy_has_tangent(self)
         return self._array()
 
@@ -390,7 +390,7 @@ class Tensor:
         if self.numel() != 1:
             raise RuntimeError(
                 f"a Tensor with {self.numel()} elements cannot be converted to Scalar: its shape is "
-                f"{tuple(self._data.shape)}; use tolist(), or index one element"
+                f"{tuple(self._raw.shape)}; use tolist(), or index one element"
             )
         return self._concrete(".item()").item()
 
@@ -412,7 +412,7 @@ class Tensor:
         if self.numel() != 1:
             raise ValueError(
                 f"only one element tensors can be converted to Python scalars; {what}() got shape "
-                f"{tuple(self._data.shape)}"
+                f"{tuple(self._raw.shape)}"
             )
         values = self._concrete(f"{what}()")
         if self._edge is not None:
@@ -429,22 +429,22 @@ class Tensor:
         return complex(self._number(complex, "complex"))
 
     def __index__(self) -> int:
-        if self._data.dtype.kind not in "iub" or self.numel() != 1:
+        if self._raw.dtype.kind not in "iub" or self.numel() != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self._number(int, "index"))
 
     def __len__(self) -> int:
-        if not self._data.shape:
+        if not self._raw.shape:
             raise TypeError("len() of a 0-d tensor")
-        return int(self._data.shape[0])
+        return int(self._raw.shape[0])
 
     def __iter__(self) -> Iterator[Tensor]:
-        if not self._data.shape:
+        if not self._raw.shape:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
     def __reversed__(self) -> Tensor:
-        return self.flip(0) if self._data.shape else self
+        return self.flip(0) if self._raw.shape else self
 
     def __contains__(self, element: Any) -> bool:
         if not isinstance(element, (Tensor, int, float, complex, np.generic)):
@@ -462,8 +462,8 @@ class Tensor:
 
     def _described(self, more: list[str]) -> str:
         """How it prints, with more things to say behind what is always said."""
-        if type(self._data) is not ndarray:
-            return str(self._data.described(more))
+        if type(self._raw) is not ndarray:
+            return str(self._raw.described(more))
         suffixes = []
         if type(self._edge) is Leaf:
             suffixes.append("requires_grad=True")
@@ -471,17 +471,17 @@ class Tensor:
             suffixes.append(f"grad_fn=<{grad_fn_of(self._edge).name()}>")  # type: ignore[union-attr]
         prefix = "tensor(" if type(self) in (Tensor, InferenceTensor) else f"{type(self).__name__}("
         suffixes += more
-        return printing.tensor_repr(self._data, suffixes=suffixes, default_dtype=get_default_dtype(), prefix=prefix)
+        return printing.tensor_repr(self._raw, suffixes=suffixes, default_dtype=get_default_dtype(), prefix=prefix)
 
     def __format__(self, spec: str) -> str:
-        if self._data.shape or (type(self._data) is not ndarray and self._data.concrete() is None):
+        if self._raw.shape or (type(self._raw) is not ndarray and self._raw.concrete() is None):
             return object.__format__(self, spec) if spec else repr(self)
         return printing.format_tensor(self._array(), spec)
 
     def __copy__(self) -> Tensor:
-        if type(self._data) is not ndarray:
+        if type(self._raw) is not ndarray:
             return self.detach().requires_grad_(self.requires_grad)
-        return _made(_lasting(self), self._data, self.requires_grad, None, getattr(self, "__dict__", None))
+        return _made(_lasting(self), self._raw, self.requires_grad, None, getattr(self, "__dict__", None))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         """A copy of the data, ``.grad`` and, for a result, the graph behind it; what shared memory shares the copy's.
@@ -493,9 +493,9 @@ class Tensor:
         if self.is_leaf:
             out = _made(_lasting(self), copy_memory(self._array(), memo), self.requires_grad, None)
         else:
-            if type(self._data) is not ndarray:
+            if type(self._raw) is not ndarray:
                 raise errors.deepcopy_non_leaf(self)
-            out = _made(_lasting(self), self._data.copy(order="K"), False, None)
+            out = _made(_lasting(self), self._raw.copy(order="K"), False, None)
             out._edge = copy_graph(self._edge, memo)
             if self.retains_grad:
                 out.retain_grad()
@@ -547,7 +547,7 @@ def _made(
 ) -> Tensor:
     """A leaf from its parts (what pickles call)."""
     tensor = _new(kind)
-    tensor._data = array if array.flags.writeable else array.copy()
+    tensor._raw = array if array.flags.writeable else array.copy()
     tensor._edge = Leaf(tensor) if requires_grad else None
     tensor._cut = None
     tensor._grad = grad
@@ -560,9 +560,9 @@ def wrap(data: Any, edge: Any = None) -> Tensor:
     """A Tensor around an array (a NumPy scalar becomes a 0-d array) or another array-like."""
     tensor = _new(InferenceTensor if SPECIAL and LOCAL.mode.inference else Tensor)
     if type(data) is ndarray:
-        tensor._data = data
+        tensor._raw = data
     elif isinstance(data, np.generic):
-        tensor._data = np.asarray(data)
+        tensor._raw = np.asarray(data)
     else:
         hold(tensor, data)
     tensor._edge = edge
@@ -572,14 +572,14 @@ def wrap(data: Any, edge: Any = None) -> Tensor:
 
 def hold(tensor: Tensor, data: Any) -> None:
     """Make an array-like a tensor's data."""
-    tensor._data = data
+    tensor._raw = data
     if isinstance(data, ArrayLike):
         data.held_by(tensor)
 
 
 def _inside(tensor: Tensor, attribute: str = "") -> Any:
     """The tensor inside this one whose history is its history (see ``ArrayLike.recorded``), or an attribute of it."""
-    data = tensor._data
+    data = tensor._raw
     inner = data.recorded if isinstance(data, ArrayLike) else None
     return getattr(inner, attribute) if attribute and inner is not None else inner
 

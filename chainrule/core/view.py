@@ -47,7 +47,7 @@ def viewed(tensor: Tensor, base: Any, prim: Primitive, params: dict[str, Any]) -
     """Remember that ``tensor`` is a view of ``base``, if it is one."""
     if not isinstance(base, Tensor):
         return
-    data, source = tensor._data, base._data
+    data, source = tensor._raw, base._raw
     if type(data) is ndarray and data is not source:
         root = data.base
         if root is None or (root is not source and root is not source.base and owner(data) is not owner(source)):

@@ -228,7 +228,7 @@ def no_rule_for_numpy(name: str, inputs: Any) -> TypeError:
     of = f" ({', '.join(names)})" if names else ""
     module = "np." if hasattr(np, name.split(".")[0]) else "np.linalg." if hasattr(np.linalg, name) else ""
     call = with_arrays() or f"{module}{name}({names[0] if names else 'x'}.detach().numpy(), ...)"
-    if not all(isinstance(getattr(x, "_data", None), np.ndarray) for x in tensors):
+    if not all(isinstance(getattr(x, "_raw", None), np.ndarray) for x in tensors):
         call = "call it outside of the transformation, where there are plain arrays"
     return TypeError(
         f"{module}{name} has no rule for tensors{of}. If no gradient has to flow through it: {call}.\n"
@@ -258,9 +258,9 @@ def escaped_to_numpy(kind: str) -> TypeError:
 
 
 def inside_transformation(tensor: Any) -> RuntimeError:
-    kind = type(tensor._data).__name__
+    kind = type(tensor._raw).__name__
     inside = {"Batched": "vmap", "Dual": "jvp"}.get(kind, kind)
-    level = getattr(tensor._data, "level", 0)
+    level = getattr(tensor._raw, "level", 0)
     if not getattr(level, "alive", True):
         return escaped_tensor(level, ".numpy()")
     where = user_line()
@@ -276,7 +276,7 @@ def inside_transformation(tensor: Any) -> RuntimeError:
 
 
 def data_dependent(tensor: Any, what: str) -> RuntimeError:
-    level = getattr(tensor._data, "level", 0)
+    level = getattr(tensor._raw, "level", 0)
     if not getattr(level, "alive", True):
         return escaped_tensor(level, what)
     where = user_line()

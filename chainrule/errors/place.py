@@ -355,7 +355,7 @@ def unmarked(tensor: Any) -> tuple[str, SourceLine] | None:
     last = None
     for origin in origins(tensor):
         thing = origin.found.thing
-        dtype = getattr(getattr(thing, "_data", None), "dtype", None)
+        dtype = getattr(getattr(thing, "_raw", None), "dtype", None)
         if thing is not tensor and dtype is not None and dtype.kind in "fc":
             last = (origin.found.name, origin.line)
     return last

@@ -1,6 +1,6 @@
 """What the user's program calls its tensors, and on which lines it made them.
 
-:class:`Names` looks into the frames of the caller. It knows tensors only by their ``_edge`` and ``_data``, so that any
+:class:`Names` looks into the frames of the caller. It knows tensors only by their ``_edge`` and ``_raw``, so that any
 message may use it.
 """
 
@@ -66,7 +66,7 @@ class Found(NamedTuple):
 
 def is_tensor(thing: Any) -> bool:
     kind = type(thing)
-    return hasattr(kind, "_edge") and hasattr(kind, "_data")
+    return hasattr(kind, "_edge") and hasattr(kind, "_raw")
 
 
 class Names:
@@ -118,7 +118,7 @@ class Names:
             return
         self.found.append(found)
         self._tensors[id(tensor)] = found
-        edge, data = tensor._edge, tensor._data
+        edge, data = tensor._edge, tensor._raw
         if edge is not None:
             self._edges.setdefault(edge, found)
         before = self._arrays.get(id(data))

@@ -21,8 +21,8 @@ from chainrule.errors.words import PACKAGE, shape_of, user_frame
 
 def integer_requires_grad(tensor: Any) -> RuntimeError:
     x = named(tensor)
-    few = isinstance(tensor._data, np.ndarray) and tensor._data.size <= 4
-    subject = x or (str(tensor._data.tolist()) if few else "This one")
+    few = isinstance(tensor._raw, np.ndarray) and tensor._raw.size <= 4
+    subject = x or (str(tensor._raw.tolist()) if few else "This one")
     fix = f"{x} = {x}.float()" if x.isidentifier() else "dtype=float32 (or .float())"
     return RuntimeError(
         "only Tensors of floating point and complex dtype can require gradients.\n"

@@ -64,7 +64,7 @@ def _one(prim: Primitive, sample: Any) -> Iterator[tuple[Any, Explanation]]:
     outs = tuple(o for o in (out if isinstance(out, tuple) else (out,)) if o._edge is not None)
     if not outs:
         return
-    gs = [_random(o._data, i) for i, o in enumerate(outs)]
+    gs = [_random(o._raw, i) for i, o in enumerate(outs)]
     try:
         with np.errstate(all="ignore"):
             yield sample, explained(outs, gs, leaves, Names(None), {}, {})

@@ -60,7 +60,7 @@ def _one(
         return True, f"{value.name}: not checked, because hooks change gradients on the way"
     try:
         for y, seed in zip(tensors, seeds):
-            whole = jacobian(y, tensor)._data
+            whole = jacobian(y, tensor)._raw
             total = total + _contracted(seed, whole, value.dtype)
     except Exception as error:  # a rule without derivatives of batches, or a hook that wants more than it gets
         return True, f"{value.name}: not checked, its Jacobian cannot be built ({str(error).splitlines()[0]})"

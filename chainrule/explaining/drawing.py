@@ -198,7 +198,7 @@ class Drawing:
         if id(thing) in self.nodes:
             return
         self.kept.append(thing)
-        data = getattr(thing, "_data", thing)
+        data = getattr(thing, "_raw", thing)
         if not name:
             name = f"c{1 + sum(n.role == 'constant' and n.label[:1] == 'c' for n in self.nodes.values())}"
         line = self.names.line(thing) if isinstance(thing, Tensor) else None

@@ -73,7 +73,7 @@ def explained(
     for i, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
             raise errors.not_a_tensor("explain", "Y", tensor)
-        if type(tensor._data) is not ndarray:
+        if type(tensor._raw) is not ndarray:
             raise errors.explain_inside()
         if tensor._edge is None:
             raise errors.no_grad_fn(i, tensor)
@@ -81,12 +81,12 @@ def explained(
         raise errors.empty_inputs("explain")
     gradients = _gradients(grad, len(tensors))
     seeds = [
-        np.ones(t._data.shape, t._data.dtype) if g is None else _first_cotangent(i, t, g, False)
+        np.ones(t._raw.shape, t._raw.dtype) if g is None else _first_cotangent(i, t, g, False)
         for i, (t, g) in enumerate(zip(tensors, gradients))
     ]
     roots = [t._edge for t in tensors]
     for tensor in tensors:
-        known.setdefault(tensor._edge, tensor._data)
+        known.setdefault(tensor._edge, tensor._raw)
     if wrt is not None:
         wanted = tuple(wrt) if isinstance(wrt, (tuple, list)) else (wrt,)
         for i, tensor in enumerate(wanted):
@@ -98,7 +98,7 @@ def explained(
         asked = {t._edge for t in wanted}
         wanted = (*wanted, *(leaf.variable for leaf in leaves_below(roots) if leaf not in asked))
     for tensor in wanted:
-        known.setdefault(tensor._edge, tensor._data)
+        known.setdefault(tensor._edge, tensor._raw)
     records, found = swept(roots, seeds, [t._edge for t in wanted])
     values = Values(names, called, known)
     return Explanation(tensors, seeds, wanted, values, records, found, grad is None, gradients)
@@ -195,7 +195,7 @@ def _named(function: Any, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
 
 def _leaf(x: Any) -> Tensor | None:
     """A leaf with a floating-point argument's value, away from whatever made that."""
-    data = x._data if isinstance(x, Tensor) else x
+    data = x._raw if isinstance(x, Tensor) else x
     if isinstance(data, float):
         data = np.asarray(data)
     if type(data) is not ndarray and isinstance(x, Tensor):

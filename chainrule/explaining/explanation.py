@@ -62,7 +62,7 @@ class Explanation:
         for record in records:
             self._add(record)
         for tensor, g in zip(wanted, found):
-            value = values.at(tensor._edge, tensor._data.shape, tensor._data.dtype)
+            value = values.at(tensor._edge, tensor._raw.shape, tensor._raw.dtype)
             value.gradient = g
         values.finish(records)
         self.values: dict[str, Value] = {v.name: v for v in values.all()}

@@ -61,7 +61,7 @@ def _first(e: Any, y: Any) -> str:
 
 def _same(e: Any, passed: Any, seed: Any) -> Any:
     """The leaf that was passed as the gradient, or one with the same numbers."""
-    data = passed._data if isinstance(passed, Tensor) else passed
+    data = passed._raw if isinstance(passed, Tensor) else passed
     for value in e.wrt:
         if value.shape != seed.shape or value.data is None or np.all(seed == 1) or seed.size < 2:
             continue

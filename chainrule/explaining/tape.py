@@ -44,9 +44,9 @@ class Tape:
                     self.readers.setdefault(edge, []).append(i)
         self.about: dict[Any, About] = {}
         for tensor in tensors:
-            self._learn(tensor._edge, tensor._data)
+            self._learn(tensor._edge, tensor._raw)
         for found in names.found:
-            self._learn(getattr(found.thing, "_edge", None), getattr(found.thing, "_data", None))
+            self._learn(getattr(found.thing, "_edge", None), getattr(found.thing, "_raw", None))
         for leaf in self.leaves:
             self._learn(leaf, leaf.data)
         self._read_nodes()

@@ -164,7 +164,7 @@ class Values:
         for edge in self.by_edge:
             found = self.names.find(edge)
             if found is not None:
-                known.setdefault(edge, found.thing._data)
+                known.setdefault(edge, found.thing._raw)
             elif type(edge) is Leaf:
                 known.setdefault(edge, edge.data)
         for record in records:

@@ -74,7 +74,7 @@ class _Answer:
 
     def answer(self) -> Why:
         tensor = self.tensor
-        if type(tensor._data) is not np.ndarray:
+        if type(tensor._raw) is not np.ndarray:
             reason = "inside a transformation gradients are returned by it, and not written to .grad"
             return self._why(f"{self.name}.grad: {reason}.")
         if tensor._grad is not None:
@@ -214,7 +214,7 @@ class _Answer:
         name, tensor = self.name, self.tensor
         cut = tensor._cut
         if cut is None:
-            if tensor._data.dtype.kind not in "fc":
+            if tensor._raw.dtype.kind not in "fc":
                 reason = f"{name} is {tensor.dtype}, and only floating-point and complex tensors have gradients."
                 return self._none(reason, f"Make it one: {name} = {name}.float().requires_grad_().")
             line = self._at(self.names.line(tensor))
@@ -239,7 +239,7 @@ class _Answer:
             return self._retained()
         added = edge.added
         assigned, before = getattr(edge, "meta", {}).get("assigned", (None, 0))
-        written = writes_of(grad._data)  # type: ignore[union-attr]
+        written = writes_of(grad._raw)  # type: ignore[union-attr]
         if assigned is not None and assigned() is grad:
             return self._by_hand(added - before, self._assigned_line())
         if written is not None:
@@ -260,7 +260,7 @@ class _Answer:
 
     def _zeroed(self, times: int, line: SourceLine) -> Why:
         name = self.name
-        if not np.any(self.tensor._grad._data):  # type: ignore[union-attr]
+        if not np.any(self.tensor._grad._raw):  # type: ignore[union-attr]
             return self._why(f"{name}.grad is zero: zero_() set it{self._at(line)}, and nothing was added since.")
         return self._why(
             f"{name}.grad is the sum of the backward() calls since zero_(){self._at(line)}; "

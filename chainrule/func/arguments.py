@@ -22,7 +22,7 @@ def is_array(x: Any) -> bool:
 def data_of(x: Any) -> Any:
     """The array-like behind a tensor, an array or a number."""
     if type(x) is Tensor or isinstance(x, Tensor):
-        return x._data
+        return x._raw
     if isinstance(x, (ndarray, ArrayLike)):
         return x
     if isinstance(x, (np.generic, *_NUMBERS)):
@@ -36,7 +36,7 @@ def data_of(x: Any) -> Any:
 def bare(x: Any) -> Any:
     """A tensor's data where nothing is recorded by it, else the tensor."""
     if isinstance(x, Tensor):
-        return x._data if x._edge is None or not recording() else x
+        return x._raw if x._edge is None or not recording() else x
     return data_of(x)
 
 

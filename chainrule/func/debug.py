@@ -24,7 +24,7 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"debug_unwrap(): expected a Tensor, got {type(tensor).__name__}")
-    data = tensor._data
+    data = tensor._raw
     if type(data) is Batched:
         inner = data.payload
     elif type(data) is Dual:

@@ -80,7 +80,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
                         "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is "
                         "not allowed with strict=True."
                     )
-                tangent = np.zeros(tuple(y._data.shape), y._data.dtype)
+                tangent = np.zeros(tuple(y._raw.shape), y._raw.dtype)
             values.append(dressed(primal, tensors))
             derivatives.append(dressed(tangent, tensors))
         if has_aux:
@@ -91,7 +91,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
 
 def taken_apart(y: Any, level: int) -> tuple[Any, Any]:
     """Primal and tangent of a result; the tangent is None where it is known to be zero."""
-    data = y._data if isinstance(y, Tensor) else y
+    data = y._raw if isinstance(y, Tensor) else y
     if type(data) is Dual and data.level == level:
         return data.primal, data.tangent
     return y, None

@@ -98,16 +98,16 @@ def jacrev(
 def _rows(trace: Trace, outputs: list[Tensor], k: int, chunk_size: int | None) -> list[Any]:
     """The blocks of the k-th output: for each input ∂y/∂x, of shape (*y.shape, *x.shape)."""
     y = outputs[k]
-    shape, n = tuple(y._data.shape), y.numel()
+    shape, n = tuple(y._raw.shape), y.numel()
     later = k + 1 < len(outputs)
     parts = []
     if n == 1:
-        parts.append(trace.pull([y], [np.ones(shape, y._data.dtype)], later))
+        parts.append(trace.pull([y], [np.ones(shape, y._raw.dtype)], later))
     else:
         step = chunk_size or max(n, 1)
         for begin in range(0, n, step):
             rows = min(step, n - begin)
-            basis = np.zeros((rows, n), y._data.dtype)
+            basis = np.zeros((rows, n), y._raw.dtype)
             more = later or begin + rows < n
             if rows == 1:  # nothing to vectorize, so nothing that could refuse to be
                 basis[0, begin] = 1
@@ -120,7 +120,7 @@ def _rows(trace: Trace, outputs: list[Tensor], k: int, chunk_size: int | None) -
                 parts.append([None if g is None else left(g, level) for g in found])
     blocks = []
     for i, (x, given) in enumerate(zip(trace.starts, trace.given, strict=True)):
-        block = _joined([part[i] for part in parts], (*shape, *x._data.shape), x._data.dtype)
+        block = _joined([part[i] for part in parts], (*shape, *x._raw.shape), x._raw.dtype)
         blocks.append(dressed(block, isinstance(given, Tensor)))
     return blocks
 
@@ -225,9 +225,9 @@ def _columns(data: Any, begin: int, total: int) -> Any:
 
 def _split(columns: Any, y: Any, shapes: list[tuple[int, ...]], bounds: list[int]) -> list[Any]:
     """The blocks of an output, from its tangents along all basis vectors (along the last axis; None: zeros)."""
-    shape = tuple(y._data.shape)
+    shape = tuple(y._raw.shape)
     if columns is None:
-        return [np.zeros((*shape, *x), y._data.dtype) for x in shapes]
+        return [np.zeros((*shape, *x), y._raw.dtype) for x in shapes]
     if len(shapes) == 1 and len(shapes[0]) == 1:
         return [columns]
     pairs = zip(shapes, itertools.pairwise(bounds), strict=True)
@@ -239,7 +239,7 @@ def _off(a: Any, level: int, batch: Any, tensors: bool) -> Any:
     if not is_array(a):
         return a
     primal = taken_apart(a, level)[0]
-    data = primal._data if isinstance(primal, Tensor) else primal
+    data = primal._raw if isinstance(primal, Tensor) else primal
     if type(data) is Batched and data.level == batch:
         primal = data.payload if data.shared else data.payload[0]
     return dressed(primal, tensors)
@@ -295,7 +295,7 @@ def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     trace = Trace("hvp(f, primals, tangents)", func, range(len(args)), args, {})
     y = scalar_of(trace.result)
     with inference_mode(False):
-        gradients = trace.pull([y], [np.ones((), y._data.dtype)], True, create_graph=True)
+        gradients = trace.pull([y], [np.ones((), y._raw.dtype)], True, create_graph=True)
     pairs = [
         (g, v if isinstance(v, Tensor) else data_of(v)) for g, v in zip(gradients, vs, strict=True) if g is not None
     ]

@@ -46,7 +46,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     trace = Trace("linearize(f, *primals)", func, range(len(primals)), primals, {})
     outputs, spec = differentiable_outputs(trace, "linearize(f, *primals)")
     with inference_mode(False):
-        slots = [start(np.zeros(tuple(y._data.shape), y._data.dtype)) for y in outputs]
+        slots = [start(np.zeros(tuple(y._raw.shape), y._raw.dtype)) for y in outputs]
         gradients = trace.pull(outputs, slots, True, create_graph=True)
     structure = tree_flatten(primals)[1]
     tensors = has_tensor(trace.given)
@@ -56,7 +56,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         ts = _tangents(trace, structure, tangents)
         paths = [(g, t) for g, t in zip(gradients, ts, strict=True) if g is not None]
         found = trace.pull([g for g, _ in paths], [t for _, t in paths], True, None, targets, targets)
-        zeros = [np.zeros(tuple(y._data.shape), y._data.dtype) if t is None else t for t, y in zip(found, outputs)]
+        zeros = [np.zeros(tuple(y._raw.shape), y._raw.dtype) if t is None else t for t, y in zip(found, outputs)]
         zeros = [t.copy() if type(t) is ndarray and t.base is not None else t for t in zeros]
         return tree_unflatten([dressed(t, tensors or has_tensor(ts)) for t in zeros], spec)
 
@@ -72,11 +72,11 @@ def _tangents(trace: Trace, structure: Any, tangents: tuple[Any, ...]) -> list[A
         ) from None
     for i, (t, x) in enumerate(zip(leaves, trace.starts, strict=True)):
         if not is_array(t):
-            leaves[i] = t = np.asarray(data_of(t), x._data.dtype)
+            leaves[i] = t = np.asarray(data_of(t), x._raw.dtype)
         data = data_of(t)
         for what, have, want in (
-            ("shape", tuple(data.shape), tuple(x._data.shape)),
-            ("dtype", data.dtype, x._data.dtype),
+            ("shape", tuple(data.shape), tuple(x._raw.shape)),
+            ("dtype", data.dtype, x._raw.dtype),
         ):
             if have != want:
                 raise RuntimeError(
@@ -138,7 +138,7 @@ def _conj(g: Any) -> Any:
 
 def _check_linear(trace: Trace, outputs: list[Tensor]) -> None:
     for y in outputs:
-        if type(y._data) is ndarray and y._data.any():
+        if type(y._raw) is ndarray and y._raw.any():
             raise RuntimeError(
                 "linear_transpose(f, *primals): f is not linear: f(0) is not 0, so it has a constant term. Subtract "
                 "f(0), or use vjp, which takes the derivative of any function."

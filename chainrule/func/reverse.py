@@ -144,7 +144,7 @@ class Trace:
         for i, g in enumerate(gs):
             if isinstance(g, Tensor):
                 if not create_graph:
-                    gs[i] = g._data
+                    gs[i] = g._raw
             elif create_graph and type(g) is ndarray:
                 gs[i] = wrap(g)
         return engine.sweep(
@@ -176,17 +176,17 @@ class Trace:
             return result
         if result._edge is not None and recording() and self.outside(engine.reachable([result._edge])):
             return result
-        if type(result._data) is ndarray:
+        if type(result._raw) is ndarray:
             leaves = tree_leaves(self.args)
             if leaves and not has_tensor(leaves):
-                return result._data
-        return wrap(result._data)
+                return result._raw
+        return wrap(result._raw)
 
 
 def _formed(g: Any, begin: Tensor, given: Any, taken: set[int]) -> Any:
     """A gradient in the form its argument had, in memory of its own: ndarray for ndarray, tensor for tensor."""
     if g is None:
-        g = np.zeros(begin._data.shape, begin._data.dtype)
+        g = np.zeros(begin._raw.shape, begin._raw.dtype)
     elif isinstance(g, Tensor):
         return g
     elif type(g) is ndarray:
@@ -199,16 +199,16 @@ def _formed(g: Any, begin: Tensor, given: Any, taken: set[int]) -> Any:
 def scalar_of(result: Any) -> Tensor:
     if not isinstance(result, Tensor):
         raise errors.func_result_type(result)
-    if result._data.shape:
+    if result._raw.shape:
         raise errors.func_result_shape(result)
-    if result._data.dtype.kind == "c":
+    if result._raw.dtype.kind == "c":
         raise errors.implicit_not_real(result.dtype)
     return result
 
 
 def _gradient(trace: Trace, argnums: Any, outer: bool) -> Any:
     y = scalar_of(trace.result)
-    seed = np.ones((), y._data.dtype)
+    seed = np.ones((), y._raw.dtype)
     if outer:
         found = trace.pull([y], [seed], False)
     else:
@@ -298,7 +298,7 @@ def differentiable_outputs(trace: Trace, api: str, call: str = "f(*primals)") ->
     """The leaves of a trace's result and their structure: tensors of floating point or complex dtype."""
     outputs, spec = outputs_of(trace.result, api, call)
     for y in outputs:
-        if y._data.dtype.kind not in "fc":
+        if y._raw.dtype.kind not in "fc":
             raise RuntimeError(
                 f"{api}: All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {y.dtype}. "
                 "Return it as (output, aux), with has_aux=True."
@@ -321,17 +321,17 @@ def cotangents_like(outputs: list[Tensor], spec: Any, cotangents: tuple[Any, ...
         if not is_array(g):
             if not isinstance(g, (int, float, complex)):
                 raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}{_at(paths[i])}")
-            g = np.asarray(g, y._data.dtype)
+            g = np.asarray(g, y._raw.dtype)
         data = data_of(g)
-        if tuple(data.shape) != tuple(y._data.shape):
+        if tuple(data.shape) != tuple(y._raw.shape):
             raise errors.gradient_shape(i, wrapped(g), y)
-        if data.dtype.kind == "c" and y._data.dtype.kind != "c":
+        if data.dtype.kind == "c" and y._raw.dtype.kind != "c":
             raise RuntimeError(
                 f"vjp: the cotangent{_at(paths[i])} is complex ({data.dtype}) and the output is real ({y.dtype}): pass its "
                 "real part"
             )
-        if data.dtype != y._data.dtype:
-            g = data = np.astype(g, y._data.dtype)
+        if data.dtype != y._raw.dtype:
+            g = data = np.astype(g, y._raw.dtype)
         leaves[i] = g if isinstance(g, (Tensor, ArrayLike)) else data
     return leaves
 

@@ -118,7 +118,7 @@ def entering(x: Any, dim: int, level: Level) -> Tensor:
 
 def left(y: Any, level: Level) -> Any:
     """What a result of a level holds for all examples, with their axis first."""
-    data = y._data if isinstance(y, Tensor) else y
+    data = y._raw if isinstance(y, Tensor) else y
     if type(data) is Batched and data.level == level:
         return data.spread(level.size or 0)
     constant = y if isinstance(y, Tensor) and y._edge is not None else data
@@ -127,7 +127,7 @@ def left(y: Any, level: Level) -> Any:
 
 def _leaving(func: Any, y: Any, dim: int | None, level: Level, tensors: bool) -> Any:
     if dim is None:
-        data = y._data if isinstance(y, Tensor) else y
+        data = y._raw if isinstance(y, Tensor) else y
         if type(data) is Batched and data.level == level:
             if not data.shared:
                 name = _name(func)

@@ -55,7 +55,7 @@ class Batched(ArrayLike):
     def concrete(self) -> Any:
         if not self.shared:
             return None
-        data = self.payload._data if isinstance(self.payload, Tensor) else self.payload
+        data = self.payload._raw if isinstance(self.payload, Tensor) else self.payload
         return data.concrete() if isinstance(data, ArrayLike) else np.asarray(data)
 
     def spread(self, size: int) -> Any:

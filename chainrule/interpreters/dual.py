@@ -46,7 +46,7 @@ class Dual(ArrayLike):
         return Dual(detached(self.primal), None, self.level)
 
     def concrete(self) -> Any:
-        data = self.primal._data if isinstance(self.primal, Tensor) else self.primal
+        data = self.primal._raw if isinstance(self.primal, Tensor) else self.primal
         return data.concrete() if isinstance(data, ArrayLike) else np.asarray(data)
 
     @property
@@ -66,7 +66,7 @@ class Dual(ArrayLike):
             primal.requires_grad_()
         elif not self.primal.is_leaf:
             raise errors.non_leaf_flag()
-        hold(tensor, Dual(primal if value else primal._data, self.tangent, self.level))
+        hold(tensor, Dual(primal if value else primal._raw, self.tangent, self.level))
         return True
 
     def held_by(self, tensor: Any) -> None:
@@ -110,8 +110,8 @@ class _Forward(threading.local):
         tensors, self.tensors = self.tensors, []
         for ref in tensors:
             tensor = ref()
-            if tensor is not None and type(tensor._data) is Dual and tensor._data.level == number:
-                _become(tensor, tensor._data.primal)
+            if tensor is not None and type(tensor._raw) is Dual and tensor._raw.level == number:
+                _become(tensor, tensor._raw.primal)
 
 
 FORWARD = _Forward()
@@ -119,9 +119,9 @@ FORWARD = _Forward()
 
 def _become(tensor: Tensor, primal: Any) -> None:
     if not isinstance(primal, Tensor):
-        tensor._data = primal
+        tensor._raw = primal
         return
-    tensor._data = primal._data
+    tensor._raw = primal._raw
     tensor._edge = edge = primal._edge
     tensor._cut = primal._cut
     tensor._grad = primal._grad

@@ -88,7 +88,7 @@ def _class_weights(weight: Any, classes: int) -> Any:
 def _picks(target: Any, classes: int, weight: Any, ignore_index: int, mode: str, dtype: Any) -> tuple[Any, Any]:
     """For each row the class to pick, and the factor of its logarithm: minus its weight, over all weights if a mean."""
     index = target.reshape(-1)
-    plain = type(index._data) is ndarray and (weight is None or type(weight._data) is ndarray)
+    plain = type(index._raw) is ndarray and (weight is None or type(weight._raw) is ndarray)
     if not plain:  # inside a transformation there are no numbers to look at
         keep = ew.ne(index, ignore_index)
         index = ew.where(keep, index, 0)
@@ -96,7 +96,7 @@ def _picks(target: Any, classes: int, weight: Any, ignore_index: int, mode: str,
         if weight is not None:
             weights = ew.mul(weights, indexing.take(weight, index, axis=-1))
         return index, ew.neg(weights) if mode != "mean" else ew.true_divide(ew.neg(weights), reductions.sum(weights))
-    index = index._data
+    index = index._raw
     low, high = (index.min(), index.max()) if index.size else (0, 0)
     inside = low >= 0 and high < classes
     if inside and weight is None and not (low <= ignore_index <= high):
@@ -111,7 +111,7 @@ def _picks(target: Any, classes: int, weight: Any, ignore_index: int, mode: str,
         index = np.where(keep, index, 0)
     weights = keep.astype(dtype)
     if weight is not None:
-        weights *= weight._data[index]
+        weights *= weight._raw[index]
     total = weights.sum() if mode == "mean" else 1
     return index, -weights / (total or 1)
 
@@ -178,7 +178,7 @@ def cross_entropy(
         and size_average is None
         and reduce is None
     ):
-        scores, index = input._data, target._data
+        scores, index = input._raw, target._raw
         if (
             type(scores) is ndarray and type(index) is ndarray and scores.ndim == 2 and index.ndim == 1
             and index.dtype == np.int64 and (n := index.shape[0]) == scores.shape[0] and n
@@ -256,7 +256,7 @@ def binary_cross_entropy(
             "ensure they "
             "have the same size."
         )
-    for name, z in (("input", x._data), ("target", y._data)):
+    for name, z in (("input", x._raw), ("target", y._raw)):
         if type(z) is ndarray and z.size and not (z.min() >= 0 and z.max() <= 1):
             raise RuntimeError(
                 f"all elements of {name} should be between 0 and 1. binary_cross_entropy_with_logits takes any scores for input."

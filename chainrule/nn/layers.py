@@ -42,7 +42,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     tensor([3., 5.])
     """
     if type(input) is Tensor and type(weight) is Tensor and type(bias) is Tensor and not SPECIAL:
-        x, w, b = input._data, weight._data, bias._data
+        x, w, b = input._raw, weight._raw, bias._raw
         if (
             type(x) is ndarray and type(w) is ndarray and type(b) is ndarray and x.ndim == w.ndim == 2
             and ((dtype := x.dtype) is float32 or dtype is float64) and w.dtype is dtype and b.dtype is dtype
@@ -62,7 +62,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
                 node.saved = (None if ex is None else w, None if ew_ is None else x)
                 node.seq = next_seq()
                 tensor = new(Tensor)
-                tensor._data = out
+                tensor._raw = out
                 tensor._edge = node
                 return tensor
     return _linear(input, weight, bias)
@@ -141,8 +141,8 @@ def embedding(
             f"{index.dtype} instead (while checking arguments for embedding)"
         )
     n = weight.shape[0]
-    plain = type(index._data) is ndarray
-    if plain and index._data.size and not (index._data.min() >= 0 and index._data.max() < n):
+    plain = type(index._raw) is ndarray
+    if plain and index._raw.size and not (index._raw.min() >= 0 and index._raw.max() < n):
         raise IndexError(f"index out of range in self: embedding looks up rows from 0 to {n - 1}")
     if padding_idx is not None:
         if not -n <= padding_idx < n:
@@ -151,7 +151,7 @@ def embedding(
     if max_norm is not None:
         with no_grad():
             _shrink(weight, index, max_norm, norm_type)
-    out = indexing.take(weight, index._data if plain else index, axis=-2)
+    out = indexing.take(weight, index._raw if plain else index, axis=-2)
     if scale_grad_by_freq:
         count = reductions.sum(ew.eq(index.reshape(-1).unsqueeze(-1), index.reshape(-1)), -1).reshape(
             tuple(index.shape)
@@ -174,14 +174,14 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Integers as rows of zeros with a 1, of shape (*tensor.shape, num_classes); by default all up to the largest."""
     if tensor.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if type(tensor._data) is ndarray:
-        if tensor.numel() and tensor._data.min() < 0:
+    if type(tensor._raw) is ndarray:
+        if tensor.numel() and tensor._raw.min() < 0:
             raise RuntimeError("Class values must be non-negative.")
         if num_classes == -1:
             if not tensor.numel():
                 raise RuntimeError("Can not infer total number of classes from empty tensor.")
-            num_classes = int(tensor._data.max()) + 1
-        elif tensor.numel() and tensor._data.max() >= num_classes:
+            num_classes = int(tensor._raw.max()) + 1
+        elif tensor.numel() and tensor._raw.max() >= num_classes:
             raise RuntimeError("Class values must be smaller than num_classes.")
     elif num_classes == -1:
         raise errors.data_dependent(tensor, "one_hot() without num_classes")
@@ -413,6 +413,6 @@ def _safe_softmax(scores: Any) -> Any:
     """The softmax over the last axis, with zeros where there is nothing but −∞."""
     plain = scores.detach()
     nothing = reductions.all(ew.eq(plain, -math.inf), -1, True)
-    if type(nothing._data) is ndarray and not nothing._data.any():
+    if type(nothing._raw) is ndarray and not nothing._raw.any():
         return reductions.softmax(scores, -1)
     return ew.where(nothing, 0.0, reductions.softmax(ew.where(nothing, 0.0, scores), -1))

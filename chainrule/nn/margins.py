@@ -123,7 +123,7 @@ def multi_margin_loss(
 
 
 def _in_range(function: str, index: Any, classes: int) -> None:
-    data = index._data
+    data = index._raw
     if type(data) is np.ndarray and data.size and not (data.min() >= 0 and data.max() < classes):
         raise RuntimeError(f"target out of range: {function} has classes from 0 to {classes - 1}")
 
@@ -146,10 +146,10 @@ def multilabel_margin_loss(
         )
     if tuple(target.shape) != tuple(x.shape):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(x.shape)}")
-    if type(target._data) is not np.ndarray:
+    if type(target._raw) is not np.ndarray:
         raise errors.data_dependent(target, f"the labels of {name}")
     classes = x.shape[-1] if x.ndim else 1
-    labels = target._data.reshape(-1, classes)
+    labels = target._raw.reshape(-1, classes)
     if labels.size and not (labels.min() >= -1 and labels.max() < classes):
         raise RuntimeError(f"target out of range: {name} has classes from 0 to {classes - 1}, and −1 ends a row")
     used = np.logical_and.accumulate(labels >= 0, axis=1)

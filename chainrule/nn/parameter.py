@@ -21,7 +21,7 @@ def Parameter(data: Any = None, requires_grad: bool = True) -> Tensor:
     if data is None:
         tensor = make_tensor(np.empty((0,), np.float32), None, False, False)
     elif isinstance(data, Tensor):
-        tensor = wrap(data._data)
+        tensor = wrap(data._raw)
     else:
         tensor = make_tensor(data, None, False, False)
     return tensor.requires_grad_(requires_grad)

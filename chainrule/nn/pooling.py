@@ -357,8 +357,8 @@ def _unpooled(
     if indices.dtype != np.int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
     number = math.prod(size)
-    if type(indices._data) is np.ndarray:
-        outside = indices._data[(indices._data < 0) | (indices._data >= number)]
+    if type(indices._raw) is np.ndarray:
+        outside = indices._raw[(indices._raw < 0) | (indices._raw >= number)]
         if outside.size:
             raise RuntimeError(
                 f"Found an invalid max index: {outside[0]} (output volumes are of size {'x'.join(map(str, size))}): "

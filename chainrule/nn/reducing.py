@@ -80,6 +80,6 @@ def pair(name: str, input: Any, target: Any, accepts: str = "f") -> tuple[Any, A
 def at_least(x: Any, low: float) -> Any:
     """The elements, limited from below; the gradient passes as if they were not."""
     plain = x.detach()
-    if type(plain._data) is ndarray and (plain._data >= low).all():
+    if type(plain._raw) is ndarray and (plain._raw >= low).all():
         return x
     return ew.add(x, ew.sub(ew.clamp(plain, min=low), plain))

@@ -52,7 +52,7 @@ def mse_loss(
         and reduce is None
         and not SPECIAL
     ):
-        x, y = input._data, target._data
+        x, y = input._raw, target._raw
         if (
             type(x) is ndarray and type(y) is ndarray and ((dtype := x.dtype) is float32 or dtype is float64)
             and y.dtype is dtype and x.shape == y.shape and (ndim := x.ndim) < 9
@@ -70,7 +70,7 @@ def mse_loss(
                 node.saved = (x, y)
                 node.seq = next_seq()
                 tensor = new(Tensor)
-                tensor._data = np.asarray(flat.dot(flat) / (x.size or math.nan), dtype)
+                tensor._raw = np.asarray(flat.dot(flat) / (x.size or math.nan), dtype)
                 tensor._edge = node
                 return tensor
     x, y = pair("mse_loss", input, target)
@@ -160,7 +160,7 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = ew.mul(input.detach(), 0.0) + var
-    elif type(var._data) is ndarray and (var._data < 0).any():
+    elif type(var._raw) is ndarray and (var._raw < 0).any():
         raise ValueError("var has negative entry/entries")
     shape, other = tuple(input.shape), tuple(var.shape)
     if shape != other:

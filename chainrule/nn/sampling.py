@@ -265,8 +265,8 @@ def _check_rows(index: Any, weight: Any, padding_idx: int | None) -> None:
     if weight.ndim != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
     n = weight.shape[0]
-    if type(index._data) is np.ndarray:
-        outside = index._data[(index._data < 0) | (index._data >= n)]
+    if type(index._raw) is np.ndarray:
+        outside = index._raw[(index._raw < 0) | (index._raw >= n)]
         if outside.size:
             raise RuntimeError(
                 "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
@@ -294,9 +294,9 @@ def _bags(name: str, input: Any, offsets: Any, include_last: bool) -> tuple[Any,
         raise ValueError("offsets has to be a 1D Tensor but got None")
     if offsets.ndim != 1:
         raise ValueError("offsets has to be a 1D Tensor")
-    if not (type(index._data) is type(offsets._data) is np.ndarray):
+    if not (type(index._raw) is type(offsets._raw) is np.ndarray):
         raise errors.data_dependent(offsets, f"the offsets of {name}")
-    starts = offsets._data
+    starts = offsets._raw
     if include_last:
         starts = starts[:-1]
     if starts.size and starts[0] != 0:

@@ -277,7 +277,7 @@ def Variable(data: Any, requires_grad: bool = False, volatile: Any = None) -> Te
     """PyTorch's old name for a tensor that may require grad: the same memory, as a leaf."""
     if not isinstance(data, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
-    return _made(data._data, requires_grad)
+    return _made(data._raw, requires_grad)
 
 
 def _typed(name: str, dtype: Any) -> Any:

@@ -74,7 +74,7 @@ def _divides(row: Primitive) -> Any:
     function = binary(row)
 
     def call(input: Any, other: Any, *, out: Any = None) -> Tensor:
-        if _whole(input) and _whole(other) and np.any(np.equal(getattr(other, "_data", other), 0)):
+        if _whole(input) and _whole(other) and np.any(np.equal(getattr(other, "_raw", other), 0)):
             raise errors.zero_division(row.name)
         return function(input, other, out=out)
 
@@ -160,7 +160,7 @@ def whole_numbers(x: Any) -> bool:
 
 def _whole_power(x: Any, exponent: Tensor) -> Tensor:
     """A power of integers: what is less than 1 is cut to 0, so that of negative powers only those of ±1 are left."""
-    if type(exponent._data) is not np.ndarray or not (exponent._data < 0).any():
+    if type(exponent._raw) is not np.ndarray or not (exponent._raw < 0).any():
         return _pow(x, exponent)
     negative = lt(exponent, 0)
     power = _pow(x, where(negative, 0, exponent))

@@ -44,7 +44,7 @@ def eig(A: Tensor) -> Any:
     tensor([0.+1.j, 0.-1.j])
     """
     A = matrices_of("linalg.eig", A, True)
-    if type(A._data) is ndarray and not np.isfinite(A._data).all():
+    if type(A._raw) is ndarray and not np.isfinite(A._raw).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     return return_types.linalg_eig(*bind(eigen.eig, (A,), {"strict": True}))
 
@@ -72,7 +72,7 @@ def _numpy_eigvals(a: Any) -> Any:
 
 def _real(w: Any) -> bool:
     """Whether all eigenvalues are real numbers, which NumPy then returns."""
-    data = getattr(w, "_data", w)
+    data = getattr(w, "_raw", w)
     return type(data) is ndarray and not data.imag.any()
 
 
@@ -100,8 +100,8 @@ def _first_zero(LU: Any) -> Any:
 
 def refuse(info: Any, message: Callable[[int], str]) -> None:
     """Raise for the first matrix whose ``info`` says that it failed."""
-    if type(info._data) is ndarray and info._data.any():
-        flat = info._data.reshape(-1)
+    if type(info._raw) is ndarray and info._raw.any():
+        flat = info._raw.reshape(-1)
         at = int(np.flatnonzero(flat)[0])
         text = message(int(flat[at]))
         batch = f"(Batch element {at}): " if info.ndim else ""
@@ -183,7 +183,7 @@ def _pivots(function: str, pivots: Any) -> Any:
 
 
 def _order(function: str, pivots: Any, rows_: int) -> Any:
-    data = pivots._data if type(pivots._data) is ndarray else pivots._data.concrete()
+    data = pivots._raw if type(pivots._raw) is ndarray else pivots._raw.concrete()
     if data is not None and data.size and not (data.min() >= 1 and data.max() <= rows_):
         raise RuntimeError(f"{function}: pivots are rows counted from 1: between 1 and {rows_}")
     return bind(_lu_rows.row_order, (pivots,), {"rows": rows_})

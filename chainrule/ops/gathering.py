@@ -95,7 +95,7 @@ def take(input: Tensor, index: Any) -> Tensor:
 
 def _integers(name: str, index: Any) -> Any:
     index = index if isinstance(index, Tensor) else wrap(np.asarray(index))
-    if index._data.dtype.kind not in "iu":
+    if index._raw.dtype.kind not in "iu":
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, but got {index.dtype}")
     return index
 

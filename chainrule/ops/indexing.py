@@ -79,13 +79,13 @@ def _plain_slice(item: slice) -> slice:
 
 
 def _tensor_item(item: Tensor) -> Any:
-    if item._data.dtype.kind not in "iub":
+    if item._raw.dtype.kind not in "iub":
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors; got {item.dtype}")
-    if type(item._data) is ndarray:
-        if item._data.dtype == np.uint8:  # PyTorch's masks of old
-            return item._data.astype(bool)
-        return int(item._data) if not item._data.shape and item._data.dtype != bool else item._data
-    if item._data.dtype in (bool, np.uint8):
+    if type(item._raw) is ndarray:
+        if item._raw.dtype == np.uint8:  # PyTorch's masks of old
+            return item._raw.astype(bool)
+        return int(item._raw) if not item._raw.shape and item._raw.dtype != bool else item._raw
+    if item._raw.dtype in (bool, np.uint8):
         raise errors.data_dependent(item, "a boolean mask as an index")
     return item
 
@@ -138,22 +138,22 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         raise errors.leaf_view_in_place("__setitem__")
     inplace.check_writable(self, "__setitem__")
     if not isinstance(value, Tensor):
-        if isinstance(value, complex) and self._data.dtype.kind != "c":
-            raise errors.complex_into_real(self._data.dtype)
+        if isinstance(value, complex) and self._raw.dtype.kind != "c":
+            raise errors.complex_into_real(self._raw.dtype)
         value = wrap(to_array(value, self.dtype))
-    elif value._data.dtype != self._data.dtype:
+    elif value._raw.dtype != self._raw.dtype:
         if any(isinstance(i, (ndarray, Tensor)) and i.dtype != bool for i in items):
-            raise errors.index_put_dtype(value._data.dtype, self._data.dtype)
-        value = cast(value, self._data.dtype)
-    data = self._data
+            raise errors.index_put_dtype(value._raw.dtype, self._raw.dtype)
+        value = cast(value, self._raw.dtype)
+    data = self._raw
     plain = type(data) is ndarray and not any(isinstance(i, Tensor) for i in items)
     try:
         if (
             plain
-            and type(value._data) is ndarray
+            and type(value._raw) is ndarray
             and (not recording() or (self._edge is None and value._edge is None and _outside(self)))
         ):
-            data[items] = _leading_ones(value._data, data, items)
+            data[items] = _leading_ones(value._raw, data, items)
             wrote(data, "__setitem__", errors.user_line())
             return
         if any(isinstance(i, (ndarray, Tensor)) for i in items):
@@ -179,7 +179,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 
 
 def _kept_apart(value: Tensor, region: Tensor) -> Tensor:
-    new, old = value._data, region._data
+    new, old = value._raw, region._raw
     shared = type(new) is ndarray and type(old) is ndarray and np.may_share_memory(new, old)
     return value.clone() if shared else value
 

@@ -33,7 +33,7 @@ def repeat(input: Any, *times: Any, repeats: Any = None) -> Tensor:
         )
     if builtins.any(n < 0 for n in times):
         raise RuntimeError(f"Trying to create tensor with negative dimension {builtins.min(times)}")
-    shape = (1,) * (len(times) - x.ndim) + tuple(x._data.shape)
+    shape = (1,) * (len(times) - x.ndim) + tuple(x._raw.shape)
     paired = [n for length in shape for n in (1, length)]
     stretched = [n for r, length in zip(times, shape, strict=True) for n in (r, length)]
     joined = [r * length for r, length in zip(times, shape, strict=True)]
@@ -42,7 +42,7 @@ def repeat(input: Any, *times: Any, repeats: Any = None) -> Tensor:
 
 def apart(result: Tensor, x: Tensor) -> Tensor:
     """A result that is never a view: a copy, if it shares memory with x."""
-    new, old = result._data, x._data
+    new, old = result._raw, x._raw
     shared = type(new) is ndarray and type(old) is ndarray and np.may_share_memory(new, old)
     return rows.clone(result) if shared else result
 
@@ -60,7 +60,7 @@ def repeat_interleave(input: Any, repeats: Any, dim: int | None = None, *, outpu
         x, dim = reshape(x, -1), 0
     d = errors.check_dim("repeat_interleave", dim, x.ndim)
     counts = repeats._array() if isinstance(repeats, Tensor) else np.asarray(repeats)
-    n = x._data.shape[d]
+    n = x._raw.shape[d]
     if counts.ndim == 1 and len(counts) not in (1, n):
         raise RuntimeError(
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {len(counts)} and "
@@ -124,7 +124,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
         n = x.numel()
         shift = shifts if isinstance(shifts, int) else shifts[0]
         flat = bind(rows.roll, (reshape(x, n),), {"shift": (shift,), "axis": (-1,)})
-        return reshape(flat, *x._data.shape)
+        return reshape(flat, *x._raw.shape)
     shift = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     axes = (dims,) if isinstance(dims, int) else tuple(dims)
     if len(shift) != len(axes):
@@ -290,7 +290,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
             f"for {x.ndim} dimensions"
         )
     pairs = tuple((widths[i], widths[i + 1]) for i in range(len(widths) - 2, -1, -2))
-    for (a, b), n in zip(pairs, x._data.shape[x.ndim - len(pairs) :], strict=True):
+    for (a, b), n in zip(pairs, x._raw.shape[x.ndim - len(pairs) :], strict=True):
         if n + a + b < 0:
             raise RuntimeError(
                 f"The input size {n}, plus negative padding {a} and {b}, resulted in a negative output size"
@@ -302,7 +302,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
         raise NotImplementedError(f"Unrecognised padding mode {mode}: use constant, reflect, replicate or circular")
     for k, (a, b) in enumerate(pairs):
         d = x.ndim - len(pairs) + k
-        n = x._data.shape[d]
+        n = x._raw.shape[d]
         if mode == "reflect" and (a >= n or b >= n):
             raise RuntimeError(
                 f"Padding size should be less than the corresponding input dimension, but got: padding ({a}, {b}) at "
@@ -340,8 +340,8 @@ def index_select(input: Any, dim: int, index: Any) -> Tensor:
     if not x.ndim:
         return rows.clone(x)
     d = errors.check_dim("index_select", dim, x.ndim)
-    n = x._data.shape[d]
-    plain = where._data if isinstance(where, Tensor) else where
+    n = x._raw.shape[d]
+    plain = where._raw if isinstance(where, Tensor) else where
     if type(plain) is ndarray and plain.size and (plain.max() >= n or plain.min() < 0):
         raise IndexError(f"index out of range in self: index_select along a dimension of size {n}")
     if where.ndim == 0:

@@ -45,7 +45,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     a, b = errors.check_dim("diag_embed", dim1, n), errors.check_dim("diag_embed", dim2, n)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    length = x._data.shape[-1] + builtins.abs(offset)
+    length = x._raw.shape[-1] + builtins.abs(offset)
     return bind(rows.undiagonal, (x,), {"offset": offset, "axis1": a - n, "axis2": b - n, "sizes": (length, length)})
 
 
@@ -123,7 +123,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     if n == 0:
         return x.clone()
     for _ in range(n):
-        length = x._data.shape[errors.check_dim("diff", dim, x.ndim)]
+        length = x._raw.shape[errors.check_dim("diff", dim, x.ndim)]
         if length == 0:
             return x
         later, earlier = narrow(x, dim, 1, length - 1), narrow(x, dim, 0, length - 1)

@@ -21,7 +21,7 @@ ndarray = np.ndarray
 
 def storage_offset_of(self: Tensor) -> int:
     """How many elements of the memory come before the tensor's first."""
-    array = self._data
+    array = self._raw
     if type(array) is not ndarray:
         return 0  # an example's elements are counted from its own first
     start = array.__array_interface__["data"][0] - owner(array).__array_interface__["data"][0]
@@ -54,7 +54,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
         raise RuntimeError(
             f"as_strided: Negative strides are not supported at the moment, got strides: {list(strides)}: use flip()"
         )
-    if type(x._data) is ndarray and not x._data.flags.c_contiguous:
+    if type(x._raw) is ndarray and not x._raw.flags.c_contiguous:
         raise RuntimeError(
             "as_strided: the tensor is not contiguous, so its strides say nothing about its elements: call it on "
             "contiguous(), or on the tensor that this is a view of"
@@ -112,7 +112,7 @@ def view_as_complex(input: Any) -> Tensor:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if x.shape[-1] != 2:
         raise RuntimeError(f"Tensor must have a last dimension of size 2, but its shape is {tuple(x.shape)}")
-    if type(x._data) is ndarray and x._data.strides[-1] != x._data.itemsize:
+    if type(x._raw) is ndarray and x._raw.strides[-1] != x._raw.itemsize:
         raise RuntimeError("Tensor must have a last dimension with stride 1: call .contiguous() first")
     return bind(rows.view_as_complex, (x,), {})  # type: ignore[no-any-return]
 

@@ -213,8 +213,8 @@ def _ufunc_in_place(op: str, ufunc: Any, function: Any) -> Any:
     recorded = inplace.in_place(op, function)
 
     def method(self: Tensor, other: Any, **options: Any) -> Tensor:
-        x = self._data
-        y = other._data if type(other) is Tensor else other
+        x = self._raw
+        y = other._raw if type(other) is Tensor else other
         if (
             type(x) is ndarray
             and not options
@@ -300,8 +300,8 @@ def _copied(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
 
 def _plain(self: Tensor, src: Any) -> bool:
-    source = getattr(src, "_data", None)
-    return type(self._data) is ndarray and not recording() and (source is None or type(source) is ndarray)
+    source = getattr(src, "_raw", None)
+    return type(self._raw) is ndarray and not recording() and (source is None or type(source) is ndarray)
 
 
 _fill_recorded, _copy_recorded = inplace.in_place("fill_", scattering.fill), inplace.in_place("copy_", _copied)
@@ -309,10 +309,10 @@ _fill_recorded, _copy_recorded = inplace.in_place("fill_", scattering.fill), inp
 
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Fill with a number, in place."""
-    if type(self._data) is ndarray and not isinstance(value, Tensor) and self._edge is None and self._view is None:
+    if type(self._raw) is ndarray and not isinstance(value, Tensor) and self._edge is None and self._view is None:
         inplace.check_writable(self, "fill_")
-        self._data[...] = value if type(value) is float else number_in(value, self._data.dtype)
-        wrote(self._data, "fill_", errors.user_line())
+        self._raw[...] = value if type(value) is float else number_in(value, self._raw.dtype)
+        wrote(self._raw, "fill_", errors.user_line())
         return self
     return _fill_recorded(self, value)
 
@@ -326,12 +326,12 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Copy another tensor's elements (broadcast, and cast) into this one; gradients flow to the source."""
     if _plain(self, src):
         inplace.check_writable(self, "copy_")
-        source = src._data if isinstance(src, Tensor) else np.asarray(src)
+        source = src._raw if isinstance(src, Tensor) else np.asarray(src)
         try:
-            np.copyto(self._data, source, casting="unsafe")
+            np.copyto(self._raw, source, casting="unsafe")
         except ValueError:
             raise errors.in_place_shape("copy_", self.shape, source.shape) from None
-        wrote(self._data, "copy_", errors.user_line())
+        wrote(self._raw, "copy_", errors.user_line())
         return self
     return _copy_recorded(self, src)
 

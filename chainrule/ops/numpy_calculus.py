@@ -29,7 +29,7 @@ def arraylike(x: Any) -> Any:
 def known(x: Any) -> Any:
     """The numbers as a plain array; None where there is no single one (inside ``vmap``)."""
     if isinstance(x, Tensor):
-        x = x._data
+        x = x._raw
     return x.concrete() if isinstance(x, ArrayLike) else np.asarray(x)
 
 

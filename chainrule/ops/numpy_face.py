@@ -88,7 +88,7 @@ def _shares(a: Any, b: Any, max_work: Any = None) -> bool:
 
 
 def _raw(x: Any) -> Any:
-    return x._data if isinstance(x, Tensor) else x
+    return x._raw if isinstance(x, Tensor) else x
 
 
 def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:

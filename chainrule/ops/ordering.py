@@ -53,7 +53,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     """The k largest (or smallest) elements along ``dim``, and their indices."""
     x = tensor_of("topk", input, "iuf")
     axis = axis_of("topk", dim, x.ndim)
-    n = 1 if axis is None else x._data.shape[axis]
+    n = 1 if axis is None else x._raw.shape[axis]
     if not 0 <= k <= n:
         raise RuntimeError(f"selected index k out of range: topk of {k} along a dimension of length {n}")
     if axis is None:
@@ -70,7 +70,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     axis = axis_of("kthvalue", dim, x.ndim)
     if axis is not None:
         nonempty("kthvalue", x, (axis,))
-    n = 1 if axis is None else x._data.shape[axis]
+    n = 1 if axis is None else x._raw.shape[axis]
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: {k} of {n}")
     if axis is None:
@@ -92,7 +92,7 @@ def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     if axis is None:
         return return_types.median(*of_number(x))
     nonempty("median", x, (axis,))
-    indices = argsort(x, axis).narrow(axis, (x._data.shape[axis] - 1) // 2, 1)
+    indices = argsort(x, axis).narrow(axis, (x._raw.shape[axis] - 1) // 2, 1)
     if x.dtype.kind == "f":
         nan = ew.isnan(x.detach())
         first = argmax(nan, axis, keepdim=True)
@@ -159,10 +159,10 @@ def quantile(
 ) -> Tensor:
     """The q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); nan where there is one."""
     x = tensor_of("quantile", input, "f")
-    levels = checked_levels("quantile", x, q, interpolation)._data
+    levels = checked_levels("quantile", x, q, interpolation)._raw
     flat = x.reshape(-1) if dim is None or not x.ndim else x
     axis = axis_of("quantile", -1 if dim is None else dim, flat.ndim) or -1
-    n = flat._data.shape[axis]
+    n = flat._raw.shape[axis]
     position = levels * (n - 1)
     low, high = np.floor(position).astype(int), np.ceil(position).astype(int)
     moved = sort(flat, axis).values.movedim(axis, 0)

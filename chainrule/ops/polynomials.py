@@ -52,7 +52,7 @@ _MEANING = {
 def _evaluated(name: str, x: Any, n: Any, shifted: bool) -> Any:
     if not isinstance(x, Tensor) and not isinstance(n, Tensor):
         raise errors.wrong_operand(f"special_{name}", 0, x)
-    degrees = n._data if isinstance(n, Tensor) else np.asarray(n)
+    degrees = n._raw if isinstance(n, Tensor) else np.asarray(n)
     if type(degrees) is not np.ndarray:
         raise errors.data_dependent(n, f"the degrees of special.{name}")
     x = floating(ew.add(x, ew.mul(n, 0)) if isinstance(n, Tensor) else x)  # one shape and dtype

@@ -64,7 +64,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
     torch.Size([2, 4])
     """
     if type(input) is Tensor and type(other) is Tensor and out is None and not SPECIAL:
-        x, y = input._data, other._data
+        x, y = input._raw, other._raw
         if (
             type(x) is ndarray
             and type(y) is ndarray
@@ -88,7 +88,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
                 node.saved = (None if ex is None else y, None if ey is None else x)
                 node.seq = next_seq()
                 tensor = new(Tensor)
-                tensor._data = result
+                tensor._raw = result
                 tensor._edge = node
                 return tensor
     x, y = _checked("matmul", input, other)

@@ -53,7 +53,7 @@ _WHOLE = tuple({"axis": tuple(range(-ndim, 0)), "keepdims": False} for ndim in r
 def _whole(input: Any) -> dict[str, Any] | None:
     """The parameters that reduce a tensor to one number, where nothing about it is unusual."""
     if type(input) is Tensor:
-        x = input._data
+        x = input._raw
         if type(x) is ndarray and ((dtype := x.dtype) is float32 or dtype is float64) and (ndim := x.ndim) < 9:
             return _WHOLE[ndim]
     return None
@@ -182,7 +182,7 @@ def _extremum(name: str, row: Any, input: Any, dim: Any, keepdim: bool, shown: s
 def nonempty(name: str, x: Any, axes: tuple[int, ...], whole: bool = False) -> None:
     """Refuse to pick an element where there is none."""
     for a in axes:
-        if x._data.shape[a] == 0:
+        if x._raw.shape[a] == 0:
             if whole:
                 raise RuntimeError(
                     f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "

@@ -149,7 +149,7 @@ def _along(name: str, x: Tensor, dim: int, index: Any, source: Any = None) -> tu
     _bounds(name, index, x.shape[d], d, IndexError if name in ("index_fill", "index_copy") else RuntimeError)
     if source is not None:
         _check_entries(name, x, d, index, source)
-    return (*(slice(None),) * d, index._data if type(index._data) is np.ndarray else index)
+    return (*(slice(None),) * d, index._raw if type(index._raw) is np.ndarray else index)
 
 
 def _check_entries(name: str, x: Tensor, d: int, index: Tensor, source: Tensor) -> None:

@@ -19,9 +19,9 @@ ndarray = np.ndarray
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Indices of the nonzero elements: a matrix with one row each, or one vector per axis."""
     input = tensor_of("nonzero", input)
-    if type(input._data) is not ndarray:
+    if type(input._raw) is not ndarray:
         raise errors.data_dependent(input, "nonzero()")
-    found = np.nonzero(input._data if input.ndim else input._data.reshape(1))
+    found = np.nonzero(input._raw if input.ndim else input._raw.reshape(1))
     if as_tuple:
         return tuple(wrap(i.astype(np.int64)) for i in found)
     return wrap(np.stack(found, 1).astype(np.int64)) if input.ndim else wrap(np.empty((len(found[0]), 0), np.int64))
@@ -145,7 +145,7 @@ def searchsorted(
 
 
 def _one_array(x: Tensor) -> bool:
-    return type(x._data) is ndarray or x._data.concrete() is not None
+    return type(x._raw) is ndarray or x._raw.concrete() is not None
 
 
 def _counted(sequence: Tensor, values: Any, right: bool, sorter: Any) -> Tensor:

@@ -68,9 +68,9 @@ def reshape(input: Any, *sizes: Any, shape: Any = None) -> Tensor:
             [2, 3]])
     """
     x = tensor_of("reshape", input)
-    target = _filled("reshape", x._data.shape, _ints("reshape", sizes if shape is None else (shape,)))
-    if type(x._data) is ndarray and not _viewable(x._data, target):
-        copy = rows.clone(x) if x._edge is not None else wrap(x._data.copy())
+    target = _filled("reshape", x._raw.shape, _ints("reshape", sizes if shape is None else (shape,)))
+    if type(x._raw) is ndarray and not _viewable(x._raw, target):
+        copy = rows.clone(x) if x._edge is not None else wrap(x._raw.copy())
         return bind(rows.unsafe_view, (copy,), {"shape": target})
     return bind(rows.view, (x,), {"shape": target})
 
@@ -96,8 +96,8 @@ def view(input: Any, *sizes: Any, size: Any = None) -> Tensor:
     x = tensor_of("view", input)
     if len(sizes) == 1 and isinstance(sizes[0], (np.dtype, type)):
         return wrap(x._array().view(dtypes.as_dtype(sizes[0])))
-    target = _filled("view", x._data.shape, _ints("view", sizes if size is None else (size,)))
-    if type(x._data) is ndarray and not _viewable(x._data, target):
+    target = _filled("view", x._raw.shape, _ints("view", sizes if size is None else (size,)))
+    if type(x._raw) is ndarray and not _viewable(x._raw, target):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."
@@ -125,7 +125,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if start == end:
         return x
-    shape = x._data.shape
+    shape = x._raw.shape
     n = 1
     for length in shape[start : end + 1]:
         n *= length
@@ -216,7 +216,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
 def squeeze(input: Any, dim: Any = None) -> Tensor:
     """Axes of length 1 removed: all of them, or those of ``dim`` that are."""
     x = tensor_of("squeeze", input)
-    shape = x._data.shape
+    shape = x._raw.shape
     n = len(shape)
     several = isinstance(dim, (tuple, list))
     if dim is None:
@@ -238,7 +238,7 @@ def unsqueeze(input: Any, dim: int) -> Tensor:
 def expand(input: Any, *sizes: Any, size: Any = None) -> Tensor:
     """Axes of length 1 stretched to the given sizes, without copying; -1 keeps a size."""
     x = tensor_of("expand", input)
-    have = x._data.shape
+    have = x._raw.shape
     want = _ints("expand", sizes if size is None else (size,))
     extra = len(want) - len(have)
     if extra < 0:
@@ -310,10 +310,10 @@ def clone(input: Any, *, memory_format: Any = None) -> Tensor:
 
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its memory is in row order, else a copy that is."""
-    if type(input._data) is not ndarray or input._data.flags.c_contiguous:
+    if type(input._raw) is not ndarray or input._raw.flags.c_contiguous:
         return input
     copy = rows.clone(input)
-    copy._data = np.ascontiguousarray(copy._data)
+    copy._raw = np.ascontiguousarray(copy._raw)
     return copy
 
 
@@ -323,7 +323,7 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
     d = errors.check_dim("unfold", dimension, x.ndim)
     if not x.ndim:
         return reshape(x, 1).unfold(0, size, step).reshape(-1)
-    n = x._data.shape[d]
+    n = x._raw.shape[d]
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     if size > n:

@@ -35,7 +35,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
     if not x.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     d = errors.check_dim("narrow", dim, x.ndim)
-    n = x._data.shape[d]
+    n = x._raw.shape[d]
     if isinstance(start, Tensor) and (start.ndim or start.dtype.kind not in "iu"):
         raise RuntimeError(
             f"start must be an 0-dim integral Tensor, not one of shape {list(start.shape)}, {start.dtype}."
@@ -65,7 +65,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
     if not x.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     lead = (slice(None),) * errors.check_dim("unbind", dim, x.ndim)
-    return several("Unbind", tuple([x[(*lead, i)] for i in range(x._data.shape[len(lead)])]))
+    return several("Unbind", tuple([x[(*lead, i)] for i in range(x._raw.shape[len(lead)])]))
 
 
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -74,7 +74,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tenso
     if not x.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = errors.check_dim("split", dim, x.ndim)
-    n = x._data.shape[d]
+    n = x._raw.shape[d]
     if isinstance(split_size_or_sections, (int, np.integer)):
         size = int(split_size_or_sections)
         if size < 0 or (size == 0 and n):
@@ -112,7 +112,7 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     x = tensor_of("chunk", input)
     if not x.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    n = x._data.shape[errors.check_dim("chunk", dim, x.ndim)]
+    n = x._raw.shape[errors.check_dim("chunk", dim, x.ndim)]
     return split(x, -(-n // chunks) if n else [0] * chunks, dim)
 
 
@@ -198,7 +198,7 @@ def dsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
 def _even(name: str, x: Any, sections: Any, dim: int) -> tuple[Tensor, ...]:
     if isinstance(sections, str):
         raise TypeError(f"{name}(): argument 'indices_or_sections' must be an int or ints, not {sections!r}")
-    n = x._data.shape[dim]
+    n = x._raw.shape[dim]
     if isinstance(sections, int) and (sections <= 0 or n % sections):
         raise RuntimeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not "

@@ -21,7 +21,7 @@ _BATCH = 3
 def _payload(x: Any, size: int = _BATCH, level: int = LEVEL) -> Any:
     """What a result holds for all examples: its payload, or itself repeated."""
     if isinstance(x, Tensor):
-        x = x._data
+        x = x._raw
     if isinstance(x, Batched) and x.level == level:
         return x.payload
     return np.broadcast_to(x, (size, *np.shape(x)))
@@ -72,7 +72,7 @@ def check_batch(case: Case) -> None:
         )
         loops = list(zip(*[case.value(d) for d in _chosen(operands, draws)], strict=True))
         for out, loop in zip(outs, loops, strict=True):
-            got = out._data if isinstance(out, Tensor) else out
+            got = out._raw if isinstance(out, Tensor) else out
             case.agree("vmap over the last axis", got, np.stack(loop, axis=-1), ROUNDING_TOLERANCE)
     for inside, outside in itertools.product(subsets(operands), repeat=2) if len(operands) < 3 else ():
         _check_nested_batch(case, inside, outside, draws)

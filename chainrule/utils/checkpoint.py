@@ -210,7 +210,7 @@ class _Argument:
         self.edge: Any = None
         self.kept = value
         if isinstance(value, Tensor) and saved.active():
-            self.kept = saved.pack_one(value._data)
+            self.kept = saved.pack_one(value._raw)
             self.edge = value._edge
 
     def get(self) -> Any:
@@ -218,7 +218,7 @@ class _Argument:
         if type(value) is saved.PackedValue:
             return wrap(value.get(), self.edge)
         if isinstance(value, Tensor) and CLOCK.latest > self.time:
-            written = writes_of(value._data)
+            written = writes_of(value._raw)
             if written is not None and written.times[-1] > self.time:
                 raise errors.argument_was_written(value, written)
         return value

@@ -64,7 +64,7 @@ class Frame:
     def _reserve(self, tensor: Tensor) -> Placeholder:
         placeholder = Placeholder(self, len(self.placeholders))
         self.placeholders.append(weakref.ref(placeholder))
-        self.about.append((tensor._data.shape, tensor._data.dtype))
+        self.about.append((tensor._raw.shape, tensor._raw.dtype))
         return placeholder
 
     def second_run(self) -> dict[int, Taken]:
@@ -95,7 +95,7 @@ def fill(placeholder: Placeholder) -> Tensor:
         values = runs[frame] = frame.second_run()
     value, time = values.pop(index)
     if CLOCK.latest > time:
-        written = writes_of(value._data)
+        written = writes_of(value._raw)
         if written is not None and written.times[-1] > time:
             raise errors.recomputed_was_written(value, written)
     return value
@@ -136,7 +136,7 @@ class _SecondRun:
             if not self.frame.ended:  # a backward pass inside the first run wants this: that will save more later
                 return tensor
             raise errors.checkpoint_saved_more(self.frame, self)
-        data = tensor._data
+        data = tensor._raw
         found = (data.shape, data.dtype)
         if found != self.frame.about[index]:
             self.differing.append((index, self.frame.about[index], found))

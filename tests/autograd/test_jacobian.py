@@ -102,7 +102,7 @@ def test_auto_takes_the_cheaper_mode():
     calls = []
 
     def wide(x):
-        calls.append(type(x._data).__name__)
+        calls.append(type(x._raw).__name__)
         return x[0] * np.arange(1.0, 50.0) + x[1]
 
     cr.jacobian(wide, np.array([1.0, 2.0]))
@@ -110,7 +110,7 @@ def test_auto_takes_the_cheaper_mode():
     calls.clear()
 
     def narrow(x):
-        calls.append(type(x._data).__name__)
+        calls.append(type(x._raw).__name__)
         return np.sum(x**2)
 
     cr.jacobian(narrow, X)

@@ -51,7 +51,7 @@ def test_a_large_backward_pass_switches_on_and_a_small_one_off():
     assert name() == USUAL
     grad = sweep(LARGE)
     assert name() == OURS
-    assert grad._data.ctypes.data % 64 == 0
+    assert grad._raw.ctypes.data % 64 == 0
     for size in (LARGE, LARGE + 1, 10 * LARGE + 7):
         assert (np.ones(size) * 2).ctypes.data % 64 == 0
     sweep(2)
@@ -79,8 +79,8 @@ def test_very_large_arrays_are_left_to_numpy():
 
 def test_numbers_are_the_same():
     first, second = sweep(LARGE), sweep(LARGE)
-    assert np.array_equal(first._data, second._data)
-    assert np.allclose(first._data, 2 * (1 - np.tanh(2) ** 2))
+    assert np.array_equal(first._raw, second._raw)
+    assert np.allclose(first._raw, 2 * (1 - np.tanh(2) ** 2))
 
 
 def test_threads_have_handlers_of_their_own():
@@ -123,7 +123,7 @@ import chainrule as cr
 x = cr.ones(100_000, requires_grad=True)
 (x * x).sum().backward()
 from numpy._core.multiarray import get_handler_name
-print(get_handler_name(np.empty(3)), get_handler_name(x.grad._data))
+print(get_handler_name(np.empty(3)), get_handler_name(x.grad._raw))
 keep = np.empty(100_000)
 """
 
@@ -186,7 +186,7 @@ def test_arrays_live_on_in_a_forked_process():
     grad = sweep(LARGE)
     child = os.fork()
     if not child:
-        total = float(grad.sum()._data)
+        total = float(grad.sum()._raw)
         sweep(10 * LARGE)
         del grad
         sweep(2)

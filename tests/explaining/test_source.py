@@ -30,10 +30,10 @@ def test_tensors_edges_and_arrays_have_the_variables_name(x):
     y = cr.exp(x)
     constant = cr.ones(2)
     names = Names()
-    for thing in (y, y._edge, y.grad_fn, y._data):
+    for thing in (y, y._edge, y.grad_fn, y._raw):
         assert names.of(thing) == "y"
     assert names.of(x) == names.of(x._edge) == "x"
-    assert names.of(constant._data) == "constant"
+    assert names.of(constant._raw) == "constant"
     assert names.of(AT_MODULE) == "AT_MODULE"
     assert names.of(cr.ones(3)) is names.of(None) is names.of(3) is None
 
@@ -48,7 +48,7 @@ def test_several_outputs_have_names_of_their_own(x):
 def test_what_shares_memory_with_a_constant_is_called_like_the_constant(x):
     y = x * 2
     d = y.detach()
-    assert Names().of(y._data) == "d"
+    assert Names().of(y._raw) == "d"
     assert Names().of(d) == "d"
 
 
@@ -94,7 +94,7 @@ def test_objects_that_raise_are_passed_over(x):
             raise RuntimeError
 
         @property
-        def _data(self):
+        def _raw(self):
             raise RuntimeError
 
     class Plain:

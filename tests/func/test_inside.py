@@ -171,7 +171,7 @@ def test_shared_parameters_are_not_repeated():
     seen = []
 
     def loss(w, r):
-        seen.append((w * 2)._data)
+        seen.append((w * 2)._raw)
         return (w * 2 * r).sum()
 
     vmap(grad(loss), in_dims=(None, 0))(cr.ones(3, dtype=cr.float64), x)

@@ -53,7 +53,7 @@ def test_a_wrong_column_is_found(row, check, options):
 
 def test_a_rule_that_is_a_constant_to_the_next_derivative_is_found(row):
     def frozen(x):  # right in value, but hides its dependence on x from the tape
-        value = right(getattr(getattr(x, "_data", x), "primal", getattr(x, "_data", x)))
+        value = right(getattr(getattr(x, "_raw", x), "primal", getattr(x, "_raw", x)))
         return value + 0 * x
 
     broken = row(elementwise(d={"x": frozen}, formula=TEXT), swish)
