@@ -8,7 +8,6 @@ which operation it belongs to, where that was called, at which index and with wh
 from __future__ import annotations
 
 import threading
-import warnings
 from typing import Any
 
 import numpy as np
@@ -266,10 +265,9 @@ class detect_anomaly:
         self.previous = _state()
         self.check_nan = bool(check_nan)
         self.at_once = bool(forward)
-        warnings.warn(
+        errors.warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
             "debugging.",
-            stacklevel=2,
         )
 
     def __enter__(self) -> None:

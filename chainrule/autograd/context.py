@@ -7,7 +7,6 @@ tape holds is a reference cycle, and ``saved_tensors`` can give back tensors tha
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -91,7 +90,7 @@ class FunctionCtx:
     @property
     def saved_variables(self) -> tuple[Tensor | None, ...]:
         """The old name of ``saved_tensors``."""
-        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        errors.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
         return self.saved_tensors
 
     def _raw(self, node: Any) -> tuple[SavedTensor, ...]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+from chainrule import errors
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -171,11 +172,10 @@ class _Context:
 
     def __call__(self, function: F) -> F:
         if inspect.isclass(function):
-            warnings.warn(
+            errors.warn(
                 "Decorating classes is deprecated and will be disabled in future versions: it makes the class a function, and "
                 "reaches __init__ alone. Decorate the methods.",
                 FutureWarning,
-                stacklevel=2,
             )
         if inspect.isgeneratorfunction(function):
 

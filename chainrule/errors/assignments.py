@@ -12,6 +12,7 @@ import functools
 import linecache
 import os
 import re
+import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -43,12 +44,23 @@ def lines_of(file: str, scope: dict[str, Any] | None = None) -> list[str]:
         return []
 
 
+_PARSER = threading.RLock()  # CPython 3.11's may raise SystemError where two threads parse at once
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_PARSER.acquire, after_in_parent=_PARSER.release, after_in_child=_PARSER.release)
+
+
+def syntax(source: str, mode: str = "exec") -> Any:
+    """The syntax tree of a text; None if there is none, or it can't be had."""
+    with _PARSER:
+        try:
+            return ast.parse(source, mode=mode)
+        except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
+            return None
+
+
 @functools.lru_cache(maxsize=64)
 def parsed(source: str) -> ast.Module | None:
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    return syntax(source)  # type: ignore[no-any-return]
 
 
 def cells_before(file: str) -> Iterator[str]:

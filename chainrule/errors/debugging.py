@@ -6,13 +6,11 @@ import ast
 import linecache
 import os
 import re
-import sys
-import warnings
 from typing import Any
 
 from chainrule.errors.assignments import parsed
 from chainrule.errors.source import Names
-from chainrule.errors.words import PACKAGE, dtype_word, shape_of, tensor_type, user_frame
+from chainrule.errors.words import PACKAGE, dtype_word, shape_of, tensor_type, user_frame, warn
 
 # -- anomalies ----------------------------------------------------------------------------------------------------------
 
@@ -90,23 +88,18 @@ def nan_came_in(prim: Any, stack: CallStack) -> str:
 def warn_detected(node: Any) -> None:
     """Show the lines that made a node whose rule failed, and those of the node whose rule made that."""
     stack = node.metadata.get("traceback_")
-    frame, level = sys._getframe(1), 2
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame, level = frame.f_back, level + 1  # type: ignore[assignment]
     text = f"Error detected in {node.name()}. "
     if stack is None:
         text += "No forward pass information available. Enable detect anomaly during forward pass for more information."
     else:
         text += f"Traceback of forward call that caused the error:\n{stack}"
-    warnings.warn(text, UserWarning, stacklevel=level)
+    warn(text)
     parent = node.metadata.get("parent_")
     while parent is not None:
         stack = parent.metadata.get("traceback_", "  (it was outside of anomaly mode)")
-        warnings.warn(
+        warn(
             f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call that induced the "
             f"previous calculation:\n{stack}",
-            UserWarning,
-            stacklevel=level,
         )
         parent = parent.metadata.get("parent_")
 

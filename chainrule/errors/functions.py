@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from typing import Any
 
 from chainrule.errors.backward import was_overwritten
 from chainrule.errors.place import op_at
-from chainrule.errors.words import writer
+from chainrule.errors.words import warn, writer
 
 
 def function_saves(method: str, index: int, value: Any) -> TypeError:
@@ -155,7 +154,7 @@ def function_dirty_no_input(name: str) -> RuntimeError:
 
 
 def warn_dirty_no_input(name: str) -> None:
-    warnings.warn(_dirty_no_input(name), UserWarning, stacklevel=4)
+    warn(_dirty_no_input(name))
 
 
 def function_dirty_leaf(name: str) -> RuntimeError:

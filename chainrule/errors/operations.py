@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from chainrule.errors.libraries import instead_of_arrays
 from chainrule.errors.place import named, operands, out_of_place, running, with_arrays
 from chainrule.errors.transforms import dynamic_shape, escaped_tensor
-from chainrule.errors.words import TYPE_NAMES, shape_of, torch_size, user_frame, user_line
+from chainrule.errors.words import TYPE_NAMES, shape_of, torch_size, user_frame, user_line, warn
 
 
 def wrong_operand(function: str, position: int, value: Any) -> TypeError:
@@ -169,7 +168,7 @@ def warn_target_size(x: Any, y: Any) -> None:
             text += "some numbers are compared more than once. "
         if math.prod(shape_of(x)) == math.prod(shape_of(y)):
             text += f"Use {q}.reshape({p}.shape)."
-    warnings.warn(text, UserWarning, stacklevel=4)
+    warn(text)
 
 
 _KINDS = {"b": "booleans", "i": "integers", "u": "unsigned integers", "f": "real floats", "c": "complex numbers"}

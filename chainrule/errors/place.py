@@ -14,7 +14,7 @@ from itertools import islice
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from chainrule.errors.assignments import called, cells_before, lines_of, names_in, parsed, plain
+from chainrule.errors.assignments import called, cells_before, lines_of, names_in, parsed, plain, syntax
 from chainrule.errors.source import Found, Names, SourceLine
 from chainrule.errors.words import Where, shape_of, user_frame
 
@@ -45,10 +45,7 @@ def running(frame: Any) -> Running:
 
 def expression() -> ast.expr | None:
     """The expression of the user's program that is being computed."""
-    try:
-        return ast.parse(running(user_frame()).text.strip(), mode="eval").body
-    except (SyntaxError, ValueError):
-        return None
+    return getattr(syntax(running(user_frame()).text.strip(), "eval"), "body", None)
 
 
 def with_arrays() -> str:
@@ -121,10 +118,10 @@ def receiver_of_attribute(name: str) -> str:
 
 def out_of_place(text: str, name: str = "") -> str:
     """How to write a line that changes a tensor (called ``name``) in place without that; '' if it is not known."""
-    try:
-        (statement,) = ast.parse(text).body
-    except (SyntaxError, ValueError):
+    body = getattr(syntax(text), "body", ())
+    if len(body) != 1:
         return ""
+    (statement,) = body
     if isinstance(statement, ast.AugAssign):
         x = ast.unparse(statement.target)
         item_of_a_list = x == plain(name)

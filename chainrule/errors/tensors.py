@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from chainrule.errors.assignments import names_in
 from chainrule.errors.libraries import instead_of_arrays, taken_by_library
 from chainrule.errors.place import named, op_at, receiver_of_attribute, running
 from chainrule.errors.source import Names
-from chainrule.errors.words import PACKAGE, shape_of, user_frame
+from chainrule.errors.words import PACKAGE, shape_of, user_frame, warn
 
 # -- tensors and their flags --------------------------------------------------------------------------------------------
 
@@ -55,7 +54,7 @@ def warn_non_leaf_grad(tensor: Any) -> None:
             f"{y} is the output of {node.name()}, {op_at(node)}, not a leaf. Call {y}.retain_grad() before backward(), or "
             f"use grad(L, {y})."
         )
-    warnings.warn(text, UserWarning, stacklevel=3)
+    warn(text)
 
 
 def _rebound(tensor: Any, x: str) -> str:
@@ -83,7 +82,7 @@ def leaves_graph(tensor: Any, what: str) -> None:
 
     Nothing is said where the number is printed, as in ``"%.2f" % x``.
     """
-    caller = sys._getframe(3)  # who called float(x), which is x.__float__
+    caller = sys._getframe(4)  # who called float(x), which is x.__float__
     now = running(caller) if not caller.f_code.co_filename.startswith(PACKAGE) else running(None)
     if now.instruction == "STORE_SUBSCR":
         raise stored_in_array(tensor, now.text)
@@ -99,13 +98,11 @@ def leaves_graph(tensor: Any, what: str) -> None:
         fix = f"np.{called[5:].replace(function[1], _NUMPY_NAMES.get(function[1], function[1]), 1)} keeps the gradient"
     else:
         fix = f"{x} itself works in arithmetic and in np functions such as np.sin({x}), which keep the gradient"
-    warnings.warn(
+    warn(
         "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider using "
         "tensor.detach() first.\n"
         + (taken[1] if taken else f"{takes} a plain number that leaves the graph: {fix}.")
         + f" Where only the number is wanted, write {x}.item().",
-        UserWarning,
-        stacklevel=4,
     )
 
 
@@ -209,10 +206,8 @@ def pickle_node(node: Any) -> TypeError:
 
 def warn_hooks_not_pickled(hooks: dict[int, Any]) -> None:
     hook = next(iter(hooks.values()))
-    warnings.warn(
+    warn(
         f"backward hook {hook!r} on tensor will not be serialized. Register it again on the tensor that is loaded.",
-        UserWarning,
-        stacklevel=3,
     )
 
 

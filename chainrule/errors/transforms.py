@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import difflib
 import sys
-import warnings
 from typing import Any
 
 from chainrule.errors.libraries import instead_of_arrays
 from chainrule.errors.place import named
-from chainrule.errors.words import PACKAGE, shape_of, torch_size, user_line
+from chainrule.errors.words import shape_of, torch_size, user_line, warn
 
 # -- forward mode -------------------------------------------------------------------------------------------------------
 
@@ -225,9 +224,7 @@ def jacobian_output(out: Any) -> TypeError:
 
 
 def warn_unbatched(error: Exception) -> None:
-    warnings.warn(
-        f"jacobian(): one row at a time, because the rows cannot go in one batch ({error})", UserWarning, stacklevel=5
-    )
+    warn(f"jacobian(): one row at a time, because the rows cannot go in one batch ({error})")
 
 
 # -- autograd.functional ------------------------------------------------------------------------------------------------
@@ -307,12 +304,7 @@ def functional_strict_vectorize() -> RuntimeError:
 
 
 def warn_out_resized(have: Any, want: Any) -> None:
-    frame, level = sys._getframe(1), 2
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame, level = frame.f_back, level + 1  # type: ignore[assignment]
-    warnings.warn(
+    warn(
         f"An output with one or more elements was resized since it had shape {list(have)}, which does not match the "
         f"required output shape {list(want)}. Give out= a tensor of the right shape, or an empty one.",
-        UserWarning,
-        stacklevel=level,
     )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import linecache
 import os
 import re
 import sys
+import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from threading import get_ident
 from typing import Any
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -160,7 +163,32 @@ def user_line() -> Where | None:
     return None if frame is None else Where(frame.f_code.co_filename, frame.f_lineno)
 
 
+_UNREAD: set[int] = set()  # the threads that make a message without looking at the user's program
+
+
+@contextlib.contextmanager
+def without_source() -> Iterator[None]:
+    """Messages that this thread makes say nothing of the user's lines and names."""
+    thread = get_ident()
+    _UNREAD.add(thread)
+    try:
+        yield
+    finally:
+        _UNREAD.discard(thread)
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """A warning about the innermost line of the call stack that is not this package's."""
+    frame: Any = sys._getframe(1)
+    level = 2
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
+
+
 def user_frame() -> Any:
+    if _UNREAD and get_ident() in _UNREAD:
+        return None
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back

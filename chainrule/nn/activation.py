@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from chainrule import random
+from chainrule import errors, random
 from chainrule.core.dispatch import cast
 from chainrule.core.faces import nary, unary
 from chainrule.core.inplace import in_place
@@ -184,9 +183,8 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 def _dim(name: str, dim: int | None, ndim: int) -> int:
     if dim is not None:
         return dim
-    warnings.warn(
+    errors.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=3,
     )
     return 0 if ndim in (0, 1, 3) else 1
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
-from chainrule import random
+from chainrule import errors, random
 from chainrule.core.dispatch import cast
 from chainrule.core.tensor import Tensor
 from chainrule.nn.pooling import avg_pool1d
@@ -140,10 +139,9 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each channel of (n, channels, height, width) set to 0 with probability p, the others divided by 1 − p."""
     if input.ndim != 4:
-        warnings.warn(
+        errors.warn(
             f"dropout2d: Received a {input.ndim}-D input: its first two axes count as batch and channels. Use dropout "
             "for elements, dropout1d for signals.",
-            stacklevel=2,
         )
     return _whole_channels(input, p, training, inplace)
 
@@ -151,10 +149,9 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each channel of (n, channels, depth, height, width) set to 0 with probability p, the others divided by 1 − p."""
     if input.ndim not in (4, 5):
-        warnings.warn(
+        errors.warn(
             f"dropout3d: Received a {input.ndim}-D input: its first two axes count as batch and channels. Use dropout "
             "for elements.",
-            stacklevel=2,
         )
     if input.ndim == 4:
         return _whole_channels(input.unsqueeze(0), p, training, inplace).squeeze(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,8 @@ def mode_of(reduction: str, size_average: Any = None, reduce: Any = None) -> str
     if size_average is not None or reduce is not None:
         average, total = size_average is None or size_average, reduce is None or reduce
         reduction = "mean" if average and total else "sum" if total else "none"
-        warnings.warn(
+        errors.warn(
             f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-            stacklevel=3,
         )
     if reduction not in ("none", "mean", "sum"):
         raise errors.reduction_name(reduction)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
+from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.faces import nary, new
 from chainrule.core.modes import SPECIAL
@@ -136,13 +136,12 @@ def kl_div(
         log_target: the target holds log-probabilities, too.
     """
     if size_average is None and reduce is None and reduction == "mean":
-        warnings.warn(
+        errors.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' "
             "divides only by the "
             "batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as "
             "'batchmean' in "
             "the next major release.",
-            stacklevel=2,
         )
     batch = reduction == "batchmean"
     mode = mode_of("sum" if batch else reduction, size_average, reduce)

@@ -7,12 +7,12 @@ of the old elements in every new one. It is constant: gradients and tangents are
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from chainrule import errors
 from chainrule.core.tensor import Tensor
 from chainrule.nn.pooling import along_axis, averages
 from chainrule.ops import joining, shaping
@@ -186,7 +186,7 @@ def _along(x: Any, axis: int, new: int, scale: float | None, mode: str, align: b
 
 
 def _deprecated(name: str) -> None:
-    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
+    errors.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.")
 
 
 def upsample(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
 
+from chainrule import errors
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import UFUNCS, implements
 from chainrule.core.shapes import shape_of
@@ -142,7 +142,7 @@ def _polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w:
     if full:
         return c, residuals, cast(rank, np.dtype(np.intc)), s, rcond
     if known(rank) is not None and int(known(rank)) != order:
-        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=3)
+        errors.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning)
     return (c, _coefficient_cov(lhs, scale, residuals, n - order, cov, y)) if cov else c
 
 

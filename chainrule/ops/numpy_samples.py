@@ -5,7 +5,6 @@ Which bin a sample falls in, and which samples are distinct, has no derivative; 
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -75,7 +74,7 @@ def _cov(
         freedom = total - ddof * np.sum(w * aweights) / total
     count = known(freedom)
     if count is not None and count <= 0:
-        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=3)
+        errors.warn("Degrees of freedom <= 0 for slice", RuntimeWarning)
         freedom = 0.0
     away = x - mean
     others = np.conjugate(away if w is None else away * w)

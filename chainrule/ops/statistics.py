@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from chainrule import return_types
+from chainrule import errors, return_types
 from chainrule.core.dispatch import cast
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
@@ -58,9 +57,8 @@ def cov(input: Any, *, correction: int = 1, fweights: Tensor | None = None, awei
         less = correction if aweights is None else correction * sum_(ew.mul(weights, aweights)) / total
         freedom = total - less
     if float(freedom) <= 0:
-        warnings.warn(
+        errors.warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
-            stacklevel=2,
         )
         freedom = 0
     scaled = centered if weights is None else ew.mul(centered, weights)

@@ -6,12 +6,12 @@ inputs of other dtypes are warned about.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from chainrule import errors
 from chainrule.autograd.backward import grad
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.testing import grad_checks
@@ -194,11 +194,9 @@ def _differentiable(inputs: Sequence[Any]) -> list[int]:
     for i in wanted:
         x = inputs[i]
         if x.dtype not in (np.float64, np.complex128):
-            warnings.warn(
+            errors.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
                 "will likely fail if all the inputs are not of double precision floating point or complex.",
-                UserWarning,
-                stacklevel=3,
             )
         array = x._array()
         if array.size and any(step == 0 and length > 1 for step, length in zip(array.strides, array.shape)):

@@ -9,7 +9,6 @@ that take longest to compute are kept, as far as they fit, and are not computed 
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
@@ -128,7 +127,7 @@ def checkpoint(
     """
     if use_reentrant is None:
         if budget is None:
-            warnings.warn(errors.WARN_USE_REENTRANT, UserWarning, stacklevel=2)
+            errors.warn(errors.WARN_USE_REENTRANT)
         use_reentrant = budget is None
     if determinism_check not in _CHECKS:
         raise ValueError(f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check}")
@@ -138,9 +137,7 @@ def checkpoint(
         if context_fn is not noop_context_fn or debug or budget is not None:
             raise ValueError("Passing `context_fn`, `debug` or `budget` is only supported when use_reentrant=False.")
         if is_grad_enabled() and not any(isinstance(x, Tensor) and x.requires_grad for x in args):
-            warnings.warn(
-                "None of the inputs have requires_grad=True. Gradients will be None", UserWarning, stacklevel=2
-            )
+            errors.warn("None of the inputs have requires_grad=True. Gradients will be None")
         return _Reentrant.apply(function, preserve_rng_state, *args)
     if budget is not None:
         if context_fn is not noop_context_fn:
@@ -283,7 +280,7 @@ def checkpoint_sequential(
         raise ValueError(f"segments must be between 1 and the number of functions, {len(functions)}, not {segments}")
     if use_reentrant is None:
         if budget is None:
-            warnings.warn(errors.WARN_USE_REENTRANT, UserWarning, stacklevel=2)
+            errors.warn(errors.WARN_USE_REENTRANT)
         use_reentrant = budget is None
     size = len(functions) // segments
     share = None if budget is None else budget // max(1, segments - 1)
