@@ -185,16 +185,16 @@ class Leaf:
     The tensor owns its Leaf and the Leaf refers to the tensor weakly, so there is no reference cycle.
     """
 
-    __slots__ = ("__weakref__", "added", "data", "hooks", "meta", "tensor")
+    __slots__ = ("__weakref__", "added", "data", "hooks", "meta", "seq", "tensor")
 
     edges: tuple[Any, ...] = ()
-    seq = -1
     make_tensor: Callable[[Any, Leaf], Tensor]
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = weakref.ref(tensor)
         self.data = tensor._raw
         self.hooks: Hooks | None = None
+        self.seq = -1  # older than everything; where a transformation starts, its time
         self.added = 0  # how many backward passes ``.grad`` is the sum of, as far as they know
 
     @property

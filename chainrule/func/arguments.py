@@ -46,10 +46,17 @@ def has_tensor(leaves: list[Any]) -> bool:
 
 
 def dressed(x: Any, tensors: bool) -> Any:
-    """A result in the caller's form: an ndarray where tensors are not wanted and it is one; else a tensor."""
-    if isinstance(x, Tensor) or (not tensors and type(x) is ndarray):
-        return x
-    return wrap(x)
+    """A result in the caller's form: an ndarray (0-d for a number) where tensors are not wanted and it is one; else a tensor.
+
+    What is recorded, because it depends on something outside, is a tensor for every caller.
+    """
+    if isinstance(x, Tensor):
+        if tensors or x._edge is not None:
+            return x
+        x = x._raw
+    if isinstance(x, np.generic):
+        x = np.asarray(x)
+    return x if not tensors and type(x) is ndarray else wrap(x)
 
 
 def chosen(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:

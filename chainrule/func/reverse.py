@@ -7,6 +7,7 @@ starts only; whatever else the function used is reached by other edges and is co
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,12 +15,13 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import engine
-from chainrule.core.levels import STACK, innermost
+from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, SPECIAL, inference_mode, no_grad, recording
 from chainrule.core.node import Leaf, next_seq
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
-from chainrule.func.arguments import bare, chosen, data_of, has_tensor, is_array, outputs_of, with_aux
+from chainrule.func.arguments import bare, chosen, data_of, dressed, has_tensor, is_array, outputs_of, with_aux
+from chainrule.interpreters.dual import Dual
 from chainrule.table.shape import alias
 from chainrule.tree import leaf_paths, leaves_like, tree_flatten, tree_leaves, tree_map, tree_unflatten
 
@@ -35,14 +37,15 @@ def start(x: Any, linked: bool = True) -> Tensor:
     data = data_of(x)
     if data.dtype.kind not in "fc":
         raise errors.func_integer_argument(data)
-    level = innermost() if STACK.levels else None
+    level = STACK.levels[-1] if STACK.levels else None
     if level is not None and getattr(data, "level", 0) < level:
         fresh = wrap(level.make(bare(x), level))
     elif linked and isinstance(x, Tensor) and x._edge is not None:
         return alias(x)  # type: ignore[no-any-return]
     else:
         fresh = wrap(data)
-    fresh._edge = Leaf(fresh)
+    fresh._edge = leaf = Leaf(fresh)
+    leaf.seq = next_seq()
     return fresh
 
 
@@ -176,24 +179,26 @@ class Trace:
             return result
         if result._edge is not None and recording() and self.outside(engine.reachable([result._edge])):
             return result
-        if type(result._raw) is ndarray:
-            leaves = tree_leaves(self.args)
-            if leaves and not has_tensor(leaves):
-                return result._raw
-        return wrap(result._raw)
+        leaves = tree_leaves(self.args)
+        return dressed(settled(result._raw), not leaves or has_tensor(leaves))
 
 
 def _formed(g: Any, begin: Tensor, given: Any, taken: set[int]) -> Any:
     """A gradient in the form its argument had, in memory of its own: ndarray for ndarray, tensor for tensor."""
     if g is None:
         g = np.zeros(begin._raw.shape, begin._raw.dtype)
-    elif isinstance(g, Tensor):
-        return g
     elif type(g) is ndarray:
         if g.base is not None or id(g) in taken:
             g = g.copy()
         taken.add(id(g))
-    return wrap(g) if isinstance(given, Tensor) or isinstance(g, ArrayLike) else g
+    return dressed(settled(g), isinstance(given, Tensor))
+
+
+def settled(x: Any) -> Any:
+    """A value of ``jvp`` or of forward mode that has no tangent, as the value it is to everybody."""
+    while type(x) is Dual and x.tangent is None:
+        x = x.primal
+    return x
 
 
 def scalar_of(result: Any) -> Tensor:
@@ -272,7 +277,8 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
         has_aux: ``func`` returns ``(output, aux)``, and so does the result: ``(gradient, aux)``.
 
     Returns:
-        A function of the same arguments. An ndarray argument gets an ndarray gradient (float64 stays float64).
+        A function of the same arguments. An array or a number gets an ndarray as its gradient (float64 stays float64), a
+        tensor gets a tensor.
 
     Raises:
         RuntimeError: the function's result is not a 0-d tensor, an argument is not of floating point or complex
@@ -364,6 +370,9 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     errors.check_function("vjp", func)
     trace = Trace("vjp(f, *primals)", func, range(len(primals)), primals, {}, has_aux, linked=True)
     outputs, spec = differentiable_outputs(trace, "vjp(f, *primals)")
+    for edge in trace.edges:
+        if type(edge) is Leaf:
+            edge.seq = sys.maxsize  # the function has returned: nobody else can want a derivative by it
 
     def vjp_fn(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         gs = cotangents_like(outputs, spec, cotangents)

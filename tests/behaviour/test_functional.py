@@ -322,3 +322,44 @@ def test_refused(call, error, words):
 def test_empty_outputs():
     assert functional.jacobian(lambda a: a * 2, torch.zeros(0)).shape == (0, 0)
     assert functional.jacobian(lambda a: a * 2, torch.zeros(0), vectorize=True).shape == (0, 0)
+
+
+# -- functions that differentiate something themselves ---------------------------------------------------------------
+
+POINT = torch.tensor([0.3, 0.7])
+ONES = torch.ones(2)
+func = torch.func
+INNER = {
+    "grad": lambda a: func.grad(lambda c: (a.sin() * c * c).sum())(ONES) / 2,
+    "grad by its own": lambda a: func.grad(lambda c: -c.cos().sum())(a),
+    "vjp": lambda a: func.vjp(lambda c: a.sin() * c, ONES)[1](ONES)[0],
+    "vjp, value": lambda a: func.vjp(lambda c: a.sin() * c, ONES)[0],
+    "jacrev": lambda a: func.jacrev(lambda c: a.sin() * c)(ONES).sum(0),
+    "hessian": lambda a: func.hessian(lambda c: (a.sin() * c * c).sum())(ONES).sum(0) / 2,
+    "jvp": lambda a: func.jvp(lambda c: a.sin() * c, (ONES,), (ONES,))[1],
+    "grad twice": lambda a: func.grad(lambda c: func.grad(lambda d: (a.sin() * d * c).sum())(c).sum())(ONES),
+    "vmap of grad": lambda a: func.vmap(func.grad(lambda c, b: b.sin() * c))(ONES, a),
+}
+OUTER = {  # of what is sin(a), elementwise
+    "jvp": (lambda f: functional.jvp(f, POINT, ONES)[1], POINT.cos()),
+    "jvp, recorded": (lambda f: functional.jvp(f, POINT, ONES, create_graph=True)[1], POINT.cos()),
+    "vjp": (lambda f: functional.vjp(f, POINT, ONES)[1], POINT.cos()),
+    "hvp": (lambda f: functional.hvp(lambda a: f(a).sum(), POINT, ONES)[1], -POINT.sin()),
+    "vhp": (lambda f: functional.vhp(lambda a: f(a).sum(), POINT, ONES)[1], -POINT.sin()),
+    "jacobian": (lambda f: functional.jacobian(f, POINT, create_graph=True).sum(0), POINT.cos()),
+}
+
+
+@pytest.mark.parametrize("inner", INNER)
+@pytest.mark.parametrize("outer", OUTER)
+def test_functions_that_differentiate_something(outer, inner):
+    driver, want = OUTER[outer]
+    assert torch.allclose(driver(INNER[inner]), want, atol=1e-6)
+
+
+@pytest.mark.parametrize("inner", [name for name in INNER if name not in ("hessian", "jvp")])
+def test_forward_ad_of_functions_that_differentiate_something(inner):
+    from_level = torch.autograd.forward_ad
+    with from_level.dual_level():
+        tangent = from_level.unpack_dual(INNER[inner](from_level.make_dual(POINT, ONES))).tangent
+    assert torch.allclose(tangent, POINT.cos(), atol=1e-6)

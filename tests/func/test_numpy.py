@@ -53,6 +53,70 @@ def test_form_and_dtype(name, dtype):
         assert isinstance(result, cr.Tensor) and result.dtype == dtype and not result.requires_grad
 
 
+SCALARS = {
+    "power": lambda a: np.sum(a**3),
+    "product": lambda a: np.sum(a * a * a),
+    "linear": lambda a: np.sum(3.0 * a),
+    "constant": lambda a: cr.ones(()),
+}
+INPUTS = {
+    "float": 2.0,
+    "NumPy scalar": np.float64(2.0),
+    "0-d array": np.array(2.0),
+    "one element": np.array([2.0]),
+    "1-d array": A,
+}
+DRIVERS = {
+    "grad": lambda f, x, v: grad(f)(x),
+    "grad, aux": lambda f, x, v: grad(lambda a: (f(a), f(a) * 2), has_aux=True)(x),
+    "grad_and_value": lambda f, x, v: grad_and_value(f)(x),
+    "value_and_grad": lambda f, x, v: value_and_grad(f)(x),
+    "vjp": lambda f, x, v: (lambda y, pull: (y, pull(y)))(*vjp(f, x)),
+    "jvp": lambda f, x, v: jvp(f, (x,), (v,)),
+    "jacrev": lambda f, x, v: jacrev(f)(x),
+    "jacfwd": lambda f, x, v: jacfwd(f)(x),
+    "jacfwd, aux": lambda f, x, v: jacfwd(lambda a: (f(a), f(a) * 2), has_aux=True)(x),
+    "hessian": lambda f, x, v: hessian(f)(x),
+    "hvp": lambda f, x, v: hvp(f, x, v),
+    "linearize": lambda f, x, v: (lambda y, push: (y, push(v)))(*linearize(f, x)),
+    "grad of grad": lambda f, x, v: grad(lambda a: np.sum(grad(f)(a)))(x),
+    "grad of hessian": lambda f, x, v: grad(lambda a: np.sum(hessian(f)(a)))(x),
+    "jacfwd of grad": lambda f, x, v: jacfwd(grad(f))(x),
+}
+
+
+@pytest.mark.parametrize("given", INPUTS)
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize("function", SCALARS)
+def test_arrays_and_numbers_get_arrays_and_tensors_get_tensors(driver, function, given):
+    x = INPUTS[given]
+    for form, kind in ((x, np.ndarray), (cr.tensor(x, dtype=cr.float64), cr.Tensor)):
+        like = np.ones_like(x) if kind is np.ndarray else cr.ones_like(form)
+        for result in parts(DRIVERS[driver](SCALARS[function], form, like)):
+            assert type(result) is kind and not getattr(result, "requires_grad", False)
+
+
+def residual(p):
+    """A function that differentiates with respect to a constant array itself."""
+    return np.sum((grad(lambda t: np.sum((t / p[0]) ** p[1]))(A) - 1) ** 2)
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_inner_derivatives_by_constants_leave_no_graph(driver):
+    p = np.array([1.5, 0.7])
+    got = DRIVERS[driver](residual, p, np.ones(2))
+    want = DRIVERS[driver](lambda p: np.sum((p[1] / p[0] * (A / p[0]) ** (p[1] - 1) - 1) ** 2), p, np.ones(2))
+    for g, w in zip(parts(got), parts(want), strict=True):
+        assert type(g) is np.ndarray
+        np.testing.assert_allclose(g, w)
+
+
+def test_a_pullback_from_outside_leaves_no_graph():
+    _, pull = vjp(np.sin, A)
+    gradient = grad(lambda w: np.sum(pull(w * A)[0]))(2.0)
+    assert type(gradient) is np.ndarray and np.allclose(gradient, np.sum(A * np.cos(A)))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_results_own_their_memory(name):
     x = A.copy()
