@@ -430,7 +430,7 @@ class Tensor:
 
     def __index__(self) -> int:
         if self._raw.dtype.kind not in "iub" or self.numel() != 1:
-            raise TypeError("only integer tensors of a single element can be converted to an index")
+            raise errors.no_index(self)
         return int(self._number(int, "index"))
 
     def __len__(self) -> int:

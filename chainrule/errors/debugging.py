@@ -10,7 +10,7 @@ from typing import Any
 
 from chainrule.errors.assignments import parsed
 from chainrule.errors.source import Names
-from chainrule.errors.words import PACKAGE, dtype_word, shape_of, tensor_type, user_frame, warn
+from chainrule.errors.words import PACKAGE, calling_frame, dtype_word, shape_of, tensor_type, warn
 
 # -- anomalies ----------------------------------------------------------------------------------------------------------
 
@@ -37,7 +37,7 @@ class CallStack(tuple[Any, ...]):
 
 def call_stack() -> CallStack:
     found = []
-    frame = user_frame()
+    frame = calling_frame()
     while frame is not None:
         code = frame.f_code
         if not code.co_filename.startswith(PACKAGE):

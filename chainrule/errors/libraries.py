@@ -8,9 +8,9 @@ import sys
 from typing import Any
 
 from chainrule.errors.place import running
-from chainrule.errors.words import PACKAGE, user_frame
+from chainrule.errors.words import PACKAGE, calling_frame, user_frame
 
-LIBRARIES = ("numpy", "scipy")
+LIBRARIES = ("numpy", "scipy", "pandas")
 #: What has another name here. (What has the same is found by it.)
 ELSEWHERE = {
     "r_": "np.concatenate([...])",
@@ -21,11 +21,15 @@ ELSEWHERE = {
     "cho_factor": "np.linalg.cholesky",
     "cho_solve": "chainrule.cholesky_solve",
     "cdist": "chainrule.cdist",
+    "full": "value * np.ones(shape)",
+    "full_like": "value * np.ones_like(x)",
+    "fill_diagonal": "np.where(np.eye(n) == 1, value, x)",
     "pdist": "chainrule.nn.functional.pdist",
 }
 _CUT = "Where the path may be cut"
 #: What to say of the functions of a module.
 _GUIDES = {
+    "pandas": "take its numbers first, as in s.to_numpy() * x or df.to_numpy() @ x, which are tensors",
     "scipy.stats": "a density is a line of NumPy for tensors (docs/guide/from_autograd.md, Statistics)",
     "scipy.integrate.quad": "the gradient of an integral is the integral of the integrand's gradient, from func.grad",
     "scipy.integrate": "a Function that solves the adjoint equation has a gradient (docs/guide/scipy.md, Differential equations)",
@@ -41,7 +45,7 @@ def taken_by_library(tensor: Any) -> tuple[str, str] | None:
 
     None where the user's own line does it.
     """
-    frame = user_frame()
+    frame = calling_frame()
     library = called = ""
     while frame is not None and (now := _library(frame)):
         library, called = now, _public(frame, now) or called
@@ -74,9 +78,9 @@ def instead_of_arrays(tensor: Any, x: str, detach: bool = True) -> str:
 def _text(called: str, x: str, module: str) -> str:
     name = called.rpartition(".")[2]
     cut = f"{_CUT}: {x}.detach().numpy()."
-    if module == "numpy" and hasattr(getattr(sys.modules["numpy"], name, None), "_implementation"):
+    instead = _instead(name, module.partition(".")[0])
+    if module == "numpy" and not instead and hasattr(getattr(sys.modules["numpy"], name, None), "_implementation"):
         return f"{called} makes an array of a list that holds tensors: np.stack([...]) of the list is a tensor. {cut}"
-    instead = _instead(name)
     if instead:
         return f"{called} takes plain arrays: {instead} is for tensors. {cut}"
     guide = next((text for part, text in _GUIDES.items() if f"{module}.{name}".startswith(part)), "")
@@ -93,7 +97,7 @@ def _library(frame: Any) -> str:
     parts = str(frame.f_globals.get("__name__", "")).split(".")
     if parts[0] not in LIBRARIES:
         return ""
-    return parts[0] if parts[0] == "numpy" or len(parts) < 2 or parts[1].startswith("_") else ".".join(parts[:2])
+    return parts[0] if parts[0] != "scipy" or len(parts) < 2 or parts[1].startswith("_") else ".".join(parts[:2])
 
 
 def _public(frame: Any, library: str) -> str:
@@ -106,10 +110,12 @@ def _public(frame: Any, library: str) -> str:
     return f"{'np' if library == 'numpy' else library}.{name}" if known else ""
 
 
-def _instead(name: str) -> str:
+def _instead(name: str, library: str) -> str:
     """The function for tensors that computes the same; '' if there is none."""
     if name in ELSEWHERE:
         return ELSEWHERE[name]
+    if library != "scipy":
+        return ""
     numpy = sys.modules["numpy"]
     for module, spelled in ((numpy.linalg, "np.linalg"), (numpy, "np")):
         if callable(getattr(module, name, None)):

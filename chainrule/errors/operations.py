@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.errors.libraries import instead_of_arrays
+from chainrule.errors.libraries import instead_of_arrays, taken_by_library
 from chainrule.errors.place import named, operands, out_of_place, running, with_arrays
 from chainrule.errors.transforms import dynamic_shape, escaped_tensor
 from chainrule.errors.words import TYPE_NAMES, shape_of, torch_size, user_frame, user_line, warn
@@ -240,6 +240,9 @@ def numpy_keyword(name: str, keyword: str) -> TypeError:
 
 
 def out_is_plain_array(name: str, target: Any) -> RuntimeError:
+    taken = taken_by_library(target)  # np.full_like writes into what it has made itself
+    if taken:
+        return RuntimeError(f"a plain array cannot carry the gradient of a tensor. {taken[1]}")
     buffer = named(target)
     tensor = f"{buffer} = chainrule.tensor({buffer})" if buffer else "chainrule.tensor(...)"
     anew = out_of_place(running(user_frame()).text)

@@ -118,7 +118,7 @@ def receiver_of_attribute(name: str) -> str:
 
 def out_of_place(text: str, name: str = "") -> str:
     """How to write a line that changes a tensor (called ``name``) in place without that; '' if it is not known."""
-    body = getattr(syntax(text), "body", ())
+    body: list[Any] = getattr(syntax(text), "body", [])
     if len(body) != 1:
         return ""
     (statement,) = body
@@ -128,10 +128,10 @@ def out_of_place(text: str, name: str = "") -> str:
         if item_of_a_list or not isinstance(statement.target, ast.Subscript):
             return f"Write `{x} = {ast.unparse(ast.BinOp(statement.target, statement.op, statement.value))}`."
         x = ast.unparse(statement.target.value)
-        return f"Write to a copy: `{x} = {x}.clone()` before it."
+        return f"Write to a copy: `{x} = {_copied(x)}` before it."
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
         x = ast.unparse(statement.targets[0].value)
-        return f"Write to a copy: `{x} = {x}.clone()` before it."
+        return f"Write to a copy: `{x} = {_copied(x)}` before it."
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         func = statement.value.func
         if isinstance(func, ast.Attribute) and func.attr.endswith("_"):
@@ -139,6 +139,13 @@ def out_of_place(text: str, name: str = "") -> str:
             call = ast.Call(ast.Attribute(func.value, func.attr[:-1]), statement.value.args, statement.value.keywords)
             return f"Write `{x} = {ast.unparse(call)}`."
     return ""
+
+
+def _copied(name: str) -> str:
+    """How the user's program copies what a variable holds: a tensor, or an array."""
+    frame = user_frame()
+    value = None if frame is None else frame.f_locals.get(name, frame.f_globals.get(name))
+    return f"{name}.copy()" if hasattr(value, "copy") and not hasattr(value, "clone") else f"{name}.clone()"
 
 
 # -- nodes ----------------------------------------------------------------------------------------------------------------

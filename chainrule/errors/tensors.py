@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import re
 import sys
@@ -11,9 +12,9 @@ import numpy as np
 
 from chainrule.errors.assignments import names_in
 from chainrule.errors.libraries import instead_of_arrays, taken_by_library
-from chainrule.errors.place import named, op_at, receiver_of_attribute, running
+from chainrule.errors.place import expression, named, op_at, receiver_of_attribute, running
 from chainrule.errors.source import Names
-from chainrule.errors.words import PACKAGE, shape_of, user_frame, warn
+from chainrule.errors.words import PACKAGE, calling_frame, shape_of, user_frame, warn
 
 # -- tensors and their flags --------------------------------------------------------------------------------------------
 
@@ -35,6 +36,21 @@ def non_leaf_flag() -> RuntimeError:
         "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
         "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
     )
+
+
+def no_index(tensor: Any) -> TypeError:
+    """A tensor stands where Python wants an integer, or beside a list, which Python would repeat."""
+    x, value = named(tensor), expression()
+    text = "only integer tensors of a single element can be converted to an index"
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        sides = [ast.unparse(side) for side in (value.left, value.right)]
+        array = next((side for side in sides if side.startswith(("[", "("))), "the list")
+        return TypeError(
+            f"{text}: `*` with a tensor on one side and a sequence on the other. Make the sequence a tensor: "
+            f"tensor({array if len(array) <= 30 else '...'})."
+        )
+    fix = "" if tensor.numel() != 1 else f": int({x or 'x'}) rounds towards 0"
+    return TypeError(f"{text}, not {x or 'a tensor'} of dtype {tensor.dtype} and shape {shape_of(tensor)}{fix}")
 
 
 def warn_non_leaf_grad(tensor: Any) -> None:
@@ -149,7 +165,7 @@ def numpy_requires_grad(tensor: Any) -> RuntimeError:
             f"`{now.text}` writes into a plain NumPy array: make it a tensor first, {buffer} = chainrule.tensor({buffer}), or "
             "collect the parts in a list and stack() them."
         )
-    elif "vectorize." in getattr(getattr(user_frame(), "f_code", None), "co_qualname", ""):
+    elif "vectorize." in getattr(getattr(calling_frame(), "f_code", None), "co_qualname", ""):
         text += "np.vectorize calls the function with plain numbers: chainrule.func.vmap(f) calls it with tensors."
     else:
         text += instead_of_arrays(tensor, x) or (

@@ -137,7 +137,7 @@ def func_integer_argument(data: Any) -> RuntimeError:
     )
 
 
-def func_result_type(result: Any) -> RuntimeError:
+def func_result_type(api: str, result: Any) -> RuntimeError:
     if result is None:
         why = "Does the function end without `return`?"
     elif isinstance(result, (list, tuple, dict)):
@@ -147,12 +147,12 @@ def func_result_type(result: Any) -> RuntimeError:
             "Either it does not depend on the argument, or the path to it was left: float(), .item() and the math module "
             "make plain numbers. Use NumPy or chainrule functions on the argument all the way."
         )
-    return RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(result)}. {why}")
+    return RuntimeError(f"{api}: Expected f(*args) to return a Tensor, got {type(result)}. {why}")
 
 
-def func_result_shape(result: Any) -> RuntimeError:
+def func_result_shape(api: str, result: Any) -> RuntimeError:
     return RuntimeError(
-        "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+        f"{api}: Expected f(*args) to return a scalar Tensor, got tensor with "
         f"{len(shape_of(result))} dims (shape {shape_of(result)}). Maybe you wanted to use the vjp or jacrev APIs instead? "
         "Or return the sum() of it."
     )

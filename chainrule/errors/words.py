@@ -159,7 +159,7 @@ def unknown_name(name: str, known: Sequence[str], module: str) -> AttributeError
 
 def user_line() -> Where | None:
     """The innermost line of the call stack that is not this package's."""
-    frame = user_frame()
+    frame = calling_frame()
     return None if frame is None else Where(frame.f_code.co_filename, frame.f_lineno)
 
 
@@ -187,6 +187,19 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 
 def user_frame() -> Any:
+    """The innermost frame of the program that somebody writes; of installed code, where there is nothing else."""
+    first = frame = calling_frame()
+    while frame is not None and _INSTALLED.match(frame.f_code.co_filename):
+        frame = frame.f_back
+    return first if frame is None else frame
+
+
+_LIBRARY = os.path.dirname(os.__file__) + os.sep  # Python's own
+_INSTALLED = re.compile(rf"{re.escape(PACKAGE)}|{re.escape(_LIBRARY)}|<frozen |.*[\\/](site|dist)-packages[\\/]")
+
+
+def calling_frame() -> Any:
+    """The innermost frame that is not this package's."""
     if _UNREAD and get_ident() in _UNREAD:
         return None
     frame: Any = sys._getframe(1)

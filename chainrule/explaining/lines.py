@@ -23,7 +23,7 @@ class _Lines(Watch):
 
     def recorded(self, node: Any) -> None:
         super().recorded(node)
-        frame = errors.user_frame()
+        frame = errors.calling_frame()
         if frame is None:
             return
         file, line = frame.f_code.co_filename, frame.f_lineno

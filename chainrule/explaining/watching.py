@@ -29,7 +29,7 @@ class Seen(Watch):
         super().recorded(node)
         if type(self.out) is not tuple and "_outputs" not in node.params:
             self.known[node] = np.asarray(self.out)
-        frame = errors.user_frame()
+        frame = errors.calling_frame()
         if frame is not None:
             line = line_at(frame.f_code.co_filename, frame.f_lineno, frame.f_globals)
             node.metadata.setdefault("line", line)

@@ -293,7 +293,7 @@ def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
         ) from None
     vs = [tangent_like(p, v, i, spec) for i, (p, v) in enumerate(zip(points, leaves, strict=True))]
     trace = Trace("hvp(f, primals, tangents)", func, range(len(args)), args, {})
-    y = scalar_of(trace.result)
+    y = scalar_of(trace)
     with inference_mode(False):
         gradients = trace.pull([y], [np.ones((), y._raw.dtype)], True, create_graph=True)
     pairs = [

@@ -62,7 +62,7 @@ class Trace:
         result, aux: what it returned.
     """
 
-    __slots__ = ("args", "aux", "edges", "given", "inputs", "result", "since", "specs", "starts")
+    __slots__ = ("api", "args", "aux", "edges", "given", "inputs", "result", "since", "specs", "starts")
 
     def __init__(
         self,
@@ -74,6 +74,7 @@ class Trace:
         has_aux: bool = False,
         linked: bool = False,
     ) -> None:
+        self.api = api
         self.args = args
         self.since = next_seq()
         self.given: list[Any] = []
@@ -201,18 +202,20 @@ def settled(x: Any) -> Any:
     return x
 
 
-def scalar_of(result: Any) -> Tensor:
+def scalar_of(trace: Trace) -> Tensor:
+    """The result of a function whose gradient is asked for: a 0-d tensor of a real dtype."""
+    result = trace.result
     if not isinstance(result, Tensor):
-        raise errors.func_result_type(result)
+        raise errors.func_result_type(trace.api, result)
     if result._raw.shape:
-        raise errors.func_result_shape(result)
+        raise errors.func_result_shape(trace.api, result)
     if result._raw.dtype.kind == "c":
         raise errors.implicit_not_real(result.dtype)
     return result
 
 
 def _gradient(trace: Trace, argnums: Any, outer: bool) -> Any:
-    y = scalar_of(trace.result)
+    y = scalar_of(trace)
     seed = np.ones((), y._raw.dtype)
     if outer:
         found = trace.pull([y], [seed], False)
@@ -231,12 +234,16 @@ def grad_and_value(
     >>> cr.func.grad_and_value(lambda x: (x ** 2).sum())(cr.tensor([1., 2.]))
     (tensor([2., 4.]), tensor(5.))
     """
-    errors.check_function("grad_and_value", func)
+    return _with_value("grad_and_value", func, argnums, has_aux)
+
+
+def _with_value(api: str, func: Callable[..., Any], argnums: Any, has_aux: bool) -> Callable[..., Any]:
+    errors.check_function(api, func)
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        trace = Trace("grad_and_value(f)(*args)", func, chosen(argnums, args), args, kwargs, has_aux)
-        scalar_of(trace.result)
+        trace = Trace(f"{api}(f)(*args)", func, chosen(argnums, args), args, kwargs, has_aux)
+        scalar_of(trace)
         value = trace.value(trace.result)
         gradient = _gradient(trace, argnums, recording())
         if has_aux:
@@ -257,8 +264,7 @@ def value_and_grad(
     >>> float(value), gradient
     (5.0, array([2., 4.]))
     """
-    errors.check_function("value_and_grad", func)
-    both = grad_and_value(func, argnums, has_aux)
+    both = _with_value("value_and_grad", func, argnums, has_aux)
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -293,7 +299,7 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        trace = Trace("grad_and_value(f)(*args)", func, chosen(argnums, args), args, kwargs, has_aux)
+        trace = Trace("grad(f)(*args)", func, chosen(argnums, args), args, kwargs, has_aux)
         gradient = _gradient(trace, argnums, recording())
         return (gradient, tree_map(trace.value, trace.aux)) if has_aux else gradient
 

@@ -90,6 +90,47 @@ def test_plain_numbers_inside_a_library():
         integrate.quad(lambda t: t * weights[0], 0, 1)
 
 
+@pytest.mark.parametrize(
+    ("call", "instead"),
+    [
+        (lambda x: np.full(3, x[0]), "np.full takes plain arrays: value * np.ones(shape) is for tensors"),
+        (lambda x: np.full_like(np.ones(3), x[0]), "np.full_like takes plain arrays: value * np.ones_like(x)"),
+        (lambda x: np.fill_diagonal(np.ones((2, 2)), x), "np.fill_diagonal takes plain arrays: np.where(np.eye(n)"),
+    ],
+)
+def test_no_function_is_sent_back_to_itself(call, instead):
+    assert instead in message_of(lambda: call(weights))
+
+
+def message_of(call):
+    with pytest.raises(RuntimeError) as error:
+        call()
+    return str(error.value)
+
+
+def test_names_and_lines_are_those_of_the_program_and_not_of_a_library(tmp_path, monkeypatch):
+    package = tmp_path / "site-packages" / "frames"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(
+        "import numpy\ndef product(data, other):\n    result = numpy.asarray(other)\n    return data * result\n"
+        "def shift(result):\n    result[0] = 1.0\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
+    import frames
+
+    text = message_of(lambda: frames.product(1.0, weights))
+    assert "gradient of weights," in text and "weights.detach().numpy()" in text and "other" not in text
+    text = message_of(lambda: frames.shift(weights[:1]))
+    assert "result[0] = 1.0" in text  # the line that did it is named
+
+
+def test_pandas_keeps_its_variables_to_itself():
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series([1.0, 2.0])
+    for call in (lambda: series * weights, lambda: weights * series, lambda: series.dot(weights)):
+        assert "take its numbers first, as in s.to_numpy() * x" in message_of(call)
+
+
 def test_the_names_exist():
     from chainrule.errors.libraries import ELSEWHERE
 

@@ -65,6 +65,18 @@ import pytest
             "where(): argument 'condition' (position 1) must be Tensor, not list",
             "",
         ),
+        (
+            "x * [1, 2]",
+            TypeError,
+            "only integer tensors of a single element can be converted to an index",
+            "Make the sequence a tensor: tensor([1, 2])",
+        ),
+        (
+            "range(x)",
+            TypeError,
+            "only integer tensors of a single element can be converted to an index",
+            "not x of dtype float32 and shape (2,)",
+        ),
         ("cr.where(x, x, x)", RuntimeError, "where expected condition to be a boolean tensor", "where(x > 0, ...)"),
         (
             "cr.nn.functional.mse_loss(x, 3.)",
@@ -95,6 +107,23 @@ M = cr.ones(2, 3)
 """)
     assert said in ran.raised(kind, words)
     assert ran.names["x"].grad is None
+
+
+@pytest.mark.parametrize("api", ["grad", "value_and_grad", "grad_and_value"])
+@pytest.mark.parametrize(("result", "words"), [("None", "return a Tensor, got <class 'NoneType'>"), ("x", "1 dims")])
+def test_the_function_that_was_called_is_named(program, api, result, words):
+    ran = program(f"cr.func.{api}(lambda x: {result})(np.ones(2))")
+    assert words in ran.raised(RuntimeError, f"{api}(f)(*args): Expected f(*args) to return a")
+
+
+def test_arrays_are_copied_with_copy_and_tensors_with_clone(program):
+    source = """
+from chainrule.errors.place import out_of_place
+x, y = np.ones(2), cr.ones(2)
+print(out_of_place("x[0] = 1"), out_of_place("y[0] = 1"))
+"""
+    printed = program(source).printed
+    assert "`x = x.copy()`" in printed and "`y = y.clone()`" in printed
 
 
 def test_integers_as_a_gradient_are_accepted(program):
