@@ -116,7 +116,7 @@ from chainrule.special import (
 if TYPE_CHECKING:
     from chainrule import fft, func, nn, primitive, signal, testing, utils
     from chainrule.autograd.jacobian import jacobian
-    from chainrule.func import value_and_grad, vmap
+    from chainrule.func import grad, grad_and_value, hessian, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
     from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
     from chainrule.serialization import load, save
 
@@ -135,65 +135,59 @@ __all__ = [
     "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "cbrt", "cdist", "cdouble", "ceil", "cfloat",
     "chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_max", "clamp_min",
     "clip", "clone", "column_stack", "combinations", "complex", "complex128", "complex64", "concat", "concatenate",
-    "conj", "conj_physical", "constant_pad_nd", "copysign", "corrcoef", "cos", "cosh", "count_nonzero", "cov", "cross",
-    "cuda", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "deg2rad", "det", "detach_copy", "device",
-    "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "digamma", "dist", "div", "divide",
-    "dot", "double", "dsplit", "dstack", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal",
-    "erf", "erfc", "erfinv", "exp", "exp2", "expand_copy", "explain", "expm1", "eye", "fft", "fill", "finfo", "fix", "flatten",
-    "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor", "floor_divide",
-    "fmax", "fmin", "fmod", "frac", "frexp", "from_numpy", "full", "full_like", "func", "gather", "gcd", "ge", "ger",
-    "get_default_dtype", "get_printoptions", "get_rng_state", "gradient", "greater", "greater_equal", "gt", "half",
-    "heaviside", "histc", "histogram", "hsplit", "hstack", "hypot", "i0", "iinfo", "imag", "index_add", "index_copy",
-    "index_fill", "index_put", "index_reduce", "index_select", "inf", "inference_mode", "initial_seed", "inner", "int",
-    "int16", "int32", "int64", "int8", "inverse", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex",
+    "conj", "conj_physical", "constant_pad_nd", "copysign", "corrcoef", "cos", "cosh", "count_nonzero", "cov",
+    "cross", "cuda", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "deg2rad", "det", "detach_copy",
+    "device", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "digamma",
+    "dist", "div", "divide", "dot", "double", "dsplit", "dstack", "dtype", "e", "einsum", "empty", "empty_like",
+    "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "expand_copy", "explain", "expm1", "eye",
+    "fft", "fill", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64",
+    "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "frexp", "from_numpy", "full",
+    "full_like", "func", "gather", "gcd", "ge", "ger", "get_default_dtype", "get_printoptions", "get_rng_state",
+    "grad", "grad_and_value", "gradient", "greater", "greater_equal", "gt", "half", "heaviside", "hessian", "histc",
+    "histogram", "hsplit", "hstack", "hvp", "hypot", "i0", "iinfo", "imag", "index_add", "index_copy", "index_fill",
+    "index_put", "index_reduce", "index_select", "inf", "inference_mode", "initial_seed", "inner", "int", "int16",
+    "int32", "int64", "int8", "inverse", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex",
     "is_floating_point", "is_grad_enabled", "is_inference_mode_enabled", "is_nonzero", "is_tensor", "isclose",
-    "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "jacobian", "kron", "kthvalue", "lcm",
-    "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "linalg", "linspace", "load", "log", "log10", "log1p", "log2",
-    "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "logit", "logspace", "logsumexp", "long", "lt", "lu_unpack", "manual_seed",
-    "masked_fill", "masked_scatter",
-    "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min",
-    "minimum", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan",
-    "nan_to_num", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "ne", "neg", "negative",
-    "nextafter", "nn", "no_grad", "nonzero", "nonzero_static", "norm", "normal", "not_equal", "numel", "ones",
-    "ones_like", "outer", "permute", "permute_copy", "pi", "pinverse", "polar", "polygamma", "positive", "pow", "primitive",
-    "printoptions", "prod", "promote_types", "put", "qr", "quantile", "rad2deg", "rand", "rand_like", "randint",
-    "randn", "randn_like", "random", "randperm", "ravel", "real", "reciprocal", "record_lines", "relu", "remainder",
-    "renorm", "repeat_interleave", "reshape", "result_type", "roll", "rot90", "round", "row_stack", "rsqrt", "rsub",
-    "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "seed", "select",
-    "select_copy", "select_scatter", "set_anomaly_enabled", "set_default_dtype", "set_grad_enabled", "set_printoptions",
-    "set_rng_state", "sgn", "short", "sigmoid", "sign", "signal", "signbit", "sin", "sinc", "sinh", "slice_copy", "slice_scatter",
-    "slogdet", "softmax", "sort", "special", "split", "split_copy", "split_with_sizes", "split_with_sizes_copy", "sqrt",
-    "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean", "sub", "subtract", "sum", "svd", "swapaxes",
-    "swapdims", "t", "t_copy", "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot",
-    "testing", "tile", "topk", "trace", "transpose", "transpose_copy", "trapezoid", "trapz", "tree", "tril",
-    "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "uint16", "uint32", "uint64", "uint8", "unbind",
-    "unbind_copy", "unflatten", "unfold", "unfold_copy", "unique", "unique_consecutive", "unravel_index",
-    "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "utils", "value_and_grad",
-    "vander", "var", "var_mean", "vdot", "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy",
-    "view_copy", "vmap", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",
+    "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "jacfwd", "jacobian", "jacrev", "jvp",
+    "kron", "kthvalue", "lcm", "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "linalg", "linspace", "load",
+    "log", "log10", "log1p", "log2", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logspace", "logsumexp", "long", "lt",
+    "lu_unpack", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp",
+    "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "mode", "moveaxis",
+    "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan", "nan_to_num", "nanmean",
+    "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "ne", "neg", "negative", "nextafter", "nn",
+    "no_grad", "nonzero", "nonzero_static", "norm", "normal", "not_equal", "numel", "ones", "ones_like", "outer",
+    "permute", "permute_copy", "pi", "pinverse", "polar", "polygamma", "positive", "pow", "primitive", "printoptions",
+    "prod", "promote_types", "put", "qr", "quantile", "rad2deg", "rand", "rand_like", "randint", "randn",
+    "randn_like", "random", "randperm", "ravel", "real", "reciprocal", "record_lines", "relu", "remainder", "renorm",
+    "repeat_interleave", "reshape", "result_type", "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "save",
+    "scalar_tensor", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "seed", "select", "select_copy",
+    "select_scatter", "set_anomaly_enabled", "set_default_dtype", "set_grad_enabled", "set_printoptions",
+    "set_rng_state", "sgn", "short", "sigmoid", "sign", "signal", "signbit", "sin", "sinc", "sinh", "slice_copy",
+    "slice_scatter", "slogdet", "softmax", "sort", "special", "split", "split_copy", "split_with_sizes",
+    "split_with_sizes_copy", "sqrt", "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean", "sub",
+    "subtract", "sum", "svd", "swapaxes", "swapdims", "t", "t_copy", "take", "take_along_dim", "tan", "tanh",
+    "tensor", "tensor_split", "tensordot", "testing", "tile", "topk", "trace", "transpose", "transpose_copy",
+    "trapezoid", "trapz", "tree", "tril", "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "uint16",
+    "uint32", "uint64", "uint8", "unbind", "unbind_copy", "unflatten", "unfold", "unfold_copy", "unique",
+    "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze",
+    "unsqueeze_copy", "utils", "value_and_grad", "vander", "var", "var_mean", "vdot", "view_as_complex",
+    "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy", "vjp", "vmap", "vsplit", "vstack",
+    "where", "xlogy", "zeros", "zeros_like",
 ]
 
 #: What loads when it is first used, and where it is: submodules, and functions in them.
 _LAZY = {
-    "cuda": "cuda",
-    "explain": "explaining",
-    "fft": "fft",
-    "func": "func",
-    "record_lines": "explaining",
-    "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
-    "is_anomaly_enabled": "autograd.anomaly_mode",
-    "jacobian": "autograd.jacobian",
-    "load": "serialization",
-    "nn": "nn",
-    "primitive": "primitive",
-    "save": "serialization",
-    "set_anomaly_enabled": "autograd.anomaly_mode",
-    "signal": "signal",
-    "testing": "testing",
-    "utils": "utils",
-    "value_and_grad": "func",
-    "vmap": "func",
+    name: module
+    for module, names in {
+        "": "cuda fft func nn primitive signal testing utils",
+        "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
+        "autograd.jacobian": "jacobian",
+        "explaining": "explain record_lines",
+        "func": "grad grad_and_value hessian hvp jacfwd jacrev jvp value_and_grad vjp vmap",
+        "serialization": "load save",
+    }.items()
+    for name in names.split()
 }
 
 
@@ -215,9 +209,9 @@ _attach(graph=_graph, why=_why)
 
 def __getattr__(name: str) -> object:
     if name not in _LAZY:
-        raise errors.no_such_name(name, [*globals(), *_LAZY])
-    module = importlib.import_module(f"chainrule.{_LAZY[name]}")
-    return module if name == _LAZY[name] else getattr(module, name)
+        raise errors.unknown_name(name, [*globals(), *_LAZY], __name__)
+    module = importlib.import_module(f"chainrule.{_LAZY[name] or name}")
+    return getattr(module, name) if _LAZY[name] else module
 
 
 def __dir__() -> list[str]:

@@ -21,6 +21,4 @@ def device_count() -> int:
 
 
 def __getattr__(name: str) -> object:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise errors.no_cuda(name)
+    raise errors.unknown_name(name, ["is_available", "device_count"], __name__)

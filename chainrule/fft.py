@@ -124,7 +124,6 @@ def _applied(
 # -- complex numbers -------------------------------------------------------------------------------------------------
 
 
-@numpy_names
 def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
     """The Fourier transform along an axis: out[k] = Σⱼ input[j]·exp(−2πi·jk/n).
 
@@ -147,7 +146,6 @@ def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = N
     return _along(shared.fft, "fft", input, n, dim, norm, out)
 
 
-@numpy_names
 def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
     """The inverse of :func:`fft`: out[j] = 1/n·Σₖ input[k]·exp(2πi·jk/n). The arguments are those of ``fft``."""
     return _along(shared.ifft, "ifft", input, n, dim, norm, out)
@@ -199,7 +197,6 @@ def ifftn(
 # -- real numbers, and half of their spectrum ------------------------------------------------------------------------
 
 
-@numpy_names
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
     """The Fourier transform of real numbers along an axis: the first n // 2 + 1 frequencies.
 
@@ -215,7 +212,6 @@ def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
     return _along(shared.rfft, "rfft", input, n, dim, norm, out)
 
 
-@numpy_names
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
     """The inverse of :func:`rfft`: n real points, from half of their spectrum.
 
@@ -262,7 +258,6 @@ def irfftn(
 # -- Hermitian signals, whose spectrum is real -----------------------------------------------------------------------
 
 
-@numpy_names
 def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
     """The real spectrum of a Hermitian signal, of which the input is the first half.
 
@@ -273,7 +268,6 @@ def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
     return _along(shared.hfft, "hfft", input, n, dim, norm, out)
 
 
-@numpy_names
 def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
     """The inverse of :func:`hfft`: the first half of the Hermitian signal that has a real spectrum."""
     return _along(shared.ihfft, "ihfft", input, n, dim, norm, out)
@@ -376,3 +370,10 @@ def fftshift(input: Tensor, dim: Ints | None = None) -> Tensor:
 def ifftshift(input: Tensor, dim: Ints | None = None) -> Tensor:
     """The inverse of :func:`fftshift`."""
     return _shifted("ifftshift", input, dim, True)
+
+
+numpy_names(globals())
+
+
+def __getattr__(name: str) -> object:
+    raise errors.unknown_name(name, __all__, __name__)

@@ -17,7 +17,7 @@ from chainrule.errors.algebra import LinAlgError
 from chainrule.ops import elementwise as ew
 from chainrule.ops import joining, matrices, products, shaping
 from chainrule.ops import numpy_linalg as shared
-from chainrule.ops.arguments import takes_out
+from chainrule.ops.arguments import numpy_names, takes_out
 from chainrule.ops.decomposing import (
     cholesky,
     eigh,
@@ -432,6 +432,8 @@ __all__ = [
     "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
     "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
+
+numpy_names(globals())
 
 
 def __getattr__(name: str) -> object:

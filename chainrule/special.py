@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from chainrule import errors
 from chainrule.core.faces import binary, general, unary, written
 from chainrule.core.inplace import in_place
 from chainrule.core.tensor import Tensor, attach
@@ -88,3 +89,7 @@ __all__ = [
     "ndtr", "ndtri", "polygamma", "psi", "round", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u",
     "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "sinc", "softmax", "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    raise errors.unknown_name(name, __all__, __name__)

@@ -38,6 +38,22 @@ def test_functions_are_pickled_by_name(name):
             assert pickle.loads(pickle.dumps(value)) is value, public
 
 
+def test_transformations_are_at_the_top():
+    from chainrule import func, grad, grad_and_value, hessian, hvp, jacfwd, jacrev, jvp, vjp
+
+    for function in (grad, grad_and_value, hessian, hvp, jacfwd, jacrev, jvp, vjp):
+        assert function is getattr(func, function.__name__)
+
+
+def test_asking_for_a_name_looks_for_no_other(monkeypatch):
+    monkeypatch.setattr("difflib.get_close_matches", lambda *_: 1 / 0)
+    assert not hasattr(cr, "abslute") and not hasattr(cr.nn.functional, "rleu")
+    monkeypatch.undo()
+    with pytest.raises(AttributeError, match="'absolute'") as caught:
+        cr.abslute
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
 THREADS = """
 import sys, threading
 import numpy as np

@@ -6,6 +6,7 @@ import ast
 import difflib
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -253,32 +254,24 @@ _METHODS = {
 }
 
 
-def no_such_name(name: str, known: Any, module: str = "chainrule") -> AttributeError:
-    known = [n for n in known if not n.startswith("_")]
-    close = difflib.get_close_matches(name, known, 1, 0.7)
-    hint = f": {_ELSEWHERE[name]}." if name in _ELSEWHERE else f". Did you mean {close[0]!r}?" if close else ""
-    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
+def name_hint(name: str, known: Iterable[str], module: str) -> str:
+    """What to use where a module lacks a name, in words that follow what it lacks."""
+    elsewhere = _ELSEWHERE.get(name) or _ELSEWHERE.get(module)
+    close = difflib.get_close_matches(name, [n for n in known if not n.startswith("_")], 1, 0.7)
+    return f": {elsewhere}." if elsewhere else f". Did you mean {close[0]!r}?" if close else ""
 
 
 _LAYER = "layers with state are not built in. The functions are in nn.functional, and parameters are tensors of yours"
 #: what else to use, for names that PyTorch has and this package has not
 _ELSEWHERE = {
+    "chainrule.cuda": "everything is computed on the CPU, so leave it out",
     "optim": "an update is one line, `with no_grad(): w -= lr * w.grad`; for scipy.optimize there is value_and_grad",
     "mps": "everything is computed on the CPU, so leave device= out",
-    "grad": "of a function it is func.grad(f), of tensors autograd.grad(y, x)",
-    "grad_and_value": "it is func.grad_and_value",
-    "vjp": "it is func.vjp",
-    "jvp": "it is func.jvp",
-    "jacrev": "it is func.jacrev; jacobian(f, x) picks the mode itself",
-    "jacfwd": "it is func.jacfwd; jacobian(f, x) picks the mode itself",
-    "hessian": "it is func.hessian",
-    "hvp": "it is func.hvp",
     "checkpoint": "it is utils.checkpoint.checkpoint",
-    "jacobian": "of a function it is chainrule.jacobian(f, x) or func.jacrev(f)",
+    "jacobian": "it is chainrule.jacobian(f, x), which picks jacrev or jacfwd by the sizes",
     "elementwise_grad": "vmap(func.grad(f)), or func.grad of the sum",
     "array": "it is tensor(data)",
     "ndarray": "the class is Tensor",
-    "newaxis": "it is None: x[:, None]",
     "numpy": "NumPy's own functions take tensors: import numpy as np",
     "sparse": "there are dense arrays only",
     "distributions": "a density is a line of NumPy (docs/guide/from_autograd.md, Statistics); random has the samplers",
@@ -290,6 +283,13 @@ _ELSEWHERE = {
     "jit": "there is no compiler: call the function as it is",
     "compile": "there is no compiler: call the function as it is",
     "Module": _LAYER,
+    "functional_call": "there are no modules here: write the model as a function of its parameters (any nested container of "
+    "them) and transform that",
+    "stack_module_state": "there are no modules here: stack the parameters with "
+    "chainrule.tree.tree_map(lambda *p: chainrule.stack(p), *trees) and vmap over them",
+    "replace_all_batch_norm_modules_": "there are no modules here: call batch_norm with running_mean=None and "
+    "running_var=None, which has no state",
+    "functionalize": "it is not needed: functions that write in place can be transformed as they are",
     "Sequential": _LAYER,
     "Linear": _LAYER + ": nn.functional.linear(x, weight, bias)",
     "ReLU": _LAYER + ": nn.functional.relu(x)",
@@ -346,11 +346,4 @@ def no_resize(name: str) -> RuntimeError:
     return RuntimeError(
         f"{name}(): a tensor's memory belongs to NumPy and cannot be exchanged or made longer under its views. Assign "
         "`x.data = new` for other contents, reshape() for another shape, or make a new tensor."
-    )
-
-
-def no_cuda(name: str) -> AttributeError:
-    return AttributeError(
-        f"chainrule.cuda has is_available() and device_count(), and no {name!r}: everything is computed on the CPU, so leave "
-        "it out"
     )

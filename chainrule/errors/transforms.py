@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from typing import Any
 
@@ -156,24 +155,6 @@ def func_result_shape(api: str, result: Any) -> RuntimeError:
         f"{len(shape_of(result))} dims (shape {shape_of(result)}). Maybe you wanted to use the vjp or jacrev APIs instead? "
         "Or return the sum() of it."
     )
-
-
-def no_func_name(name: str) -> AttributeError:
-    instead = {
-        "functional_call": "there are no modules here: write the model as a function of its parameters (any nested "
-        "container of them) and transform that",
-        "stack_module_state": "there are no modules here: stack the parameters with "
-        "chainrule.tree.tree_map(lambda *p: chainrule.stack(p), *trees) and vmap over them",
-        "replace_all_batch_norm_modules_": "there are no modules here: call batch_norm with running_mean=None and "
-        "running_var=None, which has no state",
-        "functionalize": "it is not needed: functions that write in place can be transformed as they are",
-        "jacobian": "it is jacrev or jacfwd; chainrule.jacobian(f, x) picks one by the sizes",
-    }.get(name)
-    if instead is None:
-        close = difflib.get_close_matches(name, sys.modules["chainrule.func"].__all__, 1, 0.7)
-        hint = f". Did you mean {close[0]!r}?" if close else ""
-        return AttributeError(f"module 'chainrule.func' has no attribute {name!r}{hint}")
-    return AttributeError(f"module 'chainrule.func' has no attribute {name!r}: {instead}.")
 
 
 def check_function(api: str, func: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import linecache
 import os
@@ -10,7 +11,8 @@ import re
 import sys
 import warnings
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from opcode import opmap
 from threading import get_ident
 from typing import Any
 
@@ -149,12 +151,41 @@ for _name in (
     _CUTS[_name] = (f"was cut by {_name}", _STEP)
 
 
-def unknown_name(name: str, known: Sequence[str], module: str) -> AttributeError:
-    """A module has no such name. Names like ``__path__`` the import system asks for, and nobody reads the answer."""
+class UnknownName(AttributeError):
+    """A module lacks a name. ``hasattr`` reads no message, so what to use instead is looked up when one is read."""
+
+    def __init__(self, text: str, hint: Callable[[], str] = str) -> None:
+        super().__init__(text)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}{self.hint()}"
+
+    def __reduce__(self) -> Any:
+        return AttributeError, (str(self),)
+
+
+UnknownName.__name__ = UnknownName.__qualname__ = "AttributeError"
+UnknownName.__module__ = "builtins"
+
+
+def unknown_name(name: str, known: Iterable[str], module: str) -> Exception:
+    """What a module's ``__getattr__`` raises for a name that it lacks. In ``from module import name`` an ImportError.
+
+    (Python turns an AttributeError there into an ImportError without its words. Names like ``__path__`` the import system
+    asks for, and nobody reads the answer.)
+    """
     if name.startswith("__"):
         return AttributeError(name)
-    error: AttributeError = importlib.import_module("chainrule.errors.tensors").no_such_name(name, known, module)
-    return error
+    hint = functools.partial(_hint, name, known, module)
+    frame = sys._getframe(2)
+    if frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]:
+        return ImportError(f"cannot import name {name!r} from {module!r}{hint()}", name=name)
+    return UnknownName(f"module {module!r} has no attribute {name!r}", hint)
+
+
+def _hint(name: str, known: Iterable[str], module: str) -> str:
+    return str(importlib.import_module("chainrule.errors.tensors").name_hint(name, known, module))
 
 
 def user_line() -> Where | None:

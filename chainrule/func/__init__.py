@@ -28,4 +28,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    raise errors.no_func_name(name)
+    raise errors.unknown_name(name, __all__, __name__)

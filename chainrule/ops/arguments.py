@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -84,19 +85,39 @@ def number_in(value: Any, dtype: Any) -> Any:
     return np.asarray(value).astype(dtype)
 
 
-def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function with ``dim`` and ``keepdim`` be called with NumPy's ``axis`` and ``keepdims``."""
+#: NumPy's names for arguments, which PyTorch takes, too
+_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 
+
+def numpy_names(scope: dict[str, Any], **more: dict[str, str]) -> None:
+    """Let a module's public functions that have ``dim`` be called with NumPy's ``axis``, ``keepdims``, ``x`` or ``a``.
+
+    ``more`` has other names for arguments of some functions: where overloads of PyTorch differ, or its methods.
+    """
+    renaming: dict[Any, Any] = {}  # a function may have two names
+    for name, function in list(scope.items()):
+        if type(function) is FunctionType and function.__module__ == scope["__name__"] and not name.startswith("_"):
+            code = getattr(function, "__wrapped__", function).__code__
+            own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            also = dict(more.get(function.__name__, {}))
+            if "dim" in own and "axis" not in own:
+                also |= {theirs: ours for theirs, ours in _NUMPY_NAMES.items() if ours in own and theirs not in own}
+            if also:
+                scope[name] = renaming.setdefault(function, _renaming(function, also))
+
+
+def _renaming(function: F, also: dict[str, str]) -> F:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            if "axis" in kwargs:
-                kwargs["dim"] = kwargs.pop("axis")
-            if "keepdims" in kwargs:
-                kwargs["keepdim"] = kwargs.pop("keepdims")
+        if not kwargs:
+            return function(*args)
+        for name in also.keys() & kwargs.keys():
+            if also[name] in kwargs:
+                raise TypeError(f"{function.__name__}() got {also[name]!r} twice: {name!r} is another name for it")
+            kwargs[also[name]] = kwargs.pop(name)
         return function(*args, **kwargs)
 
-    return call
+    return call  # type: ignore[return-value]
 
 
 def takes_out(function: F) -> F:

@@ -11,7 +11,7 @@ from chainrule.core.dispatch import cast
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
-from chainrule.ops.arguments import floating, takes_out, tensor_of
+from chainrule.ops.arguments import floating, numpy_names, takes_out, tensor_of
 from chainrule.ops.matrices import diff
 from chainrule.ops.numpy_calculus import _distances, _slope
 from chainrule.ops.numpy_linalg import cross as cross_along
@@ -188,3 +188,6 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     after = [int(np.prod(sizes[k + 1 :], dtype=np.int64)) for k in range(len(sizes))]
     return tuple(ew.remainder(ew.floor_divide(where, step), n) for step, n in zip(after, sizes, strict=True))
+
+
+numpy_names(globals())

@@ -12,7 +12,7 @@ from chainrule.core.protocol import memory_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
-from chainrule.ops.arguments import number_in, takes_out, tensor_of
+from chainrule.ops.arguments import number_in, numpy_names, takes_out, tensor_of
 from chainrule.table import indexing as rows
 
 ndarray = np.ndarray
@@ -128,3 +128,6 @@ def masked_select(input: Tensor, mask: Any) -> Tensor:
         )
     x, m = shaping.broadcast_tensors(input, mask)
     return x[m]
+
+
+numpy_names(globals())

@@ -14,7 +14,7 @@ from chainrule.core.faces import operand, written
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
-from chainrule.ops.arguments import takes_out, tensor_of
+from chainrule.ops.arguments import numpy_names, takes_out, tensor_of
 from chainrule.ops.shaping import _ints, expand, reshape, transpose, unsqueeze
 from chainrule.table import indexing
 from chainrule.table import shape as rows
@@ -347,3 +347,6 @@ def index_select(input: Any, dim: int, index: Any) -> Tensor:
     if where.ndim == 0:
         where = where.reshape(1)
     return bind(indexing.take, (x, where), {"axis": d - x.ndim})
+
+
+numpy_names(globals())

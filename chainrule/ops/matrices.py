@@ -11,7 +11,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.tensor import Tensor
-from chainrule.ops.arguments import takes_out, tensor_of
+from chainrule.ops.arguments import numpy_names, takes_out, tensor_of
 from chainrule.ops.joining import atleast_2d, cat, pad, stack
 from chainrule.ops.shaping import diagonal as diagonal_of
 from chainrule.ops.shaping import expand, reshape, transpose
@@ -129,3 +129,6 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
         later, earlier = narrow(x, dim, 1, length - 1), narrow(x, dim, 0, length - 1)
         x = later ^ earlier if x.dtype == np.bool_ else later - earlier
     return x
+
+
+numpy_names(globals())

@@ -35,7 +35,7 @@ from chainrule.ops import (
     statistics,
 )
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import number_in
+from chainrule.ops.arguments import number_in, numpy_names
 from chainrule.table import arithmetic
 from chainrule.table import indexing as table
 
@@ -360,6 +360,9 @@ def t_(self: Tensor) -> Tensor:
 def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two axes exchanged, in place."""
     return inplace.reshaped(self, lambda x: shaping.transpose(x, dim0, dim1), "transpose_")
+
+
+numpy_names(globals())
 
 
 def _no_resize(name: str) -> Any:

@@ -10,7 +10,7 @@ from chainrule.core.dtypes import as_dtype
 from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor
 from chainrule.ops import numpy_linalg as shared
-from chainrule.ops.arguments import axes_of
+from chainrule.ops.arguments import axes_of, numpy_names
 from chainrule.ops.decomposing import tensor_like
 from chainrule.table import reduction
 
@@ -79,3 +79,6 @@ def norm(
     if isinstance(ord, str):
         return matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype, out=out)
     return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype, out=out)
+
+
+numpy_names(globals())

@@ -20,7 +20,6 @@ from chainrule.table import reduction, statistics
 # -- sorting ---------------------------------------------------------------------------------------------------------
 
 
-@numpy_names
 def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """Indices that sort along ``dim``; equal elements keep their order, and nan counts as the largest."""
     x = tensor_of("argsort", input, "biuf")
@@ -31,7 +30,6 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool
 
 
 @takes_out
-@numpy_names
 def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
     """Sorted values along ``dim``, and where they came from; equal elements keep their order."""
     x = tensor_of("sort", input, "biuf")
@@ -48,7 +46,6 @@ def msort(input: Any) -> Tensor:
 
 
 @takes_out
-@numpy_names
 def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest (or smallest) elements along ``dim``, and their indices."""
     x = tensor_of("topk", input, "iuf")
@@ -63,7 +60,6 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
 
 
 @takes_out
-@numpy_names
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element along ``dim`` (counted from 1), and its index."""
     x = tensor_of("kthvalue", input, "iuf")
@@ -80,7 +76,6 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 @takes_out
-@numpy_names
 def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The (lower) median of everything, or along ``dim`` with its index; nan where there is one."""
     x = tensor_of("median", input, "iuf")
@@ -101,7 +96,6 @@ def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
 
 
 @takes_out
-@numpy_names
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent value along ``dim`` (the smallest of those), and the last index of it."""
     x = tensor_of("mode", input, "biuf")
@@ -153,7 +147,6 @@ def checked_levels(name: str, x: Any, q: Any, interpolation: str) -> Tensor:
 
 
 @takes_out
-@numpy_names
 def quantile(
     input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -189,35 +182,30 @@ def _scan(name: str, row: Any, x: Any, dim: Any) -> Tensor:
 
 
 @takes_out
-@numpy_names
 def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
     """Running sum along ``dim``."""
     return _scan("cumsum", reduction.cumsum, summed(tensor_of("cumsum", input), dtype), dim)
 
 
 @takes_out
-@numpy_names
 def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
     """Running product along ``dim``. The gradient is right where elements are zero, too."""
     return _scan("cumprod", reduction.cumprod, summed(tensor_of("cumprod", input), dtype), dim)
 
 
 @takes_out
-@numpy_names
 def logcumsumexp(input: Any, dim: int) -> Tensor:
     """Running log Σ exp along ``dim``, without overflow."""
     return _scan("logcumsumexp", reduction.logcumsumexp, floating(tensor_of("logcumsumexp", input, "biuf")), dim)
 
 
 @takes_out
-@numpy_names
 def cummax(input: Any, dim: int) -> Any:
     """Running maximum along ``dim``, and the index of it (the last, of equal ones)."""
     return return_types.cummax(*_running("cummax", np.maximum, input, dim))
 
 
 @takes_out
-@numpy_names
 def cummin(input: Any, dim: int) -> Any:
     """Running minimum along ``dim``, and the index of it (the last, of equal ones)."""
     return return_types.cummin(*_running("cummin", np.minimum, input, dim))
@@ -241,3 +229,6 @@ def _last_best(better: Any, axis: int, array: Any) -> Any:
         here |= np.isnan(array)
     where = np.where(here, np.arange(array.shape[-1]), 0)
     return np.moveaxis(np.maximum.accumulate(where, axis=-1), -1, axis).astype(np.int64)
+
+
+numpy_names(globals())

@@ -16,7 +16,7 @@ from chainrule.core.protocol import UFUNCS, ArrayLike
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import takes_out, tensor_of
+from chainrule.ops.arguments import numpy_names, takes_out, tensor_of
 from chainrule.table import contraction
 from chainrule.table import shape as moves
 
@@ -357,3 +357,7 @@ def trace(input: Any) -> Tensor:
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got input with dim {input.ndim}")
     return moves.diagonal(input, offset=0, axis1=-2, axis2=-1).sum()
+
+
+_MATRIX = {"mat2": "other"}
+numpy_names(globals(), mm=_MATRIX, bmm=_MATRIX, mv={"vec": "other"}, dot={"tensor": "other"})

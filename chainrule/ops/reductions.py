@@ -59,7 +59,6 @@ def _whole(input: Any) -> dict[str, Any] | None:
     return None
 
 
-@numpy_names
 def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Product of all elements, or along ``dim``. The gradient is right where elements are zero, too."""
     return _total("prod", reduction.prod, input, dim, keepdim, dtype, out)
@@ -114,7 +113,6 @@ def mean(
     return written(bind(reduction.mean, (x,), params), out)
 
 
-@numpy_names
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over ``dim``, with nan counted as 0."""
     x = tensor_of("nansum", input)
@@ -122,26 +120,22 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 
 @takes_out
-@numpy_names
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over ``dim`` of the elements that are not nan."""
     x = tensor_of("nanmean", input, "fc" if dtype is None else "biufc")
     return nansum(x, dim, keepdim, dtype=dtype) / sum(ew.logical_not(ew.isnan(x)), dim, keepdim)
 
 
-@numpy_names
 def count_nonzero(input: Any, dim: Any = None) -> Tensor:
     """How many elements are not zero."""
     return sum(ew.ne(tensor_of("count_nonzero", input), 0), dim)
 
 
-@numpy_names
 def any(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
     """Whether any element is nonzero."""
     return _truth("any", reduction.any, input, dim, keepdim, out)
 
 
-@numpy_names
 def all(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
     """Whether all elements are nonzero."""
     return _truth("all", reduction.all, input, dim, keepdim, out)
@@ -157,13 +151,11 @@ def _truth(name: str, row: Any, input: Any, dim: Any, keepdim: bool, out: Any) -
 # -- extrema ---------------------------------------------------------------------------------------------------------
 
 
-@numpy_names
 def amax(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Tensor:
     """Maximum over ``dim``; elements that tie share the gradient evenly."""
     return written(_extremum("amax", reduction.amax, input, dim, keepdim), out)
 
 
-@numpy_names
 def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Tensor:
     """Minimum over ``dim``; elements that tie share the gradient evenly."""
     return written(_extremum("amin", reduction.amin, input, dim, keepdim), out)
@@ -193,14 +185,12 @@ def nonempty(name: str, x: Any, axes: tuple[int, ...], whole: bool = False) -> N
 
 
 @takes_out
-@numpy_names
 def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
     """Minimum and maximum."""
     return return_types.aminmax(amin(input, dim, keepdim), amax(input, dim, keepdim))
 
 
 @takes_out
-@numpy_names
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """Maximum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise maximum."""
     if isinstance(dim, Tensor) or other is not None:
@@ -211,7 +201,6 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
 
 
 @takes_out
-@numpy_names
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """Minimum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise minimum."""
     if isinstance(dim, Tensor) or other is not None:
@@ -243,13 +232,11 @@ def picked(name: str, x: Any, indices: Any, axis: int, keepdim: bool, overload: 
     return values, indices if keepdim else indices.squeeze(axis)
 
 
-@numpy_names
 def argmax(input: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Index of the maximum, of everything (flattened) or along ``dim``. Integers: no gradient."""
     return _arg("argmax", reduction.argmax, input, dim, keepdim)
 
 
-@numpy_names
 def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Index of the minimum, of everything (flattened) or along ``dim``. Integers: no gradient."""
     return _arg("argmin", reduction.argmin, input, dim, keepdim)
@@ -270,21 +257,18 @@ def _arg(name: str, row: Any, input: Any, dim: int | None, keepdim: bool) -> Ten
 
 
 @takes_out
-@numpy_names
 def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
     """Variance over ``dim``, divided by n − correction (1 by default; 0 with ``unbiased=False``)."""
     return _spread("var", statistics.var, input, dim, unbiased, keepdim, correction)[0]
 
 
 @takes_out
-@numpy_names
 def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
     """Standard deviation over ``dim``: the square root of :func:`var`; its gradient where it is 0 is 0."""
     return _spread("std", statistics.std, input, dim, unbiased, keepdim, correction)[0]
 
 
 @takes_out
-@numpy_names
 def var_mean(
     input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Any:
@@ -294,7 +278,6 @@ def var_mean(
 
 
 @takes_out
-@numpy_names
 def std_mean(
     input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Any:
@@ -320,20 +303,17 @@ def _spread(name: str, row: Any, input: Any, dim: Any, unbiased: Any, keepdim: b
 
 
 @takes_out
-@numpy_names
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """log Σ exp(x) over ``dim``, without overflow."""
     x = floating(tensor_of("logsumexp", input))
     return bind(reduction.logsumexp, (x,), {"axis": axes_of("logsumexp", dim, x.ndim), "keepdims": keepdim})  # type: ignore[no-any-return]
 
 
-@numpy_names
 def softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Tensor:
     """exp(x) / Σ exp(x) along ``dim``: positive, and 1 in sum."""
     return _soft("softmax", reduction.softmax, input, dim, dtype)
 
 
-@numpy_names
 def log_softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Tensor:
     """The logarithm of the softmax along ``dim``, without overflow."""
     return _soft("log_softmax", reduction.log_softmax, input, dim, dtype)
@@ -353,7 +333,6 @@ def _soft(name: str, row: Any, input: Any, dim: int | None, dtype: Any) -> Tenso
 
 
 @takes_out
-@numpy_names
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The p-norm over ``dim`` (everything by default). Its gradient where it is 0 is 0."""
     x = tensor_of("norm", input)
@@ -389,3 +368,6 @@ def _nuclear(x: Any, dim: Any, keepdim: bool) -> Tensor:
 def dist(input: Any, other: Any, p: float = 2) -> Tensor:
     """The p-norm of input − other."""
     return norm(ew.sub(input, other), p)
+
+
+numpy_names(globals())

@@ -15,7 +15,7 @@ from chainrule.core.dispatch import bind, cast
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
-from chainrule.ops.arguments import number_in, tensor_of
+from chainrule.ops.arguments import number_in, numpy_names, tensor_of
 from chainrule.ops.gathering import _bounds, _integers, _same_rank
 from chainrule.ops.indexing import _value_shape, read_index
 from chainrule.table import indexing as rows
@@ -126,16 +126,19 @@ def scatter_reduce(input: Tensor, dim: int, index: Any, src: Any, reduce: str, *
 
 def _for_numbers(function: Any) -> Any:
     """A 0-d tensor has one entry: it is written to as a vector of length 1."""
+    written = function.__code__.co_varnames[3]
 
     @functools.wraps(function)
-    def call(input: Any, dim: int, index: Any, source: Any, *more: Any, **options: Any) -> Tensor:
+    def call(input: Any, dim: int, index: Any, *more: Any, **options: Any) -> Tensor:
         x = tensor_of(function.__name__, input)
         if x.ndim:
-            return function(x, dim, index, source, *more, **options)  # type: ignore[no-any-return]
+            return function(x, dim, index, *more, **options)  # type: ignore[no-any-return]
         errors.check_dim(function.__name__, dim, 0)
-        fills = function.__name__ == "index_fill" or not isinstance(source, Tensor)
-        entries = source if fills else source.reshape(-1)
-        return function(x.reshape(1), 0, index, entries, *more, **options).reshape(())  # type: ignore[no-any-return]
+        if written in options:
+            more = (options.pop(written), *more)
+        if more and written == "source" and isinstance(more[0], Tensor):
+            more = (more[0].reshape(-1), *more[1:])
+        return function(x.reshape(1), 0, index, *more, **options).reshape(())  # type: ignore[no-any-return]
 
     return call
 
@@ -340,3 +343,6 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     return _exchanged("diagonal_scatter", input, src, moves.diagonal, offset=offset, axis1=a - n, axis2=b - n)
+
+
+numpy_names(globals())

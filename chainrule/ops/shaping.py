@@ -13,7 +13,7 @@ from chainrule.core.dispatch import bind
 from chainrule.core.size import Size
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import numpy_names, tensor_of
 from chainrule.table import shape as rows
 from chainrule.table import windows
 
@@ -159,8 +159,10 @@ def permute(input: Any, *order: Any, dims: Any = None) -> Tensor:
     return bind(rows.permute, (x,), {"axes": axes})
 
 
-def transpose(input: Any, dim0: int, dim1: int) -> Tensor:
-    """Two axes exchanged."""
+def transpose(input: Any, dim0: Any, dim1: Any = None) -> Tensor:
+    """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
+    if dim1 is None and isinstance(dim0, (tuple, list)):
+        return permute(input, dim0)
     x = tensor_of("transpose", input)
     n = x.ndim
     a, b = errors.check_dim("transpose", dim0, n), errors.check_dim("transpose", dim1, n)
@@ -340,3 +342,6 @@ moveaxis = movedim
 def adjoint(input: Any) -> Tensor:
     """The conjugate transpose of matrices."""
     return ew.conj(mT(input))
+
+
+numpy_names(globals(), transpose={"axis0": "dim0", "axis1": "dim1"})

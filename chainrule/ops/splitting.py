@@ -11,7 +11,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.tensor import Tensor
 from chainrule.core.view import several
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import numpy_names, tensor_of
 from chainrule.table import shape as rows
 
 
@@ -206,3 +206,14 @@ def _even(name: str, x: Any, sections: Any, dim: int) -> tuple[Tensor, ...]:
             f"the split_size {sections}!"
         )
     return tensor_split(x, sections, dim)
+
+
+_PIECES = {"sections": "indices_or_sections", "indices": "indices_or_sections"}
+numpy_names(
+    globals(),
+    split={"split_size": "split_size_or_sections"},
+    tensor_split=_PIECES | {"tensor_indices_or_sections": "indices_or_sections"},
+    hsplit=_PIECES,
+    vsplit=_PIECES,
+    dsplit=_PIECES,
+)

@@ -120,7 +120,6 @@ def corrcoef(input: Any) -> Tensor:
 
 
 @takes_out
-@numpy_names
 def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The (lower) median of what is not nan: of everything, or along ``dim`` with its index."""
     x = tensor_of("nanmedian", input, "iuf")
@@ -149,7 +148,6 @@ def _median_of_numbers(x: Tensor) -> Tensor:
 
 
 @takes_out
-@numpy_names
 def nanquantile(
     input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -158,7 +156,7 @@ def nanquantile(
     levels = checked_levels("nanquantile", x, q, interpolation)
     ndim = levels.ndim
     flat = x.reshape(-1) if dim is None or not x.ndim else x
-    axis = axis_of("nanquantile", -1 if dim is None else dim, flat.ndim)
+    axis: Any = axis_of("nanquantile", -1 if dim is None else dim, flat.ndim)
     moved = sort(flat, axis).values.movedim(axis, -1)
     number = sum_(ew.logical_not(ew.isnan(moved.detach())), -1, True)
     if isinstance(q, Tensor) and q.requires_grad and interpolation == "linear":
@@ -174,3 +172,6 @@ def nanquantile(
     if dim is None:
         return result.reshape((*result.shape[:ndim], *(1,) * x.ndim))  # type: ignore[no-any-return]
     return result.unsqueeze(axis % flat.ndim + ndim)  # type: ignore[no-any-return]
+
+
+numpy_names(globals())

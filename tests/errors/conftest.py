@@ -25,7 +25,7 @@ class Ran:
     def raised(self, kind: type[Exception], words: str) -> str:
         """The message of the error, which is of this type and begins with these words."""
         assert self.error is not None, "nothing was raised"
-        assert type(self.error) is kind, repr(self.error)
+        assert type(self.error).__name__ == kind.__name__, repr(self.error)
         text = str(self.error)
         assert text.startswith(words), text
         assert len(text.splitlines()) <= 6, text

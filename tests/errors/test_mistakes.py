@@ -20,6 +20,22 @@ import pytest
         ),
         ("cr.nn.functional.rleu(x)", AttributeError, "module 'chainrule.nn.functional' has no attribute", "'relu'"),
         ("cr.linalg.invv(x)", AttributeError, "module 'chainrule.linalg' has no attribute 'invv'", "'inv'"),
+        ("from chainrule import optim", ImportError, "cannot import name 'optim' from 'chainrule'", "w -= lr * w.grad"),
+        (
+            "from chainrule import zero",
+            ImportError,
+            "cannot import name 'zero' from 'chainrule'",
+            "Did you mean 'zeros'?",
+        ),
+        (
+            "from chainrule.func import functional_call",
+            ImportError,
+            "cannot import name 'functional_call' from 'chainrule.func'",
+            "a function of its parameters",
+        ),
+        ("from chainrule.fft import fftt", ImportError, "cannot import name 'fftt' from 'chainrule.fft'", "'fft'"),
+        ("cr.special.errf(x)", AttributeError, "module 'chainrule.special' has no attribute 'errf'", "'erf'"),
+        ("cr.grad(x.sum(), x)", TypeError, "'Tensor' object is not callable: grad takes a function", "autograd.grad("),
         (
             "x.sum().backward(retain_grph=True)",
             TypeError,
