@@ -117,7 +117,8 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The graph, one step towards the leaves: a pair (function, which of its outputs) per operand."""
-        return tuple(_next_function(edge) for edge in self.edges)
+        number = self.prim.number_among(self)
+        return tuple(_next_function(edge) for i, edge in enumerate(self.edges) if i != number)
 
     @property
     def rule(self) -> dict[str, str]:

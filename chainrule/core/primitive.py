@@ -71,6 +71,8 @@ class Primitive:
         samples: operands and parameters to check the row with (the format is in ``testing.samples``).
         domain: where the elements of sample operands lie: ``(low, high)``, "bool", "int" or "complex"; or one of these
             for each operand.
+        overloads: the numbers of PyTorch's overloads: a digit for each operand, of where that one is a plain number,
+            and a last one for where none is. Where they differ, the number is a parameter to PyTorch, and no edge leads to it.
         listed: whether it is in ``TABLE``; rows of ``chainrule.primitive`` are their functions' own.
         accepts: the kinds of dtypes (as in ``dtype.kind``) that the operation makes sense for.
     """
@@ -93,6 +95,7 @@ class Primitive:
         "needs_fits",
         "operands",
         "outputs",
+        "overloads",
         "parameters",
         "partials",
         "promotion",
@@ -127,6 +130,7 @@ class Primitive:
         moves: bool = False,
         structure: str = "dense",
         naming: Callable[..., str] | None = None,
+        overloads: str = "",
         accepts: str = "biufc",
         listed: bool = True,
     ) -> None:
@@ -151,6 +155,7 @@ class Primitive:
         self.moves = moves
         self.structure = structure
         self.naming = naming
+        self.overloads = overloads
         self.accepts = accepts
         self.listed = listed
         self.vjps: dict[str, Rule | unsupported] = {}
@@ -182,9 +187,17 @@ class Primitive:
     def node_name(self, params: dict[str, Any], node: Any = None) -> str:
         """``ExpBackward0``; a row's ``naming`` reads the parameters, or the parameters and the node."""
         if self.naming is None:
-            return camel(self.name) + "Backward0"
+            return f"{camel(self.name)}Backward{self.overloads[self.number_among(node)] if self.overloads else 0}"
         name = self.naming(params) if self.naming.__code__.co_argcount == 1 else self.naming(params, node)
         return name if name[-1:].isdigit() or name == "CopySlices" else name + "Backward0"
+
+    def number_among(self, node: Any) -> int:
+        """Which operand is a plain number that has an overload of its own; −1 for none."""
+        saved = dict(zip(self.saves, node.saved, strict=False))
+        for i, (operand, digit) in enumerate(zip(self.operands, self.overloads, strict=False)):
+            if node.edges[i] is None and digit != self.overloads[-1] and not hasattr(saved.get(operand), "dtype"):
+                return i
+        return -1
 
     def set_vjps(self, rules: Mapping[str, Rule | unsupported]) -> None:
         """Fill the VJP column and derive the save list from the rules' parameter names."""

@@ -17,6 +17,8 @@ from chainrule import errors
 
 #: ufunc -> what computes it on array-likes, with NumPy's semantics.
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
+#: ufunc -> what computes it with its operands exchanged: ``2 - x`` belongs to x, and x comes first on the tape.
+EXCHANGED: dict[np.ufunc, Callable[..., Any]] = {}
 #: (ufunc, method) -> what computes it: ``np.add.reduce`` and its kin.
 UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {}
 #: NumPy function -> what computes it on array-likes, with NumPy's signature.
@@ -46,10 +48,12 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
     if method == "__call__" and out is None and not kwargs:
         row = UFUNCS.get(ufunc)
         if row is not None:
+            inputs = tuple([x.item() if isinstance(x, np.generic) else x for x in inputs])  # weak, on either side
             fast = getattr(row, "fast", None)
-            if fast is not None and _one_float_dtype(inputs):
-                return fast(*inputs)  # NumPy's and PyTorch's promotion agree here
-            return row(*(x.item() if isinstance(x, np.generic) else x for x in inputs))  # weak, on either side
+            if fast is not None and _one_float_dtype(inputs):  # NumPy's and PyTorch's promotion agree here
+                exchanged = EXCHANGED.get(ufunc) if type(inputs[0]) is float or type(inputs[0]) is int else None
+                return fast(*inputs) if exchanged is None else exchanged(inputs[1], inputs[0])
+            return row(*inputs)
     function = _computes(ufunc, method)
     if function is None:
         load("numpy")
@@ -81,14 +85,15 @@ def _computes(ufunc: np.ufunc, method: str) -> Callable[..., Any] | None:
 
 
 def _one_float_dtype(inputs: tuple[Any, ...]) -> bool:
-    """Whether the inputs are tensors of one floating dtype (with axes, where there are two)."""
-    first = getattr(inputs[0], "_raw", None)
-    if first is None or first.dtype.kind != "f":
-        return False
-    if len(inputs) == 1:
-        return True
-    second = getattr(inputs[1], "_raw", None)
-    return second is not None and second.dtype is first.dtype and bool(first.shape) and bool(second.shape)
+    """Whether the inputs are tensors of one floating dtype, and numbers."""
+    dtype = None
+    for x in inputs:
+        if type(x) is not float and type(x) is not int:
+            data = getattr(x, "_raw", None)
+            if data is None or data.dtype.kind != "f" or (dtype is not None and data.dtype is not dtype):
+                return False
+            dtype = data.dtype
+    return True
 
 
 def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:

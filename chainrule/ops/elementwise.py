@@ -13,7 +13,7 @@ from chainrule.core import dtypes, promotion
 from chainrule.core.dispatch import cast
 from chainrule.core.faces import around, binary, general, nary, operand, unary, written
 from chainrule.core.primitive import Primitive
-from chainrule.core.protocol import UFUNCS
+from chainrule.core.protocol import EXCHANGED, UFUNCS
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arguments import tensor_of
 from chainrule.table import arithmetic, comparison, exponential, trigonometric
@@ -427,6 +427,7 @@ def _ufunc_table() -> None:
         for row in vars(module).values():
             if isinstance(row, Primitive) and row.ufunc is not None:
                 UFUNCS[row.ufunc] = row
+    EXCHANGED.update({np.add: add_, np.multiply: mul, np.subtract: rsub_})
     UFUNCS[np.fabs] = arithmetic.abs
     UFUNCS[np.float_power] = float_power
     UFUNCS[np.degrees], UFUNCS[np.radians] = trigonometric.rad2deg, trigonometric.deg2rad

@@ -65,16 +65,22 @@ def _reflected(function: Any) -> Any:
     return method
 
 
+def _divided_into(other: Any, self: Tensor) -> Tensor:
+    return ew.mul(ew.reciprocal(self), other)  # type: ignore[no-any-return]  # what PyTorch computes, and records
+
+
+_add, _mul = binary(arithmetic.add, operator=True), binary(arithmetic.mul, operator=True)
+
 attach(
-    __add__=binary(arithmetic.add, operator=True),
-    __radd__=_reflected(ew.add),
-    __mul__=binary(arithmetic.mul, operator=True),
-    __rmul__=_reflected(ew.mul),
+    __add__=_add,
+    __radd__=_add,  # in PyTorch, too, what the method belongs to comes first
+    __mul__=_mul,
+    __rmul__=_mul,
     __truediv__=binary(arithmetic.div, operator=True),
-    __rtruediv__=_reflected(ew.true_divide),
-    __rdiv__=_reflected(ew.true_divide),
+    __rtruediv__=_reflected(_divided_into),
+    __rdiv__=_reflected(_divided_into),
     __sub__=binary(arithmetic.sub, operator=True),
-    __rsub__=_operator(ew.rsub_),
+    __rsub__=binary(arithmetic.rsub, operator=True),
     __floordiv__=_operator(ew.floor_divide),
     __rfloordiv__=_reflected(ew.floor_divide),
     __mod__=_operator(ew.remainder),

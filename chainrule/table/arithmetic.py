@@ -24,7 +24,7 @@ def sub(x, y):
     d={"x": -1, "y": 1},
     formula={"x": "-g", "y": "g"},
     accepts="iufc",
-    naming=lambda params: "RsubBackward1",
+    overloads="010",
 )
 def rsub(x, y):
     """y − x: what ``2 - x`` is."""
@@ -68,15 +68,6 @@ def _complex(x: Any) -> bool:
     return isinstance(x, complex) or getattr(getattr(x, "dtype", None), "kind", "") == "c"
 
 
-def _overload(node: Any, digits: str) -> str:
-    """PyTorch numbers a function's overloads: ``digits[i]`` where operand i is a plain number, else 1."""
-    saved = dict(zip(node.prim.saves, node.saved, strict=False))
-    for operand, edge, digit in zip(node.prim.operands, node.edges, digits, strict=True):
-        if edge is None and not hasattr(saved.get(operand), "dtype"):
-            return digit
-    return "1"
-
-
 def _power_dx(x: Any, y: Any) -> Any:
     if isinstance(y, (int, float)):
         if y == 2:
@@ -106,7 +97,7 @@ def _power_dy(x: Any, y: Any, out: Any) -> Any:
     },
     domain=((0.3, 2), (-2, 2)),
     aliases={"y": "exponent"},
-    naming=lambda params, node: "PowBackward" + _overload(node, "20"),
+    overloads="201",
     accepts="iufc",
 )
 def pow(x, y):
@@ -118,7 +109,7 @@ def pow(x, y):
     d={"x": 1, "y": lambda x, y: -np.floor(x / y)},
     formula={"x": "g", "y": "-g * np.floor(x / y)"},
     domain=((-2, 2), (0.6, 0.9)),
-    naming=lambda params, node: "RemainderBackward" + _overload(node, "10"),
+    overloads="101",
     accepts="iuf",
 )
 def remainder(x, y):
@@ -130,7 +121,7 @@ def remainder(x, y):
     d={"x": 1, "y": lambda x, y: -np.trunc(x / y)},
     formula={"x": "g", "y": "-g * np.trunc(x / y)"},
     domain=((-2, 2), (0.6, 0.9)),
-    naming=lambda params, node: "FmodBackward" + _overload(node, "10"),
+    overloads="101",
     accepts="iuf",
 )
 def fmod(x, y):
@@ -300,7 +291,7 @@ def copysign(x, y):
     d={"x": lambda weight: 1 - weight, "y": lambda weight: weight, "weight": lambda x, y: y - x},
     formula={"x": "g * (1 - weight)", "y": "g * weight", "weight": "g * (y - x)"},
     aliases={"y": "end"},
-    naming=lambda params, node: "LerpBackward" + _overload(node, "110"),
+    overloads="1101",
 )
 def lerp(x, y, weight):
     """Linear interpolation x + weight·(y − x)."""
