@@ -48,10 +48,24 @@ def test_transformations_are_at_the_top():
 def test_asking_for_a_name_looks_for_no_other(monkeypatch):
     monkeypatch.setattr("difflib.get_close_matches", lambda *_: 1 / 0)
     assert not hasattr(cr, "abslute") and not hasattr(cr.nn.functional, "rleu")
+    assert not hasattr(cr.ones(2), "shap") and getattr(cr.ones(2), "partition", None) is None
     monkeypatch.undo()
     with pytest.raises(AttributeError, match="'absolute'") as caught:
         cr.abslute
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_a_tensors_hint_is_about_the_line_that_raised():
+    def ask(tensor):
+        return tensor.partition(1)
+
+    with pytest.raises(AttributeError) as caught:
+        ask(cr.ones(3))
+    different = cr.ones(3)
+    assert str(caught.value).endswith(". An array has it: tensor.detach().numpy().partition(...)"), different
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    with pytest.raises(AttributeError, match="'shape'"):
+        different.shap
 
 
 THREADS = """

@@ -10,14 +10,12 @@ There is a module for each area. They load when something of theirs is first nee
 
 from __future__ import annotations
 
-import functools
 import importlib
-from collections.abc import Callable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chainrule.errors.words import *
-from chainrule.errors.words import without_source
+from chainrule.errors.words import or_plain
 
 if TYPE_CHECKING:
     from chainrule.errors.algebra import *
@@ -47,21 +45,7 @@ def __getattr__(name: str) -> object:
             if hasattr(module, name):
                 found = getattr(module, name)
                 if type(found) is FunctionType and not name.startswith("check_"):
-                    found = _or_plain(found)
+                    found = or_plain(found)
                 globals()[name] = found
                 return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def _or_plain(message: Callable[..., Any]) -> Callable[..., Any]:
-    """A message that never hides the error it is about: where reading the user's program fails, it is made without."""
-
-    @functools.wraps(message)
-    def made(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return message(*args, **kwargs)
-        except Exception:
-            with without_source():
-                return message(*args, **kwargs)
-
-    return made

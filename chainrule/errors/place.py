@@ -28,11 +28,11 @@ class Running(NamedTuple):
     text: str
 
 
-def running(frame: Any) -> Running:
-    """The instruction that a frame is at, and its source text ('' where there is none)."""
+def running(frame: Any, at: int | None = None) -> Running:
+    """The instruction that a frame is (or was) at, and its source text ('' where there is none)."""
     if frame is None:
         return Running("", "")
-    code, at = frame.f_code, frame.f_lasti
+    code, at = frame.f_code, frame.f_lasti if at is None else at
     instruction = dis.opname[code.co_code[at]]
     line, end, first, last = next(islice(code.co_positions(), at // 2, None), (None,) * 4)
     if line is None or end is None or first is None or last is None:
@@ -110,9 +110,9 @@ def _is_module(text: str) -> bool:
     return isinstance(frame.f_locals.get(name, frame.f_globals.get(name)), ModuleType)
 
 
-def receiver_of_attribute(name: str) -> str:
-    """The source of x in the user's running ``x.name``, if that is short; else ''."""
-    text = running(user_frame()).text
+def receiver_of_attribute(name: str, frame: Any = None, at: int | None = None) -> str:
+    """The source of x in the ``x.name`` that a frame is (or was) at, if that is short; else ''."""
+    text = running(frame or user_frame(), at).text
     return text.removesuffix("." + name) if text.endswith("." + name) and len(text) < 30 else ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import functools
 import re
 import sys
 from collections.abc import Iterable
@@ -15,7 +16,7 @@ from chainrule.errors.assignments import names_in
 from chainrule.errors.libraries import instead_of_arrays, taken_by_library
 from chainrule.errors.place import expression, named, op_at, receiver_of_attribute, running
 from chainrule.errors.source import Names
-from chainrule.errors.words import PACKAGE, calling_frame, shape_of, user_frame, warn
+from chainrule.errors.words import PACKAGE, UnknownName, calling_frame, raising_frame, shape_of, user_frame, warn
 
 # -- tensors and their flags --------------------------------------------------------------------------------------------
 
@@ -229,14 +230,21 @@ def warn_hooks_not_pickled(hooks: dict[int, Any]) -> None:
 
 
 def no_attribute(tensor: Any, name: str) -> AttributeError:
-    x = receiver_of_attribute(name) or named(tensor) or "x"
-    if name in _METHODS:
-        return AttributeError(f"'Tensor' object has no attribute {name!r}: {_METHODS[name].format(x=x)}.")
-    close = difflib.get_close_matches(name, [n for n in dir(type(tensor)) if not n.startswith("_")], 1, 0.7)
-    hint = f". Did you mean {close[0]!r}?" if close else ""
-    if callable(getattr(np.ndarray, name, None)):
-        hint = f". An array has it: {x}.detach().numpy().{name}(...)"
-    return AttributeError(f"'Tensor' object has no attribute {name!r}{hint}")
+    return UnknownName(f"'Tensor' object has no attribute {name!r}", functools.partial(_instead, tensor, name))
+
+
+def _instead(tensor: Any, name: str, error: BaseException) -> str:
+    """What to use where a tensor lacks an attribute, in words that follow what it lacks."""
+    if name not in _METHODS and not callable(getattr(np.ndarray, name, None)):
+        close = difflib.get_close_matches(name, [n for n in dir(type(tensor)) if not n.startswith("_")], 1, 0.7)
+        return f". Did you mean {close[0]!r}?" if close else ""
+    frame, at = raising_frame(error)
+    x = receiver_of_attribute(name, frame, at) or Names(frame).of(tensor) or "x"
+    return (
+        f": {_METHODS[name].format(x=x)}."
+        if name in _METHODS
+        else f". An array has it: {x}.detach().numpy().{name}(...)"
+    )
 
 
 #: what to write for names that arrays, or modules of PyTorch, have

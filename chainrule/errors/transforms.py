@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from chainrule.errors.libraries import instead_of_arrays

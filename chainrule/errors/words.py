@@ -152,14 +152,17 @@ for _name in (
 
 
 class UnknownName(AttributeError):
-    """A module lacks a name. ``hasattr`` reads no message, so what to use instead is looked up when one is read."""
+    """A module or a tensor lacks a name. ``hasattr`` reads no message: what to use instead is looked up when one is read.
 
-    def __init__(self, text: str, hint: Callable[[], str] = str) -> None:
+    ``hint`` is given the error, whose traceback knows where it was raised.
+    """
+
+    def __init__(self, text: str, hint: Callable[[BaseException], str] = lambda error: "") -> None:
         super().__init__(text)
         self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.args[0]}{self.hint()}"
+        return f"{self.args[0]}{or_plain(self.hint)(self)}"
 
     def __reduce__(self) -> Any:
         return AttributeError, (str(self),)
@@ -180,11 +183,11 @@ def unknown_name(name: str, known: Iterable[str], module: str) -> Exception:
     hint = functools.partial(_hint, name, known, module)
     frame = sys._getframe(2)
     if frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]:
-        return ImportError(f"cannot import name {name!r} from {module!r}{hint()}", name=name)
+        return ImportError(f"cannot import name {name!r} from {module!r}{hint(None)}", name=name)
     return UnknownName(f"module {module!r} has no attribute {name!r}", hint)
 
 
-def _hint(name: str, known: Iterable[str], module: str) -> str:
+def _hint(name: str, known: Iterable[str], module: str, error: Any) -> str:
     return str(importlib.import_module("chainrule.errors.tensors").name_hint(name, known, module))
 
 
@@ -208,6 +211,20 @@ def without_source() -> Iterator[None]:
         _UNREAD.discard(thread)
 
 
+def or_plain(message: Callable[..., Any]) -> Callable[..., Any]:
+    """A message that never hides the error it is about: where reading the user's program fails, it is made without."""
+
+    @functools.wraps(message)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return message(*args, **kwargs)
+        except Exception:
+            with without_source():
+                return message(*args, **kwargs)
+
+    return made
+
+
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """A warning about the innermost line of the call stack that is not this package's."""
     frame: Any = sys._getframe(1)
@@ -223,6 +240,23 @@ def user_frame() -> Any:
     while frame is not None and _INSTALLED.match(frame.f_code.co_filename):
         frame = frame.f_back
     return first if frame is None else frame
+
+
+def raising_frame(error: BaseException) -> tuple[Any, int | None]:
+    """The innermost frame, of the program that somebody writes, that an error passed, and the instruction it came from."""
+    found: tuple[Any, int | None] = (user_frame(), None)
+    if found[0] is not None:
+        for frame in _frames(error):
+            if not _INSTALLED.match(frame.tb_frame.f_code.co_filename):
+                found = (frame.tb_frame, frame.tb_lasti)
+    return found
+
+
+def _frames(error: BaseException) -> Iterator[Any]:
+    entry = error.__traceback__
+    while entry is not None:
+        yield entry
+        entry = entry.tb_next
 
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep  # Python's own
