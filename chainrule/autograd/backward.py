@@ -169,14 +169,14 @@ def backward(
     edges, starts, _ = _starts("backward", tensors, grad_tensors, create_graph)
     keep = create_graph if retain_graph is None else bool(retain_graph)
     if inputs is None:
-        engine.sweep(edges, starts, retain_graph=keep, create_graph=create_graph)
+        engine.sweep(edges, starts, retain_graph=keep, create_graph=create_graph, ties=True)
         return
     wanted = _sequence("backward", "inputs", inputs)
     targets = [_target(i, t) for i, t in enumerate(wanted)]
     for tensor in wanted:
         if isinstance(tensor, Tensor):
             tensor.retain_grad()
-    engine.sweep(edges, starts, targets, retain_graph=keep, create_graph=create_graph)
+    engine.sweep(edges, starts, targets, retain_graph=keep, create_graph=create_graph, ties=True)
 
 
 def _target(index: int, tensor: Any) -> Any:
@@ -308,10 +308,19 @@ def _gradients(
     targets = [_target(i, t) for i, t in enumerate(wanted)]
     order = None if block is None else [edge for edge in engine.reachable(edges) if edge is not block]
     found = engine.sweep(
-        edges, starts, targets, retain_graph=retain_graph, create_graph=create_graph, accumulate=False, order=order
+        edges,
+        starts,
+        targets,
+        retain_graph=retain_graph,
+        create_graph=create_graph,
+        accumulate=False,
+        ties=True,
+        order=order,
     )
     results: list[Tensor | None] = []
     for i, (g, tensor) in enumerate(zip(found, wanted)):
+        if g is engine.ZERO:
+            g = np.zeros(tensor.shape, tensor.dtype) if isinstance(tensor, Tensor) else None
         if g is None:
             if not (allow_unused or materialize_grads):
                 raise errors.unused_input(i, tensor, outputs)

@@ -24,7 +24,9 @@ from chainrule.core.hooks import post_hooks, pre_hooks, tensor_hooks
 from chainrule.core.modes import LOCAL, SPECIAL, switch
 from chainrule.core.node import FREED, Leaf, Node, Output, output_of
 from chainrule.core.saved import unpack
+from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.ties import met, tied
 from chainrule.core.versions import CLOCK, writes_of
 
 ndarray = np.ndarray
@@ -66,11 +68,12 @@ class Sweep:
         wanted: edges whose cotangents are to be returned, or None.
         useful: the edges it is confined to, from which a wanted one can be reached; None: it goes everywhere.
         retain_graph, create_graph: as in ``backward``.
+        ties: cotangents of tied rows are tied to the operands (see ``ties``).
         taken: the ids of arrays that somebody else holds, or may hold: none of them becomes a ``.grad``.
         notes: what others keep for as long as it runs.
     """
 
-    __slots__ = ("cotangents", "create_graph", "notes", "retain_graph", "roots", "taken", "useful", "wanted")
+    __slots__ = ("cotangents", "create_graph", "notes", "retain_graph", "roots", "taken", "ties", "useful", "wanted")
 
     roots: Sequence[Any]
     cotangents: Sequence[Any]
@@ -78,6 +81,7 @@ class Sweep:
     useful: set[Any] | None
     retain_graph: bool
     create_graph: bool
+    ties: bool
     taken: set[int]
     notes: dict[Any, Any]
 
@@ -91,6 +95,7 @@ def sweep(
     create_graph: bool,
     accumulate: bool = True,
     retain_grads: bool = True,
+    ties: bool = False,
     order: list[Any] | None = None,
 ) -> list[Any]:
     """Run backward from ``roots``.
@@ -103,10 +108,12 @@ def sweep(
         create_graph: record what the rules compute.
         accumulate: add the gradients of leaves to their tensors' ``.grad``.
         retain_grads: set ``.grad`` of the tensors on the way that retain theirs.
+        ties: the caller is PyTorch's face, where a gradient may depend on what it has no derivative by; see ``ties``.
         order: ``reachable(roots)``, where the caller has it already; it is used up.
 
     Returns:
-        The cotangents of the targets, None where no path led to one.
+        The cotangents of the targets, None where no path led to one. Where ties alone did it is zeros, for a leaf, and
+        otherwise ``ZERO`` if ``ties`` says that it is known here, else None.
     """
     if order is None:
         order = reachable(roots, leaves=False)
@@ -115,6 +122,7 @@ def sweep(
     this = Sweep()
     this.roots, this.cotangents = roots, cotangents
     this.retain_graph, this.create_graph = retain_graph, create_graph
+    this.ties = ties and create_graph
     this.taken = {id(g) for g in cotangents}
     this.notes = {}
     if targets is None:
@@ -133,6 +141,8 @@ def sweep(
             switch(outside.on)
         arrived = _visit(this, order, captured, retained)
         leaves = _arrivals(this, arrived, captured, retained, accumulate)
+        if this.notes:
+            _at_ties(this, captured, leaves, accumulate, ties)
         if not retain_grads:
             retained.clear()
         if leaves or retained:
@@ -210,6 +220,8 @@ def _visit(
                 grads = node.pullback(node, g, saved, edges)
             else:
                 grads = watch.backward(node, g, saved, edges)
+            if create_graph and this.ties and node.prim.tied:
+                grads = tied(node, grads)
             if hooks is not None and hooks.post:
                 grads = post_hooks(grads, g, hooks, create_graph)
                 if len(grads) == 1 and grads[0] is None:
@@ -294,6 +306,27 @@ def _arrivals(
             if g is not None:
                 leaves.append((leaf, g))
     return leaves
+
+
+ZERO: Any = object()  # a gradient of whatever shape, where only ties lead to
+
+
+def _at_ties(
+    this: Sweep, captured: dict[Any, Any], leaves: list[tuple[Leaf, Any]], accumulate: bool, known: bool
+) -> None:
+    """Zeros for what only ties led to."""
+    arrived = {leaf for leaf, _ in leaves}
+    for edge in reachable(met(this.notes)):
+        if this.wanted is not None and (edge not in this.wanted or edge in captured):
+            continue
+        if type(edge) is Leaf:
+            zeros = np.zeros(shape_of(edge.data), edge.data.dtype)
+            if this.wanted is not None:
+                captured[edge] = zeros
+            if accumulate and edge not in arrived:
+                leaves.append((edge, zeros))
+        elif this.wanted is not None and known:
+            captured[edge] = ZERO
 
 
 def _add(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None:

@@ -74,6 +74,7 @@ class Primitive:
         overloads: the numbers of PyTorch's overloads: a digit for each operand, of where that one is a plain number,
             and a last one for where none is. Where they differ, the number is a parameter to PyTorch, and no edge leads to it.
         listed: whether it is in ``TABLE``; rows of ``chainrule.primitive`` are their functions' own.
+        tied: recorded cotangents count as depending on the operands, though with derivative 0: PyTorch's rule has them.
         accepts: the kinds of dtypes (as in ``dtype.kind``) that the operation makes sense for.
     """
 
@@ -105,6 +106,7 @@ class Primitive:
         "save_users",
         "saves",
         "structure",
+        "tied",
         "ufunc",
         "value",
         "variadic",
@@ -133,6 +135,7 @@ class Primitive:
         overloads: str = "",
         accepts: str = "biufc",
         listed: bool = True,
+        tied: bool = False,
     ) -> None:
         code = function.__code__
         positional = code.co_varnames[: code.co_argcount]
@@ -158,6 +161,7 @@ class Primitive:
         self.overloads = overloads
         self.accepts = accepts
         self.listed = listed
+        self.tied = tied
         self.vjps: dict[str, Rule | unsupported] = {}
         self.partials: dict[str, Any] = {}
         self.saves: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from chainrule.core.dispatch import cast
 from chainrule.core.faces import nary, unary
 from chainrule.core.inplace import in_place
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.ties import tie
 from chainrule.ops import elementwise as ew
 from chainrule.ops import reductions, splitting
 from chainrule.ops.arguments import tensor_of
@@ -66,7 +67,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         weight = weight.reshape(-1, *(1,) * (input.ndim - 2))
     elif not input.ndim:
         weight = weight.reshape(())
-    return ew.where(ew.gt(input, 0), input, ew.mul(weight, input))
+    return tie(ew.where(ew.gt(input, 0), input, ew.mul(weight, input)))
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:

@@ -10,6 +10,7 @@ import numpy as np
 from chainrule import errors, random
 from chainrule.core.dispatch import cast
 from chainrule.core.tensor import Tensor
+from chainrule.core.ties import tie
 from chainrule.nn.pooling import avg_pool1d
 from chainrule.ops import elementwise as ew
 from chainrule.ops import joining, shaping
@@ -202,4 +203,4 @@ def rrelu(
     else:
         slope = cast(ew.add(ew.mul(random.rand(*x.shape), upper - lower), lower), x.dtype)
     factor = ew.where(ew.gt(x.detach(), 0), 1.0, slope)
-    return _times(x, cast(factor, x.dtype), inplace)  # type: ignore[no-any-return]
+    return tie(_times(x, cast(factor, x.dtype), inplace))

@@ -10,6 +10,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.tensor import Tensor
+from chainrule.core.ties import tie
 from chainrule.nn.spatial import Ints, each_axis, tensor_argument, whole, with_examples
 from chainrule.ops import elementwise as ew
 from chainrule.ops import joining
@@ -41,7 +42,7 @@ def _plus_bias(function: str, out: Any, weight: Any, bias: Any) -> Any:
     channels = out.shape[1]
     if tuple(bias.shape) != (channels,):
         raise errors.convolution_bias(function, weight, bias, channels)
-    return ew.add(out, bias.reshape(channels, *(1,) * (out.ndim - 2)))
+    return tie(ew.add(out, bias.reshape(channels, *(1,) * (out.ndim - 2))))
 
 
 def _operands(

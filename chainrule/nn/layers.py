@@ -13,6 +13,7 @@ from chainrule.core.faces import new
 from chainrule.core.modes import SPECIAL, no_grad
 from chainrule.core.node import Node, next_seq
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.ties import tie
 from chainrule.nn.reducing import at_least, stretched
 from chainrule.ops import elementwise as ew
 from chainrule.ops import joining, products, reductions, shaping
@@ -229,7 +230,7 @@ def layer_norm(
     """(x − mean) / √(variance + eps) over the last axes, of ``normalized_shape``; then times weight plus bias."""
     x = tensor_of("layer_norm", input, "f")
     axes = _trailing("layer_norm", x, normalized_shape, weight, bias)
-    return _affine(_standardized(x, axes, eps, "NativeLayerNormBackward0"), weight, bias)  # type: ignore[no-any-return]
+    return tie(_affine(_standardized(x, axes, eps, "NativeLayerNormBackward0"), weight, bias))
 
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
@@ -285,7 +286,7 @@ def batch_norm(
             if t is None:
                 raise RuntimeError(f"{what} must be defined in evaluation mode")
         scale = ew.rsqrt(ew.add(_by_channel(running_var, x), eps))
-        return _affine(ew.mul(ew.sub(x, _by_channel(running_mean, x)), scale), weight, bias)  # type: ignore[no-any-return]
+        return tie(_affine(ew.mul(ew.sub(x, _by_channel(running_mean, x)), scale), weight, bias))
     axes = (-x.ndim, *range(2 - x.ndim, 0))
     n = math.prod(x.shape[a] for a in axes)
     if n == 1:
@@ -294,7 +295,7 @@ def batch_norm(
         plain = x.detach()
         _update(running_mean, reductions.mean(plain, axes), momentum)
         _update(running_var, reductions.var(plain, axes), momentum)
-    return _affine(_standardized(x, axes, eps, "NativeBatchNormBackward0"), weight, bias)  # type: ignore[no-any-return]
+    return tie(_affine(_standardized(x, axes, eps, "NativeBatchNormBackward0"), weight, bias))
 
 
 def instance_norm(
@@ -320,7 +321,7 @@ def instance_norm(
         _update(running_mean, reductions.mean(reductions.mean(plain, axes), 0), momentum)
         _update(running_var, reductions.mean(reductions.var(plain, axes), 0), momentum)
     out = _standardized(x, axes, eps, "NativeBatchNormBackward0")
-    return _affine(out, _by_channel(weight, x), _by_channel(bias, x))  # type: ignore[no-any-return]
+    return tie(_affine(out, _by_channel(weight, x), _by_channel(bias, x)))
 
 
 def group_norm(

@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.ties import tie
 from chainrule.nn.classification import log_sigmoid
 from chainrule.nn.reducing import mode_of, reduced
 from chainrule.ops import elementwise as ew
@@ -119,7 +120,7 @@ def multi_margin_loss(
         away = ew.mul(away, weight[index])
     other = ew.ne(wrap(np.arange(classes)), index)
     loss = ew.true_divide(reductions.sum(ew.where(other, away, 0.0), -1), classes)
-    return reduced(loss if x.ndim == 2 and target.ndim else loss.squeeze(0), mode)
+    return tie(reduced(loss if x.ndim == 2 and target.ndim else loss.squeeze(0), mode))
 
 
 def _in_range(function: str, index: Any, classes: int) -> None:
@@ -161,7 +162,7 @@ def multilabel_margin_loss(
     gaps = ew.clamp(ew.add(ew.sub(rows.unsqueeze(1), picked.unsqueeze(2)), 1), min=0)  # (n, labels, classes)
     counted = used[:, :, None] & ~is_label[:, None, :classes]
     loss = ew.true_divide(reductions.sum(ew.where(wrap(counted), gaps, 0.0), (1, 2)), classes)
-    return reduced(loss if x.ndim == 2 else loss.squeeze(0), mode)
+    return tie(reduced(loss if x.ndim == 2 else loss.squeeze(0), mode))
 
 
 def cosine_embedding_loss(

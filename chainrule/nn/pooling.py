@@ -10,6 +10,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.ties import tie
 from chainrule.nn.spatial import Ints, each_axis, tensor_argument, whole, with_examples
 from chainrule.ops import elementwise as ew
 from chainrule.ops import gathering, joining, products, reductions, shaping
@@ -83,7 +84,7 @@ def _largest(x: Any, places: tuple[Any, ...], return_indices: bool) -> Any:
     flat = shaping.flatten(x, x.ndim - axes)
     where = bind(rows.window_argmax, (x.detach(),), {"places": places})
     out = gathering.gather(flat, -1, shaping.flatten(where, where.ndim - axes)).reshape(tuple(where.shape))
-    return (out, where) if return_indices else out
+    return (tie(out), where) if return_indices else tie(out)
 
 
 def _max_pool(
@@ -222,7 +223,7 @@ def _avg_pool(
         raise RuntimeError(f"{function}: divisor must be not zero")
     sizes = _sizes(w, include) if divisor is None else np.asarray(divisor)
     whole = x.dtype.kind in "iu"
-    return ew.div(_summed(x, w), wrap(sizes.astype(x.dtype)), rounding_mode="trunc" if whole else None)
+    return tie(ew.div(_summed(x, w), wrap(sizes.astype(x.dtype)), rounding_mode="trunc" if whole else None))
 
 
 def avg_pool1d(
@@ -282,11 +283,13 @@ def averages(size: int, count: int) -> Any:
 def _adaptive_avg(axes: int, input: Any, output_size: Any) -> Any:
     function = f"adaptive_avg_pool{axes}d"
     x = tensor_of(function, input, "fc")
-    for i, count in enumerate(_output_size(function, x, output_size, axes)):
+    counts = _output_size(function, x, output_size, axes)
+    for i, count in enumerate(counts):
         n = x.shape[i - axes]
         if count != n:
             x = along_axis(x, i - axes, averages(n, count))
-    return x if x is not input else shaping.clone(x)
+    x = x if x is not input else shaping.clone(x)
+    return x if set(counts) == {1} else tie(x)  # PyTorch's mean over everything is `mean`
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:

@@ -14,6 +14,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.tensor import Tensor
+from chainrule.core.ties import tie
 from chainrule.nn.pooling import along_axis, averages
 from chainrule.ops import joining, shaping
 from chainrule.ops.arguments import tensor_of
@@ -178,7 +179,7 @@ def _along(x: Any, axis: int, new: int, scale: float | None, mode: str, align: b
         return joining.index_select(x, axis, _nearest(old, new, scale, mode == "nearest-exact"))
     tensor_of(f"interpolate(mode={mode!r})", x, "f")
     if mode == "area":
-        return x if new == old else along_axis(x, axis, averages(old, new))
+        return x if new == old else tie(along_axis(x, axis, averages(old, new)))
     if new == old and scale in (None, 1.0):
         return x
     weights = _smoothed if antialias else _interpolation

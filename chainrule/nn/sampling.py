@@ -11,6 +11,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.ties import tie
 from chainrule.nn.layers import embedding
 from chainrule.ops import elementwise as ew
 from chainrule.ops import gathering, products, reductions, shaping
@@ -206,7 +207,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     i, j = np.triu_indices(x.shape[0], 1)
-    return reductions.norm(ew.sub(x[i], x[j]), p, -1)
+    return tie(reductions.norm(ew.sub(x[i], x[j]), p, -1))
 
 
 def embedding_bag(

@@ -9,6 +9,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import cast
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.ties import tie
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
 from chainrule.ops.arguments import floating, numpy_names, takes_out, tensor_of
@@ -158,7 +159,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Tensor:
     if p < 0:
         raise RuntimeError(f"cdist only supports non-negative p values, but got {p}")
     apart = ew.sub(shaping.unsqueeze(a, -2), shaping.unsqueeze(b, -3))
-    return norm(apart, p, -1) if a.shape[-1] else sum_(apart, -1)  # type: ignore[no-any-return]
+    return tie(norm(apart, p, -1) if a.shape[-1] else sum_(apart, -1))
 
 
 @takes_out

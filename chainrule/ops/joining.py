@@ -14,6 +14,7 @@ from chainrule.core.faces import operand, written
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
+from chainrule.core.ties import tie
 from chainrule.ops.arguments import numpy_names, takes_out, tensor_of
 from chainrule.ops.shaping import _ints, expand, reshape, transpose, unsqueeze
 from chainrule.table import indexing
@@ -317,7 +318,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
             kept = slice(max(-a, 0), n - max(-b, 0)) if mode == "circular" else slice(None)  # it wraps what is kept
             at = np.pad(np.arange(n)[kept], (max(a, 0), max(b, 0)), mode=kinds[mode])  # type: ignore[call-overload]
             x = index_select(x, d, at if mode == "circular" else at[max(-a, 0) : len(at) - max(-b, 0)])
-    return x
+    return x if mode == "circular" or x is input else tie(x)
 
 
 def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Tensor:

@@ -100,7 +100,7 @@ def clamp(x, *, min, max):
     return x if max is None else np.minimum(x, max)
 
 
-@elementwise(d={"x": lambda out: out > 0}, formula={"x": "g * (out > 0)"}, accepts="iuf")
+@elementwise(d={"x": lambda out: out > 0}, formula={"x": "g * (out > 0)"}, accepts="iuf", tied=True)
 def relu(x):
     """max(x, 0); the derivative at 0 is 0."""
     return np.maximum(x, 0)
@@ -111,6 +111,7 @@ def relu(x):
     formula={"x": "g * np.where(x > 0, 1, negative_slope)"},
     samples=[{"negative_slope": 0.1}],
     accepts="f",
+    tied=True,
 )
 def leaky_relu(x, *, negative_slope):
     """x where it is positive, else negative_slope·x."""
@@ -122,6 +123,7 @@ def leaky_relu(x, *, negative_slope):
     formula={"x": "g * (x > threshold)"},
     samples=[{"threshold": 0.1, "value": 20.0}],
     accepts="iuf",
+    tied=True,
 )
 def threshold(x, *, threshold, value):
     """x where it is over the threshold, else a value."""

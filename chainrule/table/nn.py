@@ -51,6 +51,7 @@ def elu(x, *, alpha, scale, input_scale):
     formula={"x": "g * ((x > min_val) & (x < max_val))"},
     samples=[{"min_val": -1.0, "max_val": 0.8}],
     accepts="iuf",
+    tied=True,
 )
 def hardtanh(x, *, min_val, max_val):
     """x limited to [min_val, max_val]. At a bound the derivative is 0."""
@@ -115,6 +116,7 @@ def gelu(x, *, approximate):
     formula={"x": "g * ((x > -3) & (x < 3)) / 6"},
     domain=(-4.2, 4.2),
     accepts="f",
+    tied=True,
 )
 def hardsigmoid(x):
     """x/6 + 1/2, limited to [0, 1]."""
@@ -144,6 +146,7 @@ def log_sigmoid(x):
     naming=lambda params: "HardshrinkBackward0",
     samples=[{"lambd": 0.7}],
     accepts="f",
+    tied=True,
 )
 def hardshrink(x, *, lambd):
     """x where |x| is over lambd, else 0."""
@@ -156,6 +159,7 @@ def hardshrink(x, *, lambd):
     naming=lambda params: "SoftshrinkBackward0",
     samples=[{"lambd": 0.7}],
     accepts="f",
+    tied=True,
 )
 def softshrink(x, *, lambd):
     """x moved towards 0 by lambd, and 0 within lambd of it."""
@@ -320,6 +324,7 @@ _G_PICKED = "((np.expand_dims(g, -1) if reduce else g) * coef)[..., None]"
     samples=_PICKS,
     promotion="none",
     accepts="biuf",
+    tied=True,
 )
 def nll_loss(x, index, coef, *, reduce):
     """coef·x[index] for every row of x (n, classes), summed over the rows if ``reduce``."""

@@ -272,3 +272,100 @@ def test_the_device_that_scripts_choose():
     assert torch.cuda.device_count() == 0
     with pytest.raises(AttributeError, match="everything is computed on the CPU"):
         torch.cuda.synchronize()
+
+
+# -- gradients that are constant almost everywhere -------------------------------------------------------------------
+
+F = torch.nn.functional
+PLANE = torch.linspace(-1.3, 1.7, 16).reshape(1, 1, 4, 4)
+LINE = torch.linspace(-1.3, 1.7, 6).reshape(1, 1, 6)
+ROWS = torch.linspace(-1.3, 1.7, 6).reshape(2, 3)
+
+#: operations that PyTorch's books say to depend on their operand in the gradient, where it is constant
+TIED = {
+    "relu": (torch.relu, ROWS),
+    "Tensor.relu": (lambda x: x.relu(), ROWS),
+    "relu6": (F.relu6, ROWS),
+    "leaky_relu": (F.leaky_relu, ROWS),
+    "prelu": (lambda x: F.prelu(x, torch.tensor([0.2])), ROWS),
+    "rrelu": (F.rrelu, ROWS),
+    "threshold": (lambda x: F.threshold(x, 0.1, 20.0), ROWS),
+    "hardtanh": (F.hardtanh, ROWS),
+    "hardshrink": (F.hardshrink, ROWS),
+    "softshrink": (F.softshrink, ROWS),
+    "max_pool1d": (lambda x: F.max_pool1d(x, 2), LINE),
+    "max_pool2d": (lambda x: F.max_pool2d(x, 2), PLANE),
+    "avg_pool1d": (lambda x: F.avg_pool1d(x, 2), LINE),
+    "avg_pool2d": (lambda x: F.avg_pool2d(x, 2), PLANE),
+    "adaptive_max_pool2d": (lambda x: F.adaptive_max_pool2d(x, 2), PLANE),
+    "adaptive_avg_pool2d": (lambda x: F.adaptive_avg_pool2d(x, 2), PLANE),
+    "pad, reflect": (lambda x: F.pad(x, (1, 1), "reflect"), LINE),
+    "pad, replicate": (lambda x: F.pad(x, (1, 1), "replicate"), LINE),
+    "interpolate, area": (lambda x: F.interpolate(x, 3, mode="area"), LINE),
+    "nll_loss": (lambda x: F.nll_loss(x, torch.tensor([0, 2])), ROWS),
+}
+UNTIED = {
+    "mul": (lambda x: x * 2.0, ROWS),
+    "clamp": (lambda x: x.clamp(-1.0, 1.0), ROWS),
+    "maximum": (lambda x: torch.maximum(x, torch.zeros(2, 3)), ROWS),
+    "sort": (lambda x: x.sort().values, ROWS),
+    "where": (lambda x: torch.where(x > 0, x, -x), ROWS),
+    "pad, constant": (lambda x: F.pad(x, (1, 1)), LINE),
+    "pad, circular": (lambda x: F.pad(x, (1, 1), "circular"), LINE),
+    "adaptive_avg_pool2d to one": (lambda x: F.adaptive_avg_pool2d(x, 1), PLANE),
+    "sum": (torch.sum, ROWS),
+}
+
+
+@pytest.mark.parametrize("name", TIED)
+def test_constant_gradients_can_be_differentiated_again(name):
+    operation, value = TIED[name]
+    x = value.clone().requires_grad_()
+    (g,) = torch.autograd.grad(operation(x).sum(), x, create_graph=True)
+    assert g.requires_grad
+    (second,) = torch.autograd.grad(g.sum(), x, retain_graph=True)
+    assert second.shape == x.shape and not second.any()
+    g.pow(2).sum().backward()
+    assert x.grad.shape == x.shape and not x.grad.any()
+
+
+@pytest.mark.parametrize("name", UNTIED)
+def test_gradients_of_linear_operations_have_no_graph(name):
+    operation, value = UNTIED[name]
+    x = value.clone().requires_grad_()
+    assert not torch.autograd.grad(operation(x).sum(), x, create_graph=True)[0].requires_grad
+
+
+BIASES = {
+    "conv1d": lambda w, b: F.conv1d(LINE, w, b),
+    "conv_transpose1d": lambda w, b: F.conv_transpose1d(LINE, w, b),
+    "layer_norm": lambda w, b: F.layer_norm(LINE[..., :2], (2,), w[0, 0], torch.cat([b, b])),
+    "batch_norm": lambda w, b: F.batch_norm(PLANE, None, None, w[0, 0, :1], b, True),
+}
+
+
+@pytest.mark.parametrize("name", BIASES)
+def test_gradients_of_biases_can_be_differentiated_again(name):
+    w, b = torch.ones(1, 1, 2, requires_grad=True), torch.ones(1, requires_grad=True)
+    (g,) = torch.autograd.grad(BIASES[name](w, b).sum(), b, create_graph=True)
+    assert g.requires_grad
+    g.sum().backward()
+    assert w.grad is None or not w.grad.any()
+
+
+def test_a_relu_network_has_no_curvature():
+    x = torch.linspace(-1, 1, 5).requires_grad_()
+    v, w = torch.linspace(-2, 3, 5), torch.linspace(0.5, 2, 5, requires_grad=True)
+    u = torch.relu(x * v) * w
+    (slope,) = torch.autograd.grad(u.sum(), x, create_graph=True)
+    (curvature,) = torch.autograd.grad(slope.sum(), x, retain_graph=True)
+    assert not curvature.any()
+    slope.sum().backward()
+    assert torch.equal(w.grad, v * (x * v > 0)) and not x.grad.any()
+
+
+def test_a_non_leaf_that_only_ties_lead_to_gets_zeros():
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    (g,) = torch.autograd.grad(torch.relu(y).sum(), x, create_graph=True)
+    assert not torch.autograd.grad(g.sum(), y)[0].any()
