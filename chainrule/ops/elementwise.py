@@ -117,6 +117,8 @@ bitwise_right_shift = discrete(comparison.bitwise_right_shift)
 isnan, isinf = discrete(comparison.isnan), discrete(comparison.isinf)
 isfinite, signbit = discrete(comparison.isfinite), discrete(comparison.signbit)
 _where, _clamp, _lerp = nary(comparison.where), nary(comparison.clamp), nary(arithmetic.lerp)
+_clamp_min, _clamp_max = binary(comparison.clamp_min), binary(comparison.clamp_max)
+_clamp_between, _logit = nary(comparison.clamp_between), nary(exponential.logit)
 _complex = binary(arithmetic.complex_)
 
 
@@ -264,13 +266,12 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> T
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if isinstance(min, Number) != isinstance(max, Number):  # beside a number, a tensor of one is read as that
+        min, max = _as_number(min), _as_number(max)
     if hasattr(min, "dtype") or hasattr(max, "dtype"):
-        result = input
-        if min is not None:
-            result = maximum(result, min) if hasattr(min, "dtype") else clamp(result, min=min)
-        if max is not None:
-            result = minimum(result, max) if hasattr(max, "dtype") else clamp(result, max=max)
-        return written(result, out)
+        if min is None:
+            return _clamp_max(input, max, out=out)
+        return _clamp_min(input, min, out=out) if max is None else _clamp_between(input, min, max, out=out)
     for which, bound in (("min", min), ("max", max)):
         if bound is not None and not isinstance(bound, Number):
             raise errors.bound_type("clamp", which, bound)
@@ -281,6 +282,11 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> T
         min = int(info.min) if min is not None and min < info.min else min
         max = int(info.max) if max is not None and max > info.max else max
     return _clamp(input, min=min, max=max, out=out)
+
+
+def _as_number(bound: Any) -> Any:
+    one = isinstance(bound, Tensor) and not bound.ndim and bound._edge is None and type(bound._raw) is np.ndarray
+    return bound.item() if one else bound
 
 
 def clamp_min(input: Any, min: Any, *, out: Any = None) -> Tensor:
@@ -316,10 +322,7 @@ def nan_to_num(input: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = Non
 
 def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Tensor:
     """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
-    x = tensor_of("logit", input)
-    x = cast(x, dtypes.get_default_dtype()) if x.dtype.kind in "iub" else x
-    x = x if eps is None else clamp(x, eps, 1 - eps)
-    return log(true_divide(x, sub(1, x)), out=out)
+    return _logit(input, eps=eps, out=out)
 
 
 def positive(input: Any) -> Tensor:

@@ -125,9 +125,9 @@ def _clip(
 ) -> Any:
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if rank(low) or rank(high) or isinstance(low, ndarray) or isinstance(high, ndarray):
-        if low is not None:
-            a = comparison.maximum(a, low)
-        return a if high is None else comparison.minimum(a, high)
+        if low is None or high is None:
+            return comparison.clamp_max(a, high) if low is None else comparison.clamp_min(a, low)
+        return comparison.clamp_between(a, low, high)
     return comparison.clamp(a, min=low, max=high)
 
 

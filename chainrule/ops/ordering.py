@@ -113,8 +113,8 @@ def _last_commonest(axis: int, array: Any) -> Any:
     flat = array.reshape(-1, array.shape[-1])
     picks = np.empty(flat.shape[0], np.int64)
     for row, values in enumerate(flat):
-        found, counts = np.unique(values, return_counts=True)
-        picks[row] = np.flatnonzero(values == found[np.argmax(counts)])[-1]
+        _, number, counts = np.unique(values, return_inverse=True, return_counts=True)  # all nan are one
+        picks[row] = np.flatnonzero(number == np.argmax(counts))[-1]
     return np.expand_dims(picks.reshape(array.shape[:-1]), axis)
 
 

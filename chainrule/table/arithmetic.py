@@ -45,9 +45,9 @@ def _inverse(y: Any) -> Any:
 
 @elementwise(
     ufunc=np.divide,
-    d={"x": lambda y: _inverse(y), "y": lambda out, y: -out / y},
+    d={"x": lambda y: _inverse(y), "y": lambda x, y: -(x / y) / y},
     vjp={"x": lambda g, y: g / np.conjugate(y) if _complex(y) else g / y},
-    formula={"x": "g / y", "y": "-g * out / y"},
+    formula={"x": "g / y", "y": "-g * x / y / y"},
     promotion="float",
     domain=((-2, 2), (0.4, 2)),
 )
@@ -72,7 +72,7 @@ def _power_dx(x: Any, y: Any) -> Any:
     if isinstance(y, (int, float)):
         if y == 2:
             return 2 * x
-        return y * x ** (y - 1) if y != 0 else 0 * x
+        return y if y == 1 else y * x ** (y - 1) if y != 0 else np.zeros_like(x)
     return np.where(y == 0, 0, y * x ** np.where(y == 0, 1, y - 1))
 
 
@@ -82,10 +82,10 @@ def _power_dy(x: Any, y: Any, out: Any) -> Any:
         x = x + 0j  # a negative number has a logarithm
     if isinstance(x, (int, float, complex)) and x != 0:
         return out * np.log(x).item()  # a number, which widens nothing
-    zero = x == 0
-    return np.where(
-        zero, np.where(y >= 0, 0, out * np.log(x)) if not _complex(y) else 0, out * np.log(np.where(zero, 1, x))
-    )
+    gone = x == 0
+    if not _complex(y):
+        gone = gone & (y >= 0)
+    return np.where(gone, 0, out * np.log(x))
 
 
 @elementwise(
@@ -106,8 +106,8 @@ def pow(x, y):
 
 @elementwise(
     ufunc=np.remainder,
-    d={"x": 1, "y": lambda x, y: -np.floor(x / y)},
-    formula={"x": "g", "y": "-g * np.floor(x / y)"},
+    d={"x": 1, "y": lambda x, y: -np.floor_divide(x, y)},
+    formula={"x": "g", "y": "-g * (x // y)"},
     domain=((-2, 2), (0.6, 0.9)),
     overloads="101",
     accepts="iuf",
@@ -259,7 +259,7 @@ def angle(x):
 
 def _angle_vjp(g: Any, x: Any) -> Any:
     if not _complex(x):
-        return 0 * g
+        return np.zeros_like(g)
     size = np.absolute(x)
     return g * 1j * x / (size * size)
 
@@ -278,8 +278,8 @@ def hypot(x, y):
 
 @elementwise(
     ufunc=np.copysign,
-    d={"x": lambda x, y: np.where(x == 0, 0, np.sign(x) * np.sign(np.copysign(x, y))), "y": lambda y: 0 * y},
-    formula={"x": "g * np.where(x == 0, 0, np.sign(x) * np.sign(y))", "y": "0 * y * g"},
+    d={"x": lambda x, y: np.where(x == 0, 0, np.sign(x) * np.sign(np.copysign(x, y))), "y": 0},
+    formula={"x": "g * np.where(x == 0, 0, np.sign(x) * np.sign(y))", "y": "0 * g"},
     promotion="float",
     accepts="biuf",
 )
@@ -294,8 +294,10 @@ def copysign(x, y):
     overloads="1101",
 )
 def lerp(x, y, weight):
-    """Linear interpolation x + weight·(y − x)."""
-    return x + weight * (y - x)
+    """Linear interpolation x + weight·(y − x), from the nearer end: exact at both."""
+    near = np.absolute(weight) < 0.5
+    away = y - x
+    return (np.where(near, x, y) + np.where(near, weight, weight - 1) * away).astype(away.dtype, copy=False)
 
 
 @elementwise(

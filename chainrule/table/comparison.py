@@ -1,7 +1,8 @@
 """Comparisons and choices: what has a kink, a step, or no gradient at all.
 
 Where a derivative does not exist, PyTorch's choice is taken: at a tie, maximum and minimum send half of the
-cotangent to each operand; clamp sends all of it at its bounds.
+cotangent to each operand; clamp sends all of it to the elements at their bounds. What is not chosen gets 0 also of an
+infinite cotangent.
 """
 
 from __future__ import annotations
@@ -13,17 +14,15 @@ import numpy as np
 from chainrule.core.batching import aligned
 from chainrule.core.kinds import discrete, elementwise
 
-_HALF = np.float16(0.5)  # the narrowest float: it widens nothing it multiplies
 
-
-def _beats(ahead: Any, tie: Any) -> Any:
-    """1 where ahead, 0.5 at a tie, else 0."""
-    return ahead + _HALF * tie
+def _share(g: Any, tie: Any, behind: Any) -> Any:
+    """The cotangent of an operand of two: half of it at a tie, none where the other is taken."""
+    return np.where(behind, 0, np.where(tie, 0.5 * g, g))
 
 
 @elementwise(
     ufunc=np.maximum,
-    d={"x": lambda x, y: _beats(x > y, x == y), "y": lambda x, y: _beats(y > x, x == y)},
+    vjp={"x": lambda g, x, y: _share(g, x == y, x < y), "y": lambda g, x, y: _share(g, x == y, y < x)},
     formula={"x": "g * ((x > y) + 0.5 * (x == y))", "y": "g * ((y > x) + 0.5 * (x == y))"},
     accepts="biuf",
 )
@@ -33,7 +32,7 @@ def maximum(x, y):
 
 @elementwise(
     ufunc=np.minimum,
-    d={"x": lambda x, y: _beats(x < y, x == y), "y": lambda x, y: _beats(y < x, x == y)},
+    vjp={"x": lambda g, x, y: _share(g, x == y, x > y), "y": lambda g, x, y: _share(g, x == y, y > x)},
     formula={"x": "g * ((x < y) + 0.5 * (x == y))", "y": "g * ((y < x) + 0.5 * (x == y))"},
     accepts="biuf",
 )
@@ -42,10 +41,53 @@ def minimum(x, y):
 
 
 @elementwise(
+    vjp={"x": lambda g, x, y: np.where(x >= y, g, 0), "y": lambda g, x, y: np.where(x < y, g, 0)},
+    formula={"x": "g * (x >= y)", "y": "g * (x < y)"},
+    aliases={"y": "min"},
+    naming=lambda params: "ClampBackward0",
+    accepts="biuf",
+)
+def clamp_min(x, y):
+    """The elements, at least those of y. At the bound the derivative by x is 1, by y 0."""
+    return np.maximum(x, y)
+
+
+@elementwise(
+    vjp={"x": lambda g, x, y: np.where(x <= y, g, 0), "y": lambda g, x, y: np.where(x > y, g, 0)},
+    formula={"x": "g * (x <= y)", "y": "g * (x > y)"},
+    aliases={"y": "max"},
+    naming=lambda params: "ClampBackward0",
+    accepts="biuf",
+)
+def clamp_max(x, y):
+    """The elements, at most those of y. At the bound the derivative by x is 1, by y 0."""
+    return np.minimum(x, y)
+
+
+@elementwise(
+    vjp={
+        "x": lambda g, x, min, max: np.where((x >= min) & (x <= max), g, 0),
+        "min": lambda g, x, min, max: np.where((x < min) & (min < max), g, 0),
+        "max": lambda g, x, min, max: np.where((x > max) | (max < min), g, 0),
+    },
+    formula={
+        "x": "g * ((x >= min) & (x <= max))",
+        "min": "g * ((x < min) & (min < max))",
+        "max": "g * ((x > max) | (max < min))",
+    },
+    naming=lambda params: "ClampBackward0",
+    accepts="biuf",
+)
+def clamp_between(x, min, max):
+    """The elements, limited to those of two others; where these cross, the upper one."""
+    return np.minimum(np.maximum(x, min), max)
+
+
+@elementwise(
     ufunc=np.fmax,
-    d={
-        "x": lambda x, y: (x >= y) | np.isnan(y),
-        "y": lambda x, y: ~((x >= y) | np.isnan(y)),
+    vjp={
+        "x": lambda g, x, y: np.where((x >= y) | np.isnan(y), g, 0),
+        "y": lambda g, x, y: np.where((x >= y) | np.isnan(y), 0, g),
     },
     formula={"x": "g * ((x >= y) | np.isnan(y))", "y": "g * ~((x >= y) | np.isnan(y))"},
     accepts="biuf",
@@ -56,9 +98,9 @@ def fmax(x, y):
 
 @elementwise(
     ufunc=np.fmin,
-    d={
-        "x": lambda x, y: (x <= y) | np.isnan(y),
-        "y": lambda x, y: ~((x <= y) | np.isnan(y)),
+    vjp={
+        "x": lambda g, x, y: np.where((x <= y) | np.isnan(y), g, 0),
+        "y": lambda g, x, y: np.where((x <= y) | np.isnan(y), 0, g),
     },
     formula={"x": "g * ((x <= y) | np.isnan(y))", "y": "g * ~((x <= y) | np.isnan(y))"},
     accepts="biuf",
@@ -87,7 +129,7 @@ def _inside(x: Any, low: Any, high: Any) -> Any:
 
 
 @elementwise(
-    d={"x": lambda x, *, min, max: _inside(x, min, max)},
+    vjp={"x": lambda g, x, *, min, max: np.where(_inside(x, min, max), g, 0)},
     formula={"x": "g * ((x >= (-np.inf if min is None else min)) & (x <= (np.inf if max is None else max)))"},
     samples=[{"min": -0.6, "max": 1.1}, {"min": 0.2, "max": None}, {"min": None, "max": 0.4}],
     naming=lambda params: "ClampBackward1",
@@ -100,7 +142,9 @@ def clamp(x, *, min, max):
     return x if max is None else np.minimum(x, max)
 
 
-@elementwise(d={"x": lambda out: out > 0}, formula={"x": "g * (out > 0)"}, accepts="iuf", tied=True)
+@elementwise(
+    vjp={"x": lambda g, out: np.where(out <= 0, 0, g)}, formula={"x": "g * (out > 0)"}, accepts="iuf", tied=True
+)
 def relu(x):
     """max(x, 0); the derivative at 0 is 0."""
     return np.maximum(x, 0)
@@ -119,7 +163,7 @@ def leaky_relu(x, *, negative_slope):
 
 
 @elementwise(
-    d={"x": lambda x, *, threshold: x > threshold},
+    vjp={"x": lambda g, x, *, threshold: np.where(x <= threshold, 0, g)},
     formula={"x": "g * (x > threshold)"},
     samples=[{"threshold": 0.1, "value": 20.0}],
     accepts="iuf",
@@ -127,7 +171,7 @@ def leaky_relu(x, *, negative_slope):
 )
 def threshold(x, *, threshold, value):
     """x where it is over the threshold, else a value."""
-    return np.where(x > threshold, x, value).astype(x.dtype)
+    return np.where(x <= threshold, value, x).astype(x.dtype)
 
 
 @elementwise(
@@ -189,7 +233,13 @@ def heaviside(x, y):
     """0 below zero, y at zero, 1 above."""
 
 
-@elementwise(ufunc=np.nextafter, d={"x": 1, "y": 0}, formula={"x": "g", "y": "0 * g"}, accepts="f")
+@elementwise(
+    ufunc=np.nextafter,
+    d={"y": 0},
+    vjp={"x": lambda g, x, y: np.where(x == y, 0, g)},
+    formula={"x": "g * (x != y)", "y": "0 * g"},
+    accepts="f",
+)
 def nextafter(x, y):
     """The next representable number after x towards y."""
 

@@ -83,10 +83,39 @@ def log1p(x):
     """log(1 + x), accurate near 0."""
 
 
+@elementwise(d={"x": lambda out: out - out * out}, formula={"x": "g * out * (1 - out)"}, promotion="float")
+def sigmoid(x):
+    """The logistic function 1 / (1 + exp(−x)), without overflow."""
+    if x.dtype.kind == "c":
+        return 0.5 * (1 + np.tanh(0.5 * x))
+    small = np.exp(-np.absolute(x))  # at most 1, and exact in its last place also where the result is tiny
+    return np.where(x >= 0, 1, small).astype(x.dtype, copy=False) / (1 + small)
+
+
+def _logit_vjp(g: Any, x: Any, *, eps: float | None) -> Any:
+    low, outside = (0, np.nan) if eps is None else (eps, 0)
+    return np.where((x >= low) & (x <= 1 - low), g / (x * (1 - x)), outside)
+
+
+@elementwise(
+    vjp={"x": _logit_vjp},
+    formula={"x": "g / (x * (1 - x)) * (1 if eps is None else (x >= eps) & (x <= 1 - eps))"},
+    promotion="float",
+    domain=(0.1, 0.9),
+    samples=[{"eps": None}, {"eps": 0.3}],
+    accepts="biuf",
+)
+def logit(x, *, eps):
+    """log(x / (1 − x)), the inverse of the sigmoid, of x limited to [eps, 1 − eps]; nan outside [0, 1]."""
+    if eps is not None:
+        x = np.minimum(np.maximum(x, eps), 1 - eps)
+    return np.log(x / (1 - x))
+
+
 @elementwise(
     ufunc=np.logaddexp,
-    d={"x": lambda x, out: np.exp(x - out), "y": lambda y, out: np.exp(y - out)},
-    formula={"x": "g * np.exp(x - out)", "y": "g * np.exp(y - out)"},
+    d={"x": lambda x, y: sigmoid(x - y), "y": lambda x, y: sigmoid(y - x)},
+    formula={"x": "g / (1 + np.exp(y - x))", "y": "g / (1 + np.exp(x - y))"},
     promotion="float",
     accepts="biuf",
 )
@@ -96,8 +125,8 @@ def logaddexp(x, y):
 
 @elementwise(
     ufunc=np.logaddexp2,
-    d={"x": lambda x, out: np.exp2(x - out), "y": lambda y, out: np.exp2(y - out)},
-    formula={"x": "g * np.exp2(x - out)", "y": "g * np.exp2(y - out)"},
+    d={"x": lambda x, y: sigmoid((x - y) * _LN2), "y": lambda x, y: sigmoid((y - x) * _LN2)},
+    formula={"x": "g / (1 + np.exp2(y - x))", "y": "g / (1 + np.exp2(x - y))"},
     promotion="float",
     accepts="biuf",
 )
@@ -123,19 +152,8 @@ def xlogy(x, y):
     return np.where(zero, 0, x * np.log(np.where(zero, 1, y))).astype(np.result_type(x, y), copy=False)
 
 
-@elementwise(d={"x": lambda out: out - out * out}, formula={"x": "g * out * (1 - out)"}, promotion="float")
-def sigmoid(x):
-    """The logistic function 1 / (1 + exp(−x)), without overflow."""
-    if x.dtype.kind == "c":
-        return 0.5 * (1 + np.tanh(0.5 * x))
-    small = np.exp(-np.absolute(x))  # at most 1, and exact in its last place also where the result is tiny
-    return np.where(x >= 0, 1, small).astype(x.dtype, copy=False) / (1 + small)
-
-
 @elementwise(
-    vjp={
-        "x": lambda g, x, *, beta, threshold: g * np.where(x * beta > threshold, 1, 0.5 * (1 + np.tanh(0.5 * beta * x)))
-    },
+    vjp={"x": lambda g, x, *, beta, threshold: np.where(x * beta > threshold, g, g * sigmoid(x * beta))},
     formula={"x": "g * np.where(x * beta > threshold, 1, 1 / (1 + np.exp(-beta * x)))"},
     promotion="float",
     samples=[{"beta": 2.0, "threshold": 20.0}, {"beta": 1.0, "threshold": 0.5}],

@@ -63,7 +63,7 @@ def _digamma(x: Any) -> Any:
         power = power * square
         series = series - b / (2 * k) * power
     out = out + series
-    fraction = x - np.floor(x)
+    fraction = x - np.rint(x)  # exact, also where x is tiny
     out = np.where(mirrored, out - np.pi / np.tan(np.pi * fraction), out)
     out = np.where(mirrored & (fraction == 0), np.nan, out)
     return np.where(x == 0, -np.copysign(np.inf, x), np.where(x == np.inf, np.inf, out))

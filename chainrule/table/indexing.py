@@ -86,7 +86,8 @@ def embed(x, *, shape, index):
 
 
 def _unique(index: tuple[Any, ...]) -> bool:
-    return any(isinstance(i, ndarray) and i.dtype == bool for i in index)
+    """Whether an index of arrays names no element twice: one of masks alone does not."""
+    return all(i.dtype == bool for i in index if isinstance(i, ndarray))
 
 
 def _array_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
@@ -111,6 +112,7 @@ _ADVANCED = [
     {"shapes": [(2, 3, 4)], "index": (np.array([0, 1]), slice(None), np.array([2, 2]))},
     {"shapes": [(2, 3, 4)], "index": (slice(None), None, np.array([2, 2]), 1)},
     {"shapes": [(3, 4)], "index": (np.array([], int),)},
+    {"shapes": [(2, 3)], "index": (np.array([True, False]), np.array([0, 2, 0]))},
 ]
 
 
@@ -140,6 +142,7 @@ def index(x, *, index):
             "index": (np.array([[0, 2], [0, 0]]), np.array([1, 2, 1])[:, None, None]),
         },
         {"shapes": [(2, 3)], "shape": (2, 3, 4), "index": (np.array([0, 1]), slice(None), np.array([2, 2]))},
+        {"shapes": [(3,)], "shape": (2, 3), "index": (np.array([False, True]), np.array([0, 2, 0]))},
     ],
 )
 def add_at(x, *, shape, index):

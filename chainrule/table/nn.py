@@ -30,7 +30,7 @@ _ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
 
 
 def _elu_partial(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    decay = (alpha * scale * input_scale) * np.exp(np.minimum(x, 0) * input_scale)
+    decay = (alpha * scale * input_scale) * np.exp(np.where(x >= 0, 0, x) * input_scale)  # at 0 it has no slope
     return np.where(x > 0, scale, decay)
 
 
@@ -47,7 +47,7 @@ def elu(x, *, alpha, scale, input_scale):
 
 
 @elementwise(
-    d={"x": lambda x, *, min_val, max_val: (x > min_val) & (x < max_val)},
+    vjp={"x": lambda g, x, *, min_val, max_val: np.where((x > min_val) & (x < max_val), g, 0)},
     formula={"x": "g * ((x > min_val) & (x < max_val))"},
     samples=[{"min_val": -1.0, "max_val": 0.8}],
     accepts="iuf",
@@ -124,7 +124,7 @@ def hardsigmoid(x):
 
 
 @elementwise(
-    d={"x": lambda x: np.where(x <= -3, 0, np.where(x < 3, x / 3 + 0.5, 1))},
+    vjp={"x": lambda g, x: np.where(x <= -3, 0, np.where(x >= 3, g, g * (x / 3 + 0.5)))},
     formula={"x": "g * np.where(x <= -3, 0, np.where(x < 3, x / 3 + 0.5, 1))"},
     domain=(-4.2, 4.2),
     accepts="f",
@@ -141,7 +141,7 @@ def log_sigmoid(x):
 
 
 @elementwise(
-    d={"x": lambda x, *, lambd: np.absolute(x) > lambd},
+    vjp={"x": lambda g, x, *, lambd: np.where(np.absolute(x) > lambd, g, 0)},
     formula={"x": "g * (np.abs(x) > lambd)"},
     naming=lambda params: "HardshrinkBackward0",
     samples=[{"lambd": 0.7}],
@@ -154,7 +154,7 @@ def hardshrink(x, *, lambd):
 
 
 @elementwise(
-    d={"x": lambda x, *, lambd: np.absolute(x) > lambd},
+    vjp={"x": lambda g, x, *, lambd: np.where(np.absolute(x) > lambd, g, 0)},
     formula={"x": "g * (np.abs(x) > lambd)"},
     naming=lambda params: "SoftshrinkBackward0",
     samples=[{"lambd": 0.7}],
@@ -169,10 +169,15 @@ def softshrink(x, *, lambd):
 # -- losses, element by element --------------------------------------------------------------------------------------
 
 
+def _limited(away: Any, delta: float) -> Any:
+    """The differences, limited to ±delta; from there on they have no slope."""
+    return np.where(np.absolute(away) < delta, away, delta * np.sign(away))
+
+
 @elementwise(
     d={
-        "x": lambda x, y, *, delta: np.clip(x - y, -delta, delta),
-        "y": lambda x, y, *, delta: np.clip(y - x, -delta, delta),
+        "x": lambda x, y, *, delta: _limited(x - y, delta),
+        "y": lambda x, y, *, delta: _limited(y - x, delta),
     },
     formula={"x": "g * np.clip(x - y, -delta, delta)", "y": "g * np.clip(y - x, -delta, delta)"},
     aliases={"y": "target"},
@@ -211,7 +216,7 @@ def binary_cross_entropy(x, y):
 )
 def binary_cross_entropy_with_logits(x, y):
     """The binary cross entropy of sigmoid(x), without overflow."""
-    out = np.maximum(x, 0) - x * y + np.log1p(np.exp(-np.absolute(x)))
+    out = (1 - y) * x - np.minimum(x, 0) + np.log1p(np.exp(-np.absolute(x)))
     return out.astype(np.result_type(x, y), copy=False)
 
 
@@ -332,11 +337,6 @@ def nll_loss(x, index, coef, *, reduce):
     return np.add.reduce(terms, axis=-1) if reduce else terms
 
 
-def _log_normalizer(x: Any) -> Any:
-    top = height(x, -1)
-    return (np.log(np.add.reduce(np.exp(x - top), axis=-1, keepdims=True)) + top)[..., 0]
-
-
 def _probabilities(x: Any) -> Any:
     return _softmax.value(x, axis=-1) if type(x) is ndarray else _softmax(x, axis=-1)
 
@@ -370,7 +370,9 @@ def _cross_entropy_jvp(t: Any, x: Any, index: Any, coef: Any, *, reduce: bool) -
 )
 def cross_entropy(x, index, coef, *, reduce):
     """coef·log_softmax(x)[index] for every row of x (n, classes), summed over the rows if ``reduce``."""
-    terms = ((_picked(x, index) - _log_normalizer(x)) * coef).astype(x.dtype, copy=False)
+    away = x - height(x, -1)
+    terms = (_picked(away, index) - np.log(np.add.reduce(np.exp(away), axis=-1))) * coef
+    terms = terms.astype(x.dtype, copy=False)
     return np.add.reduce(terms, axis=-1) if reduce else terms
 
 
@@ -420,19 +422,20 @@ def _mean(x: Any, axis: tuple[int, ...]) -> Any:
     return np.add.reduce(x, axis=axis, keepdims=True) / math.prod(shape[a] for a in axis)
 
 
-def _rescaled(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], eps: float, name: str) -> Any:
+def _rescaled(g: Any, x: Any, *, axis: tuple[int, ...], eps: float, name: str) -> Any:
     """The derivative of standardization, which is symmetric: (g − mean(g) − out·mean(g·out)) / √(var + eps)."""
     away = x - _mean(x, axis)
     scale = 1 / np.sqrt(_mean(away * away, axis) + eps)
+    out = away * scale
     return (g - _mean(g, axis) - out * _mean(g * out, axis)) * scale
 
 
 @opaque(
     vjp={"x": _rescaled},
-    jvp={"x": lambda t, x, out, *, axis, eps, name: _rescaled(t, x, out, axis=axis, eps=eps, name=name)},
+    jvp={"x": lambda t, x, *, axis, eps, name: _rescaled(t, x, axis=axis, eps=eps, name=name)},
     formula={
-        "x": "(g - g.mean(axis, keepdims=True) - out * (g * out).mean(axis, keepdims=True))"
-        " / np.sqrt(x.var(axis, keepdims=True) + eps)"
+        "x": "(lambda scale: (lambda y: (g - g.mean(axis, keepdims=True) - y * (g * y).mean(axis, keepdims=True)) * scale)"
+        "((x - x.mean(axis, keepdims=True)) * scale))(1 / np.sqrt(x.var(axis, keepdims=True) + eps))"
     },
     naming=lambda params: params["name"],
     samples=[

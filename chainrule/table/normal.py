@@ -63,8 +63,8 @@ def erfcx_of(x: Any) -> Any:
 
 
 @elementwise(
-    d={"x": lambda out: _HALF_ROOT_PI * np.exp(out * out)},
-    formula={"x": "g * np.sqrt(np.pi) / 2 * np.exp(out ** 2)"},
+    d={"x": lambda x: _HALF_ROOT_PI * np.exp(np.square(erfinv(x)))},
+    formula={"x": "g * np.sqrt(np.pi) / 2 * np.exp(erfinv(x) ** 2)"},
     domain=(-0.9, 0.9),
     promotion="float",
     accepts="biuf",
@@ -75,8 +75,18 @@ def erfinv(x):
         return _erfinv(x).astype(x.dtype)
 
 
+def _erfcx_derivative(x: Any, out: Any) -> Any:
+    """2x·erfcx(x) − 2/√π; where the difference cancels, the asymptotic series of what is left of it (DLMF 7.12.1)."""
+    large = x > 12
+    z = 0.5 / np.square(np.where(large, x, 12))
+    series: Any = 1.0
+    for k in range(19, 1, -2):
+        series = 1 - k * z * series
+    return np.where(large, (-1 / _HALF_ROOT_PI) * z * series, 2 * np.where(large, 0, x) * out - 1 / _HALF_ROOT_PI)
+
+
 @elementwise(
-    d={"x": lambda x, out: 2 * x * out - 1 / _HALF_ROOT_PI},
+    d={"x": lambda x, out: _erfcx_derivative(x, out)},
     formula={"x": "g * (2 * x * out - 2 / np.sqrt(np.pi))"},
     promotion="float",
     accepts="biuf",
@@ -97,8 +107,16 @@ def ndtr(x):
     return (0.5 * erfc_of(-_HALF * _double(x))).astype(x.dtype)
 
 
+def _log_ndtr_derivative(x: Any, out: Any) -> Any:
+    """The density over the distribution function; erfcx would overflow on the right, the exponent cancel on the left."""
+    positive = x > 0
+    right, left = np.where(positive, x, 0), np.where(positive, 0, x)
+    density = np.exp(-0.5 * np.square(right) - np.where(positive, out, 0)) / _ROOT_2_PI
+    return np.where(positive, density, (2 / _ROOT_2_PI) / erfcx(-_HALF * left))
+
+
 @elementwise(
-    d={"x": lambda x: (2 / _ROOT_2_PI) / erfcx(-_HALF * x)},
+    d={"x": lambda x, out: _log_ndtr_derivative(x, out)},
     formula={"x": "g * np.sqrt(2 / np.pi) / erfcx(-x / np.sqrt(2))"},
     promotion="float",
     accepts="biuf",
@@ -114,8 +132,8 @@ def log_ndtr(x):
 
 
 @elementwise(
-    d={"x": lambda out: _ROOT_2_PI * np.exp(0.5 * out * out)},
-    formula={"x": "g * np.sqrt(2 * np.pi) * np.exp(out ** 2 / 2)"},
+    d={"x": lambda x: _ROOT_2_PI * np.exp(0.5 * np.square(ndtri(x)))},
+    formula={"x": "g * np.sqrt(2 * np.pi) * np.exp(ndtri(x) ** 2 / 2)"},
     domain=(0.1, 0.9),
     promotion="float",
     accepts="biuf",

@@ -106,15 +106,15 @@ def _prod_vjp(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool
 
 def _product_of_others(x: Any, axis: tuple[int, ...]) -> Any:
     """For every element the product of the others along the axes, right also where some are zero."""
-    if not axis:
+    if not axis or not count(shape_of(x), axis):
         return np.ones_like(x)
     ndim = len(shape_of(x))
     rest = tuple(a for a in range(-ndim, 0) if a not in axis)
     order = tuple(a % ndim for a in rest + axis)
     moved = np.transpose(x, order)
     shape = shape_of(moved)
-    flat = np.reshape(moved, (*shape[: len(rest)], -1))
-    n = shape_of(flat)[-1]
+    n = count(shape, tuple(range(-len(axis), 0)))
+    flat = np.reshape(moved, (*shape[: len(rest)], n))
     edge = np.ones_like(flat[..., :1])
     before = np.cumprod(np.concatenate([edge, flat[..., : n - 1]], axis=-1), axis=-1)
     after = np.cumprod(np.concatenate([edge, np.flip(flat, axis=-1)[..., : n - 1]], axis=-1), axis=-1)
@@ -153,7 +153,7 @@ def shared(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -
     x_shape = shape_of(x)
     g, out = kept(g, axis, keepdims, x_shape), kept(out, axis, keepdims, x_shape)
     mask = attains(x, out)
-    return g / np.add.reduce(mask, axis=axis, keepdims=True).astype(g.dtype) * mask if axis else g * mask
+    return np.where(mask, g / np.add.reduce(mask, axis=axis, keepdims=True).astype(g.dtype) if axis else g, 0)
 
 
 def shared_jvp(t: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
@@ -181,15 +181,22 @@ def amin(x, *, axis, keepdims, name=""):
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
 
 
+def _portions(x: Any, out: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """exp(x) / Σ exp(x). That x − out is exact only where out is small does not matter: what is lost cancels."""
+    e = np.exp(x - kept(out, axis, keepdims, shape_of(x)))
+    total = np.add.reduce(e, axis=axis, keepdims=True) if axis else e
+    return e / np.where(total != total, 1, np.where(total == 0, 1, total))
+
+
 @opaque(
     vjp={
         "x": lambda g, x, out, *, axis, keepdims: (
-            kept(g, axis, keepdims, shape_of(x)) * _conjugate(np.exp(x - kept(out, axis, keepdims, shape_of(x))))
+            kept(g, axis, keepdims, shape_of(x)) * _conjugate(_portions(x, out, axis, keepdims))
         )
     },
     jvp={
         "x": lambda t, x, out, *, axis, keepdims: np.add.reduce(
-            t * np.exp(x - kept(out, axis, keepdims, shape_of(x))), axis=axis, keepdims=keepdims
+            t * _portions(x, out, axis, keepdims), axis=axis, keepdims=keepdims
         )
     },
     formula={
@@ -274,7 +281,8 @@ def _norm_partial(x: Any, out: Any, ord: float) -> Any:
         return np.zeros_like(x)
     ratio = _safe_ratio(size, out)
     if ord < 1:
-        ratio = np.where(ratio == 0, 1, ratio)
+        zero = ratio == 0
+        return np.where(zero, 0, unit(x) * np.where(zero, 1, ratio) ** (ord - 1))
     return unit(x) * ratio ** (ord - 1)
 
 
@@ -402,20 +410,21 @@ def _logcumsumexp(x: Any, axis: int) -> Any:
 
 
 def _logcumsumexp_vjp(g: Any, x: Any, out: Any, *, axis: int) -> Any:
-    # Σ_{i≥k} g_i exp(x_k - out_i): each term is at most |g_i|, so nothing overflows. (m × m pairs.)
-    n = shape_of(x)[axis]
     x, g, out = (np.swapaxes(a, axis, -1) for a in (x, g, out))
-    later = np.tri(n, dtype=bool).T  # [k, i]: i ≥ k
-    pairs = np.where(later, np.exp(np.where(later, x[..., :, None] - out[..., None, :], 0)), 0)
-    return np.swapaxes(np.add.reduce(g[..., None, :] * pairs, axis=(-1,), keepdims=False), axis, -1)
+    return np.swapaxes(np.add.reduce(g[..., :, None] * _running_portions(x, out), axis=(-2,)), axis, -1)
+
+
+def _running_portions(x: Any, out: Any) -> Any:
+    """[i, k]: exp(x_k) / Σ_{j≤i} exp(x_j) for k ≤ i. (m × m pairs: each is at most 1, so nothing overflows.)"""
+    earlier = np.tri(shape_of(x)[-1], dtype=bool)
+    e = np.where(earlier, np.exp(np.where(earlier, x[..., None, :] - out[..., :, None], 0)), 0)
+    total = np.add.reduce(e, axis=(-1,), keepdims=True)  # 1, but where x − out was rounded
+    return e / np.where(total != total, 1, np.where(total == 0, 1, total))
 
 
 def _logcumsumexp_jvp(t: Any, x: Any, out: Any, *, axis: int) -> Any:
-    n = shape_of(x)[axis]
     x, t, out = (np.swapaxes(a, axis, -1) for a in (x, t, out))
-    earlier = np.tri(n, dtype=bool)  # [i, k]: k ≤ i
-    pairs = np.where(earlier, np.exp(np.where(earlier, x[..., None, :] - out[..., :, None], 0)), 0)
-    return np.swapaxes(np.add.reduce(t[..., None, :] * pairs, axis=(-1,), keepdims=False), axis, -1)
+    return np.swapaxes(np.add.reduce(t[..., None, :] * _running_portions(x, out), axis=(-1,)), axis, -1)
 
 
 @opaque(

@@ -10,6 +10,8 @@ from chainrule.core.kinds import opaque
 from chainrule.core.shapes import shape_of
 from chainrule.table.indexing import _grid, gather, reached, scatter, scatter_add
 
+ndarray = np.ndarray
+
 
 def at_index(x: Any, index: Any, axis: int) -> Any:
     """The element of x at every index."""
@@ -23,11 +25,30 @@ def products_alone(x: Any, index: Any, src: Any, axis: int) -> Any:
 
 def products_of_others(x: Any, index: Any, src: Any, axis: int) -> Any:
     """For every element of src, the product of all that it is multiplied with."""
-    zero = src == 0
-    nonzero = np.where(zero, 1, src)
-    zeros = scatter_add(np.zeros(shape_of(x), src.dtype), index, zero.astype(src.dtype), axis=axis)
-    product = scatter_prod(x, index, nonzero, axis=axis)
-    return np.where(at_index(zeros, index, axis) == zero, at_index(product, index, axis) / nonzero, 0)
+    if type(src) is ndarray and src.all():
+        return at_index(scatter_prod(x, index, src, axis=axis), index, axis) / src
+    order = np.argsort(index, axis=axis, kind="stable")
+    place, factor = (np.swapaxes(np.take_along_axis(a, order, axis), axis, -1) for a in (index, src))
+    after = np.flip(_products_before(np.flip(place, axis=-1), np.flip(factor, axis=-1)), axis=-1)
+    others = np.swapaxes(_products_before(place, factor) * after, axis, -1)
+    return at_index(x, index, axis) * np.take_along_axis(others, np.argsort(order, axis=axis), axis)
+
+
+def _products_before(place: Any, factor: Any) -> Any:
+    """For every factor the product of those before it that have its place, where places are sorted.
+
+    Without a division, so it is right, and so are its derivatives, where factors are zero: products of 1, 2, 4 … factors.
+    """
+    n, step = shape_of(place)[-1], 1
+    out = np.concatenate(
+        [np.ones_like(factor[..., :1]), np.where(place[..., 1:] == place[..., :-1], factor[..., :-1], 1)], axis=-1
+    )
+    while step < n:
+        together = place[..., step:] == place[..., :-step]
+        further = out[..., step:] * np.where(together, out[..., :-step], 1)
+        out = np.concatenate([out[..., :step], further], axis=-1)
+        step *= 2
+    return out
 
 
 @opaque(
@@ -50,6 +71,7 @@ def products_of_others(x: Any, index: Any, src: Any, axis: int) -> Any:
     samples=[
         {"shapes": [(2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, 2]]), (2, 4)], "axis": -1},
         {"shapes": [(3, 2), np.array([[2], [2]]), (2, 1)], "axis": -2},
+        {"shapes": [(2,), np.array([1, 0, 1, 1, 1]), np.array([0.7, 2.0, 0.0, 1.5, 1.2])], "axis": -1},
     ],
     domain=(0.4, 2),
     naming=lambda params: "ScatterReduceBackward0",

@@ -22,8 +22,11 @@ def _away(x: Any, axis: tuple[int, ...]) -> Any:
 
 
 def narrowed(result: Any, x: Any) -> Any:
-    """What was computed in float32 for a float16 operand, in float16."""
-    return result.astype(np.float16) if x.dtype == np.float16 else result
+    """What was computed in a wider dtype, in the operand's own (of a complex one, its parts')."""
+    return result.astype(np.finfo(x.dtype).dtype, copy=False)
+
+
+_WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
 
 
 def _scale(x: Any, axis: tuple[int, ...], correction: float) -> float:
@@ -35,11 +38,19 @@ def _scale(x: Any, axis: tuple[int, ...], correction: float) -> float:
 def _variance(x: Any, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
     if x.dtype == np.float16:  # whose sums and squares overflow where the variance does not
         return _variance(x.astype(np.float32), axis, keepdims, correction)
+    with np.errstate(over="ignore", under="ignore"):
+        total = _squares(x, axis, keepdims)
+    if x.dtype.char in _WIDER and not np.all((total > 1e-28) & (total < np.inf)):  # squares were out of range
+        total = _squares(x.astype(_WIDER[x.dtype.char]), axis, keepdims)
+    left = count(shape_of(x), axis) - correction
+    return total / left if left > 0 else total * np.inf
+
+
+def _squares(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """The sum of the squared distances from the mean."""
     away = _away(x, axis)
     squares = np.real(away * np.conjugate(away)) if x.dtype.kind == "c" else away * away
-    left = count(shape_of(x), axis) - correction
-    total = np.add.reduce(squares, axis=axis, keepdims=keepdims)
-    return total / left if left > 0 else total * np.inf
+    return np.add.reduce(squares, axis=axis, keepdims=keepdims)
 
 
 def _var_vjp(g: Any, x: Any, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:

@@ -58,10 +58,11 @@ def atan(x):
 
 
 def _over_squares(u: Any, x: Any, y: Any) -> Any:
-    """u / (x² + y²), and 0 at the origin."""
-    r = x * x + y * y
+    """u / (x² + y²), and 0 at the origin. The squares of tiny and huge numbers are never formed."""
+    r = np.hypot(x, y)
     zero = r == 0
-    return np.where(zero, 0, u / np.where(zero, 1, r))
+    r = np.where(zero, 1, r)
+    return np.where(zero, 0, u / r / r)
 
 
 @elementwise(
@@ -87,7 +88,7 @@ def cosh(x):
 
 @elementwise(
     ufunc=np.tanh,
-    vjp={"x": lambda g, out: g - g * out * out},
+    vjp={"x": lambda g, out: g * (1 - out * out)},
     d={"x": lambda out: 1 - out * out},
     formula={"x": "g * (1 - out ** 2)"},
     promotion="float",
@@ -108,7 +109,7 @@ def asinh(x):
 
 @elementwise(
     ufunc=np.arccosh,
-    d={"x": lambda x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1))},
+    d={"x": lambda x: 1 / np.sqrt(x - 1) / np.sqrt(x + 1)},
     formula={"x": "g / (np.sqrt(x - 1) * np.sqrt(x + 1))"},
     promotion="float",
     domain=(1.2, 3),
@@ -129,9 +130,13 @@ def atanh(x):
 
 
 def _sinc_derivative(x: Any) -> Any:
-    zero = x == 0
-    px = np.pi * np.where(zero, 1, x)
-    return np.where(zero, 0, np.pi * (np.cos(px) * px - np.sin(px)) / (px * px))
+    px = np.pi * x
+    small = np.absolute(px) < 0.1
+    near = np.where(small, px, 0)
+    square = near * near
+    series = near * (-1 / 3 + square * (1 / 30 - square * (1 / 840 - square * (1 / 45360))))
+    px = np.where(small, 1, px)
+    return np.pi * np.where(small, series, (np.cos(px) - np.sin(px) / px) / px)
 
 
 @elementwise(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -66,3 +68,186 @@ def test_a_quotient_by_the_number_zero(zero):
         _, tangent = torch.func.jvp(lambda x: x / zero, (x.detach(),), (torch.ones(2),))
         (x / zero).sum().backward()
     assert tangent.tolist() == x.grad.tolist() == [float("-inf") if str(zero)[0] == "-" else float("inf")] * 2
+
+
+INF = math.inf
+#: function, dtype, where, and its derivative there
+DERIVATIVES = {
+    "relu of nan": (torch.relu, "float64", [NAN, -1.0], [1.0, 0.0]),
+    "softplus far out": (torch.nn.functional.softplus, "float32", [-20.0, -80.0], [2.0611537e-9, 1.8048513e-35]),
+    "digamma near 0": (torch.digamma, "float64", [-1e-8, -1e-12], [1e16, 1e24]),
+    "lgamma near 0": (torch.lgamma, "float64", [-1e-8, -1e-300], [1e8 - 0.5772156649, 1e300]),
+    "logit": (torch.logit, "float64", [-0.5, 0.0, 0.5, 1.0, 1.5], [NAN, INF, 4.0, INF, NAN]),
+    "logit within eps": (
+        lambda x: torch.logit(x, 0.1),
+        "float64",
+        [0.05, 0.1, 0.9, 2.0],
+        [0.0, 1 / 0.09, 1 / 0.09, 0.0],
+    ),
+    "x**0 of what is not finite": (lambda x: x**0, "float64", [INF, NAN], [0.0, 0.0]),
+    "remainder by the divisor": (lambda y: torch.remainder(y.new_ones(1), y), "float64", [0.1, 0.3], [-9.0, -3.0]),
+    "copysign by an infinite sign": (lambda y: torch.copysign(y.new_ones(2), y), "float64", [INF, NAN], [0.0, 0.0]),
+    "std beyond the squares": (torch.std, "float32", [1e20, 0.0], [0.70710678, -0.70710678]),
+    "std below the squares": (torch.std, "float32", [1e-30, 0.0], [0.70710678, -0.70710678]),
+    "norm -1 with a zero": (lambda x: torch.linalg.vector_norm(x, -1), "float64", [1.0, 0.0], [0.0, 0.0]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("function", "dtype", "at", "expected"), DERIVATIVES.values(), ids=DERIVATIVES)
+def test_derivatives_at_the_edge(function, dtype, at, expected):
+    x = torch.tensor(at, dtype=getattr(torch, dtype), requires_grad=True)
+    function(x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=2e-6 if dtype == "float32" else 1e-7)
+
+
+#: function, the operands, and the derivatives by both
+DERIVATIVES_BY_TWO = {
+    "logaddexp": (torch.logaddexp, "float32", [1e7, INF], [1e7, 0.0], [0.5, 1.0], [0.5, 0.0]),
+    "logaddexp, wide": (torch.logaddexp, "float64", [1e17, 0.0], [1e17, INF], [0.5, 0.0], [0.5, 1.0]),
+    "logaddexp2": (torch.logaddexp2, "float32", [1e7, 3.0], [1e7, 1.0], [0.5, 0.8], [0.5, 0.2]),
+    "maximum beside nan": (torch.maximum, "float64", [0.0, NAN], [NAN, 0.0], [1.0, 1.0], [1.0, 1.0]),
+    "minimum beside nan": (torch.minimum, "float64", [0.0, NAN], [NAN, 0.0], [1.0, 1.0], [1.0, 1.0]),
+    "clamp from below": (torch.clamp_min, "float64", [0.0, 1.0, 2.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [1.0, 0.0, 0.0]),
+    "clamp from above": (torch.clamp_max, "float64", [0.0, 1.0, 2.0], [1.0, 1.0, 1.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]),
+    "nextafter": (torch.nextafter, "float64", [1.0, 1.0], [1.0, 2.0], [0.0, 1.0], [0.0, 0.0]),
+    "bce of infinite scores": (
+        lambda x, y: torch.nn.functional.binary_cross_entropy_with_logits(x, y, reduction="none"),
+        "float64", [INF, 0.0], [0.0, 1.0], [1.0, -0.5], [-INF, 0.0],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("function", "dtype", "x", "y", "by_x", "by_y"), DERIVATIVES_BY_TWO.values(), ids=DERIVATIVES_BY_TWO
+)
+def test_derivatives_by_two_at_the_edge(function, dtype, x, y, by_x, by_y):
+    x, y = (torch.tensor(v, dtype=getattr(torch, dtype), requires_grad=True) for v in (x, y))
+    for create_graph in (False, True):
+        got = torch.autograd.grad(function(x, y).sum(), (x, y), create_graph=create_graph)
+        assert [g.dtype for g in got] == [x.dtype, x.dtype]
+        for g, expected in zip(got, (by_x, by_y), strict=True):
+            np.testing.assert_allclose(g.detach().numpy(), expected, rtol=1e-6)
+
+
+def test_clamp_between_two_tensors():
+    x, low, high = (
+        torch.tensor(v, requires_grad=True)
+        for v in ([0.0, 1.0, 2.0, 3.0, 1.0, 0.5], [1.0, 1.0, 1.0, 1.0, 2.0, 1.0], [2.0, 2.0, 2.0, 2.0, 1.0, 1.0])
+    )
+    y = x.clamp(low, high)
+    assert y.tolist() == [1.0, 1.0, 2.0, 2.0, 1.0, 1.0]
+    y.sum().backward()
+    assert x.grad.tolist() == [0.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    assert low.grad.tolist() == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    assert high.grad.tolist() == [0.0, 0.0, 0.0, 1.0, 1.0, 0.0]
+
+
+@differs("some of these are nan there")
+def test_atan2_whose_squares_are_out_of_range():
+    y, x = (torch.tensor(v, requires_grad=True) for v in ([1e-30, 0.0, 1e30], [0.0, 1e-30, 1e30]))
+    torch.atan2(y, x).sum().backward()
+    np.testing.assert_allclose(y.grad.numpy(), [0.0, 1e30, 5e-31], rtol=1e-6)
+    np.testing.assert_allclose(x.grad.numpy(), [-1e30, 0.0, -5e-31], rtol=1e-6)
+
+
+@differs("exp(x - out) is taken for the share, however out was rounded")
+def test_shares_of_a_logsumexp_of_large_numbers():
+    x = torch.tensor([1e7, 1e7], requires_grad=True)
+    torch.logsumexp(x, 0).backward()
+    assert x.grad.tolist() == [0.5, 0.5]
+    x = torch.tensor([1e20, 0.0, 1e20], requires_grad=True)
+    torch.logcumsumexp(x, 0).sum().backward()
+    assert x.grad.tolist() == [2.5, 0.0, 0.5]
+
+
+def test_a_cross_entropy_of_large_scores():
+    x = torch.tensor([[1e17, 1e17]], dtype=torch.float64, requires_grad=True)
+    loss = torch.nn.functional.cross_entropy(x, torch.tensor([0]))
+    assert loss.item() == pytest.approx(math.log(2))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    "function",
+    [
+        torch.relu, torch.max, torch.median, torch.tanh, torch.angle, torch.nn.functional.hardtanh,
+        torch.nn.functional.hardshrink, torch.nn.functional.softshrink, lambda x: x.clamp(-0.5, 0.5),
+        lambda x: torch.nn.functional.threshold(x, 0.0, 0.0), lambda x: torch.fmax(x, x.new_zeros(3)),
+        lambda x: torch.minimum(x, x.new_zeros(3)),
+    ],
+)  # fmt: skip
+def test_an_infinite_cotangent_leaves_what_was_not_chosen_at_0(function):
+    """As in ``sqrt(relu(x))``, where relu is 0."""
+    x = torch.tensor([0.25, 4.0, -4.0], dtype=torch.float64, requires_grad=True)
+    y = function(x)
+    (g,) = torch.autograd.grad(y, x, torch.full_like(y, INF))
+    assert not g.isnan().any() and g.isfinite().any() == (function is not torch.tanh)
+
+
+@pytest.mark.parametrize("name", ["elu", "selu", "celu"])
+def test_no_second_derivative_at_the_kink(name):
+    x = torch.tensor([0.0], dtype=torch.float64, requires_grad=True)
+    (g,) = torch.autograd.grad(getattr(torch.nn.functional, name)(x).sum(), x, create_graph=True)
+    assert torch.autograd.grad(g.sum(), x)[0].item() == 0
+
+
+@differs("nan there")
+def test_sinc_near_0():
+    x = torch.tensor([0.0, 1e-300, 1e-20, 1e-8], dtype=torch.float64, requires_grad=True)
+    (g,) = torch.autograd.grad(torch.sinc(x).sum(), x, create_graph=True)
+    np.testing.assert_allclose(g.detach().numpy(), -(math.pi**2) / 3 * x.detach().numpy(), rtol=1e-12)
+    np.testing.assert_allclose(torch.autograd.grad(g.sum(), x)[0].numpy(), -(math.pi**2) / 3, rtol=1e-12)
+
+
+def test_lerp_is_exact_at_its_ends():
+    x, y = torch.tensor([1e8], dtype=torch.float64), torch.tensor([0.1], dtype=torch.float64)
+    assert torch.lerp(x, y, 1.0)[0].item() == 0.1
+    assert torch.quantile(torch.tensor([-INF, 1.0, 3.0]), 0.4).item() == -INF
+
+
+def test_a_product_of_nothing_has_a_graph():
+    x = torch.ones(2, 0, dtype=torch.float64, requires_grad=True)
+    (g,) = torch.autograd.grad(x.prod(0).sum(), x, create_graph=True)
+    assert g.shape == (2, 0)
+
+
+def test_a_mode_beside_nan():
+    assert torch.tensor([1.0, NAN, 1.0]).mode().values.item() == 1.0
+
+
+@differs("nan or a number, by the length of the array")
+@pytest.mark.parametrize("name", ["elu", "selu", "celu", "hardswish"])
+def test_the_slope_at_nan_is_nan(name):
+    x = torch.tensor([NAN, 4.0], requires_grad=True)
+    getattr(torch.nn.functional, name)(x).sum().backward()
+    assert x.grad.isnan().tolist() == [True, False]
+
+
+RESULTS = {
+    "a / b": lambda a, b: a / b,
+    "1 / a": lambda a, b: 1 / a,
+    "softsign": lambda a, b: torch.nn.functional.softsign(a),
+    "logaddexp": torch.logaddexp,
+    "logaddexp2": torch.logaddexp2,
+    "erfinv": lambda a, b: torch.erfinv(a),
+    "layer_norm": lambda a, b: torch.nn.functional.layer_norm(a, (3,)),
+    "batch_norm": lambda a, b: torch.nn.functional.batch_norm(a, None, None, training=True),
+    "normalize": lambda a, b: torch.nn.functional.normalize(a),
+}
+
+
+@pytest.mark.parametrize("function", RESULTS.values(), ids=RESULTS)
+def test_a_result_may_be_written_to_where_the_rule_needs_none(function):
+    leaves = [
+        torch.tensor(v, dtype=torch.float64, requires_grad=True)
+        for v in ([[0.3, 0.5, 0.7], [0.2, 0.6, 0.1]], [[0.9, 0.4, 0.8], [0.7, 0.3, 0.5]])
+    ]
+    weights = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]], dtype=torch.float64)
+    expected = torch.autograd.grad((function(*leaves) * 2 * weights).sum(), leaves, allow_unused=True)
+    y = function(*leaves)
+    y.mul_(2)
+    got = torch.autograd.grad((y * weights).sum(), leaves, allow_unused=True)
+    for g, wanted in zip(got, expected, strict=True):
+        assert (g is None and wanted is None) or torch.allclose(g, wanted, rtol=1e-12)

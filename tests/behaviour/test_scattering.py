@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from behaviour import differs, torch
+from behaviour import OURS, differs, torch
 
 
 def matrix(*values):
@@ -56,3 +56,34 @@ def test_scatter_needs_something_to_write():
 def test_as_strided_refuses_negative_sizes():
     with pytest.raises(RuntimeError):
         torch.ones(4).as_strided((-2,), (1,))
+
+
+@pytest.mark.parametrize(
+    "zeros", [[0.0, 4.0], [3.0, 4.0], pytest.param([0.0, 0.0], marks=differs("cut off where two meet"))]
+)
+@pytest.mark.parametrize("name", ["scatter_reduce", "index_reduce"])
+def test_the_second_derivative_of_a_product_that_meets_zeros(name, zeros):
+    def product(src):
+        return getattr(torch.full((1,), 2.0, dtype=torch.float64), name)(0, torch.tensor([0, 0]), src, "prod").sum()
+
+    src = matrix(*zeros).requires_grad_()
+    (g,) = torch.autograd.grad(product(src), src, create_graph=True)
+    expected = [[0.0, 2.0], [2.0, 0.0]]
+    assert [torch.autograd.grad(part, src, retain_graph=True)[0].tolist() for part in g] == expected
+    if OURS:  # PyTorch has neither a batching nor a forward rule
+        assert torch.func.jacrev(torch.func.jacrev(product))(src.detach()).tolist() == expected
+        assert torch.func.hessian(product)(src.detach()).tolist() == expected
+        assert torch.func.jacfwd(torch.func.jacfwd(product))(src.detach()).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "index", [([True, False], [0, 0]), ([[True, False, True]] * 2,), ([1, 1], [True, False, True])]
+)
+def test_a_mask_beside_numbers(index):
+    """What an index names twice gets both cotangents."""
+    items = tuple(torch.tensor(i) for i in index)
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    picked = x[items]
+    expected = torch.zeros(2, 3).index_put(items, torch.ones(picked.shape), accumulate=True)
+    picked.sum().backward()
+    assert x.grad.tolist() == expected.tolist()
