@@ -23,7 +23,10 @@ array([ True])
 >>> cr.testing.rulecheck(softplus)
 
 Rows of yours are apart from chainrule's: a name that an operation has already is no obstacle, and a cell of a notebook
-can be run again.
+can be run again. They need no ``formula`` and no docstring; with them explanations can show the rule and say what it does.
+
+With ``CHAINRULE_CHECK_ROWS=1`` in the environment a row is checked when it is declared, if ``rulecheck`` knows what to call
+it with: elementwise rows without parameters, and rows with ``samples``.
 """
 
 from __future__ import annotations
@@ -35,14 +38,19 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
+from chainrule import config, errors
 from chainrule.core import faces, kinds
+from chainrule.core.batching import each_example
+from chainrule.core.batching import leading as leading_axes
 from chainrule.core.dispatch import bind
 from chainrule.core.primitive import Primitive, TableError, unsupported
 from chainrule.core.protocol import UFUNCS, ArrayLike
 from chainrule.core.tensor import Tensor
 
-__all__ = ["TableError", "contraction", "discrete", "elementwise", "linear", "opaque", "unsupported"]
+if config.CHECK_ROWS:
+    from chainrule.testing.rulecheck import rulecheck
+
+__all__ = ["TableError", "contraction", "discrete", "elementwise", "leading_axes", "linear", "opaque", "unsupported"]
 
 Function = Callable[..., Any]
 _KINDS = "fciub"
@@ -58,7 +66,11 @@ def _decorator(
             _check_ufunc(function, ufunc)
         if kind is kinds.elementwise:
             _check_partials(function, options)
-        return _function(kind(*args, listed=False, **options)(function), function, ufunc)
+        made = _function(kind(*args, listed=False, **options)(function), function, ufunc)
+        prim = made.row  # type: ignore[attr-defined]
+        if config.CHECK_ROWS and (prim.samples or (prim.kind == "elementwise" and not prim.parameters)):
+            rulecheck(prim)
+        return made
 
     return declare
 
@@ -123,7 +135,7 @@ def bind_checked(prim: Primitive, *operands: Any, **params: Any) -> Any:
 def elementwise(
     *,
     d: Any = None,
-    formula: Any,
+    formula: Any = None,
     ufunc: Any = None,
     value: Any = None,
     vjp: Any = None,
@@ -134,7 +146,7 @@ def elementwise(
 
     Args:
         d: for each differentiable operand its partial derivative: a rule, a number, or ``unsupported(why)``.
-        formula: for each of them its VJP in NumPy, as text.
+        formula: for each of them its VJP in NumPy, as text, for explanations.
         ufunc: a NumPy or SciPy ufunc that this row answers for: calling it on tensors is recorded, too. It computes the
             value, unless ``value`` does.
         value: what computes the value, instead of the decorated function.
@@ -146,9 +158,8 @@ def elementwise(
 
     >>> import chainrule as cr
     >>> from chainrule.primitive import elementwise
-    >>> @elementwise(d={"x": lambda x: 3 * x * x}, formula={"x": "g * 3 * x * x"})
+    >>> @elementwise(d={"x": lambda x: 3 * x * x})
     ... def cube(x):
-    ...     "The third power."
     ...     return x * x * x
     >>> cr.func.grad(cr.func.grad(cube))(cr.tensor(2.0))
     tensor(12.)
@@ -158,14 +169,30 @@ def elementwise(
 
 
 def linear(
-    *, transpose: Any, formula: Any, value: Any = None, batch: Any = None, jvp: Any = None, **options: Any
+    *,
+    transpose: Any,
+    formula: Any = None,
+    value: Any = None,
+    batch: Any = each_example,
+    jvp: Any = None,
+    **options: Any,
 ) -> Callable[[Function], Function]:
     """A function that is linear in its differentiable operands: give the transposed maps.
 
     Args:
         transpose: for each of them the map from output cotangent to operand cotangent.
-        formula: the same in NumPy, as text.
-        batch: the batching rule; without it the value must accept extra leading axes (count axes from the end).
+        formula: the same in NumPy, as text, for explanations.
+        batch: what ``vmap`` does, as for :func:`opaque`.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> from chainrule.primitive import leading_axes, linear
+    >>> @linear(transpose={"x": lambda g: np.flip(g, -1)}, batch=leading_axes)
+    ... def reverse(x):
+    ...     return np.flip(x, -1)
+    >>> cr.vmap(reverse)(np.array([[1., 2.], [3., 4.]]))
+    array([[2., 1.],
+           [4., 3.]])
     """
     return _decorator(
         kinds.linear, transpose=transpose, formula=formula, value=value, batch=batch, jvp=jvp, **options
@@ -178,12 +205,35 @@ def contraction(subscripts: str, *, value: Any = None, **options: Any) -> Callab
 
 
 def opaque(
-    *, vjp: Any, jvp: Any, formula: Any, value: Any = None, batch: Any = None, **options: Any
+    *, vjp: Any, jvp: Any, formula: Any = None, value: Any = None, batch: Any = each_example, **options: Any
 ) -> Callable[[Function], Function]:
-    """A function whose rules are written by hand: VJP and JVP (or ``unsupported(why)``)."""
+    """A function whose rules are written by hand: VJP and JVP (or ``unsupported(why)``).
+
+    Args:
+        vjp: for each differentiable operand the rule from the output's cotangent ``g`` to the operand's.
+        jvp: for each the rule from its tangent ``t`` to the output's.
+        formula: for each its VJP in NumPy, as text, for explanations.
+        batch: what ``vmap`` does. By default the function is called for one example after the other;
+            ``batch=leading_axes`` says that it accepts extra leading axes, as functions do that count their axes from
+            the end, and is called once. Or a rule ``(row, payloads, batched, size, params) -> payload``: the operands
+            that are ``batched`` have their examples along axis 0, and so has what it returns.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> from chainrule.primitive import opaque
+    >>> @opaque(vjp={"x": lambda g, x: 2 * g * np.sum(x)}, jvp={"x": lambda t, x: 2 * np.sum(x) * np.sum(t)})
+    ... def squared_sum(x):
+    ...     return np.sum(x) ** 2
+    >>> cr.vmap(squared_sum)(np.array([[1., 2.], [3., 4.]]))
+    array([ 9., 49.])
+    """
     return _decorator(kinds.opaque, vjp=vjp, jvp=jvp, formula=formula, value=value, batch=batch, **options)
 
 
-def discrete(*, value: Any = None, batch: Any = None, **options: Any) -> Callable[[Function], Function]:
-    """A function whose results are integers or booleans, through which no gradient passes."""
+def discrete(*, value: Any = None, batch: Any = each_example, **options: Any) -> Callable[[Function], Function]:
+    """A function whose results are integers or booleans, through which no gradient passes.
+
+    Args:
+        batch: what ``vmap`` does, as for :func:`opaque`.
+    """
     return _decorator(kinds.discrete, value=value, batch=batch, **options)

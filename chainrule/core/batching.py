@@ -56,6 +56,23 @@ def leading(prim: Primitive, payloads: Any, batched: Any, size: int, params: dic
     return applied(prim, payloads, params)
 
 
+def each_example(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    """Operations of which nothing is known: one example after the other."""
+
+    def run(examples: list[Any]) -> Any:
+        return applied(prim, examples, params)
+
+    if not size:  # an example of zeros says what one would look like
+        out = run([np.zeros(shape_of(p)[1:], p.dtype) if b else p for p, b in zip(payloads, batched, strict=True)])
+        several = isinstance(out, tuple)
+        empty = tuple([np.zeros((0, *shape_of(o)), o.dtype) for o in (out if several else (out,))])
+        return empty if several else empty[0]
+    outs = [run([p[i, ...] if b else p for p, b in zip(payloads, batched, strict=True)]) for i in range(size)]
+    if isinstance(outs[0], tuple):
+        return tuple([np.stack(parts) for parts in zip(*outs, strict=True)])
+    return np.stack(outs)
+
+
 def spread(x: Any, size: int) -> Any:
     """An unbatched operand, repeated (without copying) along a new leading axis."""
     return np.broadcast_to(x, (size, *shape_of(x)))

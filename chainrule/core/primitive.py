@@ -248,9 +248,9 @@ def enter(prim: Primitive) -> Primitive:
             if getattr(prim, column) is None:
                 raise TableError(f"row {prim.name}: no {column}; write one, or unsupported('why')")
         missing = [x for x, rule in prim.vjps.items() if x not in prim.formula and not isinstance(rule, unsupported)]
-        if missing:
+        if missing and prim.listed:
             raise TableError(f"row {prim.name}: no formula for {', '.join(missing)}")
-    if not prim.doc:
+    if not prim.doc and prim.listed:
         raise TableError(f"row {prim.name}: no docstring")
     if prim.listed:
         TABLE[prim.name] = prim

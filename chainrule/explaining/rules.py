@@ -229,7 +229,7 @@ class Rule:
         if self.formula is None and self.complex:
             return f"the rule of {self.prim.name} for complex numbers has no formula here: it is code"
         if self.formula is None:
-            return f"the row {self.prim.name} says no formula that can be read"
+            return f"the rule of {self.prim.name} is code, of which there is no formula that can be read"
         if not self.exact:
             return "at these numbers the rule takes special care (of a zero, an infinity or a tie) that the formula leaves out"
         return ""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 import weakref
 from functools import partial
 from typing import Any
@@ -13,7 +16,16 @@ import pytest
 import chainrule as cr
 from chainrule.core.primitive import TABLE
 from chainrule.core.protocol import UFUNCS
-from chainrule.primitive import TableError, contraction, discrete, elementwise, linear, opaque, unsupported
+from chainrule.primitive import (
+    TableError,
+    contraction,
+    discrete,
+    elementwise,
+    leading_axes,
+    linear,
+    opaque,
+    unsupported,
+)
 from chainrule.testing import gradcheck, gradgradcheck, rulecheck
 
 
@@ -75,6 +87,131 @@ def make_positive() -> Any:
 @pytest.mark.parametrize("make", [make_logcosh, make_centered, make_similarity, make_power_sum, make_positive])
 def test_every_column_of_every_kind(make: Any) -> None:
     rulecheck(make())
+
+
+def make_squared_sum(**options: Any) -> Any:
+    @opaque(
+        vjp={"x": lambda g, x: 2 * g * np.sum(x) * np.ones_like(x)},
+        jvp={"x": lambda t, x: 2 * np.sum(x) * np.sum(t)},
+        samples=[{"shapes": [(3,)]}, {"shapes": [(2, 3)]}, {"shapes": [()]}],
+        accepts="f",
+        **options,
+    )
+    def squared_sum(x: Any) -> Any:
+        return np.sum(x) ** 2
+
+    return squared_sum
+
+
+def make_flattened_sums() -> Any:
+    @linear(
+        transpose={"x": lambda g: np.reshape(np.flip(np.cumsum(np.flip(g, 0), 0), 0), (2, -1))},
+        samples=[{"shapes": [(2, 3)]}],
+        accepts="f",
+    )
+    def sums(x: Any) -> Any:
+        return np.cumsum(x)
+
+    return sums
+
+
+def make_count() -> Any:
+    @discrete(samples=[{"shapes": [(2, 3)]}])
+    def count(x: Any) -> Any:
+        return np.count_nonzero(x > 0)
+
+    return count
+
+
+def make_extremes() -> Any:
+    @opaque(
+        vjp={"x": lambda g, x: g[0] * (x == np.min(x)) + g[1] * (x == np.max(x))},
+        jvp={"x": lambda t, x: (np.sum(t * (x == np.min(x))), np.sum(t * (x == np.max(x))))},
+        samples=[{"shapes": [(4,)]}],
+        outputs=("low", "high"),
+        accepts="f",
+    )
+    def extremes(x: Any) -> Any:
+        return np.min(x), np.max(x)
+
+    return extremes
+
+
+@pytest.mark.parametrize("make", [make_squared_sum, make_flattened_sums, make_count, make_extremes])
+def test_functions_that_know_no_leading_axes_run_for_one_example_after_the_other(make: Any) -> None:
+    f = make()
+    rulecheck(f)
+    x = np.random.default_rng(0).normal(size=(3, 2, 2))
+    got, want = cr.vmap(f)(x), [f(example) for example in x]
+    for g, w in zip(got, zip(*want)) if isinstance(got, tuple) else [(got, want)]:
+        np.testing.assert_allclose(g, w)
+
+
+def test_a_batch_of_which_only_some_operands_carry_the_axis() -> None:
+    @opaque(
+        vjp={"x": lambda g, y: g * y, "y": lambda g, x: g * x},
+        jvp={"x": lambda t, y: np.sum(t * y), "y": lambda t, x: np.sum(x * t)},
+        samples=[{"shapes": [(3,), (3,)]}],
+        accepts="f",
+    )
+    def inner(x: Any, y: Any) -> Any:
+        return np.sum(x * y)
+
+    rulecheck(inner)
+    x, y = np.arange(6.0).reshape(2, 3), np.ones(3)
+    np.testing.assert_allclose(cr.vmap(inner, (0, None))(x, y), [3, 12])
+    np.testing.assert_allclose(cr.vmap(cr.func.grad(inner, 1), (0, None))(x, y), x)
+
+
+def test_leading_axes_that_are_free_are_one_call() -> None:
+    calls = []
+
+    @linear(transpose={"x": lambda g: np.flip(g, -1)}, batch=leading_axes, samples=[{"shapes": [(2, 3)]}])
+    def backwards(x: Any) -> Any:
+        calls.append(x.shape)
+        return x[..., ::-1]
+
+    np.testing.assert_allclose(cr.vmap(backwards)(np.eye(3)), np.eye(3)[:, ::-1])
+    assert calls == [(3, 3)]
+    rulecheck(backwards)
+    with pytest.raises(AssertionError, match="row squared_sum: batch"):
+        rulecheck(make_squared_sum(batch=leading_axes))
+
+
+def test_neither_formula_nor_docstring_is_needed() -> None:
+    x = cr.tensor([1.0, 2.0], requires_grad=True)
+    f = make_squared_sum()
+    y = f(x)
+    assert y.grad_fn.rule == {}
+    text = str(cr.explain(y))
+    assert "x̄ = [6. 6.]" in text and "the rule of squared_sum is code" in text and "✓" in text
+    assert "squared_sum" in cr.explain(y).to_html()
+    cube = elementwise(d={"x": lambda x: 3 * x * x})(lambda x: x * x * x)
+    rulecheck(cube)
+    cube(x).sum().backward()
+    assert x.grad.tolist() == [3, 12]
+
+
+def test_rows_are_checked_when_they_are_declared_if_the_environment_says_so() -> None:
+    program = """
+import numpy as np
+from chainrule.primitive import elementwise, opaque
+
+@elementwise(d={"x": lambda x: 3 * x * x})
+def cube(x):
+    return x * x * x
+
+@opaque(vjp={"x": lambda g, x: g}, jvp={"x": lambda t, x: t})
+def unknown(x):
+    return x
+
+@elementwise(d={"x": lambda x: 2 * x * x})
+def wrong(x):
+    return x * x * x
+"""
+    environment = {**os.environ, "CHAINRULE_CHECK_ROWS": "1"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert "AssertionError: row wrong: VJP with respect to operand 'x'" in done.stderr
 
 
 def test_arrays_give_arrays_and_tensors_tensors() -> None:
@@ -199,14 +336,10 @@ def test_a_missing_cell_is_an_error_at_once() -> None:
         """A thing."""
         return x
 
-    with pytest.raises(TableError, match="no formula for x"):
-        elementwise(d={"x": 1}, formula={})(thing)
     with pytest.raises(TableError, match="reads 'size'"):
         linear(transpose={"x": lambda g, size: g}, formula={"x": "g"})(thing)
     with pytest.raises(TableError, match="different operands"):
         opaque(vjp={"x": lambda g: g}, jvp={}, formula={"x": "g"})(thing)
-    with pytest.raises(TableError, match="no docstring"):
-        elementwise(d={"x": 1}, formula={"x": "g"})(lambda x: x)
     with pytest.raises(TableError, match="not an operand"):
         elementwise(d={"y": 1}, formula={"y": "g"})(thing)
     with pytest.raises(TypeError, match="decorates a function"):
