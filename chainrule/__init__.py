@@ -11,8 +11,6 @@ import importlib
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING
 
-from numpy import dtype
-
 from chainrule import config, errors
 from chainrule.backends.memory import keep_freed_memory
 
@@ -20,11 +18,11 @@ if config.KEEP_MEMORY:
     keep_freed_memory()
 
 from chainrule.core.device import device
-from chainrule.core.dtypes import (
-    bool, cdouble, cfloat, complex64, complex128, double, finfo, float, float16, float32, float64,
-    get_default_dtype, half, iinfo, int, int8, int16, int32, int64, long,
-    set_default_dtype, short, uint8, uint16, uint32, uint64,
+from chainrule.core.dtype import (
+    bool, cdouble, cfloat, complex64, complex128, double, dtype, float, float16, float32, float64,
+    get_default_dtype, half, int, int8, int16, int32, int64, long, short, uint8, uint16, uint32, uint64,
 )
+from chainrule.core.dtypes import finfo, iinfo, set_default_dtype
 from chainrule.core.modes import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )

@@ -305,7 +305,7 @@ def ihfftn(
 
 
 def _frequencies(function: str, k: Any, n: int, d: Any, dtype: Any, requires_grad: bool) -> Tensor:
-    dtype = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    dtype = dtypes.default_dtype() if dtype is None else dtypes.as_dtype(dtype)
     if dtype.kind not in "fc":
         raise RuntimeError(f"{function} requires a floating point or complex dtype, not {dtypes.torch_name(dtype)}")
     if isinstance(d, (str, bytes)) or not hasattr(d, "__float__"):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.dtypes import as_dtype, get_default_dtype
+from chainrule.core.dtypes import as_dtype, default_dtype
 from chainrule.core.levels import STACK, Level
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.interpreters.batched import Batched
@@ -123,7 +123,7 @@ def _rng(generator: Generator | None) -> np.random.Generator:
 
 
 def _real(name: str, dtype: Any, accepts: str = "f") -> Any:
-    kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+    kind = default_dtype() if dtype is None else as_dtype(dtype)
     if kind.kind not in accepts:
         raise errors.no_kernel(name, kind, accepts)
     return kind

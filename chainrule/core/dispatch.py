@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.dtypes import as_dtype
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Node, Output, next_seq
 from chainrule.core.primitive import TABLE, Primitive
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.saved import pack
-from chainrule.core.shapes import shape_of
+from chainrule.core.shapes import dtype_of, shape_of
 from chainrule.core.tensor import InferenceTensor, Tensor, wrap
 from chainrule.core.view import viewed
 
@@ -235,6 +236,6 @@ def _saved(prim: Primitive, datas: Any, edges: Any, out: Any) -> tuple[Any, ...]
     return tuple(saved)
 
 
-def cast(x: Any, dtype: np.dtype[Any]) -> Any:
+def cast(x: Any, dtype: Any) -> Any:
     """The array-like in another dtype: itself, if it has it."""
-    return x if x.dtype == dtype else bind(TABLE["cast"], (x,), {"dtype": dtype})
+    return x if dtype_of(x) == dtype else bind(TABLE["cast"], (x,), {"dtype": as_dtype(dtype)})

@@ -1,6 +1,6 @@
-"""Element types: NumPy's dtype objects under PyTorch's names.
+"""Element types inside: NumPy's dtype objects under PyTorch's names.
 
-A dtype here *is* a ``np.dtype``; nothing wraps it, so data moves between the two worlds as it is.
+A dtype here *is* a ``np.dtype``, which is what arrays have and rules compare. Users get those of ``core.dtype``.
 """
 
 import builtins
@@ -159,13 +159,8 @@ _default = float32
 forget: list[Callable[[], object]] = []
 
 
-def get_default_dtype() -> DType:
-    """Return the dtype that Python floats become; float32 unless it was changed.
-
-    Example:
-        >>> get_default_dtype()
-        dtype('float32')
-    """
+def default_dtype() -> DType:
+    """The dtype that Python floats become; float32 unless it was changed."""
     return _default
 
 
@@ -180,7 +175,7 @@ def set_default_dtype(d: object) -> None:
 
     Example:
         >>> set_default_dtype("float64")
-        >>> get_default_dtype()
+        >>> default_dtype()
         dtype('float64')
         >>> set_default_dtype(float32)
         >>> set_default_dtype(int64)

@@ -21,6 +21,7 @@ from chainrule.core.modes import LOCAL, SPECIAL, WATCHES
 from chainrule.core.node import Node, next_seq
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike
+from chainrule.core.shapes import dtype_of
 from chainrule.core.tensor import Tensor, wrap
 
 ndarray = np.ndarray
@@ -47,24 +48,24 @@ def promoted(prim: Primitive, operands: list[Any]) -> list[Any]:
     """Cast operands to the dtype PyTorch would compute in. Python numbers stay numbers (they are weak)."""
     first = operands[0]
     if len(operands) == 1:
-        target = first.dtype
+        target = dtype_of(first)
     elif len(operands) == 2:
         x, y = operands
         x_array, y_array = hasattr(x, "dtype"), hasattr(y, "dtype")
         if x_array and y_array:
-            dx, dy = x.dtype, y.dtype
+            dx, dy = dtype_of(x), dtype_of(y)
             target = dx if dx is dy else promotion.result_dtype(dx, not x.ndim, dy, not y.ndim)
         else:
-            target = promotion.scalar_dtype(x.dtype, y) if x_array else promotion.scalar_dtype(y.dtype, x)
+            target = promotion.scalar_dtype(dtype_of(x), y) if x_array else promotion.scalar_dtype(dtype_of(y), x)
     else:
-        target = promotion.result_type(
+        target = promotion.joint_dtype(
             *[x._raw if isinstance(x, Tensor) and type(x._raw) is ndarray else x for x in operands]
         )
     if prim.promotion == "float" and target.kind in "iub":
-        target = dtypes.get_default_dtype()
+        target = dtypes.default_dtype()
     if target.kind in "iu" and prim.name not in _COMPARISONS:
         operands = [around(x, target) if type(x) is int else x for x in operands]
-    return [cast(x, target) if hasattr(x, "dtype") and x.dtype != target else x for x in operands]
+    return [cast(x, target) if hasattr(x, "dtype") and dtype_of(x) != target else x for x in operands]
 
 
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})  # right for any integer, in NumPy
@@ -86,7 +87,7 @@ def general(prim: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) 
     if prim.promotion != "none":
         checked = promoted(prim, checked)
     for x in checked:
-        if hasattr(x, "dtype") and x.dtype.kind not in prim.accepts:
+        if hasattr(x, "dtype") and dtype_of(x).kind not in prim.accepts:
             raise errors.no_kernel(prim.name, x.dtype, prim.accepts)
     try:
         return bind(prim, checked, params)

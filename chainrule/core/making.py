@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.dtypes import as_dtype, get_default_dtype
+from chainrule.core.dtypes import as_dtype, default_dtype
 from chainrule.core.tensor import Tensor, wrap
 
 ndarray = np.ndarray
@@ -82,9 +82,9 @@ def _python_dtype(array: np.ndarray[Any, Any], data: Any) -> np.dtype[Any] | Non
     """The dtype of data that came as Python numbers: the default float, the complex of that width, int64 or bool."""
     kind = array.dtype.kind
     if kind == "f" and not _has_numpy(data):
-        return get_default_dtype()
+        return default_dtype()
     if kind == "c" and not _has_numpy(data):
-        return np.dtype(np.complex64 if get_default_dtype().itemsize <= 4 else np.complex128)
+        return np.dtype(np.complex64 if default_dtype().itemsize <= 4 else np.complex128)
     if kind in "iu" and not _has_numpy(data):
         return np.dtype(np.int64)
     return None

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from chainrule.core.dtypes import as_dtype, get_default_dtype, to_complex, torch_name
+from chainrule.core import dtypes
+from chainrule.core.dtypes import as_dtype, to_complex, torch_name
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -271,7 +272,7 @@ def tensor_repr(
         tensor([1.0000, 2.5000], dtype=torch.float64, grad_fn=<ExpBackward0>)
     """
     array = np.asarray(array)
-    default = get_default_dtype() if default_dtype is None else as_dtype(default_dtype)
+    default = dtypes.default_dtype() if default_dtype is None else as_dtype(default_dtype)
     described = []
     if array.size == 0:
         # Without elements to tell integers from floats, only the default goes unsaid.

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.core import dtypes
-from chainrule.core.dtypes import DType, as_dtype, get_default_complex_dtype, get_default_dtype, to_complex, torch_name
+from chainrule.core.dtype import DTYPE_OF, dtype
+from chainrule.core.dtypes import DType, as_dtype, default_dtype, get_default_complex_dtype, to_complex, torch_name
 
 _KIND_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 _WIDE_UNSIGNED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
@@ -31,7 +32,7 @@ def can_cast(from_: object, to: object) -> bool:
     return _KIND_RANK[as_dtype(from_).kind] <= _KIND_RANK[as_dtype(to).kind]
 
 
-def promote_types(type1: object, type2: object) -> DType:
+def promote_types(type1: object, type2: object) -> dtype:
     """Return the smallest dtype, in PyTorch's order, that both dtypes convert to.
 
     Unlike NumPy, an integer never widens a float: int64 with float32 is float32.
@@ -45,9 +46,12 @@ def promote_types(type1: object, type2: object) -> DType:
 
     Example:
         >>> promote_types("int64", "float32"), promote_types("uint8", "int8")
-        (dtype('float32'), dtype('int16'))
+        (torch.float32, torch.int16)
     """
-    a, b = as_dtype(type1), as_dtype(type2)
+    return DTYPE_OF[_promoted(as_dtype(type1), as_dtype(type2))]
+
+
+def _promoted(a: DType, b: DType) -> DType:
     if a is b:
         return a
     low, high = sorted((a, b), key=lambda d: (_KIND_RANK[d.kind], d.itemsize))
@@ -72,7 +76,7 @@ def _combine(strong: DType | None, weak: DType | None) -> DType | None:
         return strong
     if weak.kind == "c":
         return to_complex(strong) if strong.kind == "f" else weak
-    return promote_types(strong, weak)
+    return _promoted(strong, weak)
 
 
 _RESULTS: dict[tuple[object, ...], DType] = {}
@@ -105,7 +109,7 @@ def result_dtype(dx: DType, zero_dim_x: bool, dy: DType, zero_dim_y: bool) -> DT
     x, y = as_dtype(dx), as_dtype(dy)
     dtype: DType | None
     if zero_dim_x == zero_dim_y:
-        dtype = promote_types(x, y)
+        dtype = _promoted(x, y)
     else:
         dtype = _combine(y, x) if zero_dim_x else _combine(x, y)
     assert dtype is not None
@@ -139,7 +143,7 @@ def scalar_dtype(dx: DType, scalar: object) -> DType:
     return dtype
 
 
-def result_type(*operands: Any) -> DType:
+def result_type(*operands: Any) -> dtype:
     """Return the dtype PyTorch would compute an operation on these operands in.
 
     Args:
@@ -151,10 +155,15 @@ def result_type(*operands: Any) -> DType:
 
     Example:
         >>> result_type(np.ones(3, "float32"), np.array(1.0), 2)
-        dtype('float32')
+        torch.float32
         >>> result_type(np.ones(3, "int64"), 2.0)
-        dtype('float32')
+        torch.float32
     """
+    return DTYPE_OF[joint_dtype(*operands)]
+
+
+def joint_dtype(*operands: Any) -> DType:
+    """``result_type`` as NumPy's dtype."""
     key = tuple([_participant(operand) for operand in operands])
     try:
         return _RESULTS[key]
@@ -165,14 +174,14 @@ def result_type(*operands: Any) -> DType:
     scalars: DType | None = None
     for part in key:
         if isinstance(part, tuple):
-            dtype, zero_dim = part
+            dtype, zero_dim = as_dtype(part[0]), part[1]
             if zero_dim:
-                zero_dims = dtype if zero_dims is None else promote_types(zero_dims, dtype)
+                zero_dims = dtype if zero_dims is None else _promoted(zero_dims, dtype)
             else:
-                arrays = dtype if arrays is None else promote_types(arrays, dtype)
+                arrays = dtype if arrays is None else _promoted(arrays, dtype)
         else:
             dtype = _dtype_of_scalar(part)
-            scalars = dtype if scalars is None else promote_types(scalars, dtype)
+            scalars = dtype if scalars is None else _promoted(scalars, dtype)
     result = _combine(arrays, _combine(zero_dims, scalars))
     if result is None:
         raise TypeError("result_type() needs at least one operand: an array or a number")
@@ -213,7 +222,7 @@ def _scalar_kind(scalar: object) -> type:
 
 def _dtype_of_scalar(kind: type) -> DType:
     if kind is float:
-        return get_default_dtype()
+        return default_dtype()
     if kind is complex:
         return get_default_complex_dtype()
     return dtypes.SPELLINGS[kind]

@@ -1,4 +1,4 @@
-"""Shapes and axes of anything, cheaply."""
+"""Shapes, axes and dtypes of anything, cheaply."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ def shape_of(x: Any) -> tuple[int, ...]:
     """The shape of an array-like; ``()`` for a number."""
     shape: tuple[int, ...] = getattr(getattr(x, "_raw", x), "shape", ())  # a tensor's own shape is dressed as a Size
     return shape
+
+
+def dtype_of(x: Any) -> Any:
+    """NumPy's dtype of an array-like; a tensor's own is dressed as well."""
+    return getattr(x, "_raw", x).dtype
 
 
 def from_end(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:

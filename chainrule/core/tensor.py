@@ -20,7 +20,9 @@ from chainrule import errors
 from chainrule.core import printing
 from chainrule.core.copying import copy_graph, copy_memory
 from chainrule.core.device import device
-from chainrule.core.dtypes import get_default_dtype
+from chainrule.core.dtype import DTYPE_OF
+from chainrule.core.dtype import dtype as Dtype
+from chainrule.core.dtypes import default_dtype
 from chainrule.core.levels import STACK, lift_leaf
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
@@ -65,13 +67,13 @@ class Tensor:
 
     def __init__(self, data: Any = (), *sizes: int) -> None:
         if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
-            array = np.empty((data, *sizes), get_default_dtype())
+            array = np.empty((data, *sizes), default_dtype())
         elif isinstance(data, Tensor):
             array = data._raw
         elif isinstance(data, ndarray):
-            array = data.astype(get_default_dtype())
+            array = data.astype(default_dtype())
         else:
-            array = np.array(data, dtype=get_default_dtype())
+            array = np.array(data, dtype=default_dtype())
         self._raw = array
         self._edge = None
         self._cut = None
@@ -95,7 +97,15 @@ class Tensor:
         return self._raw.shape[errors.check_dim("size", dim, self._raw.ndim)]
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> Dtype:
+        """The element type, such as ``torch.float32``; ``dtype.dtype`` is NumPy's."""
+        try:
+            return DTYPE_OF[self._raw.dtype]
+        except KeyError:  # an operand that is about to be refused
+            return Dtype(self._raw.dtype)
+
+    @property
+    def __numpy_dtype__(self) -> np.dtype[Any]:
         dtype: np.dtype[Any] = self._raw.dtype
         return dtype
 
@@ -471,7 +481,7 @@ class Tensor:
             suffixes.append(f"grad_fn=<{grad_fn_of(self._edge).name()}>")  # type: ignore[union-attr]
         prefix = "tensor(" if type(self) in (Tensor, InferenceTensor) else f"{type(self).__name__}("
         suffixes += more
-        return printing.tensor_repr(self._raw, suffixes=suffixes, default_dtype=get_default_dtype(), prefix=prefix)
+        return printing.tensor_repr(self._raw, suffixes=suffixes, default_dtype=default_dtype(), prefix=prefix)
 
     def __format__(self, spec: str) -> str:
         if self._raw.shape or (type(self._raw) is not ndarray and self._raw.concrete() is None):

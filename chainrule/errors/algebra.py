@@ -27,7 +27,7 @@ def matrix_not_square(function: str, x: Any) -> LinAlgError:
 
 
 def matrix_dtype(function: str, x: Any) -> RuntimeError:
-    if str(x.dtype) == "float16":
+    if x.dtype == "float16":
         return RuntimeError(f"{function}: Low precision dtypes not supported. Got Half: convert with .float() first")
     return RuntimeError(
         f"{function}: Expected a floating point or complex tensor as input. Got {dtype_word(x.dtype)}: convert with "

@@ -184,7 +184,7 @@ _ON_BOOLS = {
 def no_kernel(function: str, dtype: Any, accepts: str) -> NotImplementedError:
     if dtype == "bool" and function in _ON_BOOLS:
         return NotImplementedError(_ON_BOOLS[function])
-    name = TYPE_NAMES.get(str(dtype), str(dtype))
+    name = TYPE_NAMES.get(dtype.name, str(dtype))
     takes = [_KINDS[kind] for kind in accepts]
     return NotImplementedError(
         f"\"{function}_cpu\" not implemented for '{name}': {function} does not take {_KINDS[dtype.kind]}, only "

@@ -57,7 +57,7 @@ def invalid_dual_level(level: Any) -> RuntimeError:
 
 def dual_dtype(which: str, value: Any) -> ValueError:
     return ValueError(
-        f"Expected {which} to be floating point or complex, but got: torch.{value.dtype}. Convert it first: .float(), "
+        f"Expected {which} to be floating point or complex, but got: torch.{value.dtype.name}. Convert it first: .float(), "
         ".double()."
     )
 

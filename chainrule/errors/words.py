@@ -313,15 +313,9 @@ TYPE_NAMES = {
 
 def dtype_word(dtype: Any) -> str:
     """What PyTorch calls a dtype in its messages: Long, Float, Double ..."""
-    return TYPE_NAMES.get(str(dtype), str(dtype))
+    return TYPE_NAMES.get(dtype.name, str(dtype))
 
 
 def tensor_type(dtype: Any) -> str:
-    return {
-        "float32": "FloatTensor",
-        "float64": "DoubleTensor",
-        "complex64": "ComplexFloatTensor",
-        "complex128": "ComplexDoubleTensor",
-        "float16": "HalfTensor",
-        "int64": "LongTensor",
-    }.get(str(dtype), "Tensor")
+    """The name of PyTorch's old class for tensors of a dtype: LongTensor, FloatTensor ..."""
+    return TYPE_NAMES.get(dtype.name, dtype.name.replace("uint", "UInt")) + "Tensor"

@@ -212,7 +212,7 @@ class Drawing:
             edge = source._edge
             if edge not in self.nodes and self.names.of(edge) is not None and edge not in self.tape.index:
                 self.labels[edge] = self.names.of(edge) or ""
-                self.tape.about[edge] = (tuple(source.shape), source.dtype)
+                self.tape.about[edge] = (tuple(source.shape), source._raw.dtype)
                 self._value(edge)
             if edge in self.nodes:
                 self.arrows.append(_Arrow(edge, id(thing), "cut", str(cut), _cut_label(cut)))

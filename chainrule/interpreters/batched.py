@@ -21,7 +21,7 @@ from chainrule.core.levels import escaped
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike, array_ufunc, detached, on_numbers
-from chainrule.core.shapes import shape_of
+from chainrule.core.shapes import dtype_of, shape_of
 from chainrule.core.tensor import Tensor
 
 ndarray = np.ndarray
@@ -38,7 +38,7 @@ class Batched(ArrayLike):
         self.shared = shared
         shape = payload.shape if type(payload) is ndarray else tuple(shape_of(payload))
         self.shape = shape if shared else shape[1:]
-        self.dtype = payload.dtype
+        self.dtype = payload.dtype if type(payload) is ndarray else dtype_of(payload)
 
     @property
     def inside(self) -> Any:

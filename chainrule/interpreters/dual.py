@@ -19,7 +19,7 @@ from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.node import Leaf
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike, detached, on_numbers
-from chainrule.core.shapes import shape_of
+from chainrule.core.shapes import dtype_of, shape_of
 from chainrule.core.tensor import Tensor, hold, wrap, wrapped
 
 
@@ -33,7 +33,7 @@ class Dual(ArrayLike):
         self.tangent = tangent
         self.level = level
         self.shape = tuple(shape_of(primal))
-        self.dtype = primal.dtype
+        self.dtype = dtype_of(primal)
 
     @property
     def inside(self) -> Any:

@@ -54,7 +54,7 @@ def _classes(x: Any, target: Any) -> Any:
 
 def _word(dtype: Any) -> str:
     return {"float32": "Float", "float64": "Double", "int32": "Int", "bool": "Bool", "float16": "Half"}.get(
-        str(dtype), str(dtype)
+        dtype.name, dtype.name
     )
 
 

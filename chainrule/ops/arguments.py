@@ -55,7 +55,7 @@ def floating(x: Any, dtype: Any = None) -> Any:
     """The tensor in ``dtype``; without one, integers and booleans become the default float."""
     if dtype is not None:
         return cast(x, dtypes.as_dtype(dtype))
-    return cast(x, dtypes.get_default_dtype()) if x.dtype.kind in "iub" else x
+    return cast(x, dtypes.default_dtype()) if x.dtype.kind in "iub" else x
 
 
 def summed(x: Any, dtype: Any = None) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.device import device as Device
-from chainrule.core.dtypes import as_dtype, get_default_complex_dtype, get_default_dtype
+from chainrule.core.dtypes import as_dtype, default_dtype, get_default_complex_dtype
 from chainrule.core.making import make_tensor
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.arguments import creates_out, number_in, tensor_of
@@ -71,7 +71,7 @@ def from_numpy(array: Any) -> Tensor:
 
 def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A 0-d tensor of the default dtype."""
-    return tensor(value, dtype=dtype or get_default_dtype(), requires_grad=requires_grad)
+    return tensor(value, dtype=dtype or default_dtype(), requires_grad=requires_grad)
 
 
 def _made(array: Any, requires_grad: bool) -> Tensor:
@@ -82,7 +82,7 @@ def _made(array: Any, requires_grad: bool) -> Tensor:
 
 
 def _float_or(dtype: Any) -> Any:
-    return get_default_dtype() if dtype is None else as_dtype(dtype)
+    return default_dtype() if dtype is None else as_dtype(dtype)
 
 
 def _sizes(name: str, size: Any) -> tuple[int, ...]:
@@ -206,7 +206,7 @@ def arange(
     if (end - start) * step < 0:
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: from {start} to {end} by {step}")
     whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
-    kind = as_dtype(dtype) if dtype is not None else np.dtype(np.int64) if whole else get_default_dtype()
+    kind = as_dtype(dtype) if dtype is not None else np.dtype(np.int64) if whole else default_dtype()
     if kind == np.int64:
         start, end, step = int(start), int(end), int(step)
         if step == 0:

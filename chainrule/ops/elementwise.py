@@ -245,7 +245,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
 
 def _same_dtype(name: str, *operands: Any) -> list[Any]:
     checked = [operand(name, i, x) for i, x in enumerate(operands)]
-    target = promotion.result_type(*[_plain(x) for x in checked])
+    target = promotion.joint_dtype(*[_plain(x) for x in checked])
     small = target.kind in "iu"
     numbers = [around(x, target) if small and type(x) is int else x for x in checked]
     return [cast(x, target) if hasattr(x, "dtype") else np.asarray(x, target) for x in numbers]
@@ -276,7 +276,7 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> T
         if bound is not None and not isinstance(bound, Number):
             raise errors.bound_type("clamp", which, bound)
     if isinstance(input, Tensor) and input.dtype.kind in "iu" and any(isinstance(b, float) for b in (min, max)):
-        input = cast(input, dtypes.get_default_dtype())
+        input = cast(input, dtypes.default_dtype())
     if isinstance(input, Tensor) and input.dtype.kind in "iu" and input.dtype.itemsize < 8:
         info = np.iinfo(input.dtype)  # a bound beyond the dtype's own bounds nothing
         min = int(info.min) if min is not None and min < info.min else min

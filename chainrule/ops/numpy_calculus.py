@@ -47,7 +47,7 @@ def weak(x: Any) -> Any:
 def safely(x: Any, dtype: np.dtype[Any]) -> Any:
     """In a dtype that holds all its values: NumPy's error for complex numbers where real ones are needed."""
     if not np.can_cast(x.dtype, dtype, "safe"):
-        raise TypeError(f"Cannot cast array data from {x.dtype!r} to {dtype!r} according to the rule 'safe'")
+        raise TypeError(f"Cannot cast array data from {np.dtype(x.dtype)!r} to {dtype!r} according to the rule 'safe'")
     return cast(x, dtype)
 
 

@@ -144,7 +144,9 @@ def _castable(values: Any, target: Any, casting: Any = "same_kind") -> None:
     if dtype is None:
         dtype = np.result_type(values, target.dtype)
     if not np.can_cast(dtype, target.dtype, casting):
-        raise TypeError(f"Cannot cast array data from {dtype!r} to {target.dtype!r} according to the rule '{casting}'")
+        raise TypeError(
+            f"Cannot cast array data from {np.dtype(dtype)!r} to {np.dtype(target.dtype)!r} according to the rule '{casting}'"
+        )
 
 
 # -- ufunc.at --------------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ def _checked(name: str, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _c_name(dtype: Any) -> str:
-    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(str(dtype), str(dtype))
+    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(dtype.name, dtype.name)
 
 
 def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:

@@ -33,7 +33,7 @@ def _window(
     requires_grad: bool = False,
 ) -> Tensor:
     """The values at points 0 … M − 1 of a window over ``last`` steps."""
-    dtype = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    dtype = dtypes.default_dtype() if dtype is None else dtypes.as_dtype(dtype)
     if layout is not None and str(layout).rpartition(".")[2] != "strided":
         raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
     if device is not None:

@@ -120,7 +120,7 @@ def _compare_arrays(actual: Any, expected: Any, how: tuple[Any, ...]) -> str | N
     if a.shape != e.shape:
         return f"The values for attribute 'shape' do not match: {_size(a)} != {_size(e)}."
     if check_dtype and not number and a.dtype != e.dtype:
-        return f"The values for attribute 'dtype' do not match: torch.{a.dtype} != torch.{e.dtype}."
+        return f"The values for attribute 'dtype' do not match: torch.{a.dtype.name} != torch.{e.dtype.name}."
     if check_stride and a.strides != e.strides:
         steps = [tuple(n // x.itemsize for n in x.strides) for x in (a, e)]
         return f"The values for attribute 'stride()' do not match: {steps[0]} != {steps[1]}."

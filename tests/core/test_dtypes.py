@@ -220,18 +220,18 @@ def test_promote_types(a: str, b: str, expected: str) -> None:
         with pytest.raises(RuntimeError, match="Promotion for uint16, uint32, uint64 types is not supported"):
             promotion.promote_types(x, y)
         return
-    assert promotion.promote_types(x, y) is CODES[expected]
+    assert promotion.promote_types(x, y).dtype is CODES[expected]
     # Two arrays of one category promote just so.
     for zero_dim in (False, True):
         shape = () if zero_dim else (2,)
-        assert promotion.result_type(zeros(a, shape), zeros(b, shape)) is CODES[expected]
+        assert promotion.result_type(zeros(a, shape), zeros(b, shape)).dtype is CODES[expected]
         for _ in range(2):  # computed, then from the cache
             assert promotion.result_dtype(x, zero_dim, y, zero_dim) is CODES[expected]
 
 
 def test_promote_types_takes_any_spelling() -> None:
-    assert promotion.promote_types("int64", np.float32) is dtypes.float32
-    assert promotion.promote_types(builtins.float, builtins.int) is dtypes.float64
+    assert promotion.promote_types("int64", np.float32).dtype is dtypes.float32
+    assert promotion.promote_types(builtins.float, builtins.int).dtype is dtypes.float64
 
 
 @pytest.mark.parametrize(("a", "b", "expected"), cells(WITH_ZERO_DIM))
@@ -243,7 +243,7 @@ def test_zero_dim_arrays_are_weak(a: str, b: str, expected: str) -> None:
         with pytest.raises(RuntimeError, match="Promotion for uint16"):
             promotion.result_dtype(x.dtype, False, y.dtype, True)
         return
-    assert promotion.result_type(x, y) is promotion.result_type(y, x) is CODES[expected]
+    assert promotion.result_type(x, y).dtype is promotion.result_type(y, x).dtype is CODES[expected]
     assert promotion.result_dtype(x.dtype, False, y.dtype, True) is CODES[expected]
     assert promotion.result_dtype(y.dtype, True, x.dtype, False) is CODES[expected]
 
@@ -254,8 +254,8 @@ def test_python_scalars_are_weakest(default: str, table: str) -> None:
     for a, b, expected in cells(table):
         for shape in ((2,), ()):
             x = zeros(a, shape)
-            assert promotion.result_type(x, SCALARS[b]) is CODES[expected], (a, b)
-            assert promotion.result_type(SCALARS[b], x) is CODES[expected], (a, b)
+            assert promotion.result_type(x, SCALARS[b]).dtype is CODES[expected], (a, b)
+            assert promotion.result_type(SCALARS[b], x).dtype is CODES[expected], (a, b)
         for _ in range(2):
             assert promotion.scalar_dtype(CODES[a], SCALARS[b]) is CODES[expected], (a, b)
 
@@ -280,7 +280,7 @@ def test_python_scalars_are_weakest(default: str, table: str) -> None:
     ],
 )
 def test_result_type(operands: tuple[Any, ...], expected: str) -> None:
-    assert promotion.result_type(*operands) is np.dtype(expected)
+    assert promotion.result_type(*operands).dtype is np.dtype(expected)
 
 
 def test_result_type_refuses() -> None:
@@ -332,13 +332,17 @@ def test_real_and_complex_partners() -> None:
 )
 def test_set_default_dtype(spelling: object, name: str, complex_name: str) -> None:
     # Fill the caches, so that a stale entry would show.
-    assert promotion.scalar_dtype(dtypes.int64, 1.0) is promotion.result_type(zeros("i8", (1,)), 1.0) is dtypes.float32
+    assert (
+        promotion.scalar_dtype(dtypes.int64, 1.0)
+        is promotion.result_type(zeros("i8", (1,)), 1.0).dtype
+        is dtypes.float32
+    )
     dtypes.set_default_dtype(spelling)
-    assert dtypes.get_default_dtype() is np.dtype(name)
+    assert dtypes.default_dtype() is np.dtype(name)
     assert dtypes.get_default_complex_dtype() is np.dtype(complex_name)
     assert promotion.scalar_dtype(dtypes.int64, 1.0) is np.dtype(name)
-    assert promotion.result_type(zeros("i8", (1,)), 1.0) is np.dtype(name)
-    assert promotion.result_type(zeros("i8", (1,)), 1j) is np.dtype(complex_name)
+    assert promotion.result_type(zeros("i8", (1,)), 1.0).dtype is np.dtype(name)
+    assert promotion.result_type(zeros("i8", (1,)), 1j).dtype is np.dtype(complex_name)
     assert dtypes.finfo().dtype == name
 
 
@@ -346,7 +350,7 @@ def test_set_default_dtype(spelling: object, name: str, complex_name: str) -> No
 def test_set_default_dtype_refuses(spelling: object) -> None:
     with pytest.raises(TypeError, match="only floating-point types are supported as the default type"):
         dtypes.set_default_dtype(spelling)
-    assert dtypes.get_default_dtype() is dtypes.float32
+    assert dtypes.default_dtype() is dtypes.float32
 
 
 # Limits

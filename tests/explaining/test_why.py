@@ -153,7 +153,10 @@ def test_no_flag():
 
 def test_integers():
     i = cr.tensor([1, 2])
-    assert i.why().reason == "i.grad is None: i is int64, and only floating-point and complex tensors have gradients."
+    assert (
+        i.why().reason
+        == "i.grad is None: i is torch.int64, and only floating-point and complex tensors have gradients."
+    )
 
 
 def test_a_second_derivative_of_a_gradient_that_was_not_recorded(x):
