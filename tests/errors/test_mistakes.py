@@ -91,7 +91,7 @@ import pytest
             "range(x)",
             TypeError,
             "only integer tensors of a single element can be converted to an index",
-            "not x of dtype float32 and shape (2,)",
+            "not x of dtype torch.float32 and shape (2,)",
         ),
         ("cr.where(x, x, x)", RuntimeError, "where expected condition to be a boolean tensor", "where(x > 0, ...)"),
         (
