@@ -119,7 +119,11 @@ def _drawn(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], Any]) -> An
 
 
 def _rng(generator: Generator | None) -> np.random.Generator:
-    return (generator or default_generator)._rng
+    if generator is None:
+        return default_generator._rng
+    if not isinstance(generator, Generator):
+        raise TypeError(f"argument 'generator' must be Generator, not {type(generator).__name__}")
+    return generator._rng
 
 
 def _real(name: str, dtype: Any, accepts: str = "f") -> Any:
@@ -203,11 +207,13 @@ def randperm(
 
 def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform numbers of another tensor's shape and dtype."""
+    input = tensor_of("rand_like", input)
     return rand(tuple(input.shape), dtype=dtype or input.dtype, requires_grad=requires_grad)
 
 
 def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Standard normal numbers of another tensor's shape and dtype."""
+    input = tensor_of("randn_like", input)
     return randn(tuple(input.shape), dtype=dtype or input.dtype, requires_grad=requires_grad)
 
 
@@ -221,7 +227,7 @@ def normal(
         kind = _real("normal", dtype)
         noise = _drawn(_sizes("normal", (size,)), lambda shape: _normal(shape, kind, generator))
         return wrap(np.astype(noise * std + mean, kind))
-    like = mean if isinstance(mean, Tensor) else std
+    like = mean if isinstance(mean, Tensor) else tensor_of("normal", std)
     noise = wrap(_drawn(tuple(like.shape), lambda shape: _normal(shape, like.dtype, generator)))
     return noise * std + mean
 
@@ -242,6 +248,7 @@ def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
     """Indices drawn with probabilities in proportion to each row's weights."""
+    input = tensor_of("multinomial", input)
     if STACK.levels:
         return _multinomial_inside(input.detach(), num_samples, replacement, generator)
     weights = np.atleast_2d(input.detach()._array()).astype(float)

@@ -31,7 +31,12 @@ _WINDOWS = frozenset({"unfold", "as_strided"})  # views in which one place may s
 
 def check_writable(tensor: Tensor, op: str) -> None:
     """Raise if writing into this tensor would break autograd or the memory of its neighbours."""
-    _check_recorded(tensor, op)
+    try:
+        _check_recorded(tensor, op)
+    except AttributeError:
+        if isinstance(tensor, Tensor):
+            raise
+        raise errors.wrong_operand(op, 0, tensor) from None
     data = tensor._raw
     if type(data) is ndarray:
         if overlaps_itself(data, tensor._view):

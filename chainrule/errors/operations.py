@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 from typing import Any
@@ -14,15 +15,32 @@ from chainrule.errors.transforms import dynamic_shape, escaped_tensor
 from chainrule.errors.words import TYPE_NAMES, shape_of, torch_size, user_frame, user_line, warn
 
 
-def wrong_operand(function: str, position: int, value: Any) -> TypeError:
-    argument = ("input", "other")[position] if position < 2 else f"argument {position + 1}"
+def wrong_operand(function: str, position: int, value: Any, argument: str = "") -> TypeError:
+    argument = argument or (("input", "other")[position] if position < 2 else f"argument {position + 1}")
     what = type(value).__name__
-    if hasattr(value, "dtype"):
+    if isinstance(value, (np.ndarray, np.generic)):
         what = f"an array of dtype {value.dtype}"
     return TypeError(
         f"{function}(): argument '{argument}' (position {position + 1}) must be Tensor, not {what}"
-        + (": wrap it in tensor(...)" if isinstance(value, (list, tuple)) else "")
+        + (": wrap it in tensor(...)" if isinstance(value, (list, tuple, np.ndarray)) else "")
     )
+
+
+def no_tensor(function: Any, args: Any, kwargs: Any) -> TypeError | None:
+    """The first argument of a call that is declared a tensor and is none; None where there is no such argument."""
+    try:
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+    except TypeError:
+        return None
+    position = 0
+    for position, (name, declared) in enumerate(inspect.signature(function).parameters.items()):
+        kind = str(declared.annotation)
+        if name not in given or "Tensor" not in kind:
+            continue
+        for i, value in enumerate(given[name] if declared.kind is declared.VAR_POSITIONAL else (given[name],)):
+            if not hasattr(value, "_edge") and not (value is None and "None" in kind):
+                return wrong_operand(function.__name__.lstrip("_"), position + i, value, name)
+    return None
 
 
 def not_broadcastable(function: str, *several: Any) -> RuntimeError:
@@ -187,7 +205,7 @@ def no_kernel(function: str, dtype: Any, accepts: str) -> NotImplementedError:
     name = TYPE_NAMES.get(dtype.name, str(dtype))
     takes = [_KINDS[kind] for kind in accepts]
     return NotImplementedError(
-        f"\"{function}_cpu\" not implemented for '{name}': {function} does not take {_KINDS[dtype.kind]}, only "
+        f"\"{function}_cpu\" not implemented for '{name}': {function} does not take {_KINDS.get(dtype.kind, f'the dtype {dtype}')}, only "
         f"{', '.join(takes)}. Convert first, with .to(dtype)."
     )
 

@@ -14,7 +14,7 @@ from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie
 from chainrule.ops import elementwise as ew
 from chainrule.ops import reductions, splitting
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import comparison, exponential
 from chainrule.table import nn as rows
 
@@ -52,6 +52,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return _applied("leaky_relu", _leaky_relu, input, inplace, negative_slope=negative_slope)
 
 
+@takes_tensors
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where it is positive, else weight·x, with one weight for all or for each channel (axis 1)."""
     if weight.ndim > 1:
@@ -166,6 +167,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return _softshrink(input, lambd=lambd)  # type: ignore[no-any-return]
 
 
+@takes_tensors
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along ``dim`` times the sigmoid of the second half."""
     if input.ndim == 0:
@@ -190,21 +192,25 @@ def _dim(name: str, dim: int | None, ndim: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
+@takes_tensors
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """exp(x) / Σ exp(x) along ``dim``."""
     return reductions.softmax(input, _dim("softmax", dim, input.ndim), dtype)
 
 
+@takes_tensors
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """The softmax of −x."""
     return reductions.softmax(ew.neg(input), _dim("softmin", dim, input.ndim), dtype)
 
 
+@takes_tensors
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """The logarithm of the softmax along ``dim``, without overflow."""
     return reductions.log_softmax(input, _dim("log_softmax", dim, input.ndim), dtype)
 
 
+@takes_tensors
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A random near-one-hot sample with the probabilities softmax(logits) (Jang and others, 2017).
 

@@ -14,7 +14,7 @@ from chainrule.core.ties import tie
 from chainrule.nn.pooling import avg_pool1d
 from chainrule.ops import elementwise as ew
 from chainrule.ops import joining, shaping
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import takes_tensors, tensor_of
 
 # -- moves -----------------------------------------------------------------------------------------------------------
 
@@ -127,6 +127,7 @@ def _whole_channels(input: Tensor, p: float, training: bool, inplace: bool) -> T
     return _times(input, ew.mul(_kept(input, shape, p), 1 / (1 - p) if p < 1 else 0.0), inplace)  # type: ignore[no-any-return]
 
 
+@takes_tensors
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each channel of (n, channels, length), or without n, set to 0 with probability p, the others divided by 1 − p."""
     _probability(p)
@@ -137,6 +138,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _whole_channels(input.unsqueeze(0), p, training, inplace).squeeze(0)
 
 
+@takes_tensors
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each channel of (n, channels, height, width) set to 0 with probability p, the others divided by 1 − p."""
     if input.ndim != 4:
@@ -147,6 +149,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _whole_channels(input, p, training, inplace)
 
 
+@takes_tensors
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each channel of (n, channels, depth, height, width) set to 0 with probability p, the others divided by 1 − p."""
     if input.ndim not in (4, 5):
@@ -173,6 +176,7 @@ def _alpha(input: Tensor, p: float, shape: tuple[int, ...], inplace: bool) -> Te
     return out.add_(shift) if inplace else ew.add(out, shift)  # type: ignore[no-any-return]
 
 
+@takes_tensors
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Elements set to selu's lower limit with probability p; then scaled so that mean 0 and variance 1 stay."""
     _probability(p)
@@ -181,6 +185,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     return _alpha(input, p, tuple(input.shape), inplace)
 
 
+@takes_tensors
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """As :func:`alpha_dropout`, for whole channels (axis 1)."""
     _probability(p)

@@ -15,7 +15,7 @@ from chainrule.core.tensor import Tensor, wrap
 from chainrule.nn.reducing import mode_of, reduced
 from chainrule.ops import elementwise as ew
 from chainrule.ops import reductions
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import indexing
 from chainrule.table import nn as rows
 
@@ -125,6 +125,7 @@ def _from_picks(row: Any, x: Any, target: Any, weight: Any, ignore_index: int, m
     return loss if mode != "none" else loss.reshape(tuple(target.shape))
 
 
+@takes_tensors
 def nll_loss(
     input: Tensor,
     target: Tensor,

@@ -17,7 +17,7 @@ from chainrule.core.ties import tie
 from chainrule.nn.reducing import at_least, stretched
 from chainrule.ops import elementwise as ew
 from chainrule.ops import joining, products, reductions, shaping
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import indexing
 from chainrule.table import nn as rows
 
@@ -69,7 +69,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return _linear(input, weight, bias)
 
 
-def _linear(input: Any, weight: Any, bias: Any) -> Tensor:
+@takes_tensors
+def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if weight.ndim == 1:
         out = products.matmul(input, weight)
         return out if bias is None else ew.add(out, bias)
@@ -92,6 +93,7 @@ def _linear(input: Any, weight: Any, bias: Any) -> Tensor:
     return out if input.ndim == 2 else out.reshape(*lead, weight.shape[0])
 
 
+@takes_tensors
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1) and (..., in2) and a weight (out, in1, in2)."""
     for position, (x, n) in enumerate(((input1, weight.shape[1]), (input2, weight.shape[2])), 1):
@@ -107,6 +109,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 # -- dropout and look-ups --------------------------------------------------------------------------------------------
 
 
+@takes_tensors
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each element set to 0 with probability p, the others divided by 1 − p; the input itself if not ``training``."""
     if not 0 <= p <= 1:
@@ -118,6 +121,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return input.mul_(noise) if inplace else ew.mul(input, noise)  # type: ignore[no-any-return]
 
 
+@takes_tensors
 def embedding(
     input: Tensor,
     weight: Tensor,
@@ -171,6 +175,7 @@ def _shrink(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
     weight[used] = wrap(np.where(norms > max_norm, found * (max_norm / (norms + 1e-7)), found).astype(weight.dtype))
 
 
+@takes_tensors
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Integers as rows of zeros with a 1, of shape (*tensor.shape, num_classes); by default all up to the largest."""
     if tensor.dtype != np.int64:
@@ -224,6 +229,7 @@ def _trailing(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any =
     return tuple(range(-len(shape), 0))
 
 
+@takes_tensors
 def layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -233,6 +239,7 @@ def layer_norm(
     return tie(_affine(_standardized(x, axes, eps, "NativeLayerNormBackward0"), weight, bias))
 
 
+@takes_tensors
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """x / √(mean(x²) + eps) over the last axes; then times weight. ``eps`` is the dtype's by default."""
     x = tensor_of("rms_norm", input, "fc")
@@ -259,6 +266,7 @@ def _update(running: Any, fresh: Any, momentum: float) -> None:
             running.copy_(ew.add(ew.mul(running, 1 - momentum), ew.mul(cast(fresh, running.dtype), momentum)))
 
 
+@takes_tensors
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -298,6 +306,7 @@ def batch_norm(
     return tie(_affine(_standardized(x, axes, eps, "NativeBatchNormBackward0"), weight, bias))
 
 
+@takes_tensors
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -324,6 +333,7 @@ def instance_norm(
     return tie(_affine(out, _by_channel(weight, x), _by_channel(bias, x)))
 
 
+@takes_tensors
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -331,6 +341,8 @@ def group_norm(
     x = tensor_of("group_norm", input, "f")
     if x.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {x.ndim}")
+    if not isinstance(num_groups, int) or num_groups < 1:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     if x.shape[1] % num_groups:
         raise RuntimeError(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
@@ -368,6 +380,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 # -- attention -------------------------------------------------------------------------------------------------------
 
 
+@takes_tensors
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

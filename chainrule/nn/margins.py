@@ -14,7 +14,7 @@ from chainrule.nn.classification import log_sigmoid
 from chainrule.nn.reducing import mode_of, reduced
 from chainrule.ops import elementwise as ew
 from chainrule.ops import gathering, reductions
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import takes_tensors, tensor_of
 
 
 def hinge_embedding_loss(
@@ -31,6 +31,7 @@ def hinge_embedding_loss(
     return reduced(ew.add(far, ew.where(ew.ne(target, -1), input, 0.0)), mode)
 
 
+@takes_tensors
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -165,6 +166,7 @@ def multilabel_margin_loss(
     return tie(reduced(loss if x.ndim == 2 else loss.squeeze(0), mode))
 
 
+@takes_tensors
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -196,6 +198,7 @@ def cosine_embedding_loss(
     return reduced(ew.add(ew.where(ew.eq(target, 1), same, zero), ew.where(ew.eq(target, -1), far, zero)), mode)
 
 
+@takes_tensors
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,

@@ -15,7 +15,7 @@ from chainrule.core.node import Node, next_seq
 from chainrule.core.tensor import Tensor
 from chainrule.nn.reducing import at_least, mode_of, pair, reduced, times_weights, weighted
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import nn as rows
 
 ndarray = np.ndarray
@@ -110,8 +110,9 @@ def smooth_l1_loss(
     return reduced(loss if beta in (0, 1) else ew.true_divide(loss, beta), mode)
 
 
+@takes_tensors
 def huber_loss(
-    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
     """The mean of d²/2 where d = |input − target| is under delta, and of delta·(d − delta/2) beyond."""
     x, y = pair("huber_loss", input, target)
@@ -151,6 +152,7 @@ def kl_div(
     return ew.true_divide(total, x.shape[0]) if batch and x.ndim else total  # type: ignore[no-any-return]
 
 
+@takes_tensors
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
@@ -159,8 +161,10 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = ew.mul(input.detach(), 0.0) + var
-    elif type(var._raw) is ndarray and (var._raw < 0).any():
-        raise ValueError("var has negative entry/entries")
+    else:
+        var = tensor_of("gaussian_nll_loss", var)
+        if type(var._raw) is ndarray and (var._raw < 0).any():
+            raise ValueError("var has negative entry/entries")
     shape, other = tuple(input.shape), tuple(var.shape)
     if shape != other:
         if shape[:-1] == other:

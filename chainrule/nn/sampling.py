@@ -15,7 +15,7 @@ from chainrule.core.ties import tie
 from chainrule.nn.layers import embedding
 from chainrule.ops import elementwise as ew
 from chainrule.ops import gathering, products, reductions, shaping
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table.pooling import bag_argmax
 
 # -- grid_sample -----------------------------------------------------------------------------------------------------
@@ -210,6 +210,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     return tie(reductions.norm(ew.sub(x[i], x[j]), p, -1))
 
 
+@takes_tensors
 def embedding_bag(
     input: Tensor,
     weight: Tensor,

@@ -30,6 +30,22 @@ def tensor_of(name: str, x: Any, accepts: str = "biufc") -> Any:
     return x
 
 
+def takes_tensors(function: F) -> F:
+    """Say which argument should have been a tensor, where a function fails because it is none. (It is called as it is.)"""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (AttributeError, KeyError, TypeError):
+            wrong = errors.no_tensor(function, args, kwargs)
+            if wrong is None:
+                raise
+            raise wrong from None
+
+    return call  # type: ignore[return-value]
+
+
 def axes_of(name: str, dim: Any, ndim: int) -> tuple[int, ...]:
     """``dim`` as axes counted from the end; None and () are all of them."""
     if dim is None:

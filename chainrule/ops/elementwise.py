@@ -15,7 +15,7 @@ from chainrule.core.faces import around, binary, general, nary, operand, unary, 
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import EXCHANGED, UFUNCS
 from chainrule.core.tensor import Tensor
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import arithmetic, comparison, exponential, trigonometric
 
 add_, sub_ = binary(arithmetic.add), binary(arithmetic.sub)
@@ -412,6 +412,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
+@takes_tensors
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
     return input.shape == other.shape and bool(eq(input, other).all())

@@ -12,7 +12,7 @@ from chainrule.core.protocol import memory_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
-from chainrule.ops.arguments import number_in, numpy_names, takes_out, tensor_of
+from chainrule.ops.arguments import number_in, numpy_names, takes_out, takes_tensors, tensor_of
 from chainrule.table import indexing as rows
 
 ndarray = np.ndarray
@@ -37,7 +37,8 @@ def _bounds(name: str, index: Any, n: int, d: int, error: type[Exception] = Runt
 
 
 @takes_out
-def gather(input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor:
+@takes_tensors
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other dims."""
     if not _integers("gather", index).numel():
         return shaping.reshape(shaping.reshape(input, -1)[:0], *index.shape)
@@ -64,7 +65,8 @@ def _cut(name: str, x: Tensor, index: Any, d: int) -> Tensor:
 
 
 @takes_out
-def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tensor:
+@takes_tensors
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Elements at indices along ``dim``; the other axes broadcast (``np.take_along_axis``)."""
     if not isinstance(indices, Tensor):
         indices = wrap(np.asarray(indices))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from chainrule.core.protocol import ArrayLike
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie
-from chainrule.ops.arguments import numpy_names, takes_out, tensor_of
+from chainrule.ops.arguments import numpy_names, takes_out, takes_tensors, tensor_of
 from chainrule.ops.shaping import _ints, expand, reshape, transpose, unsqueeze
 from chainrule.table import indexing
 from chainrule.table import shape as rows
@@ -48,7 +49,8 @@ def apart(result: Tensor, x: Tensor) -> Tensor:
     return rows.clone(result) if shared else result
 
 
-def tile(input: Any, *times: Any, dims: Any = None) -> Tensor:
+@takes_tensors
+def tile(input: Tensor, *times: Any, dims: Any = None) -> Tensor:
     """As :func:`repeat`, with missing repeats counted as 1."""
     times = _ints("tile", times if dims is None else (dims,))
     return repeat(input, *(1,) * (input.ndim - len(times)), *times)
@@ -106,7 +108,9 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     a, b = (errors.check_dim("rot90", d, x.ndim) for d in dims)
     if a == b:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    k %= 4
+    if not isinstance(k, (int, np.integer)):
+        raise TypeError(f"rot90(): argument 'k' must be int, not {type(k).__name__}")
+    k = k % 4
     if k == 0:
         return rows.clone(x)
     if k == 2:
@@ -114,9 +118,18 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     return flip(transpose(x, a, b), a if k == 1 else b)
 
 
+def _whole(argument: str, value: Any) -> int | tuple[int, ...]:
+    """An argument of ``roll``: an integer, or several."""
+    try:
+        return tuple(map(operator.index, value)) if isinstance(value, (tuple, list)) else operator.index(value)
+    except TypeError:
+        raise TypeError(f"roll(): argument '{argument}' must be tuple of ints, not {type(value).__name__}") from None
+
+
 def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     """Elements shifted along axes, around the ends; without ``dims`` as if flattened."""
     x = tensor_of("roll", input)
+    shifts, dims = _whole("shifts", shifts), None if dims is None else _whole("dims", dims)
     if not isinstance(shifts, int) and not shifts:
         raise RuntimeError("`shifts` required: roll() was given no shift at all")
     if dims is None or (isinstance(dims, (tuple, list)) and not dims):
@@ -245,7 +258,8 @@ def dstack(tensors: Any) -> Tensor:
 @takes_out
 def column_stack(tensors: Any) -> Tensor:
     """Vectors as columns of a matrix, matrices side by side."""
-    return cat([reshape(x, x.numel(), 1) if x.ndim <= 1 else x for x in _some("column_stack", tensors)], 1)
+    parts = [tensor_of("column_stack", x) for x in _some("column_stack", tensors)]
+    return cat([reshape(x, x.numel(), 1) if x.ndim <= 1 else x for x in parts], 1)
 
 
 def atleast_1d(*tensors: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.tensor import Tensor
-from chainrule.ops.arguments import numpy_names, takes_out, tensor_of
+from chainrule.ops.arguments import numpy_names, takes_out, takes_tensors, tensor_of
 from chainrule.ops.joining import atleast_2d, cat, pad, stack
 from chainrule.ops.shaping import diagonal as diagonal_of
 from chainrule.ops.shaping import expand, reshape, transpose
@@ -65,7 +65,8 @@ def diagflat(input: Any, offset: int = 0) -> Tensor:
     return diag_embed(reshape(input, -1), offset)
 
 
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+@takes_tensors
+def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Coordinate grids: the i-th result varies along axis i (along the other, for the first two, with "xy")."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
@@ -77,21 +78,24 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     return tuple(transpose(g, 0, 1) for g in grids) if indexing == "xy" and n > 1 else tuple(grids)
 
 
-def cartesian_prod(*tensors: Any) -> Tensor:
+@takes_tensors
+def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of one element of each vector, one a row."""
     if len(tensors) == 1:
         return tensors[0]
     return stack([reshape(g, -1) for g in meshgrid(*tensors)], 1)
 
 
-def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
+@takes_tensors
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All combinations of r elements of a vector, one a row."""
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     picks = np.array(list(choose(range(input.numel()), r)), dtype=np.int64).reshape(-1, r)
     return input[picks]
 
 
-def block_diag(*tensors: Any) -> Tensor:
+@takes_tensors
+def block_diag(*tensors: Tensor) -> Tensor:
     """Matrices along the diagonal of a large one."""
     blocks = [atleast_2d(t) for t in tensors]
     width = builtins.sum(b.shape[1] for b in blocks)
@@ -103,7 +107,8 @@ def block_diag(*tensors: Any) -> Tensor:
     return cat(done, 0)
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
+@takes_tensors
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector's elements, as columns."""
     n = x.shape[0] if N is None else N
     powers = np.arange(n) if increasing else np.arange(n)[::-1]

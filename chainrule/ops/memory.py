@@ -11,7 +11,7 @@ from chainrule.core.dispatch import bind
 from chainrule.core.tensor import Tensor
 from chainrule.core.versions import owner
 from chainrule.ops import shaping, splitting
-from chainrule.ops.arguments import takes_out, tensor_of
+from chainrule.ops.arguments import takes_out, takes_tensors, tensor_of
 from chainrule.ops.reductions import sum as sum_
 from chainrule.table import memory as rows
 from chainrule.table import shape as moves
@@ -70,6 +70,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     return bind(rows.as_strided, (x,), {"size": sizes, "stride": strides, "offset": offset - start})  # type: ignore[no-any-return]
 
 
+@takes_tensors
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A copy in which what :func:`as_strided` shows is ``src``."""
     part = as_strided(input.detach(), size, stride, storage_offset)
@@ -132,11 +133,11 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 
 
 def _copying(name: str, view: Any) -> Any:
-    def one(*args: Any, **kwargs: Any) -> Tensor:
-        return moves.clone(view(*args, **kwargs))  # type: ignore[no-any-return]
+    def one(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+        return moves.clone(view(tensor_of(call.__name__, input), *args, **kwargs))  # type: ignore[no-any-return]
 
-    def several(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-        return tuple(moves.clone(part) for part in view(*args, **kwargs))
+    def several(input: Any, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+        return tuple(moves.clone(part) for part in view(tensor_of(call.__name__, input), *args, **kwargs))
 
     call = several if name in ("split", "split_with_sizes", "unbind") else one
     call.__name__ = call.__qualname__ = name + "_copy"

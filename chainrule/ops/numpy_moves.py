@@ -7,6 +7,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from chainrule import errors
 from chainrule.core.dispatch import bind
@@ -43,26 +44,33 @@ def _ravel(a: Any, order: str = "C") -> Any:
 @implements(np.transpose, np.permute_dims)
 def _transpose(a: Any, axes: Any = None) -> Any:
     n = len(shape_of(a))
-    order = tuple(range(n - 1, -1, -1)) if axes is None else tuple(k % n for k in axes)
+    order = tuple(range(n - 1, -1, -1)) if axes is None else normalize_axis_tuple(axes, n)
+    if len(order) != n:
+        raise ValueError("axes don't match array")
     return bind(rows.permute, (a,), {"axes": order})
 
 
 @implements(np.matrix_transpose)
 def _matrix_transpose(x: Any, /) -> Any:
+    if len(shape_of(x)) < 2:
+        raise ValueError(f"Input array must be at least 2-dimensional, but it is {len(shape_of(x))}")
     return _swapaxes(x, -1, -2)
 
 
 @implements(np.swapaxes)
 def _swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     n = len(shape_of(a))
-    return bind(rows.transpose, (a,), {"axis0": axis1 % n - n, "axis1": axis2 % n - n})
+    first, second = normalize_axis_index(axis1, n), normalize_axis_index(axis2, n)
+    return bind(rows.transpose, (a,), {"axis0": first - n, "axis1": second - n})
 
 
 @implements(np.moveaxis)
 def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
     n = len(shape_of(a))
-    src = [s % n for s in ([source] if isinstance(source, (int, np.integer)) else source)]
-    dst = [d % n for d in ([destination] if isinstance(destination, (int, np.integer)) else destination)]
+    src = normalize_axis_tuple(source, n, "source")
+    dst = normalize_axis_tuple(destination, n, "destination")
+    if len(src) != len(dst):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
     order = [k for k in range(n) if k not in src]
     for d, s in builtins.sorted(zip(dst, src, strict=True)):
         order.insert(int(d), int(s))
@@ -72,7 +80,7 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Any:
 @implements(np.rollaxis)
 def _rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     n = len(shape_of(a))
-    axis %= n
+    axis, start = normalize_axis_index(axis, n), normalize_axis_index(start, n + 1)
     return _moveaxis(a, axis, start - 1 if axis < start else start)
 
 
@@ -80,18 +88,18 @@ def _rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 def _expand_dims(a: Any, axis: Any) -> Any:
     axes = axis if isinstance(axis, tuple) else (axis,)
     n = len(shape_of(a)) + len(axes)
-    return bind(rows.unsqueeze, (a,), {"axis": tuple(k % n - n for k in axes)})
+    return bind(rows.unsqueeze, (a,), {"axis": tuple(k - n for k in normalize_axis_tuple(axes, n))})
 
 
 @implements(np.squeeze)
 def _squeeze(a: Any, axis: Any = None) -> Any:
     shape = shape_of(a)
     n = len(shape)
-    axes = tuple(k for k in range(n) if shape[k] == 1) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = tuple(k for k in range(n) if shape[k] == 1) if axis is None else normalize_axis_tuple(axis, n)
     for k in axes:
         if shape[k] != 1:
             raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
-    return bind(rows.squeeze, (a,), {"axis": tuple(k % n - n for k in axes)})
+    return bind(rows.squeeze, (a,), {"axis": tuple(k - n for k in axes)})
 
 
 @implements(np.broadcast_to)
@@ -140,14 +148,14 @@ def _concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, **_: Any) -> An
     if axis is None:
         arrays, axis = [np.reshape(a, (-1,)) for a in arrays], 0
     n = len(shape_of(arrays[0]))
-    return bind(rows.cat, tuple(arrays), {"axis": axis if axis < 0 else axis - n})
+    return bind(rows.cat, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n})
 
 
 @implements(np.stack)
 def _stack(arrays: Any, axis: int = 0, out: Any = None, **_: Any) -> Any:
     arrays = [arranged(a) for a in arrays]
     n = len(shape_of(arrays[0])) + 1
-    return bind(rows.stack, tuple(arrays), {"axis": axis if axis < 0 else axis - n})
+    return bind(rows.stack, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n})
 
 
 implements(np.atleast_1d)(lambda *arys: joining._each(arys, lambda x: x if shape_of(x) else np.reshape(x, (1,))))
@@ -196,7 +204,7 @@ def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
         cuts = np.cumsum([0, *[n // k + (i < n % k) for i in range(k)]]).tolist()
     else:
         cuts = [0, *indices_or_sections, n]
-    lead = (slice(None),) * (axis % len(shape_of(ary)))
+    lead = (slice(None),) * normalize_axis_index(axis, len(shape_of(ary)))
     return [ary[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts)]
 
 
@@ -238,7 +246,12 @@ def _triu(m: Any, k: int = 0) -> Any:
 @implements(np.diagonal)
 def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     n = len(shape_of(a))
-    return bind(rows.diagonal, (a,), {"offset": offset, "axis1": axis1 % n - n, "axis2": axis2 % n - n})
+    if n < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+    first, second = normalize_axis_index(axis1, n), normalize_axis_index(axis2, n)
+    if first == second:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    return bind(rows.diagonal, (a,), {"offset": offset, "axis1": first - n, "axis2": second - n})
 
 
 @implements(np.diag)

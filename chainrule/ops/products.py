@@ -16,7 +16,7 @@ from chainrule.core.protocol import UFUNCS, ArrayLike
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import numpy_names, takes_out, tensor_of
+from chainrule.ops.arguments import numpy_names, takes_out, takes_tensors, tensor_of
 from chainrule.table import contraction
 from chainrule.table import shape as moves
 
@@ -262,14 +262,15 @@ def _plus(x: Any, y: Any, beta: Any, alpha: Any) -> Tensor:
 
 
 @takes_out
-def chain_matmul(*matrices: Any) -> Tensor:
+@takes_tensors
+def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of several matrices, in the cheapest order."""
     return multi_dot(list(matrices))
 
 
 def multi_dot(tensors: Any) -> Tensor:
     """The product of several matrices, in the order that takes the fewest multiplications."""
-    ts = list(tensors)
+    ts = [tensor_of("multi_dot", t) for t in tensors]
     if len(ts) < 2:
         raise RuntimeError("multi_dot(): expected at least 2 tensors")
     for i, t in enumerate(ts):
@@ -302,7 +303,8 @@ def multi_dot(tensors: Any) -> Tensor:
     return result.squeeze(-1) if last.ndim == 1 else result
 
 
-def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
+@takes_tensors
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Products summed over pairs of axes: the last ``dims`` of a with the first of b, or two lists of axes."""
     x, y = operand("tensordot", 0, a), operand("tensordot", 1, b)
     if isinstance(dims, int):

@@ -15,7 +15,7 @@ from chainrule.core.dispatch import bind, cast
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
-from chainrule.ops.arguments import number_in, numpy_names, tensor_of
+from chainrule.ops.arguments import number_in, numpy_names, takes_tensors, tensor_of
 from chainrule.ops.gathering import _bounds, _integers, _same_rank
 from chainrule.ops.indexing import _value_shape, read_index
 from chainrule.table import indexing as rows
@@ -227,6 +227,7 @@ def index_reduce(
 # -- anywhere --------------------------------------------------------------------------------------------------------
 
 
+@takes_tensors
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with values written (or added) at ``input[indices]``."""
     items = read_index(tuple(indices))
@@ -245,6 +246,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
         raise _value_shape(error, input, items, values) from None
 
 
+@takes_tensors
 def put(input: Tensor, index: Any, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with elements of ``source`` written (or added) at indices into the flattened tensor."""
     where = _integers("put_", index)
@@ -315,6 +317,7 @@ def _exchanged(name: str, input: Tensor, src: Tensor, row: Any, **params: Any) -
     return bind(moves.copy_slices, (input, cast(src, input.dtype)), {"steps": ((row, params),)})  # type: ignore[no-any-return]
 
 
+@takes_tensors
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy with the entry at ``index`` along ``dim`` exchanged for ``src``: ``select``, written to."""
     d = errors.check_dim("select_scatter", dim, input.ndim)
@@ -326,6 +329,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return _exchanged("select_scatter", input, src, rows.getitem, index=(*(slice(None),) * d, index))
 
 
+@takes_tensors
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
@@ -336,6 +340,7 @@ def slice_scatter(
     return _exchanged("slice_scatter", input, src, rows.getitem, index=(*(slice(None),) * d, slice(start, end, step)))
 
 
+@takes_tensors
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy with the diagonal of two axes exchanged for ``src``: ``diagonal``, written to."""
     n = input.ndim

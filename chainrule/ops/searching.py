@@ -9,7 +9,7 @@ import numpy as np
 from chainrule import errors, return_types
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.ops.arguments import takes_out, tensor_of
+from chainrule.ops.arguments import takes_out, takes_tensors, tensor_of
 from chainrule.table import indexing as rows
 
 ndarray = np.ndarray
@@ -216,6 +216,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 # -- counted ---------------------------------------------------------------------------------------------------------
 
 
+@takes_tensors
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often every non-negative integer occurs; with weights, the sum of their weights."""
     x = input._array()

@@ -13,7 +13,7 @@ from chainrule.core.dispatch import bind
 from chainrule.core.size import Size
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import numpy_names, tensor_of
+from chainrule.ops.arguments import numpy_names, takes_tensors, tensor_of
 from chainrule.table import shape as rows
 from chainrule.table import windows
 
@@ -105,11 +105,13 @@ def view(input: Any, *sizes: Any, size: Any = None) -> Tensor:
     return bind(rows.view, (x,), {"shape": target})
 
 
+@takes_tensors
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """A view in the shape of ``other``."""
     return view(input, *other.shape)
 
 
+@takes_tensors
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """Reshaped to the shape of ``other``."""
     return reshape(input, *other.shape)
@@ -137,6 +139,7 @@ def ravel(input: Any) -> Tensor:
     return reshape(contiguous(tensor_of("ravel", input)), -1)
 
 
+@takes_tensors
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One axis split into several."""
     d = errors.check_dim("unflatten", dim, input.ndim)
@@ -269,7 +272,8 @@ def expand(input: Any, *sizes: Any, size: Any = None) -> Tensor:
     return bind(rows.expand, (x,), {"shape": tuple(target)})
 
 
-def expand_as(input: Any, other: Tensor) -> Tensor:
+@takes_tensors
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """Expanded to the shape of ``other``."""
     return expand(input, *other.shape)
 
@@ -279,7 +283,8 @@ def broadcast_to(input: Any, size: Any) -> Tensor:
     return expand(input, *_ints("broadcast_to", (size,)))
 
 
-def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+@takes_tensors
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Several tensors broadcast to their common shape."""
     shape = broadcast_shapes(*(t.shape for t in tensors))
     return tuple(t if t.shape == shape else expand(t, *shape) for t in tensors)

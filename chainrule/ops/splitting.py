@@ -11,7 +11,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.tensor import Tensor
 from chainrule.core.view import several
-from chainrule.ops.arguments import numpy_names, tensor_of
+from chainrule.ops.arguments import numpy_names, takes_tensors, tensor_of
 from chainrule.table import shape as rows
 
 
@@ -131,7 +131,8 @@ def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return tuple(rows.clone(piece) for piece in chunk(input, chunks, dim))
 
 
-def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+@takes_tensors
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces as ``np.array_split`` makes them: so many of nearly equal size, or cut at indices."""
     if not input.ndim:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")

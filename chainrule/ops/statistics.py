@@ -11,7 +11,7 @@ from chainrule.core.dispatch import cast
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
-from chainrule.ops.arguments import axis_of, floating, numpy_names, takes_out, tensor_of
+from chainrule.ops.arguments import axis_of, floating, numpy_names, takes_out, takes_tensors, tensor_of
 from chainrule.ops.gathering import gather
 from chainrule.ops.matrices import diag
 from chainrule.ops.ordering import BLENDS, argsort, checked_levels, cumsum, median, sort
@@ -22,7 +22,10 @@ from chainrule.ops.reductions import sum as sum_
 # -- covariances -----------------------------------------------------------------------------------------------------
 
 
-def cov(input: Any, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+@takes_tensors
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
     """The covariances of variables.
 
     Args:

@@ -324,4 +324,4 @@ def addcmul(x, y, z, *, value):
 )
 def addcdiv(x, y, z, *, value):
     """x + value·y/z."""
-    return x + value * (y / z)
+    return x + value * np.true_divide(y, z)

@@ -124,3 +124,46 @@ def test_a_refused_write_changes_nothing(write: int, tracked: bool) -> None:
     assert t.tolist() == [[2.0] * 4] * 3
     assert t.grad_fn is node
     assert t._version == version
+
+
+JUNK: list[Any] = [None, "a", [1.0], {"a": 1}]
+MODULES = {"": cr, "linalg": cr.linalg, "fft": cr.fft, "special": cr.special, "nn.functional": cr.nn.functional}
+SETTINGS = ("manual_seed", "seed", "set_", "save", "load", "explain", "why")
+PUBLIC = {
+    f"{module}.{name}".lstrip("."): getattr(namespace, name)
+    for module, namespace in MODULES.items()
+    for name in namespace.__all__
+    if callable(getattr(namespace, name)) and not isinstance(getattr(namespace, name), type)
+    if not name.startswith(SETTINGS)
+} | {
+    f"Tensor.{name}": getattr(cr.Tensor, name) for name in dir(cr.Tensor) if not name.startswith(("_", "share_memory"))
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("letter", sorted({name.rpartition(".")[2][0] for name in PUBLIC}))
+def test_junk_in_the_place_of_a_tensor_is_no_error_from_inside(letter: str) -> None:
+    """Whatever comes out says what is wrong in Python's and PyTorch's terms, and the tensors stay as they were."""
+    for name, function in PUBLIC.items():
+        if name.rpartition(".")[2][0] != letter or not callable(function):
+            continue
+        for junk in JUNK:
+            t = cr.ones(2, 3, requires_grad=True) * 2
+            node = t.grad_fn
+            for args in ((t, junk), (t, junk, junk), *([] if name.startswith("Tensor.") else [(junk,), (junk, t)])):
+                try:
+                    function(*args)
+                except (
+                    AttributeError,
+                    KeyError,
+                    NameError,
+                    AssertionError,
+                    RecursionError,
+                    ZeroDivisionError,
+                ) as error:
+                    raise AssertionError(f"{name}{args}: {error!r}") from error
+                except Exception:
+                    assert t.grad_fn is node and t.tolist() == [[2.0] * 3] * 2, (name, args)
+                else:
+                    t = cr.ones(2, 3, requires_grad=True) * 2
+                    node = t.grad_fn
