@@ -98,4 +98,4 @@ assert not wrong, wrong
 
 
 def test_threads_that_all_load_everything():
-    subprocess.run([sys.executable, "-c", THREADS], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", THREADS], check=True)

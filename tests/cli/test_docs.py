@@ -40,7 +40,7 @@ def printed(command: str, folder: Path) -> str:
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1", "COLUMNS": "80"}
     return subprocess.run(
         [sys.executable, "-m", "chainrule", *words], cwd=folder, env=environment, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, encoding="utf-8", timeout=60,
+        stderr=subprocess.STDOUT, encoding="utf-8",
     ).stdout  # fmt: skip
 
 

@@ -47,7 +47,7 @@ def chromium():
 
     path = os.environ.get("CHAINRULE_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=path, args=ARGS)
+        started = driver.chromium.launch(executable_path=path, args=ARGS, timeout=0)
         yield started
         started.close()
 
@@ -63,6 +63,7 @@ def visit(chromium, tmp_path):
         context = chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, java_script_enabled=scripts, offline=True
         )
+        context.set_default_timeout(0)  # a busy machine is not a wrong page
         contexts.append(context)
         page = context.new_page()
         page.on("request", lambda request: fetched.append(request.url) if request.url != file.as_uri() else None)
