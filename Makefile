@@ -18,6 +18,7 @@ demo: $(V)/.has-examples
 
 test: $(V)/.has-test
 	@sh tools/browser.sh
+	@echo "collecting 15,000 tests in two processes: the first dots come after half a minute"
 	$(V)/bin/python -m pytest -q -n 2 --dist loadgroup tests $(ARGS)
 
 bench: $(VB)/.has-bench
@@ -41,12 +42,13 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(V)/bin/python $(VB)/bin/python:
-	$(PYTHON) -m venv $(@D:/bin=)
+	@echo "making a virtual environment, $(@D:/bin=)"
+	@$(PYTHON) -m venv $(@D:/bin=)
 
 $(V)/.has-%: pyproject.toml | $(V)/bin/python
-	$(V)/bin/python -m pip install --quiet --editable '.[$*]'
+	@$(V)/bin/python tools/install.py $*
 	@touch $@
 
 $(VB)/.has-%: pyproject.toml | $(VB)/bin/python
-	$(VB)/bin/python -m pip install --quiet --editable '.[$*]'
+	@$(VB)/bin/python tools/install.py $*
 	@touch $@
