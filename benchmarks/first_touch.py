@@ -1,0 +1,394 @@
+"""What somebody who looks for gradients meets first, measured: size, import, dtypes, NumPy's functions, the price of an operation.
+
+python benchmarks/first_touch.py [--rounds 5]
+
+Every library is asked in processes of its own, which take turns; the medians are printed as a Markdown table. It needs
+the packages of the extra `bench`.
+
+NumPy's functions are not chosen by hand: every function of numpy, numpy.linalg and numpy.fft that takes one of a few
+argument lists of float arrays, and whose derivative by finite differences is there and is not zero, is asked for.
+A library has it if reverse mode gives that derivative.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.metadata
+import json
+import platform
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+LIBRARIES = ["chainrule", "torch", "jax", "autograd", "mygrad"]
+ROOT = Path(__file__).resolve().parents[1]
+
+# -- size and import ---------------------------------------------------------------------------------------------------
+
+
+def needed(name: str) -> set[str]:
+    """A distribution and all that it requires, NumPy left out."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        each = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        if each in found or each == "numpy":
+            continue
+        try:
+            requires = importlib.metadata.requires(each) or []
+        except importlib.metadata.PackageNotFoundError:
+            continue  # for another platform
+        found.add(each)
+        waiting += [re.split(r"[^\w.-]", text)[0] for text in requires if "extra ==" not in text]
+    return found
+
+
+def megabytes(name: str) -> float:
+    """What is on disk after `pip install`, beside NumPy, without compiled bytecode."""
+    if name == "chainrule":  # installed as a checkout
+        files = [path for path in (ROOT / "chainrule").rglob("*") if path.is_file()]
+    else:
+        each = [importlib.metadata.files(part) or [] for part in needed(name)]
+        files = [Path(str(path.locate())) for paths in each for path in paths]
+    return sum(path.stat().st_size for path in set(files) if path.exists() and "__pycache__" not in path.parts) / 1e6
+
+
+def seconds_to_import(name: str) -> float:
+    module = {"autograd": "autograd.numpy", "jax": "jax.numpy"}.get(name, name)
+    start = perf_counter()
+    importlib.import_module(module)
+    return perf_counter() - start
+
+
+# -- one interface to each library -------------------------------------------------------------------------------------
+
+
+def gradient(name: str) -> Callable[[Callable[[Any], Any], Any], Any]:
+    """`gradient(function, array)` in the words of a library."""
+    if name == "chainrule":
+        import chainrule
+
+        return lambda f, x: chainrule.func.grad(f)(x)
+    if name == "torch":
+        import torch
+
+        return lambda f, x: torch.func.grad(f)(torch.from_numpy(x))
+    if name == "jax":
+        import jax
+
+        return lambda f, x: jax.grad(f)(x)
+    if name == "autograd":
+        import autograd
+
+        return lambda f, x: autograd.grad(f)(x)
+    import mygrad
+
+    def backward(f: Callable[[Any], Any], x: Any) -> Any:
+        t = mygrad.tensor(x)
+        f(t).backward()
+        return t.grad
+
+    return backward
+
+
+def namespace(name: str) -> Any:
+    """What a library has in NumPy's place."""
+    return {
+        "chainrule": lambda: np,
+        "torch": lambda: importlib.import_module("torch"),
+        "jax": lambda: importlib.import_module("jax.numpy"),
+        "autograd": lambda: importlib.import_module("autograd.numpy"),
+        "mygrad": lambda: importlib.import_module("mygrad"),
+    }[name]()
+
+
+# -- NumPy's functions -------------------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(0)
+MATRIX = RNG.uniform(0.2, 0.8, (3, 3)) / 4
+MATRIX = MATRIX + MATRIX.T + np.diag([0.5, 0.3, 0.1])  # symmetric, positive definite, all between 0 and 1
+OTHER = RNG.uniform(0.2, 0.8, (3, 3))
+OTHER.flags.writeable = False  # not for out=
+FORMS: list[Callable[[Any, Any], Any]] = [
+    lambda f, x: f(x),
+    lambda f, x: f(x + 1),  # arccosh
+    lambda f, x: f(x, OTHER),
+    lambda f, x: f([x, OTHER]),
+    lambda f, x: f(x[0]),
+    lambda f, x: f(x, OTHER[0]),
+    lambda f, x: f(x[0], OTHER[0]),
+    lambda f, x: f(x, 2),
+    lambda f, x: f(x, 1),
+    lambda f, x: f(x, 0.3),
+    lambda f, x: f(x, 0, 1),
+    lambda f, x: f(x, 1, 0),
+    lambda f, x: f(x, [0, 2]),
+    lambda f, x: f(x, (9,)),
+    lambda f, x: f(x[0], (3, 3)),
+    lambda f, x: f(OTHER > 0.5, x, OTHER),
+    lambda f, x: f(OTHER > 0.5, x),
+    lambda f, x: f([OTHER > 0.5], [x]),
+    lambda f, x: f(x, [[0, 1, 2]], 1),
+    lambda f, x: f(x, [OTHER > 0.5], [np.sin]),
+    lambda f, x: f(x, OTHER[0], 0.1),
+    lambda f, x: f(OTHER, [0.1, 0.4, 0.9], x[0]),
+    lambda f, x: f("ij,jk->ik", x, OTHER),
+    lambda f, x: f(np.sum, 0, x),
+    lambda f, x: f(np.sum, x, [0]),
+]
+
+
+def parts(out: Any) -> Iterator[Any]:
+    if isinstance(out, (tuple, list)):
+        for each in out:
+            yield from parts(each)
+    else:
+        yield out
+
+
+def scalar(out: Any, xp: Any) -> Any:
+    """A number that depends on every element of a result."""
+    total = 0.0
+    for part in parts(out):
+        shape = tuple(getattr(part, "shape", ()))
+        if "complex" in str(getattr(part, "dtype", "")):
+            part = xp.real(part)
+        total = total + xp.sum(part * np.cos(np.arange(int(np.prod(shape)))).reshape(shape))
+    return total
+
+
+def find(space: Any, name: str) -> Any:
+    for word in name.split("."):
+        space = getattr(space, word)
+    return space
+
+
+def asked() -> tuple[dict[str, tuple[int, float]], Any]:
+    """The differentiable functions of NumPy, with the form that they take and a derivative; and in which direction."""
+    found: dict[str, tuple[int, float]] = {}
+    direction = RNG.uniform(0.5, 1.0, (3, 3))
+    direction = direction + direction.T
+    names = [*np.__all__, *(f"linalg.{n}" for n in np.linalg.__all__), *(f"fft.{n}" for n in np.fft.__all__)]
+    for name in sorted(set(names)):
+        function = find(np, name)
+        if isinstance(function, type) or not callable(function) or name in ("info", "empty_like", "lookfor"):
+            continue
+        for number, form in enumerate(FORMS):
+            try:
+                high, low = (scalar(form(function, MATRIX + h * direction), np) for h in (1e-6, -1e-6))
+                again, _ = (scalar(form(function, MATRIX + h * direction), np) for h in (1e-6, 0))
+                slope = float((high - low) / 2e-6)
+            except Exception:
+                continue
+            if high == again and np.isfinite(slope) and 1e-3 < abs(slope) < 1e4:
+                found[name] = number, slope
+                break
+    return found, direction
+
+
+def differentiated(library: str, plain: bool) -> list[str]:
+    """The names of NumPy's functions whose derivative a library gives, with NumPy as imported or with its own."""
+    own, grad = namespace(library), gradient(library)
+    if library == "jax":
+        importlib.import_module("jax").config.update("jax_enable_x64", True)
+    names, direction = asked()
+    missing = []
+    for name, (number, slope) in names.items():
+        try:
+            function = find(np if plain else own, name)
+            got = grad(lambda x: scalar(FORMS[number](function, x), own), MATRIX.copy())  # noqa: B023
+            right = abs(float(np.sum(np.asarray(got) * direction)) - slope) < 1e-3 * max(1, abs(slope))
+        except Exception:
+            right = False
+        if not right:
+            missing.append(name)
+    return [f"{len(names) - len(missing)} of {len(names)}", *missing]
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+
+
+def least(run: Callable[[], Any], seconds: float = 0.5) -> float:
+    run()
+    best, until = float("inf"), perf_counter() + seconds
+    while perf_counter() < until:
+        start = perf_counter()
+        run()
+        best = min(best, perf_counter() - start)
+    return best
+
+
+def timed(library: str) -> dict[str, float]:
+    own, grad = namespace(library), gradient(library)
+
+    def small(x: Any) -> Any:
+        y = x
+        for _ in range(50):
+            y = own.sin(y) * x + y
+        return own.sum(y)
+
+    def large(x: Any) -> Any:
+        return own.sum(own.sin(x) * x + x)
+
+    def network(w: Any) -> Any:
+        h = own.tanh(batch @ w)
+        return own.sum(own.tanh(h @ w))
+
+    few, many, square = np.array([0.1, 0.2, 0.3]), RNG.normal(size=1_000_000), RNG.normal(size=(1024, 1024)) / 32
+    batch: Any = RNG.normal(size=(256, 1024))
+    if library == "torch":
+        batch = own.from_numpy(batch)
+    elif library == "jax":
+        import jax
+
+        found = {}
+        for key, function, x in (("small", small, few), ("large", large, many), ("network", network, square)):
+            compiled = jax.jit(jax.grad(function))
+            start = perf_counter()
+            compiled(x).block_until_ready()
+            if key == "small":
+                found["compile"] = perf_counter() - start
+            found[f"{key}, compiled"] = least(lambda: compiled(x).block_until_ready())  # noqa: B023
+            found[key] = least(lambda: grad(function, x).block_until_ready())  # noqa: B023
+        return found
+    return {
+        "small": least(lambda: grad(small, few)),
+        "large": least(lambda: grad(large, many)),
+        "network": least(lambda: grad(network, square)),
+    }
+
+
+# -- what can be said with yes and no ----------------------------------------------------------------------------------
+
+
+def abilities(library: str) -> dict[str, Any]:
+    """What comes out of float64 data as it is, and which nestings of transformations give numbers."""
+    own, grad = namespace(library), gradient(library)
+    dtype = str(np.asarray(grad(lambda x: own.sum(x * x), np.array([1.0, 2.0]))).dtype)
+    x = np.array([0.3, 0.5])
+    if library == "torch":
+        x = own.from_numpy(x)
+    tools: dict[str, Any] = {}
+    if library in ("chainrule", "torch"):
+        module = importlib.import_module(f"{library}.func")
+        tools = {name: getattr(module, name) for name in ("grad", "jvp", "vmap")}
+    elif library == "jax":
+        module = importlib.import_module("jax")
+        tools = {name: getattr(module, name) for name in ("grad", "jvp", "vmap")}
+    elif library == "autograd":
+        module = importlib.import_module("autograd")
+        tools = {"grad": module.grad, "jvp": lambda f, xs, ts: module.make_jvp(f)(*xs)(*ts)}
+
+    def f(x: Any) -> Any:
+        return own.sum(own.sin(x) ** 2)
+
+    def twice(x: Any) -> Any:
+        return tools["grad"](lambda y: own.sum(tools["grad"](f)(y)))(x)
+
+    def forward_over_reverse(x: Any) -> Any:
+        return tools["jvp"](tools["grad"](f), (x,), (x,))[1]
+
+    def mapped(x: Any) -> Any:
+        rows = own.stack([x, x])
+        return tools["vmap"](lambda v: tools["jvp"](tools["grad"](f), (x,), (v,))[1])(rows)
+
+    nested = {}
+    for name, attempt in (("grad(grad)", twice), ("jvp(grad)", forward_over_reverse), ("vmap(jvp(grad))", mapped)):
+        try:
+            attempt(x)
+            nested[name] = True
+        except Exception:
+            nested[name] = False
+    return {"dtype": dtype, "nested": nested}
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+
+
+def ask(library: str, question: str) -> Any:
+    command = [sys.executable, "-W", "ignore", __file__, "--answer", library, question]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{library} {question}: {done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def answer(library: str, question: str) -> Any:
+    warnings.simplefilter("ignore")
+    return {
+        "import": lambda: seconds_to_import(library),
+        "size": lambda: megabytes(library),
+        "plain": lambda: differentiated(library, True),
+        "own": lambda: differentiated(library, False),
+        "abilities": lambda: abilities(library),
+        "time": lambda: timed(library),
+    }[question]()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="What a newcomer meets first, beside four other libraries.")
+    parser.add_argument("--rounds", type=int, default=5, help="turns of every library (default: 5)")
+    parser.add_argument("--answer", nargs=2, metavar=("LIBRARY", "QUESTION"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.answer:
+        print(json.dumps(answer(*arguments.answer)))
+        return
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    imports: dict[str, list[float]] = {name: [] for name in ["numpy", *LIBRARIES]}
+    times: dict[str, list[dict[str, float]]] = {name: [] for name in LIBRARIES}
+    for turn in range(arguments.rounds + 1):
+        say(f"round {turn} of {arguments.rounds}")
+        for name in imports:
+            found = ask(name, "import")
+            if turn:  # the first may have had to write bytecode
+                imports[name].append(found)
+        for name in LIBRARIES if turn else ():
+            times[name].append(ask(name, "time"))
+    say("sizes, abilities, NumPy's functions")
+    rows: dict[str, dict[str, Any]] = {name: {} for name in LIBRARIES}
+    for name in LIBRARIES:
+        row = rows[name]
+        row["installed beside NumPy, MB"] = f"{ask(name, 'size'):.1f}"
+        row["import, NumPy included, s"] = f"{median(imports[name]):.2f}"
+        able = ask(name, "abilities")
+        row["gradient of float64 data"] = able["dtype"]
+        row["nesting"] = ", ".join(key for key, works in able["nested"].items() if works) or "none"
+        for key, title in (("plain", "NumPy's functions, `import numpy as np`"), ("own", "with its own module")):
+            if name == "torch" and key == "own":
+                row[title] = "other names"
+                continue
+            count, *missing = ask(name, key)
+            row[title] = count
+            say(f"{name}, {title}: lacks {' '.join(missing)}" if len(missing) < 80 else f"{name}, {title}: {count}")
+        middle = {key: median(each[key] for each in times[name]) for key in times[name][0]}
+        row["µs per small operation, there and back"] = f"{middle['small'] / 151 * 1e6:.1f}"
+        row["million elements, ms"] = f"{middle['large'] * 1e3:.1f}"
+        row["two layers of 1,024, ms"] = f"{middle['network'] * 1e3:.1f}"
+        if "compile" in middle:
+            row["µs per small operation, there and back"] += (
+                f"; compiled {middle['small, compiled'] / 151 * 1e6:.2f} after {middle['compile']:.1f} s"
+            )
+            row["million elements, ms"] += f"; compiled {middle['large, compiled'] * 1e3:.1f}"
+            row["two layers of 1,024, ms"] += f"; compiled {middle['network, compiled'] * 1e3:.1f}"
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ["numpy", *LIBRARIES])
+    print(f"{versions}; Python {platform.python_version()}, {platform.machine()}; NumPy alone imports in "
+          f"{median(imports['numpy']):.2f} s\n")  # fmt: skip
+    print("| | " + " | ".join(LIBRARIES) + " |\n|---|" + "---|" * len(LIBRARIES))
+    for title in rows[LIBRARIES[0]]:
+        print(f"| {title} | " + " | ".join(rows[name][title] for name in LIBRARIES) + " |")
+
+
+if __name__ == "__main__":
+    main()
