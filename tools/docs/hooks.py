@@ -5,6 +5,8 @@ MkDocs calls these functions (see ``hooks`` in mkdocs.yml). Everything is made f
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import os
 import re
@@ -20,6 +22,22 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]  # the code blocks and th
 import blocks  # noqa: E402
 import reference  # noqa: E402
 
+# In a frame, an explanation shows its answer and its graph, and tells the page around it how high it is.
+FRAMED_STYLE = """
+.framed { overflow: hidden; }
+.framed :is(.skip, header, footer, #steps, #whole, #values) { display: none; }
+"""
+FRAMED_SCRIPT = """
+if (window.self !== window.top) {
+  document.documentElement.classList.add("framed");
+  const height = () => document.body.getBoundingClientRect().height;
+  const tell = () => parent.postMessage({ explained: height() }, "*");
+  addEventListener("message", tell);
+  new ResizeObserver(tell).observe(document.body);
+  tell();
+  for (const link of document.links) link.target = "_top";  // to the steps, which the page of its own shows
+}
+"""
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
@@ -75,15 +93,23 @@ def _picture(block: blocks.Block) -> str:
 
 
 def _frame(block: blocks.Block, number: int, page: Any, config: Any, files: Any) -> str:
-    """A page of its own, shown in a frame that loads when it is scrolled to."""
+    """A page of its own, the greater part of which is shown in a frame as high as that part."""
     name = f"{Path(page.file.src_uri).stem}-{number}.html"
     folder = os.path.dirname(page.file.src_uri)
-    files.append(File.generated(config, f"{folder}/{name}", content=block.value.to_html()))
+    files.append(File.generated(config, f"{folder}/{name}", content=_framed(block.value.to_html())))
     title = html.escape(block.title or "The steps, with their numbers")
     return (
-        f'<iframe class="explained" src="{name}" title="{title}" loading="lazy"></iframe>\n\n'
-        f'<p class="alone"><a href="{name}">This explanation as a page of its own</a></p>'
+        f'<iframe class="explained" src="{name}" title="{title}" scrolling="no"></iframe>\n\n'
+        f'<p class="alone"><a href="{name}">The whole explanation: its steps one by one, the Jacobians, all values</a></p>'
     )
+
+
+def _framed(content: str) -> str:
+    """An explanation's page that knows what to do in a frame; its policy lists the scripts that may run."""
+    digest = base64.b64encode(hashlib.sha256(FRAMED_SCRIPT.encode()).digest()).decode()
+    content = content.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
+    added = f"<style>{FRAMED_STYLE}</style>\n<script>{FRAMED_SCRIPT}</script>\n"
+    return content.replace("</body>", f"{added}</body>", 1)
 
 
 def math(source: str, language: str, css_class: str, options: Any, md: Any, **_: Any) -> str:
