@@ -2,13 +2,14 @@
 
 PYTHON ?= python3
 ARGS ?=
+N ?= 1000
 V := .venv
 VB := .venv-bench
 
 export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test bench oracle lint docs clean
+.PHONY: demo test bench oracle fuzz lint docs clean
 .NOTPARALLEL:
 
 demo: $(V)/.has-examples
@@ -28,6 +29,11 @@ bench: $(VB)/.has-bench
 oracle: $(VB)/.has-oracle $(VB)/.has-test
 	CHAINRULE_ORACLE=1 $(VB)/bin/python -m pytest -q -n 2 -p no:logging tests/behaviour $(ARGS) # PyTorch logs what cannot be formatted
 	$(VB)/bin/python -m pytest -q -n 2 -m oracle tests $(ARGS)
+
+# random programs: against PyTorch, and against differences (python -m tests.fuzz --help)
+fuzz: $(VB)/.has-oracle
+	$(VB)/bin/python -m tests.fuzz torch -n $(N) $(ARGS)
+	$(VB)/bin/python -m tests.fuzz plain -n $(N) $(ARGS)
 
 docs: $(V)/.has-docs
 	NO_MKDOCS_2_WARNING=1 $(V)/bin/mkdocs build --strict

@@ -84,7 +84,12 @@ def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
     filled = []
     for (term, extra), x in zip(expanded, operands, strict=True):
         full = term.replace("...", _ELLIPSIS_LETTERS[widest - extra : widest])
+        own: dict[str, int] = {}
         for c, n in zip(full, shape_of(x), strict=True):
+            if own.setdefault(c, n) != n:
+                raise RuntimeError(
+                    f"einsum(): subscript {c} is repeated in {term!r} but the sizes don't match, {n} != {own[c]}"
+                )
             if sizes.setdefault(c, n) != n:
                 if 1 not in (n, sizes[c]):
                     raise RuntimeError(

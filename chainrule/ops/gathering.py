@@ -41,7 +41,7 @@ def _bounds(name: str, index: Any, n: int, d: int, error: type[Exception] = Runt
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other dims."""
     if not _integers("gather", index).numel():
-        return shaping.reshape(shaping.reshape(input, -1)[:0], *index.shape)
+        return shaping.clone(shaping.reshape(shaping.reshape(input, -1)[:0], *index.shape))
     index = _same_rank("gather", input, index)
     if not input.ndim or not index.ndim:
         return gather(shaping.reshape(input, -1), 0, index.reshape(-1)).reshape(index.shape)

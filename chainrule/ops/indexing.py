@@ -81,12 +81,10 @@ def _plain_slice(item: slice) -> slice:
 def _tensor_item(item: Tensor) -> Any:
     if item._raw.dtype.kind not in "iub":
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors; got {item.dtype}")
+    if item._raw.dtype in (bool, np.uint8):  # the latter are PyTorch's masks of old
+        return item._concrete("a boolean mask as an index").astype(bool, copy=False)
     if type(item._raw) is ndarray:
-        if item._raw.dtype == np.uint8:  # PyTorch's masks of old
-            return item._raw.astype(bool)
-        return int(item._raw) if not item._raw.shape and item._raw.dtype != bool else item._raw
-    if item._raw.dtype in (bool, np.uint8):
-        raise errors.data_dependent(item, "a boolean mask as an index")
+        return int(item._raw) if not item._raw.shape else item._raw
     return item
 
 

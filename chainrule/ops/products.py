@@ -188,9 +188,9 @@ def vdot(input: Any, other: Any) -> Tensor:
 @takes_out
 def inner(input: Any, other: Any) -> Tensor:
     """Products summed over the last axis of both."""
+    if not getattr(input, "ndim", 1) or not getattr(other, "ndim", 1):
+        return ew.mul(input, other)
     x, y = _checked("inner", input, other)
-    if not x.ndim or not y.ndim:
-        return ew.mul(x, y)
     return tensordot(x, y, ([-1], [-1]))
 
 

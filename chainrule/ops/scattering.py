@@ -18,6 +18,7 @@ from chainrule.ops import shaping
 from chainrule.ops.arguments import number_in, numpy_names, takes_tensors, tensor_of
 from chainrule.ops.gathering import _bounds, _integers, _same_rank
 from chainrule.ops.indexing import _value_shape, read_index
+from chainrule.ops.ordering import cumsum
 from chainrule.table import indexing as rows
 from chainrule.table import scattering
 from chainrule.table import shape as moves
@@ -277,18 +278,22 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"{getattr(mask, 'dtype', type(mask).__name__)}"
         )
     x, wide = shaping.broadcast_tensors(input, mask)
-    m = wide._array()
-    n = int(m.sum())
     if source.dtype != x.dtype:
         raise RuntimeError(
             f"masked_scatter: expected self and source to have same dtypes but got {x.dtype} and {source.dtype}"
         )
+    if type(m := wide._raw) is not np.ndarray:  # each example has a mask of its own
+        flat = shaping.reshape(wide, -1)
+        place = cumsum(flat.long(), 0) * flat - flat.long()
+        values = shaping.reshape(shaping.reshape(source, -1)[place], *x.shape)
+        return ew.where(wide, values, x)
+    n = int(m.sum())
     if source.numel() < n:
         raise RuntimeError(
             f"masked_scatter: Number of elements of source ({source.numel()}) < number of ones in mask ({n})"
         )
     values = source.reshape(-1)[:n]
-    return rows.index_put(x, values, index=(np.ascontiguousarray(m),), accumulate=False)  # type: ignore[no-any-return]
+    return rows.index_put(x, values, index=(np.asarray(m, order="C"),), accumulate=False)  # type: ignore[no-any-return]
 
 
 def fill(input: Tensor, value: Any) -> Tensor:

@@ -19,9 +19,8 @@ ndarray = np.ndarray
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Indices of the nonzero elements: a matrix with one row each, or one vector per axis."""
     input = tensor_of("nonzero", input)
-    if type(input._raw) is not ndarray:
-        raise errors.data_dependent(input, "nonzero()")
-    found = np.nonzero(input._raw if input.ndim else input._raw.reshape(1))
+    values = input._concrete("nonzero()")
+    found = np.nonzero(values if input.ndim else values.reshape(1))
     if as_tuple:
         return tuple(wrap(i.astype(np.int64)) for i in found)
     return wrap(np.stack(found, 1).astype(np.int64)) if input.ndim else wrap(np.empty((len(found[0]), 0), np.int64))

@@ -194,6 +194,8 @@ def T(input: Any) -> Tensor:
 def mT(input: Any) -> Tensor:
     """The last two axes exchanged (``tensor.mT``)."""
     x = tensor_of("mT", input)
+    if not x.ndim:
+        return alias(x)
     if x.ndim < 2:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor.")
     return bind(rows.transpose, (x,), {"axis0": -2, "axis1": -1})

@@ -342,8 +342,8 @@ def undiagonal(x, *, offset, axis1, axis2, sizes):
     moves=True,
 )
 def clone(x):
-    """A copy."""
-    return np.array(x, order="K") if type(x) is ndarray else np.positive(x)
+    """A copy, laid out as x is unless x is stretched."""
+    return np.array(x, order="C" if 0 in x.strides else "K") if type(x) is ndarray else np.positive(x)
 
 
 @linear(

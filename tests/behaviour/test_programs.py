@@ -1,0 +1,83 @@
+"""Programs on which the libraries once differed (`tests/fuzz` found and shrunk them), with what PyTorch gives."""
+
+import numpy as np
+import pytest
+
+from . import torch
+
+X = "x = torch.tensor([[1., -2., 3.], [-1., 2., -3.]], requires_grad=True)\n"
+CASES = {
+    # a mask that depends on what is differentiated is an ordinary one, as long as it isn't mapped
+    "mask in jvp": (
+        X + "result = torch.func.jvp(lambda a: a[a > 0] ** 2, (x,), (x,))[1]",
+        [2.0, 18.0, 8.0],
+    ),
+    "mask in jacfwd": (
+        X + "result = torch.func.jacfwd(lambda a: a[a > 1].sum())(x)",
+        [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]],
+    ),
+    "mask in forward over reverse": (
+        X + "f = lambda a: (a.masked_select(a.abs() > 2) ** 3).sum()\n"
+        "result = torch.func.jvp(torch.func.grad(f), (x,), (torch.ones_like(x),))[1]",
+        [[0.0, 0.0, 18.0], [0.0, 0.0, -18.0]],
+    ),
+    "write under a mask in jvp": (
+        X + "def f(a):\n    b = a * 1\n    b[b > 1.5] = 0.5\n    return b * a\n"
+        "result = torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]",
+        [[2.0, -4.0, 0.5], [-2.0, 0.5, -6.0]],
+    ),
+    "nonzero in jvp": (
+        X + "result = torch.func.jvp(lambda a: a * len(a.nonzero()), (x,), (torch.ones_like(x),))[1]",
+        [[6.0] * 3] * 2,
+    ),
+    "a mask that vmap does not map": (
+        X + "c = torch.tensor([1., -2.])\n"
+        "result = torch.vmap(lambda b: torch.func.grad(lambda a: a[a > 0].sum())(c) * b.sum())(x)",
+        [[2.0, 0.0], [-2.0, 0.0]],
+    ),
+    "masked_scatter in vmap": (
+        X + "result = torch.vmap(lambda a: a.masked_scatter(a > 0, torch.tensor([10., 20., 30.])))(x)",
+        [[10.0, -2.0, 20.0], [-1.0, 10.0, -3.0]],
+    ),
+    "masked_scatter in vmap of grad": (
+        X + "f = lambda a: (a.masked_scatter(a > 0, a.flip(0)) ** 2).sum()\nresult = torch.vmap(torch.func.grad(f))(x)",
+        [[0.0, -8.0, 6.0], [-2.0, 0.0, -12.0]],
+    ),
+    "masked_scatter of a number": (
+        "result = torch.tensor(1.).masked_scatter(torch.tensor(True), torch.tensor([2., 3.]))",
+        2.0,
+    ),
+    "an empty gather is no view": (
+        "x = torch.tensor([1., 2.], requires_grad=True)\ny = x.gather(0, torch.tensor([], dtype=torch.int64))\n"
+        "y.add_(1)\nresult = y._is_view()",
+        False,
+    ),
+    "a repeated tensor is contiguous": ("result = torch.tensor([1, 2]).repeat(2, 1).view(-1)", [1, 2, 1, 2]),
+    "the clone of an expanded one, too": ("result = torch.tensor([1, 2]).expand(2, 2).clone().view(-1)", [1, 2, 1, 2]),
+    "mT of a number": ("result = torch.tensor(1.5).mT + torch.tensor(1.).mH + torch.tensor(1.).adjoint()", 3.5),
+    "inner promotes numbers": (
+        "result = str(torch.inner(torch.tensor(1.), torch.tensor([2.], dtype=torch.float64)).dtype).split('.')[-1]",
+        "float64",
+    ),
+    "einsum of a diagonal of none": ("torch.einsum('ii->i', torch.ones(1, 3))", RuntimeError),
+    "meshgrid of a matrix": ("torch.meshgrid(torch.ones(1, 3), torch.ones(2), indexing='ij')", RuntimeError),
+    "cartesian_prod of a matrix": ("torch.cartesian_prod(torch.ones(1, 3), torch.ones(2))", RuntimeError),
+    "vander of a matrix": ("torch.vander(torch.ones(1, 3))", RuntimeError),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*performance drop")
+@pytest.mark.parametrize("name", CASES)
+def test_program(name):
+    program, expected = CASES[name]
+    env = {"torch": torch}
+    if isinstance(expected, type):
+        with pytest.raises(expected):
+            exec(program, env)
+        return
+    exec(program, env)
+    result = env["result"]
+    if hasattr(result, "detach"):
+        np.testing.assert_allclose(result.detach().numpy(), expected, rtol=1e-6)
+    else:
+        assert result == expected

@@ -1,0 +1,126 @@
+"""Run many programs: ``python -m tests.fuzz torch -n 1000``; a failing one by its seed: ``python -m tests.fuzz torch --seed 7 -n 1``.
+
+The programs run in a worker process with bounded memory, which is replaced after some hundred programs, when it dies and
+when it hangs. A failure is printed once, shrunk; others with the same signature are counted.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections import Counter
+from typing import Any
+
+BATCH = 400
+SECONDS = 20
+BYTES = 6 << 30  # of addresses; PyTorch alone takes two
+
+
+def worker(mode: str, first: int, count: int) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    from . import judging, modes
+
+    judging.quiet()
+    make, judge = modes.MODES[mode]()
+    seen = set()
+    for seed in range(first, first + count):
+        print(json.dumps({"seed": seed}), flush=True)
+        report: dict[str, Any] = {"seed": seed, "done": True}
+        program = []
+        try:
+            with judging.within(SECONDS):
+                program = make(seed)
+                outcome = judge(program)
+            report |= {
+                "statements": len(program),
+                "agreed": Counter(s.kind for s in outcome.agreed),
+                "raised": Counter(s.kind for s in outcome.raised),
+            }
+            report["documented"] = outcome.documented
+            failure = outcome.failure
+        except judging.TooLong:
+            failure = judging.Failure("time", judging.text_of(program), f"more than {SECONDS} s")
+        except MemoryError:
+            failure = judging.Failure("memory", judging.text_of(program), "MemoryError")
+        except Exception as error:  # the generator's or the judge's own
+            failure = judging.Failure("fuzz itself", judging.text_of(program), f"{type(error).__name__}: {error}")
+        if failure:
+            signature = report["signature"] = failure.signature
+            report["kind"] = failure.kind
+            if signature not in seen:
+                seen.add(signature)
+                if failure.kind not in ("time", "memory", "fuzz itself"):
+                    program, failure = judging.shrunk(program, judge, failure)
+                report |= {"program": judging.text_of(program), "what": failure.what[:600]}
+        print(json.dumps(report), flush=True)
+
+
+def run(mode: str, first: int, count: int, seconds: float) -> bool:
+    start, seed, last = time.time(), first, first + count
+    programs = statements = 0
+    agreed, raised, differed, documented, signatures = (Counter() for _ in range(5))
+    while seed < last and time.time() - start < seconds:
+        command = [
+            sys.executable,
+            "-m",
+            "tests.fuzz",
+            mode,
+            "--worker",
+            "--seed",
+            str(seed),
+            "-n",
+            str(min(BATCH, last - seed)),
+        ]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            for line in process.stdout or ():
+                report = json.loads(line)
+                seed = report["seed"] + 1
+                if not report.get("done"):
+                    continue
+                programs += 1
+                statements += report.get("statements", 0)
+                agreed.update(report.get("agreed", {}))
+                raised.update(report.get("raised", {}))
+                documented[report.get("documented") or ""] += 1
+                if signature := report.get("signature"):
+                    differed[report["kind"]] += 1
+                    signatures[signature] += 1
+                    if signatures[signature] == 1:
+                        print(
+                            f"---- {mode} {report['seed']}: {signature}\n{report['program']}\n# {report['what']}\n",
+                            flush=True,
+                        )
+                if time.time() - start > seconds:
+                    process.kill()
+            if process.wait() not in (0, -9):
+                print(f"---- {mode} {seed - 1}: the worker ended with {process.returncode}", flush=True)
+                signatures[f"worker: {process.returncode}"] += 1
+    print(f"\n{mode}: {programs} programs, {statements} statements, {time.time() - start:.0f} s")
+    print(f"{'kind':20}{'agreed':>10}{'both raised':>13}{'differed':>10}")
+    for kind in sorted({*agreed, *raised, *differed}):
+        print(f"{kind:20}{agreed[kind]:10}{raised[kind]:13}{differed[kind]:10}")
+    print(f"{'all':20}{agreed.total():10}{raised.total():13}{differed.total():10}")
+    for title, counts in (("ended at a documented difference", documented), ("failures", signatures)):
+        if counts.pop("", 0) >= 0 and counts:
+            print(f"\n{title}: {counts.total()}")
+            for what, n in counts.most_common(60):
+                print(f"{n:7}  {what}")
+    return not signatures
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("mode", choices=["torch", "plain", "numpy"])
+    parser.add_argument("-n", type=int, default=200, help="how many programs")
+    parser.add_argument("--seed", type=int, default=0, help="the first one's seed")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if given.worker:
+        worker(given.mode, given.seed, given.n)
+    else:
+        sys.exit(not run(given.mode, given.seed, given.n, given.seconds))

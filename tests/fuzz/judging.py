@@ -1,0 +1,417 @@
+"""What a program should have given: PyTorch's word for every statement, or numbers that need no second library."""
+
+import ast
+import random
+import re
+import signal
+import warnings
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .making import Statement, dtype_of, text_of
+
+# What docs/compat.md says of programs on which the libraries differ: our error or PyTorch's, and where it says so.
+DOCUMENTED = [
+    (
+        "only PyTorch",
+        r"is a view and (its base|is being)|A view was created in (no_grad|inference)|CopySlices",
+        "writes to views of which PyTorch has one of several",
+    ),
+    ("only PyTorch", "derivative for aten::floor_divide", "floor_divide has a gradient of 0"),
+    (
+        "only PyTorch",
+        "forward AD|not implemented|does not support|double backward|derivative for",
+        "PyTorch has no derivative",
+    ),
+    ("only PyTorch", "modified by an inplace operation", "an in-place operation's own saved value was overwritten"),
+    ("only PyTorch", "vmap|functorch|batching rule|in_dims|wrapper|Batched", "PyTorch's vmap refuses"),
+    (
+        "only PyTorch",
+        "unsupported operation: some elements|refer to a single memory location",
+        "operands that overlap what is written",
+    ),
+    ("only PyTorch", "Inference tensors|inference tensor", "inference mode"),
+    ("only PyTorch", "must be Tensor, not", "numbers where PyTorch wants tensors"),
+    (".grad: requires_grad True for False", "", "a gradient may have a graph that PyTorch's lacks"),
+    ("False for True", "no_grad|set_grad_enabled", "views made in no_grad are constants"),
+    ("grad: requires_grad True for False", "", "a gradient may have a graph that PyTorch's lacks"),
+    ("logged: list of", "", "a hook on a view that is written afterwards"),
+    ("only PyTorch", "detached in-place", "detach_() of what an operation saved"),
+    ("only PyTorch", "match the broadcast shape", "PyTorch's clamp has no gradient for broadcast bounds"),
+    ("nan for", "", "PyTorch's derivative is nan"),
+]
+
+
+class Failure(NamedTuple):
+    kind: str
+    statement: str
+    what: str
+
+    @property
+    def signature(self) -> str:
+        """What stays the same when the same defect shows again: the names of what was called, and the message without numbers."""
+        calls = sorted(set(re.findall(r"\.(\w+)\(|(\[)|( [-+*/@%&|^]=? )", self.statement.splitlines()[-1])))
+        return f"{self.kind}: {re.sub(r'[-+]?[0-9][0-9.e+-]*', 'N', self.what)[:130]} | {' '.join(''.join(c).strip() for c in calls)}"[
+            :220
+        ]
+
+
+class Outcome(NamedTuple):
+    agreed: list[Statement]
+    raised: list[Statement]
+    failure: Failure | None = None
+    documented: str = ""
+
+
+class TooLong(BaseException):
+    pass
+
+
+@contextmanager
+def within(seconds: int) -> Any:
+    def stop(*_: Any) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# ---- against PyTorch
+
+
+def numbers(x: Any) -> np.ndarray:
+    return np.asarray(x.detach().resolve_conj().resolve_neg().numpy(force=True) if hasattr(x, "detach") else x)
+
+
+def is_leaf(x: Any) -> bool | None:
+    try:
+        return x.is_leaf
+    except RuntimeError:  # PyTorch's: a view that was made in no_grad, and its base was written outside
+        return None
+
+
+def difference(ours: Any, theirs: Any, tolerance: float) -> str:
+    """In a few words, or nothing."""
+    if isinstance(theirs, tuple | list):
+        if not isinstance(ours, tuple | list) or len(ours) != len(theirs):
+            return f"{type(ours).__name__} of {len(ours) if hasattr(ours, '__len__') else 1} for {type(theirs).__name__} of {len(theirs)}"
+        return next((d for d in (difference(a, b, tolerance) for a, b in zip(ours, theirs)) if d), "")
+    if not hasattr(theirs, "requires_grad") and not isinstance(theirs, bool | int | float | complex | str):
+        known = ours is None if theirs is None else ours is not None
+        return "" if known else f"{type(ours).__name__} for {type(theirs).__name__}"
+    if not hasattr(theirs, "requires_grad"):
+        if type(ours) is not type(theirs):
+            return f"{type(ours).__name__} for {type(theirs).__name__}"
+    elif not hasattr(ours, "requires_grad"):
+        return f"{type(ours).__name__} for a tensor"
+    elif is_leaf(theirs) is not None:
+        for name, a, b in (
+            ("dtype", dtype_of(ours), dtype_of(theirs)),
+            ("shape", tuple(ours.shape), tuple(theirs.shape)),
+            ("requires_grad", ours.requires_grad, theirs.requires_grad),
+            ("is_leaf", ours.is_leaf, is_leaf(theirs)),
+        ):
+            if a != b and (name in ("dtype", "shape") or np.any(numbers(theirs))):  # a zero may be a constant or not
+                return f"{name} {a} for {b}"
+    else:
+        return ""
+    a, b = numbers(ours), numbers(theirs)
+    if (
+        np.isnan(b).any()
+        and close(np.where(np.isnan(b), b, a) if a.shape == b.shape else a, b, tolerance)
+        and not close(a, b, tolerance)
+    ):
+        return "nan for numbers"
+    return "" if close(a, b, tolerance) else f"values {a.tolist()} for {b.tolist()}"
+
+
+def close(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
+    if a.shape != b.shape:
+        return False
+    if b.dtype.kind not in "fc":
+        return bool(np.array_equal(a, b))
+    finite = np.isfinite(b)
+    if not np.array_equal(finite, np.isfinite(a)) or not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return False
+    scale = max(1.0, np.max(np.abs(b[finite]), initial=0.0))
+    return bool(np.all(np.abs(a[finite] - b[finite]) <= tolerance * scale))
+
+
+class Shaken(ast.NodeTransformer):
+    """The program with numbers a little beside its own, which tells rounding and kinks from defects."""
+
+    def __init__(self, seed: int, amount: float):
+        self.rng, self.amount = random.Random(seed), amount
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if isinstance(node.value, float) and node.value != round(node.value, 1):  # not the exponents and bounds
+            return ast.Constant(node.value * (1 + self.amount * self.rng.uniform(-1, 1)))
+        return node
+
+
+def states(lib: Any, program: list[Statement]) -> Any:
+    """Run statement by statement; after each: the error or None, and the variables."""
+    env: dict[str, Any] = {"torch": lib, "log": []}
+    for statement in program:
+        try:
+            exec(statement.text, env)
+            yield None, env
+        except Exception as error:
+            yield error, env
+
+
+def assigned(statement: Statement) -> list[str]:
+    return sorted(
+        {n.id for n in ast.walk(ast.parse(statement.text)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    )
+
+
+def forget(env: dict[str, Any]) -> None:
+    """Gradients, and what hooks wrote down."""
+    env["log"].clear()
+    for x in env.values():
+        if hasattr(x, "requires_grad") and is_leaf(x):
+            x.grad = None
+
+
+def gradients(env: dict[str, Any], like: dict[str, Any]) -> list[Any]:
+    return [
+        env[n].grad for n, x in like.items() if n[0] == "v" and n in env and hasattr(x, "requires_grad") and is_leaf(x)
+    ]
+
+
+def against_torch(program: list[Statement], ours: Any, torch: Any) -> Outcome:
+    text = text_of(program)
+    tolerance = 1e-4 if "32" in text or "complex64" in text or "float()" in text else 1e-8
+    agreed, raised = [], []
+    runs = zip(program, states(ours, program), states(torch, program))
+    with np.errstate(all="ignore"):
+        for at, (statement, (our_error, our_env), (their_error, their_env)) in enumerate(runs):
+            if our_error and their_error:
+                raised.append(statement)
+                if "backward(" in statement.text:  # then ours wrote no gradients, and PyTorch some
+                    forget(our_env)
+                    forget(their_env)
+                continue
+            what = ""
+            if our_error or their_error:
+                error = our_error or their_error
+                who = "only ours raises" if our_error else "only PyTorch raises"
+                what = (
+                    f"{who} {type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
+                )
+            else:
+                for name in [n for n in assigned(statement) if n in their_env]:
+                    what = difference(our_env[name], their_env[name], tolerance)
+                    if what:
+                        what = f"{name}: {what}"
+                        break
+                else:
+                    if statement.kind == "backward":
+                        what = difference(gradients(our_env, their_env), gradients(their_env, their_env), tolerance)
+                        what = what and f".grad: {what}"
+            if at == len(program) - 1 and not what:
+                for name in [n for n in their_env if n[0] == "v" and n in our_env]:
+                    try:
+                        what = difference(our_env[name], their_env[name], tolerance)
+                    except RuntimeError:
+                        continue
+                    if what:
+                        what = f"at the end, {name}: {what}"
+                        break
+            if what:
+                for start, pattern, why in DOCUMENTED:
+                    if start in what and re.search(pattern, f"{statement.text}\n{what}"):
+                        return Outcome(agreed, raised, documented=why)
+                if "values" in what and shaky(program[: at + 1], torch, tolerance):
+                    return Outcome(agreed, raised, documented="a kink, a tie or rounding")
+                return Outcome(agreed, raised, Failure(statement.kind, statement.text, what))
+            agreed.append(statement)
+    return Outcome(agreed, raised)
+
+
+def shaky(program: list[Statement], torch: Any, tolerance: float) -> bool:
+    """Whether PyTorch's own answers move when the inputs do, by as little as rounding does."""
+    base = None
+    for seed in range(4):
+        shaken = [
+            Statement(s.kind, ast.unparse(Shaken(seed, tolerance * 1e-3 * (seed > 0)).visit(ast.parse(s.text))))
+            for s in program
+        ]
+        *_, (_, env) = states(torch, shaken)
+        here = [numbers(x) for n, x in env.items() if n[0] in "vtf" and hasattr(x, "requires_grad")]
+        here += [numbers(g) for g in [*gradients(env, env), *env.get("first", ()), *env["log"]] if g is not None]
+        if base is None:
+            base = here
+        elif len(here) != len(base) or not all(close(a, b, tolerance * 0.1) for a, b in zip(here, base)):
+            return True
+    return False
+
+
+# ---- against differences, and one way to compute a thing against another
+
+
+def slope(f: Callable[[float], float], h: float) -> float:
+    """Fourth-order central differences: with h = 1e-3 the truncation is about 1e-12, and rounding as much."""
+    return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)
+
+
+def smooth_slope(f: Callable[[float], float]) -> float | None:
+    """None at a kink, or where the numbers are too large to tell."""
+    one, two = slope(f, 1e-3), slope(f, 4e-4)
+    return two if abs(one - two) <= 1e-8 * max(1.0, abs(two)) and abs(two) < 1e6 else None
+
+
+def against_differences(program: list[Statement], lib: Any, _: Any = None) -> Outcome:
+    """f(x): its gradient, and the gradient's, against central differences; forward mode against reverse; vmap against a loop."""
+    env: dict[str, Any] = {"torch": lib}
+    agreed: list[Statement] = []
+    raised: list[Statement] = []
+    with np.errstate(all="ignore"):
+        for statement in program:
+            exec(statement.text, env)
+        f, x = env[re.findall(r"^def (\w+)", program[-1].text)[-1]], env["x"].detach()
+        rng = np.random.default_rng(x.numel())
+        d, e = (lib.tensor(rng.uniform(-1, 1, tuple(x.shape))) for _ in range(2))
+
+        def gradient(at: Any) -> Any:
+            at = at.detach().clone().requires_grad_()
+            return lib.autograd.grad(f(at) + 0 * at.sum(), at)[0]
+
+        def value(h: float) -> float:
+            return f((x + h * d).requires_grad_()).item()
+
+        def second() -> float:
+            at = x.clone().requires_grad_()
+            g = lib.autograd.grad(f(at) + 0 * at.sum(), at, create_graph=True)[0]
+            return lib.autograd.grad((g * e).sum() + 0 * at.sum(), at)[0]
+
+        def bend(h: float) -> float:
+            return (gradient(x + h * d) * e).sum().item()
+
+        again = lib.func.grad(lambda y: (lib.func.grad(f)(y) * d).sum())
+
+        def looped(g: Any) -> Any:
+            return lib.stack([g(row) for row in (x, x + 0.01 * d, x - 0.02 * e)])
+
+        xs = lib.stack([x, x + 0.01 * d, x - 0.02 * e])
+        along = smooth_slope(value)
+        try:
+            gradient(x)
+        except RuntimeError as error:
+            if "modified by an inplace" in str(error):
+                return Outcome(agreed, raised, documented="a saved value was overwritten")
+        checks: list[tuple[str, Any, Any, float]] = [
+            ("gradient", lambda: (gradient(x) * d).sum(), lambda: along, 1e-7),
+            ("jvp", lambda: lib.func.jvp(f, (x,), (d,))[1], lambda: (gradient(x) * d).sum(), 1e-9),
+            ("vmap", lambda: lib.vmap(f)(xs), lambda: looped(f), 1e-9),
+            ("vmap of grad", lambda: lib.vmap(lib.func.grad(f))(xs), lambda: looped(gradient), 1e-9),
+        ]
+        if along is not None:
+            checks += [
+                ("second derivative", lambda: (second() * d).sum(), lambda: smooth_slope(bend), 1e-6),
+                ("jvp of grad", lambda: lib.func.jvp(lib.func.grad(f), (x,), (d,))[1], lambda: again(x), 1e-8),
+            ]
+        for kind, ours, expected, tolerance in checks:
+            try:
+                wanted = expected()
+                if wanted is None:
+                    continue
+                wanted = numbers(wanted)
+                if not np.all(np.abs(wanted) < 1e6):
+                    continue
+            except Exception:
+                continue
+            try:
+                got = numbers(ours())
+            except Exception as error:
+                if "vmap" in kind and "dynamic shape" in str(error):
+                    raised.append(Statement(kind, ""))
+                    continue
+                return Outcome(
+                    agreed, raised, Failure(kind, program[-1].text, f"{type(error).__name__}: {error}".splitlines()[0])
+                )
+            if not close(got, wanted, tolerance):
+                return Outcome(
+                    agreed, raised, Failure(kind, program[-1].text, f"values {got.tolist()} for {wanted.tolist()}")
+                )
+            agreed.append(Statement(kind, ""))
+    return Outcome(agreed, raised)
+
+
+# ---- shrinking
+
+
+class Without(ast.NodeTransformer):
+    """A statement without its n-th part: a statement, or a term of a sum."""
+
+    def __init__(self, n: int):
+        self.n = n
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.stmt | ast.BinOp):
+            self.n -= 1
+            if self.n == -1:
+                return (
+                    self.visit(node.right if isinstance(node.left, ast.Constant) else node.left)
+                    if isinstance(node, ast.BinOp)
+                    else None
+                )
+            if isinstance(node, ast.BinOp):
+                self.n -= 1
+                if self.n == -1:
+                    return self.visit(node.right)
+        node = super().generic_visit(node)
+        if getattr(node, "body", True) == []:
+            return None
+        return node
+
+
+def shrunk(
+    program: list[Statement], judge: Callable[[list[Statement]], Outcome], failure: Failure
+) -> tuple[list[Statement], Failure]:
+    """Leave out what does not matter to the failure, statement by statement, from the end."""
+
+    def fails(tried: list[Statement]) -> Failure | None:
+        try:
+            with within(10):
+                found = judge(tried).failure
+        except (Exception, TooLong):
+            return None
+        return found if found and found.signature.split("|")[0] == failure.signature.split("|")[0] else None
+
+    changed = True
+    while changed:
+        changed = False
+        for k in reversed(range(len(program))):
+            tried = program[:k] + program[k + 1 :]
+            if found := fails(tried):
+                program, failure, changed = tried, found, True
+                continue
+            n = 1
+            while n < sum(
+                isinstance(node, ast.stmt) + 2 * isinstance(node, ast.BinOp)
+                for node in ast.walk(ast.parse(program[k].text))
+            ):
+                try:
+                    text = ast.unparse(Without(n).visit(ast.parse(program[k].text)))
+                except Exception:
+                    text = ""
+                tried = [*program[:k], Statement(program[k].kind, text), *program[k + 1 :]]
+                if text and (found := fails(tried)):
+                    program, failure, changed = tried, found, True
+                else:
+                    n += 1
+    return program, failure
+
+
+def quiet() -> None:
+    warnings.simplefilter("ignore")

@@ -1,0 +1,32 @@
+"""A fixed few of the random programs; ``make fuzz`` runs many. What they found is in tests/behaviour/test_programs.py."""
+
+import pytest
+
+from . import judging, modes
+
+
+def run(mode, seeds):
+    make, judge = modes.MODES[mode]()
+    judged = 0
+    for seed in seeds:
+        program = make(seed)
+        outcome = judge(program)
+        if outcome.failure:
+            program, failure = judging.shrunk(program, judge, outcome.failure)
+            pytest.fail(f"python -m tests.fuzz {mode} --seed {seed} -n 1: {failure.what}\n{judging.text_of(program)}")
+        judged += len(outcome.agreed)
+    return judged
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_against_differences(first):
+    assert run("plain", range(first, first + 20)) > 60
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_against_pytorch(first):
+    pytest.importorskip("torch")
+    assert run("torch", range(first, first + 20)) > 400
