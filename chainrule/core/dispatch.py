@@ -52,7 +52,7 @@ def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
             return record_one(prim, x, params)
     top = 0
     for x in operands:
-        r = rank(x)
+        r = 1 if type(x) is Tensor and type(x._raw) is ndarray else rank(x)
         if r > top:
             top, highest = r, x
     if top == 0:
@@ -73,7 +73,13 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
     edges = []
     needs = inference = False
     for x in operands:
-        if isinstance(x, Tensor) and (top == 1 or rank(x) == top):
+        if type(x) is Tensor and top == 1:
+            edge = x._edge
+            datas.append(x._raw)
+            edges.append(edge)
+            if edge is not None:
+                needs = True
+        elif isinstance(x, Tensor) and (top == 1 or rank(x) == top):
             if type(x) is InferenceTensor:
                 inference = True
             held = x._raw
@@ -127,13 +133,17 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
 def record_one(prim: Primitive, x: Tensor, params: dict[str, Any]) -> Tensor:
     """``record`` for the commonest case: one tensor of an ordinary array."""
     data = x._raw
-    edge = x._edge
     if SPECIAL and LOCAL.watch is not None:
         out = LOCAL.watch.forward(prim, (data,), params)
     else:
         out = prim.value(data, **params)
-    if type(out) is not ndarray:
-        out = np.asarray(out)
+    return recorded_one(prim, x, out if type(out) is ndarray else np.asarray(out), params)
+
+
+def recorded_one(prim: Primitive, x: Tensor, out: ndarray[Any, Any], params: dict[str, Any]) -> Tensor:
+    """What ``record_one`` makes of the value."""
+    data = x._raw
+    edge = x._edge
     dtype = data.dtype
     if edge is None or not prim.differentiable or (SPECIAL and not LOCAL.mode.grad) or out.dtype.kind not in "fc":
         return _unrecorded(prim, (x,), out, edge is not None, params)  # type: ignore[no-any-return]
@@ -203,7 +213,7 @@ def _fits(prim: Primitive, datas: Any, out: Any) -> tuple[Any, ...] | None:
     """Shape and dtype of each operand, where undoing broadcasting or promotion (or the row itself) will ask for it."""
     dtype = out.dtype
     if prim.needs_fits:
-        return tuple((shape_of(x), _dtype(x, dtype)) for x in datas)
+        return tuple([(x.shape, x.dtype) if type(x) is ndarray else (shape_of(x), _dtype(x, dtype)) for x in datas])
     if prim.kind == "elementwise":
         shape = out.shape
         for x in datas:

@@ -161,6 +161,7 @@ SAVES: tuple[tuple[int, bool, bool], ...]
 PLAIN: bool
 CROSSED: bool
 OPERATOR: bool
+NUMBER_FIRST: bool  # a ufunc knows that a number is weak; a function may make an array of it that is not
 FLOATING: bool
 
 
@@ -214,7 +215,7 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
                 y = other
                 ey = None
                 hot = ex is not None and (kind is float or kind is int)
-        elif kind is Tensor and (type(input) is float or type(input) is int):
+        elif NUMBER_FIRST and kind is Tensor and (type(input) is float or type(input) is int):
             x = input
             ex = None
             y = array = other._raw
@@ -302,6 +303,7 @@ def binary(prim: Primitive, operator: bool = False) -> Callable[..., Any]:
         CROSSED=saves == ((1, True, False), (0, False, True)),
         SAVES=saves,
         OPERATOR=operator,
+        NUMBER_FIRST=isinstance(prim.value, np.ufunc),
     )
 
 

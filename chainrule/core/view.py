@@ -45,12 +45,12 @@ class View:
 
 def viewed(tensor: Tensor, base: Any, prim: Primitive, params: dict[str, Any]) -> None:
     """Remember that ``tensor`` is a view of ``base``, if it is one."""
-    if not isinstance(base, Tensor):
+    if type(base) is not Tensor and not isinstance(base, Tensor):
         return
     data, source = tensor._raw, base._raw
     if type(data) is ndarray and data is not source:
         root = data.base
-        if root is None or (root is not source and root is not source.base and owner(data) is not owner(source)):
+        if root is not source and (root is None or (root is not source.base and owner(data) is not owner(source))):
             return
     origin: Any = ""
     if SPECIAL:
@@ -77,6 +77,8 @@ def enter(tensor: Tensor, base: Tensor, steps: tuple[Step, ...], origin: Any) ->
     views = base._views
     if views is None:
         base._views = [weakref.ref(tensor)]
+        if view is None:
+            base._view = None  # a slot that is set is read faster
         return
     if len(views) >= 32 and not len(views) & (len(views) - 1):  # now and then, forget the dead
         views[:] = [ref for ref in views if ref() is not None]

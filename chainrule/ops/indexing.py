@@ -9,9 +9,9 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import inplace, view
-from chainrule.core.dispatch import bind, cast
+from chainrule.core.dispatch import bind, cast, recorded_one
 from chainrule.core.making import to_array
-from chainrule.core.modes import recording
+from chainrule.core.modes import WATCHES, recording
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import wrote
@@ -102,10 +102,10 @@ def _failed(error: IndexError, x: Any) -> IndexError:
 
 
 def _too_many(items: tuple[Any, ...], x: Any) -> None:
-    used = sum(
-        item.ndim if isinstance(item, ndarray) and item.dtype == bool else item is not None and item is not Ellipsis
-        for item in items
-    )
+    used = 0
+    for item in items:
+        if item is not None and item is not Ellipsis:
+            used += item.ndim if type(item) is ndarray and item.dtype.kind == "b" else 1
     if used > x.ndim:
         if x.ndim == 0:
             raise IndexError(
@@ -116,14 +116,44 @@ def _too_many(items: tuple[Any, ...], x: Any) -> None:
         raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
 
 
+_ITEMS = frozenset({int, type(None), type(Ellipsis)})
+_BOUNDS = frozenset({int, type(None)})
+
+
+def _as_numpy_reads_it(items: tuple[Any, ...]) -> bool:
+    """Whether an index is of plain integers, slices of them, None and Ellipsis: the quick case."""
+    for item in items:
+        kind = type(item)
+        if kind is slice:
+            step = item.step
+            if step is not None and (type(step) is not int or step <= 0):
+                return False
+            if type(item.start) not in _BOUNDS or type(item.stop) not in _BOUNDS:
+                return False
+        elif kind not in _ITEMS:
+            return False
+    return True
+
+
 def getitem(self: Tensor, index: Any) -> Tensor:
     """``tensor[index]``: a view for basic indices, a copy for integer and boolean ones."""
+    data = self._raw
+    items = index if type(index) is tuple else (index,)
+    if type(data) is ndarray and not WATCHES and _as_numpy_reads_it(items):
+        try:
+            part = data[items]
+            return recorded_one(
+                rows.getitem, self, part if type(part) is ndarray else data[(*items, ...)], {"index": items}
+            )
+        except IndexError:
+            pass  # the long way says what is wrong
     items = read_index(index)
     _too_many(items, self)
     try:
-        if not any(isinstance(i, (ndarray, Tensor)) for i in items):
-            return bind(rows.getitem, (self,), {"index": items})
-        return read_any(self, items)
+        for item in items:
+            if isinstance(item, (ndarray, Tensor)):
+                return read_any(self, items)
+        return bind(rows.getitem, (self,), {"index": items})
     except IndexError as error:
         raise _failed(error, self) from None
 

@@ -156,7 +156,15 @@ def _list(function: str, tensors: Any) -> list[Any]:
             "write "
             f"{function}([a, b])"
         )
-    xs = [operand(function, i, x) for i, x in enumerate(tensors)]
+    xs = list(tensors)
+    dtype = xs[0]._raw.dtype if xs and type(xs[0]) is Tensor else None
+    for x in xs:
+        if type(x) is not Tensor or x._raw.dtype is not dtype:
+            break
+    else:
+        if xs:
+            return xs
+    xs = [operand(function, i, x) for i, x in enumerate(xs)]
     if not xs:
         kind = ValueError if function == "cat" else RuntimeError
         expected = (
@@ -184,13 +192,17 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Ten
     """
     xs = _list("cat", tensors)
     dim = dim if axis is None else axis
-    full = xs if all(x.ndim == 1 for x in xs) else [x for x in xs if shape_of(x) != (0,)]  # empty vectors join anything
-    n = full[0].ndim
+    shapes = [shape_of(x) for x in xs]
+    full = xs
+    if (0,) in shapes and any(len(shape) != 1 for shape in shapes):  # empty vectors join anything
+        full = [x for x, shape in zip(xs, shapes, strict=True) if shape != (0,)]
+        shapes = [shape for shape in shapes if shape != (0,)]
+    a = shapes[0]
+    n = len(a)
     if n == 0:
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated: use stack")
     d = errors.check_dim("cat", dim, n)
-    for i, x in enumerate(full):
-        a, b = shape_of(full[0]), shape_of(x)
+    for i, b in enumerate(shapes):
         if len(a) != len(b):
             raise RuntimeError(f"Tensors must have same number of dimensions: got {len(a)} and {len(b)}")
         for k in range(n):
@@ -216,13 +228,14 @@ def stack(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> T
     """
     xs = _list("stack", tensors)
     dim = dim if axis is None else axis
+    shape = shape_of(xs[0])
     for i, x in enumerate(xs):
-        if shape_of(x) != shape_of(xs[0]):
+        if shape_of(x) != shape:
             raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(shape_of(xs[0]))} at entry 0 and "
+                f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
                 f"{list(shape_of(x))} at entry {i}"
             )
-    n = xs[0].ndim + 1
+    n = len(shape) + 1
     result = bind(rows.stack, tuple(xs), {"axis": errors.check_dim("stack", dim, n) - n})
     return written(result, out)
 

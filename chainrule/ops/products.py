@@ -23,7 +23,14 @@ from chainrule.table import shape as moves
 ndarray = np.ndarray
 _mm, _bmm = contraction.mm, contraction.bmm
 #: the row for operands of these ranks, where it is one node that saves both operands
-_HOT = {(2, 2): _mm, (3, 3): _bmm, (3, 2): contraction.stack_mm, (4, 2): contraction.stack_mm}
+_HOT = {
+    (2, 2): _mm,
+    (2, 1): contraction.mv,
+    (1, 1): contraction.dot,
+    (3, 3): _bmm,
+    (3, 2): contraction.stack_mm,
+    (4, 2): contraction.stack_mm,
+}
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -75,9 +82,11 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
             ex, ey = input._edge, other._edge
             if (ex is not None or ey is not None) and (row is not _bmm or x.shape[0] == y.shape[0]):
                 try:
-                    result = x.dot(y) if row is _mm else row.value(x, y)
+                    result = x.dot(y) if y.ndim < 3 and x.ndim < 3 else row.value(x, y)
                 except ValueError:
                     raise errors.matmul_shapes("matmul", input, other) from None
+                if type(result) is not ndarray:
+                    result = np.asarray(result)
                 node = Node()
                 node.prim = row
                 node.pullback = row.pullback  # type: ignore[assignment]

@@ -260,7 +260,8 @@ def _stack_vjp(g: Any, xs_shape: Any, *, axis: int) -> tuple[Any, ...]:
 )
 def stack(*xs, axis):
     """Arrays of one shape, side by side along a new axis."""
-    return np.stack(xs, axis=axis)
+    new_axis = (..., None, *(slice(None),) * (-axis - 1))
+    return np.concatenate([x[new_axis] for x in xs], axis=axis)  # np.stack, without its checks
 
 
 @linear(
