@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from chainrule.errors.backward import was_overwritten
+from chainrule.errors.operations import NoForwardMode
 from chainrule.errors.place import op_at
 from chainrule.errors.words import warn, writer
 
@@ -179,8 +180,8 @@ def function_view_in_place() -> RuntimeError:
     )
 
 
-def function_no_jvp(name: str, why: str) -> NotImplementedError:
-    return NotImplementedError(
+def function_no_jvp(name: str, why: str) -> NoForwardMode:
+    return NoForwardMode(
         "You must implement the jvp function for custom autograd.Function to use it with forward mode AD.\n"
         f"{name} has no jvp, and its tangent could not be derived from backward: {why}. Define jvp(ctx, *tangents), which "
         "returns one tangent for each output."

@@ -315,5 +315,10 @@ def data_dependent(tensor: Any, what: str) -> RuntimeError:
     )
 
 
+class NoForwardMode(NotImplementedError):
+    """An operation that has no tangents; it may well have gradients."""
+
+
 def unsupported_rule(name: str, column: str, why: str) -> NotImplementedError:
-    return NotImplementedError(f"{name} has no {column}: {why}")
+    kind = NoForwardMode if column.startswith("JVP") else NotImplementedError
+    return kind(f"{name} has no {column}: {why}")

@@ -5,6 +5,7 @@ A Jacobian is one sweep (or one forward pass) with a batch of basis vectors in t
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -184,10 +185,10 @@ def jacfwd(
             entered("jacfwd", shared, size=bounds[-1], randomness=randomness) as batch,
             entered("jacfwd", without_tangent) as level,
         ):
-            duals = [
-                wrap(Dual(d, Batched(_columns(d, begin, bounds[-1]), batch), level))
-                for d, begin in zip(datas, bounds, strict=False)
-            ]
+            columns = [_columns(d, begin, bounds[-1]) for d, begin in zip(datas, bounds, strict=False)]
+            alone = bounds[-1] == 1  # nothing to vectorize
+            tangents = [c[0] if alone else Batched(c, batch) for c in columns]
+            duals = [wrap(Dual(d, t, level)) for d, t in zip(datas, tangents, strict=True)]
             inner = list(args)
             for i, tree in zip(positions, _by_input(duals, specs), strict=True):
                 inner[i] = tree
@@ -201,7 +202,7 @@ def jacfwd(
             for y in outputs:
                 tangent = taken_apart(y, level)[1]
                 if tangent is not None:
-                    tangent = np.moveaxis(left(tangent, batch), 0, -1)
+                    tangent = tangent[..., None] if alone else np.moveaxis(left(tangent, batch), 0, -1)
                 blocks.append([dressed(b, tensors) for b in _split(tangent, y, shapes, bounds)])
             if has_aux:
                 aux = tree_map(lambda a: _off(a, level, batch, tensors), aux)
@@ -246,7 +247,9 @@ def _off(a: Any, level: int, batch: Any, tensors: bool) -> Any:
 
 
 def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
-    """The function that computes the Hessian of ``func``: the Jacobian of its Jacobian.
+    """The function that computes the Hessian of ``func``: the Jacobian of its Jacobian, forward over reverse.
+
+    Where an operation has no forward mode it is reverse over reverse.
 
     Args:
         func: from arrays or tensors (or nested containers of them) to a scalar (or anything else :func:`jacrev` takes).
@@ -261,7 +264,16 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
             [ 0., 12.]])
     """
     errors.check_function("hessian", func)
-    return jacrev(jacrev(func, argnums), argnums)
+    inner = jacrev(func, argnums)
+    forward, reverse = jacfwd(inner, argnums, randomness="same"), jacrev(inner, argnums)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with contextlib.suppress(errors.NoForwardMode):
+            return forward(*args, **kwargs)
+        return reverse(*args, **kwargs)
+
+    return wrapper
 
 
 def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:

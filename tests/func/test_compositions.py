@@ -11,6 +11,7 @@ import pytest
 
 import chainrule as cr
 from chainrule.func import grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from chainrule.primitive import opaque, unsupported
 
 rng = np.random.default_rng(0)
 A, U, V, X = (rng.normal(size=3) * 0.5 for _ in range(4))
@@ -79,3 +80,34 @@ def test_backward_through_a_pair(names):
         plain = OPERATORS[name][0](plain)
     expected = 2 * 1.5 * plain(cr.from_numpy(X)).sum().item()
     np.testing.assert_allclose(w.grad.item(), expected, rtol=1e-10)
+
+
+def test_hessian_is_forward_over_reverse_where_there_is_forward_mode():
+    """Forward mode is many times cheaper for a function with several results."""
+    calls = []
+
+    def rule(t, x):
+        calls.append("jvp")
+        return 3 * x * x * t
+
+    for jvp_rule in (rule, unsupported("it is written for reverse mode")):
+        cube = opaque(vjp={"x": lambda g, x: 3 * x * x * g}, jvp={"x": jvp_rule})(lambda x: x * x * x)
+        np.testing.assert_allclose(hessian(lambda x: np.sum(cube(x)))(X), np.diag(6 * X))
+        np.testing.assert_allclose(vmap(hessian(lambda x: np.sum(cube(x))))(X[None])[0], np.diag(6 * X))
+    assert calls
+
+
+def test_hessian_passes_on_what_the_function_raises():
+    def unfinished(x):
+        raise NotImplementedError("later")
+
+    with pytest.raises(NotImplementedError, match="later") as raised:
+        hessian(unfinished)(X)
+    assert raised.value.__context__ is None
+
+
+def test_random_functions_inside_hessian_draw_once():
+    cr.manual_seed(0)
+    h = hessian(lambda x: (x**2 * cr.rand(3, dtype=cr.float64)).sum())(cr.from_numpy(X))
+    cr.manual_seed(0)
+    np.testing.assert_allclose(h, np.diag(2 * cr.rand(3, dtype=cr.float64).numpy()))
