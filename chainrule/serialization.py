@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import secrets
 import zipfile
@@ -147,6 +148,7 @@ def _write_npz(file: BinaryIO, arrays: Arrays, metadata: Mapping[str, str]) -> N
 def _read_npz(file: BinaryIO, name: Any) -> tuple[Arrays, dict[str, str]]:
     arrays: Arrays = {}
     try:
+        size = file.seek(0, os.SEEK_END)
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
             if any(entry.endswith("data.pkl") for entry in names):
@@ -155,6 +157,7 @@ def _read_npz(file: BinaryIO, name: Any) -> tuple[Arrays, dict[str, str]]:
                 key = entry.removesuffix(".npy")
                 if key == entry or key in arrays:
                     raise BadFile(f"its entry {entry!r} is {'there twice' if key in arrays else 'not an array'}")
+                _check_size(archive, entry, size)
                 with archive.open(entry) as member:
                     arrays[key] = np.lib.format.read_array(member, allow_pickle=False)
     except BadFile:
@@ -169,6 +172,28 @@ def _read_npz(file: BinaryIO, name: Any) -> tuple[Arrays, dict[str, str]]:
         return arrays, {_STRUCTURE: arrays.pop(_STRUCTURE).tobytes().decode()}
     except UnicodeDecodeError:
         raise BadFile("its structure is not UTF-8") from None
+
+
+def _check_size(archive: zipfile.ZipFile, entry: str, size: int) -> None:
+    """Raise before memory is taken for an array that a file of this size cannot hold."""
+    info = archive.getinfo(entry)
+    with archive.open(entry) as member:
+        version = np.lib.format.read_magic(member)
+        header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        if version not in header:
+            raise BadFile(
+                f"its entry {entry!r} is of version {version} of NumPy's format, whose arrays are not of numbers"
+            )
+        shape, _, dtype = header[version](member)
+        declared = math.prod(shape) * dtype.itemsize + member.tell()
+    if dtype.kind in "biufc" and (declared != info.file_size or declared > _DENSEST * size):
+        raise BadFile(
+            f"its entry {entry!r} is said to be an array of {dtype} of shape {shape}, which is {declared} bytes, and the "
+            f"file has {min(info.file_size, size)} for it"
+        )
+
+
+_DENSEST = 1100  # times its own size is what a byte of a zip file can stand for
 
 
 # -- structure -------------------------------------------------------------------------------------------------------

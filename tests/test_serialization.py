@@ -313,6 +313,31 @@ def test_bad_npz(tmp_path):
         torch.load(path)
 
 
+def _npz(header, content=b""):
+    """An .npz file with one entry, whose header says what it likes."""
+    text = header.encode() + b" " * (-(len(header) + 11) % 64) + b"\n"
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("w.npy", b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + content)
+    return file
+
+
+@pytest.mark.parametrize("shape", ["(1000000000000,)", "(10, 100000000000)", "(3,)", "(1,)"])
+def test_no_memory_is_taken_for_more_than_an_npz_can_hold(shape):
+    file = _npz(f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}", b"\0" * 16)
+    with pytest.raises(BadFile, match=r"its entry 'w.npy' is said to be an array of float64 of shape"):
+        torch.load(file, format="npz")
+    whole = _npz("{'descr': '<f8', 'fortran_order': False, 'shape': (2000000,), }", b"\0" * 16_000_000)
+    assert torch.load(whole, format="npz")["w"].shape == (2_000_000,)  # zeros take little room
+
+
+def test_shapes_of_many_axes_are_not_multiplied():
+    shape = ",".join(["999999999999999999"] * 20_000)
+    header = f'{{"a":{{"dtype":"F32","shape":[{shape}],"data_offsets":[0,0]}}}}'.encode()
+    with pytest.raises(BadFile, match="NumPy has no arrays of the shape of 'a'"):
+        torch.load(io.BytesIO(len(header).to_bytes(8, "little") + header), format="safetensors")
+
+
 def test_streams_that_cannot_seek():
     class Pipe(io.RawIOBase):
         def __init__(self, data):

@@ -231,7 +231,8 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Inside, saved values are kept on the CPU: where they are already. :class:`save_to_disk` moves them out of memory.
+    """Inside, saved values are kept on the CPU, where they are already: nothing is copied, so a value that is written to
+    before the backward pass is noticed as it is without this. :class:`save_to_disk` moves values out of memory.
 
     Args:
         pin_memory, device_type: accepted, and without effect.

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 from collections.abc import Mapping
 from typing import Any, BinaryIO
@@ -137,17 +138,15 @@ def _entry(name: str, about: Any) -> tuple[str, np.dtype[Any], tuple[int, ...], 
             f"{name!r} has the dtype {word!r}, which NumPy does not have: convert it to F32 where it was made"
         )
     if not _naturals(shape):
-        raise BadFile(f"the shape of {name!r} is {shape!r}")
+        raise BadFile(f"the shape of {name!r} is {str(shape)[:80]}")
     if not _naturals(offsets) or len(offsets) != 2:
         raise BadFile(f"the data_offsets of {name!r} are {offsets!r}")
-    dtype = np.dtype(_DTYPES[word])
-    nbytes = dtype.itemsize
-    for n in shape:
-        nbytes *= n
-    if nbytes != offsets[1] - offsets[0]:
-        raise BadFile(f"{name!r} has {offsets[1] - offsets[0]} bytes, but its dtype and shape take {nbytes}")
     if len(shape) > 64 or any(n >= 2**63 for n in shape):
         raise BadFile(f"NumPy has no arrays of the shape of {name!r}")
+    dtype = np.dtype(_DTYPES[word])
+    nbytes = dtype.itemsize * math.prod(shape)
+    if nbytes != offsets[1] - offsets[0]:
+        raise BadFile(f"{name!r} has {offsets[1] - offsets[0]} bytes, but its dtype and shape take {nbytes}")
     return name, dtype, tuple(shape), offsets[0], offsets[1]
 
 

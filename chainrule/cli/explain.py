@@ -182,9 +182,22 @@ def _files(options: Any) -> dict[str, str]:
         if path != "-" and (os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or ".")):
             what = "it is a folder" if os.path.isdir(path) else f"there is no folder {os.path.dirname(path)}"
             raise BadUsage(f"--{kind} {path}: {what}")
+        if path != "-" and _same(path, options.script):
+            raise BadUsage(f"--{kind} {path}: that is the script itself")
+        twice = [other for other in files if other != kind and path != "-" and _same(files[other], path)]
+        if twice:
+            raise BadUsage(f"--{kind} {path}: --{twice[0]} would be written there, too")
+        if path.endswith((".py", ".ipynb")):
+            raise BadUsage(f"--{kind} {path}: a name that ends so is a program's; call it {path}.{kind}")
     if options.at_backward is not None and options.at_backward < 1:
         raise BadUsage("--at-backward counts from 1")
     return files
+
+
+def _same(path: str, other: str) -> bool:
+    if os.path.exists(path) and os.path.exists(other):
+        return os.path.samefile(path, other)
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _write(kind: str, path: str, folder: str, explanation: Any) -> None:

@@ -136,6 +136,10 @@ def test_a_variable_may_be_called_ones(folder, data) -> None:
         (["--grad", "__import__('os')"], "not a literal"),
         (["--html", "nowhere/page.html"], "there is no folder nowhere"),
         (["--svg", "."], "it is a folder"),
+        (["--html", "seed.py"], "that is the script itself"),
+        (["--json", "./nowhere/../seed.py"], "there is no folder"),
+        (["--dot", "other.py"], "call it other.py.dot"),
+        (["--html", "page", "--svg", "./page"], "would be written there, too"),
         (["--at-backward", "0"], "counts from 1"),
         (["--at-backward", "2"], "seed.py ended after 1 backward pass"),
     ],
@@ -144,6 +148,14 @@ def test_what_is_not_there(explain, words, message) -> None:
     ran = explain("seed.py", *words)
     assert ran.code == 2 and message in ran.err and "Traceback" not in ran.err
     assert "ran" not in ran.out
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_the_script_is_not_overwritten_under_another_name(folder, explain, link) -> None:
+    before = folder.read("seed.py")
+    link(folder.path / "seed.py", folder.path / "page.html")
+    ran = explain("seed.py", "--html", "page.html")
+    assert ran.code == 2 and "that is the script itself" in ran.err and folder.read("seed.py") == before
 
 
 def test_bad_files_are_found_before_the_script_runs(explain) -> None:
