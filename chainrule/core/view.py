@@ -30,12 +30,23 @@ class View:
     that a function returned.
     """
 
-    __slots__ = ("base", "origin", "steps")
+    __slots__ = ("base", "before", "last", "origin")
 
-    def __init__(self, base: Tensor, steps: tuple[Step, ...], origin: Any) -> None:
+    def __init__(self, base: Tensor, last: tuple[Step, ...], origin: Any, before: View | None = None) -> None:
         self.base = base
-        self.steps = steps
+        self.last = last  # the steps from the view that it was taken from, or from the base
         self.origin = origin
+        self.before = before
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All the steps from the base. (They are put together when asked for, so that long chains of views cost nothing.)"""
+        parts: list[tuple[Step, ...]] = []
+        view: View | None = self
+        while view is not None:
+            parts.append(view.last)
+            view = view.before
+        return parts[0] if len(parts) == 1 else tuple(step for part in reversed(parts) for step in part)
 
     @property
     def recorded(self) -> bool:
@@ -71,9 +82,8 @@ def enter(tensor: Tensor, base: Tensor, steps: tuple[Step, ...], origin: Any) ->
     view = base._view
     if view is not None:
         base = view.base
-        steps = view.steps + steps
         origin = origin or view.origin
-    tensor._view = View(base, steps, origin)
+    tensor._view = View(base, steps, origin, view)
     views = base._views
     if views is None:
         base._views = [weakref.ref(tensor)]

@@ -1,5 +1,7 @@
 """Writing in place: versions, views, and the gradients through them."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -182,3 +184,21 @@ def test_in_place_matches_finite_differences_through_a_mixture():
         step[i] = eps
         expected = (f(cr.tensor(data + step)).item() - f(cr.tensor(data - step)).item()) / (2 * eps)
         assert abs(x.grad[i].item() - expected) < 1e-8
+
+
+def test_views_of_views_take_no_more_room_than_views():
+    w = leaf(0.0, 0.0, 0.0)
+    x = w * 1
+    views = [x]
+    tracemalloc.start()
+    for _ in range(2000):
+        views.append(views[-1][:])
+    room = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert room < 6e6  # a tuple of all its steps for each would be 16 MB
+    last = views[-1]
+    del views
+    last.add_(1)
+    assert len(last._view.steps) == 2000 and x.tolist() == [1, 1, 1]
+    (last * 3).sum().backward()
+    assert w.grad.tolist() == [3, 3, 3]
