@@ -17,7 +17,9 @@ from chainrule.backends.memory import keep_freed_memory
 if config.KEEP_MEMORY:
     keep_freed_memory()
 
-from chainrule.core.device import device
+from chainrule.core.device import (
+    contiguous_format, device, layout, memory_format, preserve_format, strided,
+)
 from chainrule.core.dtype import (
     bool, cdouble, cfloat, complex64, complex128, double, dtype, float, float16, float32, float64,
     get_default_dtype, half, int, int8, int16, int32, int64, long, short, uint8, uint16, uint32, uint64,
@@ -33,7 +35,7 @@ from chainrule.core.tensor import Tensor, attach as _attach
 from chainrule.ops import methods, numpy_face, numpy_linalg, numpy_moves, numpy_reductions  # they register themselves
 from chainrule.ops.creation import (
     BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, ShortTensor,
-    Variable, arange, as_tensor, asarray, empty, empty_like, eye, from_numpy, full, full_like, linspace, logspace,
+    Variable, arange, as_tensor, asarray, empty, empty_like, eye, from_dlpack, from_numpy, frombuffer, full, full_like, linspace, logspace,
     ones, ones_like, scalar_tensor, tensor, tril_indices, triu_indices, zeros, zeros_like,
 )
 from chainrule.ops.elementwise import (
@@ -87,7 +89,7 @@ from chainrule.ops.memory import (
 )
 from chainrule.ops.statistics import corrcoef, cov, nanmedian, nanquantile
 from chainrule.ops.searching import (
-    argwhere, bincount, bucketize, histc, histogram, isin, nonzero, nonzero_static, searchsorted, unique,
+    argwhere, bincount, bucketize, histc, histogram, histogramdd, isin, nonzero, nonzero_static, searchsorted, unique,
     unique_consecutive,
 )
 from chainrule.ops.einsum import einsum
@@ -96,23 +98,27 @@ from chainrule.ops.products import (
     trace, vdot,
 )
 from chainrule.ops.queries import (
-    is_complex, is_floating_point, is_nonzero, is_tensor, numel,
+    detach, get_device, is_complex, is_conj, is_floating_point, is_inference, is_neg, is_nonzero, is_same_size, is_signed,
+    is_tensor, numel, resolve_conj, resolve_neg,
 )
 from chainrule.random import (
-    Generator, bernoulli, get_rng_state, initial_seed, manual_seed, multinomial, normal, rand, rand_like, randint,
-    randn, randn_like, randperm, seed, set_rng_state,
+    Generator, bernoulli, binomial, default_generator, get_rng_state, initial_seed, manual_seed, multinomial, normal,
+    poisson, rand, rand_like, randint, randint_like, randn, randn_like, randperm, seed, set_rng_state,
 )
 from chainrule import autograd, linalg, random, return_types, special, tree
 from chainrule.linalg import (
     cholesky_inverse, cholesky_solve, det, inverse, logdet, matrix_exp, matrix_power, pinverse, slogdet,
-    top_cholesky as cholesky, top_qr as qr, top_svd as svd,
+    orgqr, top_cholesky as cholesky, top_lu as lu, top_lu_solve as lu_solve, top_qr as qr, top_svd as svd,
+    triangular_solve,
 )
 from chainrule.special import (
-    digamma, erf, erfc, erfinv, i0, lgamma, multigammaln as mvlgamma, polygamma,
+    digamma, erf, erfc, erfinv, i0, igamma, igammac, lgamma, multigammaln as mvlgamma, polygamma,
 )
 
+newaxis = None
+
 if TYPE_CHECKING:
-    from chainrule import fft, func, nn, primitive, signal, testing, utils
+    from chainrule import fft, func, masked, nn, primitive, signal, testing, utils
     from chainrule.autograd.jacobian import jacobian
     from chainrule.func import grad, grad_and_value, hessian, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
     from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
@@ -123,67 +129,85 @@ __version__ = "0.1.0"
 # What `from chainrule import *` and type checkers see: every name imported above.
 __all__ = [
     "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator", "HalfTensor", "IntTensor",
-    "LongTensor", "ShortTensor", "Size", "Tensor", "Variable", "abs", "absolute", "acos", "acosh", "add", "addbmm",
-    "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint", "alias_copy", "all", "allclose", "amax", "amin",
-    "aminmax", "angle", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
-    "argmax", "argmin", "argsort", "argwhere", "as_strided", "as_strided_copy", "as_strided_scatter", "as_tensor",
-    "asarray", "asin", "asinh", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d", "autograd",
-    "baddbmm", "bernoulli", "bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or",
-    "bitwise_right_shift", "bitwise_xor", "block_diag", "bmm", "bool", "broadcast_shapes", "broadcast_tensors",
-    "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "cbrt", "cdist", "cdouble", "ceil", "cfloat",
-    "chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_max", "clamp_min",
-    "clip", "clone", "column_stack", "combinations", "complex", "complex128", "complex64", "concat", "concatenate",
-    "conj", "conj_physical", "constant_pad_nd", "copysign", "corrcoef", "cos", "cosh", "count_nonzero", "cov",
-    "cross", "cuda", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "deg2rad", "det", "detach_copy",
-    "device", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "digamma",
-    "dist", "div", "divide", "dot", "double", "dsplit", "dstack", "dtype", "e", "einsum", "empty", "empty_like",
-    "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "expand_copy", "explain", "expm1", "eye",
-    "fft", "fill", "finfo", "fix", "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64",
-    "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "frexp", "from_numpy", "full",
-    "full_like", "func", "gather", "gcd", "ge", "ger", "get_default_dtype", "get_printoptions", "get_rng_state",
-    "grad", "grad_and_value", "gradient", "greater", "greater_equal", "gt", "half", "heaviside", "hessian", "histc",
-    "histogram", "hsplit", "hstack", "hvp", "hypot", "i0", "iinfo", "imag", "index_add", "index_copy", "index_fill",
-    "index_put", "index_reduce", "index_select", "inf", "inference_mode", "initial_seed", "inner", "int", "int16",
-    "int32", "int64", "int8", "inverse", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex",
-    "is_floating_point", "is_grad_enabled", "is_inference_mode_enabled", "is_nonzero", "is_tensor", "isclose",
-    "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "jacfwd", "jacobian", "jacrev", "jvp",
-    "kron", "kthvalue", "lcm", "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "linalg", "linspace", "load",
-    "log", "log10", "log1p", "log2", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logspace", "logsumexp", "long", "lt",
-    "lu_unpack", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp",
-    "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "mode", "moveaxis",
-    "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan", "nan_to_num", "nanmean",
-    "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "ne", "neg", "negative", "nextafter", "nn",
-    "no_grad", "nonzero", "nonzero_static", "norm", "normal", "not_equal", "numel", "ones", "ones_like", "outer",
-    "permute", "permute_copy", "pi", "pinverse", "polar", "polygamma", "positive", "pow", "primitive", "printoptions",
-    "prod", "promote_types", "put", "qr", "quantile", "rad2deg", "rand", "rand_like", "randint", "randn",
-    "randn_like", "random", "randperm", "ravel", "real", "reciprocal", "record_lines", "relu", "remainder", "renorm",
-    "repeat_interleave", "reshape", "result_type", "roll", "rot90", "round", "row_stack", "rsqrt", "rsub", "save",
+    "LongTensor", "ShortTensor", "Size", "Tensor", "Variable", "abs", "absolute", "acos", "acosh",
+    "adaptive_avg_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint", "alias_copy",
+    "all", "allclose", "alpha_dropout", "amax", "amin", "aminmax", "angle", "any", "arange", "arccos", "arccosh",
+    "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "are_deterministic_algorithms_enabled", "argmax", "argmin",
+    "argsort", "argwhere", "as_strided", "as_strided_copy", "as_strided_scatter", "as_tensor", "asarray", "asin",
+    "asinh", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d", "autograd", "avg_pool1d", "baddbmm",
+    "bartlett_window", "bernoulli", "bilinear", "bincount", "binomial", "bitwise_and", "bitwise_left_shift",
+    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman_window", "block_diag", "bmm", "bool",
+    "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "cbrt",
+    "cdist", "cdouble", "ceil", "celu", "cfloat", "chain_matmul", "channel_shuffle", "cholesky", "cholesky_inverse",
+    "cholesky_solve", "chunk", "clamp", "clamp_max", "clamp_min", "clip", "clone", "column_stack", "combinations",
+    "complex", "complex128", "complex64", "concat", "concatenate", "conj", "conj_physical", "constant_pad_nd",
+    "contiguous_format", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "copysign", "corrcoef", "cos", "cosh", "cosine_similarity", "count_nonzero", "cov", "cross", "cuda", "cummax",
+    "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "default_generator", "deg2rad", "det", "detach",
+    "detach_copy", "device", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter",
+    "diff", "digamma", "dist", "div", "divide", "dot", "double", "dropout", "dsplit", "dstack", "dtype", "e",
+    "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "exp", "exp2",
+    "expand_copy", "explain", "expm1", "eye", "feature_alpha_dropout", "fft", "fill", "finfo", "fix", "flatten",
+    "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor", "floor_divide",
+    "fmax", "fmin", "fmod", "frac", "frexp", "from_dlpack", "from_numpy", "frombuffer", "full", "full_like", "func",
+    "gather", "gcd", "ge", "ger", "get_default_device", "get_default_dtype", "get_device",
+    "get_float32_matmul_precision", "get_printoptions", "get_rng_state", "grad", "grad_and_value", "gradient",
+    "greater", "greater_equal", "group_norm", "gt", "half", "hamming_window", "hann_window", "hardshrink",
+    "heaviside", "hessian", "histc", "histogram", "histogramdd", "hsplit", "hstack", "hvp", "hypot", "i0", "igamma",
+    "igammac", "iinfo", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "index_select",
+    "inf", "inference_mode", "initial_seed", "inner", "int", "int16", "int32", "int64", "int8", "inverse",
+    "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex", "is_conj", "is_floating_point",
+    "is_grad_enabled", "is_inference", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size",
+    "is_signed", "is_tensor", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal",
+    "istft", "jacfwd", "jacobian", "jacrev", "jvp", "kaiser_window", "kron", "kthvalue", "layer_norm", "layout",
+    "lcm", "ldexp", "le", "lerp", "less", "less_equal", "lgamma", "linalg", "linspace", "load", "log", "log10",
+    "log1p", "log2", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "logit", "logspace", "logsumexp", "long", "lt", "lu", "lu_solve", "lu_unpack",
+    "manual_seed", "masked", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp", "matrix_power",
+    "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "median", "memory_format", "meshgrid", "min",
+    "minimum", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma",
+    "nan", "nan_to_num", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "ne", "neg",
+    "negative", "newaxis", "nextafter", "nn", "no_grad", "nonzero", "nonzero_static", "norm", "normal", "not_equal",
+    "numel", "ones", "ones_like", "orgqr", "outer", "pairwise_distance", "pdist", "permute", "permute_copy", "pi",
+    "pinverse", "pixel_shuffle", "pixel_unshuffle", "poisson", "polar", "polygamma", "positive", "pow", "prelu",
+    "preserve_format", "primitive", "printoptions", "prod", "promote_types", "put", "qr", "quantile", "rad2deg",
+    "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random", "randperm", "ravel", "real",
+    "reciprocal", "record_lines", "relu", "remainder", "renorm", "repeat_interleave", "reshape", "resolve_conj",
+    "resolve_neg", "result_type", "rms_norm", "roll", "rot90", "round", "row_stack", "rrelu", "rsqrt", "rsub", "save",
     "scalar_tensor", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "seed", "select", "select_copy",
-    "select_scatter", "set_anomaly_enabled", "set_default_dtype", "set_grad_enabled", "set_printoptions",
+    "select_scatter", "selu", "set_anomaly_enabled", "set_default_device", "set_default_dtype",
+    "set_default_tensor_type", "set_float32_matmul_precision", "set_grad_enabled", "set_printoptions",
     "set_rng_state", "sgn", "short", "sigmoid", "sign", "signal", "signbit", "sin", "sinc", "sinh", "slice_copy",
     "slice_scatter", "slogdet", "softmax", "sort", "special", "split", "split_copy", "split_with_sizes",
-    "split_with_sizes_copy", "sqrt", "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean", "sub",
-    "subtract", "sum", "svd", "swapaxes", "swapdims", "t", "t_copy", "take", "take_along_dim", "tan", "tanh",
-    "tensor", "tensor_split", "tensordot", "testing", "tile", "topk", "trace", "transpose", "transpose_copy",
-    "trapezoid", "trapz", "tree", "tril", "tril_indices", "triu", "triu_indices", "true_divide", "trunc", "uint16",
-    "uint32", "uint64", "uint8", "unbind", "unbind_copy", "unflatten", "unfold", "unfold_copy", "unique",
-    "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze",
-    "unsqueeze_copy", "utils", "value_and_grad", "vander", "var", "var_mean", "vdot", "view_as_complex",
-    "view_as_complex_copy", "view_as_real", "view_as_real_copy", "view_copy", "vjp", "vmap", "vsplit", "vstack",
-    "where", "xlogy", "zeros", "zeros_like",
+    "split_with_sizes_copy", "sqrt", "square", "squeeze", "squeeze_copy", "stack", "std", "std_mean", "stft",
+    "strided", "sub", "subtract", "sum", "svd", "swapaxes", "swapdims", "t", "t_copy", "take", "take_along_dim",
+    "tan", "tanh", "tensor", "tensor_split", "tensordot", "testing", "threshold", "tile", "topk", "trace",
+    "transpose", "transpose_copy", "trapezoid", "trapz", "tree", "triangular_solve", "tril", "tril_indices", "triu",
+    "triu_indices", "true_divide", "trunc", "uint16", "uint32", "uint64", "uint8", "unbind", "unbind_copy",
+    "unflatten", "unfold", "unfold_copy", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk",
+    "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "use_deterministic_algorithms", "utils",
+    "value_and_grad", "vander", "var", "var_mean", "vdot", "view_as_complex", "view_as_complex_copy", "view_as_real",
+    "view_as_real_copy", "view_copy", "vjp", "vmap", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",
 ]
 
 #: What loads when it is first used, and where it is: submodules, and functions in them.
 _LAZY = {
     name: module
     for module, names in {
-        "": "cuda fft func nn primitive signal testing utils",
+        "": "cuda fft func masked nn primitive signal testing utils",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "autograd.jacobian": "jacobian",
         "explaining": "explain record_lines",
         "func": "grad grad_and_value hessian hvp jacfwd jacrev jvp value_and_grad vjp vmap",
+        "nn.functional": "adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear celu channel_shuffle conv1d conv2d conv3d "
+        "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity dropout feature_alpha_dropout group_norm "
+        "hardshrink layer_norm max_pool1d max_pool2d max_pool3d pairwise_distance pdist pixel_shuffle pixel_unshuffle "
+        "prelu rms_norm rrelu selu threshold",
         "serialization": "load save",
+        "settings": "are_deterministic_algorithms_enabled get_default_device get_float32_matmul_precision "
+        "set_default_device set_default_tensor_type set_float32_matmul_precision use_deterministic_algorithms",
+        "signal.transforms": "istft stft",
+        "signal.windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
     }.items()
     for name in names.split()
 }
@@ -202,10 +226,17 @@ def _why(self: Tensor) -> object:
     return importlib.import_module("chainrule.explaining.why").why(self)
 
 
-_attach(graph=_graph, why=_why)
+def _later(name: str) -> object:
+    """A method whose module loads when it is first called."""
+    return lambda self, *args, **kwargs: __getattr__(name)(self, *args, **kwargs)  # type: ignore[operator]
+
+
+_attach(graph=_graph, why=_why, **{name: _later(name) for name in ("hardshrink", "istft", "prelu", "stft")})
 
 
 def __getattr__(name: str) -> object:
+    if name.endswith("_") and not name.startswith("_") and hasattr(Tensor, name):
+        return getattr(Tensor, name)  # the function of a method that writes in place
     if name not in _LAZY:
         raise errors.unknown_name(name, [*globals(), *_LAZY], __name__)
     module = importlib.import_module(f"chainrule.{_LAZY[name] or name}")

@@ -21,7 +21,7 @@ from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation, shaping
 from chainrule.ops import numpy_fft as shared
-from chainrule.ops.arguments import creates_out, floating, numpy_names, tensor_of
+from chainrule.ops.arguments import creates, floating, numpy_names, tensor_of
 from chainrule.table import shape as rows
 
 Ints = int | tuple[int, ...] | list[int]
@@ -315,7 +315,7 @@ def _frequencies(function: str, k: Any, n: int, d: Any, dtype: Any, requires_gra
         return creation.tensor(k.astype(dtype) * dtype.type(step), requires_grad=requires_grad)
 
 
-@creates_out
+@creates
 def fftfreq(
     n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -332,7 +332,7 @@ def fftfreq(
     return _frequencies("fftfreq", np.where(k < (n + 1) // 2, k, k - n), n, d, dtype, requires_grad)
 
 
-@creates_out
+@creates
 def rfftfreq(
     n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:

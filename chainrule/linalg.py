@@ -416,13 +416,35 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     return solve_triangular(shaping.adjoint(lower), solve_triangular(lower, B, upper=False), upper=True)
 
 
+def top_lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+    """As :func:`linalg.lu_factor`; with ``get_infos`` as :func:`linalg.lu_factor_ex`."""
+    return lu_factor_ex(A, pivot=pivot) if get_infos else tuple(lu_factor(A, pivot=pivot))
+
+
+@takes_out
+def top_lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """As :func:`linalg.lu_solve`, with the right side first."""
+    return lu_solve(LU_data, LU_pivots, b)
+
+
+@takes_out
+def triangular_solve(
+    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Any:
+    """As :func:`linalg.solve_triangular`, with the right side first; A is returned, too."""
+    upper = upper != transpose
+    solution = solve_triangular(A.mT if transpose else A, b, upper=upper, unitriangular=unitriangular)
+    return return_types.triangular_solve(solution, shaping.clone(A))
+
+
 #: What PyTorch has outside ``torch.linalg``, under these names.
-inverse = inv
+inverse, orgqr = inv, householder_product
 
 _METHODS = {
     "inverse": inv, "det": det, "slogdet": slogdet, "logdet": logdet, "cholesky": top_cholesky, "pinverse": pinverse,
     "matrix_power": matrix_power, "matrix_exp": matrix_exp, "qr": top_qr, "svd": top_svd,
     "cholesky_inverse": cholesky_inverse, "cholesky_solve": cholesky_solve,
+    "lu": top_lu, "lu_solve": top_lu_solve, "triangular_solve": triangular_solve, "orgqr": orgqr,
 }  # fmt: skip
 attach(**_METHODS)
 

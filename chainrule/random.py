@@ -5,7 +5,8 @@ Inside ``vmap`` the numbers are drawn anew for each example or once for all, as 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from chainrule.core.dtypes import as_dtype, default_dtype
 from chainrule.core.levels import STACK, Level
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.interpreters.batched import Batched
-from chainrule.ops.arguments import creates_out, tensor_of
+from chainrule.ops import creation
+from chainrule.ops import elementwise as ew
+from chainrule.ops.arguments import creates, takes_out, tensor_of
 from chainrule.ops.creation import _made, _sizes
 
 
@@ -133,21 +136,24 @@ def _real(name: str, dtype: Any, accepts: str = "f") -> Any:
     return kind
 
 
-@creates_out
+@creates
 def rand(
     *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Uniform numbers in [0, 1)."""
-    kind = _real("rand", dtype)
+    """Uniform numbers in [0, 1), or complex numbers with both parts there."""
+    kind = _real("rand", dtype, "fc")
     return _made(_drawn(_sizes("rand", size), lambda shape: _uniform(shape, kind, generator)), requires_grad)
 
 
 def _uniform(shape: tuple[int, ...], dtype: Any, generator: Generator | None) -> Any:
+    if dtype.kind == "c":
+        parts = _rng(generator).random((2, *shape))
+        return (parts[0] + 1j * parts[1]).astype(dtype)
     kind = np.float32 if dtype == np.float32 else np.float64
     return np.asarray(_rng(generator).random(shape, kind)).astype(dtype, copy=False)
 
 
-@creates_out
+@creates
 def randn(
     *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -165,9 +171,9 @@ def _normal(shape: tuple[int, ...], dtype: Any, generator: Generator | None) -> 
     return np.asarray(_rng(generator).standard_normal(shape, kind)).astype(dtype, copy=False)
 
 
-@creates_out
+@creates
 def randint(
-    low: int,
+    low: Any = 0,
     high: Any = None,
     size: Any = None,
     *,
@@ -179,6 +185,8 @@ def randint(
     """Integers from ``low`` (0) up to and without ``high``."""
     if size is None:
         low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
     kind = np.dtype(np.int64) if dtype is None else as_dtype(dtype)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
@@ -189,7 +197,7 @@ def randint(
     return _made(_drawn(_sizes("randint", (size,)), draw), requires_grad)
 
 
-@creates_out
+@creates
 def randperm(
     n: int, *, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -205,43 +213,94 @@ def randperm(
     return _made(_drawn((n,), draw), requires_grad)
 
 
-def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Uniform numbers of another tensor's shape and dtype."""
-    input = tensor_of("rand_like", input)
-    return rand(tuple(input.shape), dtype=dtype or input.dtype, requires_grad=requires_grad)
+def _like(name: str, what: str, function: Any) -> Any:
+    def like(input: Tensor, *bounds: int, dtype: Any = None, **options: Any) -> Tensor:
+        x = tensor_of(name, input)
+        return function(*bounds, size=tuple(x.shape), dtype=x.dtype if dtype is None else dtype, **options)  # type: ignore[no-any-return]
+
+    like.__name__ = like.__qualname__ = name
+    like.__doc__ = f"{what} of another tensor's shape and dtype."
+    return like
 
 
-def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Standard normal numbers of another tensor's shape and dtype."""
-    input = tensor_of("randn_like", input)
-    return randn(tuple(input.shape), dtype=dtype or input.dtype, requires_grad=requires_grad)
+rand_like = _like("rand_like", "Uniform numbers", rand)
+randn_like = _like("randn_like", "Standard normal numbers", randn)
+randint_like = _like("randint_like", "Integers from ``low`` (0) up to and without ``high``,", randint)
 
 
+def _sampled(numbers: Any, *parameters: Any) -> Tensor:
+    """Numbers that were drawn: they have no derivative by the parameters, so gradients of 0 flow to these, as in PyTorch."""
+    out = wrap(numbers) if not isinstance(numbers, Tensor) else numbers
+    for x in parameters:
+        if isinstance(x, Tensor) and x.requires_grad:
+            out = ew.where(wrap(np.zeros(tuple(out.shape), bool)), x, out)
+    return out
+
+
+def _plain(x: Any) -> Any:
+    return x.detach() if isinstance(x, Tensor) else x
+
+
+@creates
 def normal(
-    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, dtype: Any = None
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Normal numbers of that mean and standard deviation (numbers with a size, or tensors)."""
-    if isinstance(std, (int, float)) and std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    like = mean if isinstance(mean, Tensor) or size is not None else tensor_of("normal", std)
+    negative = std < 0 if isinstance(std, (int, float)) else not STACK.levels and bool((std < 0).any())
+    if negative:
+        raise RuntimeError(f"normal expects all elements of std >= 0.0, but found {std}")
     if size is not None:
-        kind = _real("normal", dtype)
+        kind = _real("normal", dtype, "fc")
         noise = _drawn(_sizes("normal", (size,)), lambda shape: _normal(shape, kind, generator))
-        return wrap(np.astype(noise * std + mean, kind))
-    like = mean if isinstance(mean, Tensor) else tensor_of("normal", std)
-    noise = wrap(_drawn(tuple(like.shape), lambda shape: _normal(shape, like.dtype, generator)))
-    return noise * std + mean
+        return _made(np.astype(noise * std + mean, kind), requires_grad)
+    kind = _real("normal", like.dtype, "fc")
+    shape = np.broadcast_shapes(*(tuple(x.shape) for x in (mean, std) if isinstance(x, Tensor)))
+    noise = wrap(_drawn(shape, lambda shape: _normal(shape, kind, generator)))
+    return _sampled(noise * _plain(std) + _plain(mean), mean, std)
 
 
-def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that each element gives, else 0."""
+def _rates(name: str, input: Any) -> Any:
+    """A tensor of parameters, as an array."""
+    return tensor_of(name, input, "f").detach()._array()
+
+
+@takes_out
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that each element gives (or with probability ``p``, whatever they are), else 0."""
+    if p is not None:
+        return creation.empty_like(input).bernoulli_(p, generator=generator)  # type: ignore[attr-defined, no-any-return]
     x = tensor_of("bernoulli", input, "f").detach()
     if STACK.levels:
         u = wrap(_drawn(tuple(x.shape), lambda shape: _rng(generator).random(shape).astype(x.dtype)))
-        return (u < x).to(x.dtype)  # type: ignore[no-any-return, operator]
-    p = x._array()
-    if not ((p >= 0) & (p <= 1)).all():
+        return _sampled((u < x).to(x.dtype), input)  # type: ignore[operator]
+    each = x._array()
+    if not ((each >= 0) & (each <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: the elements are probabilities")
-    return wrap((_rng(generator).random(p.shape) < p).astype(p.dtype))
+    return _sampled((_rng(generator).random(each.shape) < each).astype(each.dtype), input)
+
+
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Poisson numbers of the rate that each element gives."""
+    rate = _rates("poisson", input)
+    if not (rate >= 0).all():
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    return _sampled(np.asarray(_rng(generator).poisson(rate), rate.dtype), input)
+
+
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many of ``count`` trials succeed, each with probability ``prob``."""
+    n, p = _rates("binomial", count), _rates("binomial", prob)
+    if not ((p >= 0) & (p <= 1)).all() or (n < 0).any():
+        raise RuntimeError("binomial expects count >= 0 and prob between 0 and 1")
+    return _sampled(np.asarray(_rng(generator).binomial(n.astype(np.int64), p), n.dtype), count, prob)
 
 
 def multinomial(
@@ -274,22 +333,51 @@ def _multinomial_inside(w: Any, n: int, replacement: bool, generator: Generator 
     return (w.double() / wait).topk(n, -1).indices  # type: ignore[no-any-return]
 
 
-def _filler(name: str, draw: Any) -> Any:
-    def fill(self: Tensor, *args: Any, generator: Generator | None = None) -> Tensor:
-        numbers = _drawn(
-            tuple(self.shape), lambda shape: np.asarray(draw(_rng(generator), shape, *args)).astype(self.dtype)
-        )
-        return self.copy_(wrap(numbers))
+#: what the names of PyTorch's arguments are in Python, which has ``from`` for itself
+_BOUNDS = {"from": "low", "to": "high"}
+
+
+def _filler(name: str, draw: Any, accepts: str = "fc") -> Any:
+    def fill(self: Tensor, *args: Any, generator: Generator | None = None, **named: Any) -> Tensor:
+        if self.dtype.kind not in accepts:
+            raise errors.no_kernel(name, self.dtype, accepts)
+        rng, options = _rng(generator), {_BOUNDS.get(key, key): value for key, value in named.items()}
+
+        def drawn(shape: tuple[int, ...]) -> Any:
+            try:
+                if self.dtype.kind == "c":
+                    re, im = draw(rng, (2, *shape), *args, **options) * (np.sqrt(0.5) if name == "normal_" else 1)
+                    return (re + 1j * im).astype(self.dtype)
+                return np.asarray(draw(rng, shape, *args, **options)).astype(self.dtype)
+            except ValueError as error:  # NumPy's, of parameters out of their range
+                raise RuntimeError(f"{name}: {error}") from None
+
+        return self.copy_(wrap(_drawn(tuple(self.shape), drawn)))
 
     fill.__name__ = name
     fill.__doc__ = f"Fill the tensor in place with random numbers ({name[:-1]})."
     return fill
 
 
-uniform_ = _filler("uniform_", lambda rng, shape, a=0.0, b=1.0: rng.uniform(a, b, shape))
-normal_ = _filler("normal_", lambda rng, shape, mean=0.0, std=1.0: rng.normal(mean, std, shape))
-exponential_ = _filler("exponential_", lambda rng, shape, lambd=1.0: rng.exponential(1 / lambd, shape))
-_bernoulli_number = _filler("bernoulli_", lambda rng, shape, p=0.5: rng.random(shape) < p)
+def _between(rng: Any, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0) -> Any:
+    if low > high:
+        raise ValueError(f"expects to return a [from, to) range, but found from={low} > to={high}")
+    return low + (high - low) * rng.random(shape)
+
+
+def _cauchy(rng: Any, shape: tuple[int, ...], median: float = 0.0, sigma: float = 1.0) -> Any:
+    if sigma <= 0:
+        raise ValueError(f"expects sigma > 0.0, but found sigma={sigma}")
+    return median + sigma * rng.standard_cauchy(shape)
+
+
+def _trials(rng: Any, shape: tuple[int, ...], p: float = 0.5) -> Any:
+    if not 0 <= p <= 1:
+        raise ValueError(f"expects p to be in [0, 1], but got p={p}")
+    return rng.random(shape) < p
+
+
+_bernoulli_number = _filler("bernoulli_", _trials, "biufc")
 
 
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
@@ -299,5 +387,41 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     return self.copy_(bernoulli(p.expand(self.shape), generator=generator))
 
 
-random_ = _filler("random_", lambda rng, shape, low=0, high=2**24: rng.integers(low, high, shape))
-attach(uniform_=uniform_, normal_=normal_, exponential_=exponential_, bernoulli_=bernoulli_, random_=random_)
+def random_(self: Tensor, *bounds: int, generator: Generator | None = None, **named: Any) -> Tensor:
+    """Fill the tensor in place with integers from ``from`` (0) up to and without ``to`` (as far as the dtype is exact)."""
+    low, high = (0, *bounds)[-2:] if bounds else (named.get("from", 0), named.get("to"))
+    if high is None:
+        kind = self.dtype
+        high = (
+            2 ** (np.finfo(kind).nmant + 1) + 1
+            if kind.kind == "f"
+            else 2
+            if kind.kind == "b"
+            else int(np.iinfo(kind).max)
+        )
+    return self.copy_(randint(low, high, tuple(self.shape), generator=generator, dtype=self.dtype))
+
+
+@contextlib.contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
+    """Within the block numbers are drawn as usual, and after it as if none had been."""
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)
+
+
+attach(
+    random_=random_,
+    bernoulli_=bernoulli_,
+    bernoulli=bernoulli,
+    multinomial=multinomial,
+    uniform_=_filler("uniform_", _between),
+    normal_=_filler("normal_", lambda rng, shape, mean=0.0, std=1.0: rng.normal(mean, std, shape)),
+    exponential_=_filler("exponential_", lambda rng, shape, lambd=1.0: rng.exponential(1 / lambd, shape), "f"),
+    cauchy_=_filler("cauchy_", _cauchy, "f"),
+    geometric_=_filler("geometric_", lambda rng, shape, p: rng.geometric(p, shape), "biuf"),
+    log_normal_=_filler("log_normal_", lambda rng, shape, mean=1.0, std=2.0: rng.lognormal(mean, std, shape), "f"),
+)

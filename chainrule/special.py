@@ -5,10 +5,14 @@ They are computed with NumPy. ``scipy.special``'s functions take tensors as well
 
 from __future__ import annotations
 
+import importlib
 import math
 from typing import Any
 
+import numpy as np
+
 from chainrule import errors
+from chainrule.core.dispatch import cast
 from chainrule.core.faces import binary, general, unary, written
 from chainrule.core.inplace import in_place
 from chainrule.core.tensor import Tensor, attach
@@ -69,6 +73,40 @@ def multigammaln(input: Tensor, p: int, *, out: Any = None) -> Tensor:
     return written(ew.add(total, p * (p - 1) / 4 * math.log(math.pi)), out)  # type: ignore[no-any-return]
 
 
+def spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
+    """sin(x) / x; 0 at ±inf."""
+    x = floating(tensor_of("spherical_bessel_j0", input, "biuf"))
+    far = ew.isinf(x)
+    return written(ew.where(far, 0.0, sinc(ew.div(ew.where(far, 1.0, x), math.pi))), out)  # type: ignore[no-any-return]
+
+
+def _by_scipy(name: str, row: str) -> Any:
+    def call(input: Any, *other: Any, out: Any = None) -> Tensor:
+        prim = importlib.import_module("chainrule.ops.scipy_special").ROWS.get(row)
+        if prim is None:
+            raise errors.needs_scipy(f"special.{name}")
+        operands = [floating(tensor_of(name, x, "biuf")) for x in (input, *other)]
+        if len(operands) != len(prim.operands):
+            raise TypeError(f"{name}() takes {len(prim.operands)} tensors, not {len(operands)}")
+        if operands[0].dtype == np.float16:  # SciPy has no such loops
+            return written(cast(call(*[x.float() for x in operands]), np.float16), out)  # type: ignore[no-any-return]
+        return written(general(prim, tuple(operands), {}), out)  # type: ignore[no-any-return]
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"``scipy.special.{row}`` on tensors; SciPy computes it."
+    return call
+
+
+airy_ai = _by_scipy("airy_ai", "airy_ai")
+bessel_j0, bessel_j1 = _by_scipy("bessel_j0", "j0"), _by_scipy("bessel_j1", "j1")
+bessel_y0, bessel_y1 = _by_scipy("bessel_y0", "y0"), _by_scipy("bessel_y1", "y1")
+modified_bessel_k0, modified_bessel_k1 = _by_scipy("modified_bessel_k0", "k0"), _by_scipy("modified_bessel_k1", "k1")
+scaled_modified_bessel_k0 = _by_scipy("scaled_modified_bessel_k0", "k0e")
+scaled_modified_bessel_k1 = _by_scipy("scaled_modified_bessel_k1", "k1e")
+gammainc = igamma = _by_scipy("gammainc", "gammainc")
+gammaincc = igammac = _by_scipy("gammaincc", "gammaincc")
+
+
 def _polygamma_method(self: Tensor, n: int) -> Tensor:
     """The derivative of order n of digamma."""
     return polygamma(n, self)
@@ -76,18 +114,22 @@ def _polygamma_method(self: Tensor, n: int) -> Tensor:
 
 _METHODS = {
     "erf": erf, "erfc": erfc, "erfinv": erfinv, "lgamma": gammaln, "digamma": digamma, "i0": i0, "mvlgamma": multigammaln,
+    "igamma": igamma, "igammac": igammac,
 }  # fmt: skip
 attach(**_METHODS, polygamma=_polygamma_method)
 attach(**{name + "_": in_place(name + "_", function) for name, function in _METHODS.items()})
 attach(polygamma_=in_place("polygamma_", _polygamma_method))
 
 __all__ = [
-    "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma",
-    "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammaln", "hermite_polynomial_h",
-    "hermite_polynomial_he", "i0", "i0e", "i1", "i1e", "laguerre_polynomial_l", "legendre_polynomial_p", "log1p",
-    "log_ndtr", "log_softmax", "logit", "logsumexp", "modified_bessel_i0", "modified_bessel_i1", "multigammaln",
-    "ndtr", "ndtri", "polygamma", "psi", "round", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u",
-    "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "sinc", "softmax", "xlog1py", "xlogy", "zeta",
+    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
+    "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2",
+    "expit", "expm1", "gammainc", "gammaincc", "gammaln", "hermite_polynomial_h", "hermite_polynomial_he", "i0",
+    "i0e", "i1", "i1e", "laguerre_polynomial_l", "legendre_polynomial_p", "log1p", "log_ndtr", "log_softmax", "logit",
+    "logsumexp", "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1",
+    "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "scaled_modified_bessel_k0",
+    "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u",
+    "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "sinc", "softmax", "spherical_bessel_j0",
+    "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 110
-ARRIVES = re.compile(r"\s*(?:Downloading|Using cached|Processing) (?:\S*/)?([\w.]+)-(\d[\w.]*)-\S+\.whl(?: \((\d.*)\))?")
+ARRIVES = re.compile(
+    r"\s*(?:Downloading|Using cached|Processing) (?:\S*/)?([\w.]+)-(\d[\w.]*)-\S+\.whl(?: \((\d.*)\))?"
+)
 
 
 def main(extra: str) -> int:

@@ -1,17 +1,21 @@
-"""``device``: where a tensor lives; here always the CPU, since NumPy does the computing."""
+"""``device``, ``layout``, ``memory_format``: where and how a tensor lies; here always on the CPU, as NumPy has it."""
 
+from enum import Enum
 from typing import Any
+
+#: devices that PyTorch knows; a program may name one that it does not use
+_TYPES = ("cpu", "cuda", "fpga", "hip", "hpu", "ipu", "lazy", "maia", "meta", "mps", "mtia", "vulkan", "xla", "xpu")
 
 
 class device:
-    """The CPU, in PyTorch's spelling, so that code written with devices in mind runs.
+    """A device in PyTorch's spelling, so that code written with devices in mind runs. Tensors are on the CPU only.
 
     Args:
         type: ``"cpu"``, ``"cpu:0"`` or another device.
         index: a number for the device, or none; it has no meaning on the CPU.
 
     Raises:
-        RuntimeError: for any device that is not the CPU.
+        RuntimeError: there is no such type of device; or, when it is used, it is not the CPU.
         TypeError: if ``type`` is neither a string nor a device.
 
     Example:
@@ -19,7 +23,9 @@ class device:
         device(type='cpu')
         >>> str(device("cpu", 0))
         'cpu:0'
-        >>> device("cuda")
+        >>> device("cuda").type
+        'cuda'
+        >>> check_device("cuda")
         Traceback (most recent call last):
             ...
         RuntimeError: device 'cuda' is not available: this build computes on the CPU with NumPy; \
@@ -43,8 +49,8 @@ use device 'cpu', or leave the device out
                 f"such as 'cpu', or a device, got {type.__class__.__name__} {type!r}"
             )
         name, colon, number = type.partition(":")
-        if name != "cpu":
-            raise _unavailable(type)
+        if name not in _TYPES:
+            raise RuntimeError(f"Expected one of {', '.join(_TYPES)} device type at start of device string: {name}")
         if colon:
             if index is not None:
                 raise RuntimeError(
@@ -81,11 +87,18 @@ use device 'cpu', or leave the device out
         return device, (self.type,) if self.index is None else (self.type, self.index)
 
     def __enter__(self) -> "device":
-        """Make this the default device within a block; it already is."""
+        """Make this the default device within a block; the CPU already is."""
+        check_device(self)
         return self
 
     def __exit__(self, *error: object) -> None:
         pass
+
+
+def check_device(where: Any) -> None:
+    """Raise for what is not the CPU (None is)."""
+    if where is not None and (where if isinstance(where, device) else device(where)).type != "cpu":
+        raise _unavailable(str(where))
 
 
 def _unavailable(name: str) -> RuntimeError:
@@ -93,3 +106,30 @@ def _unavailable(name: str) -> RuntimeError:
         f"device '{name}' is not available: this build computes on the CPU with NumPy; "
         "use device 'cpu', or leave the device out"
     )
+
+
+class layout(Enum):
+    """How a tensor's elements are found: by strides."""
+
+    strided = "torch.strided"
+
+    def __repr__(self) -> str:
+        return self.value
+
+    __str__ = __repr__
+
+
+class memory_format(Enum):
+    """In which order a copy lies in memory; a request, which changes no number."""
+
+    contiguous_format = "torch.contiguous_format"
+    preserve_format = "torch.preserve_format"
+
+    def __repr__(self) -> str:
+        return self.value
+
+    __str__ = __repr__
+
+
+strided = layout.strided
+contiguous_format, preserve_format = memory_format

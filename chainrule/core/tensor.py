@@ -163,7 +163,8 @@ class Tensor:
         strides = tuple(s // self._raw.dtype.itemsize for s in self._raw.strides)
         return strides if dim is None else strides[dim]
 
-    def is_contiguous(self) -> bool:
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie in row order."""
         data = self._raw
         if type(data) is not ndarray:
             data = np.lib.stride_tricks.as_strided(np.empty((), data.dtype), data.shape, data.strides, writeable=False)

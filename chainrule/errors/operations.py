@@ -322,3 +322,7 @@ class NoForwardMode(NotImplementedError):
 def unsupported_rule(name: str, column: str, why: str) -> NotImplementedError:
     kind = NoForwardMode if column.startswith("JVP") else NotImplementedError
     return kind(f"{name} has no {column}: {why}")
+
+
+def needs_scipy(function: str) -> ImportError:
+    return ImportError(f"{function} is computed by SciPy, which is not installed: pip install scipy")

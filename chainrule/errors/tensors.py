@@ -283,8 +283,17 @@ _ELSEWHERE = {
     "numpy": "NumPy's own functions take tensors: import numpy as np",
     "sparse": "there are dense arrays only",
     "distributions": "a density is a line of NumPy (docs/guide/from_autograd.md, Statistics); random has the samplers",
-    "stft": "take unfold and fft.rfft",
-    "istft": "take fft.irfft and nn.functional.fold",
+    "channels_last": "arrays lie in row order, whatever the order of their axes means: leave memory_format out",
+    "ldl_factor": "for positive definite matrices there is linalg.cholesky, for others linalg.lu_factor",
+    "geqrf": "it is linalg.qr",
+    "set_num_threads": "NumPy's BLAS reads OPENBLAS_NUM_THREADS or OMP_NUM_THREADS when it loads (package threadpoolctl later)",
+    "benchmark": "take Python's timeit: nothing here runs on after a function has returned",
+    "fractional_max_pool2d": "adaptive_max_pool2d(x, output_size) pools to any size, with regions that are not random",
+    "ctc_loss": "a sum over paths is a loop of logaddexp; for labels that are aligned there is cross_entropy",
+    "multi_head_attention_forward": "it is scaled_dot_product_attention of linear(x, w)",
+    "bfloat16": "NumPy has no such numbers: take float32",
+    "storage": "a tensor's memory is that of x.detach().numpy()",
+    "MaskedTensor": "the functions of masked take mask=",
     "data": "an index is enough: `for i in range(0, len(x), n): batch = x[i:i + n]`",
     "init": "take randn(...) times a scale",
     "clip_grad_norm_": "take the norm of the gradients, and g.mul_(limit / norm)",
@@ -350,8 +359,8 @@ def data_dtype(dtype: Any) -> RuntimeError:
     )
 
 
-def no_resize(name: str) -> RuntimeError:
+def no_resize(name: str, tensor: Any, shape: tuple[int, ...]) -> RuntimeError:
     return RuntimeError(
-        f"{name}(): a tensor's memory belongs to NumPy and cannot be exchanged or made longer under its views. Assign "
-        "`x.data = new` for other contents, reshape() for another shape, or make a new tensor."
+        f"{name}(): a tensor's memory belongs to NumPy and cannot be made longer or shorter under its views: shape "
+        f"{shape_of(tensor)} has other elements than {shape}. Assign `x.data = new`, or make a new tensor."
     )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from chainrule import errors
+from chainrule.core.tensor import Tensor
 from chainrule.nn.activation import (
     celu,
     elu,
@@ -147,6 +151,19 @@ __all__ = [
     "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample", "upsample_bilinear",
     "upsample_nearest",
 ]  # fmt: skip
+
+
+def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return function(input, *args, **kwargs, inplace=True)
+
+    call.__name__ = call.__qualname__ = function.__name__ + "_"
+    call.__doc__ = f"In-place form of :func:`{function.__name__}`."
+    return call
+
+
+celu_, elu_, hardtanh_, leaky_relu_ = _in_place(celu), _in_place(elu), _in_place(hardtanh), _in_place(leaky_relu)
+relu_, rrelu_, selu_, threshold_ = _in_place(relu), _in_place(rrelu), _in_place(selu), _in_place(threshold)
 
 
 def __getattr__(name: str) -> object:

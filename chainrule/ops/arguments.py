@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import dtypes
+from chainrule.core.device import check_device
 from chainrule.core.dispatch import cast
 from chainrule.core.faces import around, operand
 from chainrule.core.inplace import write_out
@@ -113,7 +115,7 @@ def numpy_names(scope: dict[str, Any], **more: dict[str, str]) -> None:
     renaming: dict[Any, Any] = {}  # a function may have two names
     for name, function in list(scope.items()):
         if type(function) is FunctionType and function.__module__ == scope["__name__"] and not name.startswith("_"):
-            code = getattr(function, "__wrapped__", function).__code__
+            code = inspect.unwrap(function).__code__
             own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
             also = dict(more.get(function.__name__, {}))
             if "dim" in own and "axis" not in own:
@@ -148,11 +150,22 @@ def takes_out(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
-def creates_out(function: F) -> F:
-    """``takes_out`` for what makes a new tensor: its dtype is that of ``out``, if the caller says nothing else."""
+def creates(function: F) -> F:
+    """Give a function that makes new tensors the keywords that all such functions have.
+
+    ``out=``, whose dtype it takes if the caller says nothing else, ``size=`` for sizes one by one, and ``device``,
+    ``layout``, ``pin_memory`` and ``memory_format``, of which there is one each.
+    """
+    sizes = function.__code__.co_flags & inspect.CO_VARARGS
 
     @functools.wraps(function)
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if kwargs:
+            check_device(kwargs.pop("device", None))
+            for name in ("layout", "pin_memory", "memory_format"):
+                kwargs.pop(name, None)
+            if sizes and "size" in kwargs:
+                args = (*args, kwargs.pop("size"))
         if out is None:
             return function(*args, **kwargs)
         if kwargs.get("dtype") is None:

@@ -6,17 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.device import device as Device
+from chainrule.core.device import check_device
 from chainrule.core.dtypes import as_dtype, default_dtype, get_default_complex_dtype
 from chainrule.core.making import make_tensor
+from chainrule.core.size import Size
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.ops.arguments import creates_out, number_in, tensor_of
+from chainrule.ops.arguments import creates, number_in, tensor_of
 from chainrule.ops.shaping import _ints
-
-
-def _checked(device: Any, layout: Any = None) -> None:
-    if device is not None:
-        Device(device) if not isinstance(device, Device) else device
 
 
 def tensor(
@@ -38,13 +34,13 @@ def tensor(
     >>> cr.tensor([1., 2.], requires_grad=True)
     tensor([1., 2.], requires_grad=True)
     """
-    _checked(device)
+    check_device(device)
     return make_tensor(data, dtype, requires_grad, True)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor that shares the data's memory where it can; a tensor is returned as it is (with its graph)."""
-    _checked(device)
+    check_device(device)
     if isinstance(data, Tensor):
         return data if dtype is None or data.dtype == as_dtype(dtype) else data.to(as_dtype(dtype))
     return make_tensor(data, dtype, False, False)
@@ -69,9 +65,23 @@ def from_numpy(array: Any) -> Tensor:
     return make_tensor(array, None, False, False)
 
 
-def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """A tensor that shares the memory of another library's array (a capsule is what PyTorch took in former times)."""
+    if not hasattr(ext_tensor, "__dlpack__"):
+        raise TypeError(f"from_dlpack() takes an array with __dlpack__, not {type(ext_tensor).__name__}")
+    return ext_tensor.detach() if isinstance(ext_tensor, Tensor) else from_numpy(np.from_dlpack(ext_tensor))
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A vector that shares the memory of an object with a buffer (of bytes, a copy: they cannot be written to)."""
+    array = np.frombuffer(buffer, as_dtype(dtype), count, offset)
+    return _made(array if array.flags.writeable else array.copy(), requires_grad)
+
+
+@creates
+def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A 0-d tensor of the default dtype."""
-    return tensor(value, dtype=dtype or default_dtype(), requires_grad=requires_grad)
+    return tensor(s, dtype=dtype or default_dtype(), requires_grad=requires_grad)
 
 
 def _made(array: Any, requires_grad: bool) -> Tensor:
@@ -93,52 +103,27 @@ def _sizes(name: str, size: Any) -> tuple[int, ...]:
     return shape
 
 
-@creates_out
-def zeros(
-    *sizes: Any,
-    size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-) -> Tensor:
+@creates
+def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None) -> Tensor:
     """Zeros of a shape."""
-    _checked(device)
-    return _made(np.zeros(_sizes("zeros", sizes if size is None else (size,)), _float_or(dtype)), requires_grad)
+    return _made(np.zeros(_sizes("zeros", size), _float_or(dtype)), requires_grad)
 
 
-@creates_out
-def ones(
-    *sizes: Any,
-    size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-) -> Tensor:
+@creates
+def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None) -> Tensor:
     """Ones of a shape."""
-    _checked(device)
-    return _made(np.ones(_sizes("ones", sizes if size is None else (size,)), _float_or(dtype)), requires_grad)
+    return _made(np.ones(_sizes("ones", size), _float_or(dtype)), requires_grad)
 
 
-@creates_out
-def empty(
-    *sizes: Any,
-    size: Any = None,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-) -> Tensor:
+@creates
+def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None) -> Tensor:
     """Memory of a shape, with whatever is in it."""
-    _checked(device)
-    return _made(np.empty(_sizes("empty", sizes if size is None else (size,)), _float_or(dtype)), requires_grad)
+    return _made(np.empty(_sizes("empty", size), _float_or(dtype)), requires_grad)
 
 
-@creates_out
+@creates
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """One value in a shape; its Python type gives the dtype (a float the default one)."""
-    _checked(device)
     value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
     if dtype is None:
         dtype = tensor(value).dtype
@@ -154,7 +139,7 @@ def _like(name: str, what: str, function: Any) -> Any:
 
     like.__name__ = like.__qualname__ = name
     like.__doc__ = f"{what} of another tensor's shape and dtype."
-    return like
+    return creates(like)
 
 
 zeros_like = _like("zeros_like", "Zeros", np.zeros)
@@ -162,6 +147,7 @@ ones_like = _like("ones_like", "Ones", np.ones)
 empty_like = _like("empty_like", "Memory", np.empty)
 
 
+@creates
 def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -172,7 +158,7 @@ def full_like(
     return _made(np.full(tuple(input.shape), value), requires_grad)
 
 
-@creates_out
+@creates
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The identity matrix (n rows, m columns)."""
     return _made(np.eye(*_sizes("eye", (n, n if m is None else m)), dtype=_float_or(dtype)), requires_grad)
@@ -182,7 +168,7 @@ def _number(x: Any) -> Any:
     return x.item() if isinstance(x, Tensor) else x
 
 
-@creates_out
+@creates
 def arange(
     start: Any = 0,
     end: Any = None,
@@ -217,7 +203,7 @@ def arange(
     return _made((start + step * np.arange(n)).astype(kind), requires_grad)
 
 
-@creates_out
+@creates
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -225,7 +211,7 @@ def linspace(
     return _spaced(np.linspace, start, end, steps, dtype, requires_grad)
 
 
-@creates_out
+@creates
 def logspace(
     start: Any,
     end: Any,
@@ -263,11 +249,13 @@ def _spaced(function: Any, start: Any, end: Any, steps: int, dtype: Any, require
     return _made(array.astype(_float_or(dtype)), requires_grad)
 
 
+@creates
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Row and column indices of the lower triangle."""
     return wrap(np.stack(np.tril_indices(row, offset, col)).astype(np.int64 if dtype is None else as_dtype(dtype)))
 
 
+@creates
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Row and column indices of the upper triangle."""
     return wrap(np.stack(np.triu_indices(row, offset, col)).astype(np.int64 if dtype is None else as_dtype(dtype)))
@@ -301,6 +289,7 @@ CharTensor, ByteTensor = _typed("CharTensor", np.int8), _typed("ByteTensor", np.
 BoolTensor = _typed("BoolTensor", np.bool_)
 
 
+@creates
 def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -308,21 +297,32 @@ def new_tensor(
     return make_tensor(data, self.dtype if dtype is None else dtype, requires_grad, True)
 
 
+def new(self: Tensor, *args: Any) -> Tensor:
+    """PyTorch's old name for :func:`new_empty` of a size, or :func:`new_tensor` of data."""
+    if len(args) == 1 and not isinstance(args[0], (int, Size)):
+        return new_tensor(self, args[0])
+    return new_empty(self, *args or (0,))
+
+
+@creates
 def new_zeros(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of this tensor's dtype."""
     return _made(np.zeros(_sizes("new_zeros", size), self.dtype if dtype is None else as_dtype(dtype)), requires_grad)
 
 
+@creates
 def new_ones(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of this tensor's dtype."""
     return _made(np.ones(_sizes("new_ones", size), self.dtype if dtype is None else as_dtype(dtype)), requires_grad)
 
 
+@creates
 def new_empty(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Memory of this tensor's dtype."""
     return _made(np.empty(_sizes("new_empty", size), self.dtype if dtype is None else as_dtype(dtype)), requires_grad)
 
 
+@creates
 def new_full(
     self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:

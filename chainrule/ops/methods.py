@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from chainrule import errors
 from chainrule.core import inplace, view
+from chainrule.core.device import check_device, strided
 from chainrule.core.dispatch import cast
 from chainrule.core.dtypes import as_dtype
 from chainrule.core.faces import binary
@@ -27,6 +29,7 @@ from chainrule.ops import (
     memory,
     ordering,
     products,
+    queries,
     reductions,
     scattering,
     searching,
@@ -35,7 +38,7 @@ from chainrule.ops import (
     statistics,
 )
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import number_in, numpy_names
+from chainrule.ops.arguments import number_in, numpy_names, tensor_of
 from chainrule.table import arithmetic
 from chainrule.table import indexing as table
 
@@ -157,7 +160,7 @@ _SEARCHING = """
 nonzero nonzero_static argwhere unique unique_consecutive bincount histc histogram
 """.split()
 _PRODUCTS = "matmul mm bmm mv dot vdot inner outer ger addmm addmv addr baddbmm addbmm kron trace".split()
-_CREATION = "new_tensor new_zeros new_ones new_empty new_full".split()
+_CREATION = "new new_tensor new_zeros new_ones new_empty new_full".split()
 
 for _module, _names in (
     (ew, _ELEMENTWISE),
@@ -371,13 +374,32 @@ def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
 numpy_names(globals())
 
 
-def _no_resize(name: str) -> Any:
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        raise errors.no_resize(name)
+def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """As :func:`as_strided`, in place."""
+    return inplace.reshaped(self, lambda x: memory.as_strided(x, size, stride, storage_offset), "as_strided_")
 
-    method.__name__ = name
-    method.__doc__ = "Not there: raises, and says what to use."
-    return method
+
+def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+    """Another shape for the same elements, in place.
+
+    Raises:
+        RuntimeError: the shape has more or fewer elements.
+    """
+    shape = shaping._ints("resize_", size)
+    if math.prod(shape) != self.numel():
+        raise errors.no_resize("resize_", self, shape)
+    return inplace.reshaped(self, lambda x: shaping.reshape(x, shape), "resize_")
+
+
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """As :func:`resize_`, with the shape of another tensor."""
+    return resize_(self, tuple(tensor_of("resize_as_", the_template).shape))
+
+
+def set_(self: Tensor, source: Tensor) -> Tensor:
+    """Give the tensor the memory, shape and dtype of another one, as assigning to ``data`` does."""
+    self.data = source
+    return self
 
 
 attach(
@@ -391,7 +413,10 @@ attach(
     transpose_=transpose_,
     swapaxes_=transpose_,
     swapdims_=transpose_,
-    **{name: _no_resize(name) for name in ("set_", "resize_", "resize_as_", "as_strided_")},
+    as_strided_=as_strided_,
+    resize_=resize_,
+    resize_as_=resize_as_,
+    set_=set_,
 )
 
 # -- casts -----------------------------------------------------------------------------------------------------------
@@ -420,7 +445,7 @@ def to(
             pass
         else:
             device = argument
-    creation._checked(device)
+    check_device(device)
     target = self.dtype if dtype is None else as_dtype(dtype)
     if target == self.dtype:
         return shaping.clone(self) if copy else self
@@ -458,6 +483,8 @@ def type_(self: Tensor, dtype: Any = None) -> Any:
     """The name of the tensor's type, or the tensor in another dtype."""
     if dtype is None:
         return "torch." + errors.tensor_type(self.dtype)
+    if isinstance(dtype, str) and dtype.startswith("torch.") and dtype.endswith("Tensor"):
+        dtype = getattr(creation, dtype[len("torch.") :])
     return to(self, getattr(dtype, "dtype", dtype))
 
 
@@ -482,7 +509,7 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 
 def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Not there: raises."""
-    creation._checked("cuda")
+    check_device("cuda")
     return self
 
 
@@ -495,6 +522,12 @@ def is_view(self: Tensor) -> bool:
     return self._view is not None
 
 
+#: what a tensor of PyTorch may be, and none is here
+_KINDS_OF_TENSORS = (
+    "is_ipu", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized", "is_sparse_csr",
+    "is_vulkan", "is_xla", "is_xpu",
+)  # fmt: skip
+
 attach(
     type=type_,
     __invert__=_invert,
@@ -503,8 +536,20 @@ attach(
     cuda=cuda,
     _base=property(_base),
     _is_view=is_view,
-    resolve_conj=lambda self: self,
-    resolve_neg=lambda self: self,
-    is_conj=lambda self: False,
-    is_neg=lambda self: False,
+    resolve_conj=queries.resolve_conj,
+    resolve_neg=queries.resolve_neg,
+    is_conj=queries.is_conj,
+    is_neg=queries.is_neg,
+    is_signed=queries.is_signed,
+    is_same_size=queries.is_same_size,
+    get_device=queries.get_device,
+    to_dense=queries.resolve_conj,
+    is_pinned=queries.is_conj,
+    is_shared=queries.is_conj,
+    __dlpack__=lambda self, **options: self.numpy().__dlpack__(**options),
+    __dlpack_device__=lambda self: (1, 0),  # the CPU
+    is_cpu=True,
+    **dict.fromkeys(_KINDS_OF_TENSORS, False),
+    layout=strided,
+    name=None,
 )

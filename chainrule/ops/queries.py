@@ -32,3 +32,44 @@ def is_complex(input: Any) -> bool:
 def is_nonzero(input: Tensor) -> bool:
     """Whether the only element is not zero."""
     return bool(tensor_of("is_nonzero", input))
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made in ``inference_mode``."""
+    return tensor_of("is_inference", input).is_inference()  # type: ignore[no-any-return]
+
+
+def is_conj(input: Tensor) -> bool:
+    """Whether conjugation is still to be done: never, ``conj`` computes at once (as ``neg`` does)."""
+    return False
+
+
+is_neg = is_conj
+
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: nothing is still to be done to its elements."""
+    return tensor_of("resolve_conj", input)  # type: ignore[no-any-return]
+
+
+resolve_neg = resolve_conj
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return tensor_of("is_signed", input).dtype.kind not in "bu"
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape."""
+    return bool(tensor_of("is_same_size", input).shape == tensor_of("is_same_size", other).shape)
+
+
+def get_device(input: Tensor) -> int:
+    """The number of the tensor's GPU; −1, as it is on the CPU."""
+    return -1
+
+
+def detach(input: Tensor) -> Tensor:
+    """The same memory, cut off from the graph."""
+    return tensor_of("detach", input).detach()  # type: ignore[no-any-return]

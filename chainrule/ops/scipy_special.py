@@ -8,6 +8,7 @@ where SciPy has no function to express it with.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.dispatch import bind
 from chainrule.core.kinds import elementwise
 from chainrule.core.primitive import TABLE, unsupported
 from chainrule.core.protocol import UFUNCS
@@ -25,9 +27,12 @@ try:
 except ImportError:  # then nobody has its functions, and there are no rows
     special = SimpleNamespace()
 
+#: SciPy's ufuncs themselves: with SCIPY_ARRAY_API=1 ``scipy.special`` has functions around them.
+_UFUNCS = {name: f for name, f in vars(getattr(special, "_ufuncs", special)).items() if isinstance(f, np.ufunc)}
 #: What the partial derivatives are written with.
 NAMES: dict[str, Any] = {
     **vars(special),
+    **_UFUNCS,
     "np": np,
     "rootpi": math.sqrt(math.pi),
     "root2pi": math.sqrt(2 * math.pi),
@@ -37,19 +42,25 @@ NAMES: dict[str, Any] = {
 ROWS: dict[str, Any] = {}
 
 
-def row(name: str, domain: Any, ufunc: Any = None, accepts: str = "fc", **partials: str | None) -> None:
-    """The row of a ufunc of SciPy, unless this SciPy lacks it or the user has given it one."""
-    ufunc = ufunc or getattr(special, name, None)
-    if not isinstance(ufunc, np.ufunc):
+def row(name: str, domain: Any, value: Any = None, accepts: str = "fc", **partials: str | None) -> None:
+    """The row of a ufunc of SciPy (or another function of it), unless this SciPy lacks it or the user has given it one."""
+    value = value or _UFUNCS.get(name)
+    if value is None or not _UFUNCS:
         return
     function = _stand_in(name, partials)
     reason = f"scipy.special has no function for the derivative of {name} with respect to "
     rules = {x: unsupported(reason + x) if text is None else _rule(text, partials) for x, text in partials.items()}
     formula = {x: f"g * ({text})" for x, text in partials.items() if text is not None}
-    declare = elementwise(value=ufunc, d=rules, formula=formula, domain=domain, accepts=accepts, listed=False)
+    declare = elementwise(value=value, d=rules, formula=formula, domain=domain, accepts=accepts, listed=False)
     prim = declare(function)
     ROWS[name] = prim
-    UFUNCS.setdefault(ufunc, prim)
+    if isinstance(value, np.ufunc):
+        UFUNCS.setdefault(value, prim)
+
+
+def _bound(name: str, x: Any) -> Any:
+    """A row that is no ufunc, as what a partial derivative may call."""
+    return bind(ROWS[name], (x,), {})
 
 
 def _stand_in(name: str, operands: Any) -> Any:
@@ -114,7 +125,7 @@ row("psi", POSITIVE, accepts="f", x="zeta(2, x)")
 row(
     "zeta",
     ((1.5, 4.0), POSITIVE),
-    getattr(getattr(special, "_ufuncs", None), "_zeta", None),
+    _UFUNCS.get("_zeta"),
     s=None,
     x="-s * zeta(s + 1, x)",
 )
@@ -157,11 +168,20 @@ row("ive", _order, v=None, x="(ive(v - 1, x) + ive(v + 1, x)) / 2 - np.sign(x) *
 row("kve", _order, v=None, x="out - (kve(v - 1, x) + kve(v + 1, x)) / 2")
 
 
+def _airy(which: int) -> Any:
+    return lambda x: special.airy(x)[which]
+
+
+row("airy_ai", REAL, _airy(0), "f", x="airy_aip(x)")  # scipy.special.airy has four results
+row("airy_aip", REAL, _airy(1), "f", x="x * airy_ai(x)")
+NAMES.update({name: functools.partial(_bound, name) for name in ("airy_ai", "airy_aip")})
+
+
 def _shared(names: list[str]) -> None:
     """What SciPy has under NumPy's names, or we have without it."""
     for name in names:
-        if hasattr(special, name):
-            UFUNCS.setdefault(getattr(special, name), TABLE[name])
+        if name in _UFUNCS:
+            UFUNCS.setdefault(_UFUNCS[name], TABLE[name])
 
 
 _shared(["cbrt", "exp2", "expm1", "log1p", "xlogy"])

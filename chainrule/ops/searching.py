@@ -285,6 +285,32 @@ def histogram(
     return return_types.histogram(wrap(counts.astype(x.dtype)), wrap(edges))
 
 
+def histogramdd(
+    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+) -> Any:
+    """How many points, whose coordinates are along the last axis, fall into each cell of a grid, and the grid's edges.
+
+    ``bins`` is a number of bins, or for each coordinate a number or a vector of edges; ``range`` has the lowest and
+    highest of each coordinate, one after the other.
+    """
+    x = tensor_of("histogramdd", input, "f")._concrete("histogramdd()")
+    points = x.reshape(-1, x.shape[-1])
+    n = points.shape[1]
+    counts = [bins] * n if isinstance(bins, int) else list(bins)
+    if len(counts) != n:
+        raise RuntimeError(f"histogramdd(): the points have {n} coordinates, but bins is for {len(counts)}")
+    ends = np.reshape((0, 0) * n if range is None else range, (n, 2))
+    edges = [
+        b._array()
+        if isinstance(b, Tensor)
+        else np.linspace(*_range("histogramdd", along, low, high, 0.5), b + 1).astype(x.dtype)
+        for b, along, (low, high) in zip(counts, points.T, ends, strict=True)
+    ]
+    weights = None if weight is None else weight._array().reshape(-1)
+    found, _ = np.histogramdd(points, edges, weights=weights, density=density)
+    return return_types.histogramdd(wrap(found.astype(x.dtype)), tuple(wrap(e) for e in edges))
+
+
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among the test elements; with ``invert``, whether it is not. One of both may be a number.
 

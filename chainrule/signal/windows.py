@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core import dtypes
-from chainrule.core.device import device as Device
+from chainrule.core.device import check_device
 from chainrule.core.tensor import Tensor, wrap
 
 __all__ = [
@@ -36,8 +36,7 @@ def _window(
     dtype = dtypes.default_dtype() if dtype is None else dtypes.as_dtype(dtype)
     if layout is not None and str(layout).rpartition(".")[2] != "strided":
         raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
-    if device is not None:
-        Device(device)
+    check_device(device)
     if not hasattr(M, "__index__"):
         raise TypeError(f"{name}(): argument 'M' must be int, not {type(M).__name__}")
     if M < 0:
@@ -142,3 +141,26 @@ def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
 def bartlett(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """A triangle: 1 − |2k / last − 1|."""
     return _window("bartlett", M, lambda k, last: 1 - np.abs(2 * k / max(last, 1) - 1), sym, **options)
+
+
+# -- the older names, at the top level -------------------------------------------------------------------------------
+
+
+def _older(name: str, window: Callable[..., Tensor]) -> Any:
+    def call(window_length: int, periodic: bool = True, *shape: float, **options: Any) -> Tensor:
+        options.pop("pin_memory", None)
+        return window(window_length, *shape, sym=not periodic, **options)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = (
+        f"As :func:`signal.windows.{name.removesuffix('_window')}`; periodic unless the caller says otherwise."
+    )
+    return call
+
+
+hann_window, blackman_window = _older("hann_window", hann), _older("blackman_window", blackman)
+bartlett_window = _older("bartlett_window", bartlett)
+kaiser_window = _older("kaiser_window", lambda n, beta=12.0, **options: kaiser(n, beta=beta, **options))
+hamming_window = _older(
+    "hamming_window", lambda n, alpha=0.54, beta=0.46, **options: general_cosine(n, a=[alpha, beta], **options)
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -108,3 +109,18 @@ def test_scipy_is_not_loaded_for_its_own_sake():
 def test_a_ufunc_without_a_row_says_so():
     with pytest.raises(TypeError, match="ellipk has no rule for tensors"):
         special.ellipk(cr.tensor([0.5], requires_grad=True))
+
+
+def test_with_scipys_array_api():
+    """Then ``scipy.special`` has functions around its ufuncs; these are still known."""
+    code = (
+        "import chainrule as cr, numpy as np, scipy.special as s\n"
+        "assert not isinstance(s.erf, np.ufunc)\n"
+        "t = cr.tensor([0.5], dtype=cr.float64, requires_grad=True)\n"
+        "for name in ('erf', 'gammaln', 'xlogy', 'j1'):\n"
+        "    f = getattr(s._ufuncs, name)\n"
+        "    y = f(t, t) if f.nin == 2 else f(t)\n"
+        "    assert cr.autograd.gradcheck(lambda x: f(x, x) if f.nin == 2 else f(x), t), name\n"
+        "assert cr.special.bessel_j0(t).requires_grad\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "SCIPY_ARRAY_API": "1"})

@@ -37,6 +37,7 @@ MODULES = {
     "fft": ("fft", ["fft"]),
     "special": ("special", ["special"]),
     "signal": ("signal.windows", ["signal.windows"]),
+    "masked": ("masked", ["masked"]),
     "random": ("random", ["random"]),
     "testing": ("testing", ["testing"]),
     "checkpoint": ("utils.checkpoint", ["utils.checkpoint"]),
@@ -47,8 +48,9 @@ MORE = {
     "explaining": ["Arrow", "Explanation", "Graph", "Step", "Value", "explain", "record_lines"],
     "autograd": ["Function", "detect_anomaly", "gradcheck", "gradgradcheck", "set_detect_anomaly"],
     "random": [
-        "Generator", "bernoulli", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal", "rand",
-        "rand_like", "randint", "randn", "randn_like", "randperm", "seed", "set_rng_state",
+        "Generator", "bernoulli", "binomial", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "multinomial",
+        "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed",
+        "set_rng_state",
     ],
 }  # fmt: skip
 SECTION = re.compile(r"^(Args|Returns|Raises|Example|Attributes|Yields):$")

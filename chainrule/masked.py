@@ -1,0 +1,147 @@
+"""``torch.masked``: reductions that leave out the elements where ``mask`` is False.
+
+A masked element has the gradient 0. Where nothing is left, the result is that of an empty sum, product or maximum, or nan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.dispatch import cast
+from chainrule.core.dtypes import as_dtype
+from chainrule.core.tensor import Tensor
+from chainrule.ops import elementwise as ew
+from chainrule.ops import ordering, reductions, statistics
+from chainrule.ops.arguments import axes_of, tensor_of
+from chainrule.ops.norms import vector_norm
+
+__all__ = [
+    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
+    "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
+]  # fmt: skip
+
+
+def _extreme(dtype: Any, lowest: bool) -> Any:
+    if dtype.kind in "fc":
+        return -np.inf if lowest else np.inf
+    if dtype.kind == "b":
+        return not lowest
+    return int(np.iinfo(dtype).min if lowest else np.iinfo(dtype).max)
+
+
+def _filled(name: str, input: Any, mask: Any, dtype: Any, with_what: Any) -> Any:
+    """The tensor with another number where the mask is False: a number, or "lowest" or "highest" of the dtype."""
+    x = tensor_of(name, input)
+    x = x if dtype is None else cast(x, as_dtype(dtype))
+    if mask is None:
+        return x
+    if isinstance(with_what, str):
+        with_what = _extreme(x.dtype, with_what == "lowest")
+    return ew.where(mask, x, with_what)
+
+
+def _masked(name: str, neutral: Any, function: Callable[..., Any]) -> Any:
+    """A function whose result does not change with the number of ``neutral`` elements."""
+
+    def call(input: Any, dim: Any = None, *, dtype: Any = None, mask: Any = None, **options: Any) -> Tensor:
+        x = _filled(f"masked.{name}", input, mask, dtype, neutral)
+        if name == "logsumexp":
+            dim = axes_of(name, dim, x.ndim)
+        return function(x, dim, **options)  # type: ignore[no-any-return]
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"As :func:`{name}`, of the elements where ``mask`` is True."
+    return call
+
+
+sum, prod = _masked("sum", 0, reductions.sum), _masked("prod", 1, reductions.prod)
+amax, amin = _masked("amax", "lowest", reductions.amax), _masked("amin", "highest", reductions.amin)
+argmax, argmin = _masked("argmax", "lowest", reductions.argmax), _masked("argmin", "highest", reductions.argmin)
+cumsum, cumprod = _masked("cumsum", 0, ordering.cumsum), _masked("cumprod", 1, ordering.cumprod)
+softmax, log_softmax = (
+    _masked("softmax", "lowest", reductions.softmax),
+    _masked("log_softmax", "lowest", reductions.log_softmax),
+)
+softmin = _masked("softmin", "highest", lambda x, dim: reductions.softmax(ew.neg(x), dim))
+logsumexp = _masked("logsumexp", "lowest", reductions.logsumexp)
+
+
+def _counted(x: Any, mask: Any, dim: Any, keepdim: bool) -> Any:
+    """How many elements are left."""
+    left = np.broadcast_to(True, tuple(x.shape)) if mask is None else mask.expand(tuple(x.shape))
+    return reductions.sum(left, dim, keepdim)
+
+
+def mean(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+    """The mean of the elements where ``mask`` is True.
+
+    >>> import chainrule as cr
+    >>> cr.masked.mean(cr.tensor([1., 2., 9.]), mask=cr.tensor([True, True, False]))
+    tensor(1.5000)
+    """
+    x = _filled("masked.mean", input, mask, dtype, 0)
+    if x.dtype.kind not in "fc":
+        raise ValueError(f"mean(): masked.mean takes a floating point or complex dtype, not {x.dtype}: use .float()")
+    return ew.div(reductions.sum(x, dim, keepdim), _counted(x, mask, dim, keepdim))  # type: ignore[no-any-return]
+
+
+def var(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
+    """The variance of the elements where ``mask`` is True."""
+    x = _filled("masked.var", input, None, dtype, 0)
+    apart = _filled("masked.var", ew.sub(x, mean(x, dim, keepdim=True, mask=mask)), mask, None, 0)
+    squares = reductions.sum(ew.mul(apart, ew.conj(apart)) if apart.is_complex() else ew.square(apart), dim, keepdim)
+    less = correction if correction is not None else 0 if unbiased is False else 1
+    left = ew.clamp(ew.sub(_counted(x, mask, dim, keepdim), less), min=0)
+    return ew.div(squares, left)  # type: ignore[no-any-return]
+
+
+def std(input: Any, dim: Any = None, unbiased: bool | None = None, **options: Any) -> Tensor:
+    """The standard deviation of the elements where ``mask`` is True."""
+    return ew.sqrt(var(input, dim, unbiased, **options))  # type: ignore[no-any-return]
+
+
+def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Tensor:
+    """The (lower) median of the elements where ``mask`` is True."""
+    return statistics.nanmedian(_filled("masked.median", input, mask, dtype, np.nan), dim, keepdim).values  # type: ignore[no-any-return]
+
+
+def norm(
+    input: Any,
+    ord: float = 2.0,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
+    """The norm of the elements where ``mask`` is True."""
+    return vector_norm(_filled("masked.norm", input, mask, dtype, np.inf if ord < 0 else 0), ord, dim, keepdim)
+
+
+def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None) -> Tensor:
+    """The tensor, divided by the norm of the elements where ``mask`` is True; the others are 0."""
+    x = _filled("masked.normalize", input, mask, dtype, 0)
+    return ew.div(x, ew.clamp(norm(x, ord, dim, keepdim=True), min=eps))  # type: ignore[no-any-return]
+
+
+def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None) -> Tensor:
+    """log(exp(input) + exp(other)), without what is masked."""
+    x = _filled("masked.logaddexp", input, input_mask, dtype, "lowest")
+    return ew.logaddexp(x, _filled("masked.logaddexp", other, other_mask, dtype, "lowest"))  # type: ignore[no-any-return]
+
+
+def __getattr__(name: str) -> object:
+    raise errors.unknown_name(name, __all__, __name__)

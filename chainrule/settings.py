@@ -1,0 +1,47 @@
+"""Settings that PyTorch's programs make: those that hold here are taken, others say why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chainrule.core.device import check_device, device
+from chainrule.core.dtypes import set_default_dtype
+
+
+def get_default_device() -> device:
+    """Where new tensors are: on the CPU."""
+    return device("cpu")
+
+
+def set_default_device(device: Any) -> None:
+    """The CPU is the default device, and the only one."""
+    check_device(device)
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """PyTorch's old :func:`set_default_dtype`: ``FloatTensor`` or ``DoubleTensor``, or the name of one."""
+    kinds = {"FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16"}
+    name = t.rpartition(".")[2] if isinstance(t, str) else t.__name__
+    if name not in kinds:
+        raise TypeError(f"invalid type object: only floating-point types are supported as the default type, not {name}")
+    set_default_dtype(kinds[name])
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Nothing to do: the same program computes the same numbers."""
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether the same program computes the same numbers: True."""
+    return True
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Nothing to do: products of float32 matrices are as exact as float32 is, which "high" and "medium" allow, too."""
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"{precision} is not one of 'highest', 'high', 'medium'")
+
+
+def get_float32_matmul_precision() -> str:
+    """How exact products of float32 matrices are: "highest"."""
+    return "highest"

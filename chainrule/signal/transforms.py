@@ -1,0 +1,126 @@
+"""Fourier transforms of short pieces of a signal, and back (``torch.stft``, ``torch.istft``)."""
+
+from __future__ import annotations
+
+from chainrule import fft
+from chainrule.core.tensor import Tensor
+from chainrule.nn.convolution import fold
+from chainrule.ops import creation
+from chainrule.ops.arguments import tensor_of
+from chainrule.ops.elementwise import complex as complex_
+from chainrule.ops.joining import pad
+from chainrule.ops.memory import view_as_real
+
+
+def _pieces(
+    name: str, n_fft: int, hop_length: int | None, win_length: int | None, window: Tensor | None, like: Tensor
+) -> tuple[int, Tensor]:
+    """The step between pieces, and the window, with zeros around it up to ``n_fft``."""
+    hop = n_fft // 4 if hop_length is None else hop_length
+    length = n_fft if win_length is None else win_length
+    if n_fft <= 0 or hop <= 0 or not 0 < length <= n_fft:
+        raise RuntimeError(
+            f"{name}: expected 0 < win_length <= n_fft and hop_length > 0, but got n_fft={n_fft}, hop_length={hop}, "
+            f"win_length={length}"
+        )
+    if window is None:
+        window = creation.ones(length, dtype=like.real.dtype)
+    if tuple(window.shape) != (length,):
+        raise RuntimeError(f"{name}: expected a 1D window of size win_length={length}, but got {tuple(window.shape)}")
+    left = (n_fft - length) // 2
+    return hop, pad(window, (left, n_fft - length - left))
+
+
+def stft(
+    input: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+) -> Tensor:
+    """The Fourier transforms of windowed pieces of ``n_fft`` points, every ``hop_length``.
+
+    Args:
+        input: (..., points), with at most one leading axis.
+        window: (win_length,); ones by default.
+        center: pad the signal so that piece t is around point t·hop_length.
+        onesided: leave out frequencies that follow from the others (by default where all is real).
+
+    Returns:
+        (..., frequencies, pieces), complex; or pairs of real numbers, with ``return_complex=False``.
+
+    >>> import chainrule as cr
+    >>> cr.stft(cr.ones(8), 4, return_complex=True).shape
+    torch.Size([3, 9])
+    """
+    x = tensor_of("stft", input, "fc")
+    if x.ndim not in (1, 2):
+        raise RuntimeError(f"stft: expected a 1D or 2D tensor, but got {x.ndim}D: fold leading axes into one")
+    if return_complex is None and not x.is_complex():
+        raise RuntimeError("stft requires the return_complex parameter be given for real inputs: return_complex=True")
+    hop, w = _pieces("stft", n_fft, hop_length, win_length, window, x)
+    if center:
+        x = pad(x.reshape(1, -1, x.shape[-1]), (n_fft // 2, n_fft // 2), mode=pad_mode).reshape(*x.shape[:-1], -1)
+    if x.shape[-1] < n_fft:
+        raise RuntimeError(f"stft: expected n_fft <= {x.shape[-1]}, the number of points, but got n_fft={n_fft}")
+    framed = x.unfold(-1, n_fft, hop) * w
+    if onesided is None:
+        onesided = not framed.is_complex()
+    spectrum = (fft.rfft if onesided else fft.fft)(framed, norm="ortho" if normalized else None).transpose(-1, -2)
+    return view_as_real(spectrum.contiguous()) if return_complex is False else spectrum
+
+
+def istft(
+    input: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: int | None = None,
+    return_complex: bool = False,
+) -> Tensor:
+    """The signal that has a short-time Fourier transform: the least squares estimate from all pieces.
+
+    Args:
+        input: what :func:`stft` returns, complex.
+        length: how many points the signal has.
+
+    Raises:
+        RuntimeError: a point lies in no window.
+    """
+    x = tensor_of("istft", input, "c")
+    hop, w = _pieces("istft", n_fft, hop_length, win_length, window, x)
+    if onesided is None:
+        onesided = x.shape[-2] != n_fft
+    if x.shape[-2] != (n_fft // 2 + 1 if onesided else n_fft):
+        raise RuntimeError(f"istft: the number of frequencies, {x.shape[-2]}, does not fit n_fft={n_fft}")
+    x, back = (x, fft.ifft) if return_complex else (x[..., : n_fft // 2 + 1, :], fft.irfft)
+    pieces = back(x.transpose(-1, -2), n=n_fft, norm="ortho" if normalized else None) * w
+
+    def added(parts: Tensor) -> Tensor:
+        """(batch, pieces, n_fft) to (batch, points)."""
+        if parts.is_complex():
+            both = view_as_real(parts).unbind(-1)
+            return complex_(*[added(part) for part in both])
+        points = n_fft + hop * (parts.shape[1] - 1)
+        return fold(parts.transpose(1, 2), (1, points), (1, n_fft), stride=(1, hop))[:, 0, 0]
+
+    batch = pieces.reshape(-1, *pieces.shape[-2:])
+    start = n_fft // 2 if center else 0
+    whole = n_fft + hop * (batch.shape[1] - 1)
+    stop = whole - start if length is None else min(start + length, whole)
+    envelope = added((w * w).expand(1, *batch.shape[1:]))[:, start:stop]
+    if float(envelope.detach().abs().min()) < 1e-11:
+        raise RuntimeError("istft: window overlap add min is 0: some point of the signal lies in no window")
+    signal = added(batch)[:, start:stop] / envelope
+    if length is not None and signal.shape[-1] < length:
+        signal = pad(signal, (0, length - signal.shape[-1]))
+    return signal.reshape(*x.shape[:-2], signal.shape[-1])

@@ -1,0 +1,108 @@
+"""Random numbers: their distributions (by moments that 20,000 of them pin down), signatures, and gradients of zero."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from behaviour import torch
+
+N = 20_000
+ONES = torch.ones(N, dtype=torch.float64)
+DRAWS = {  # mean, variance
+    "binomial": (lambda: torch.binomial(ONES * 10, ONES * 0.3), 3.0, 2.1),
+    "poisson": (lambda: torch.poisson(ONES * 4), 4.0, 4.0),
+    "bernoulli(p)": (lambda: torch.bernoulli(ONES, 0.25), 0.25, 0.1875),
+    "Tensor.bernoulli": (lambda: (ONES * 0.25).bernoulli(), 0.25, 0.1875),
+    "bernoulli_": (lambda: ONES.clone().bernoulli_(p=0.25), 0.25, 0.1875),
+    "normal": (lambda: torch.normal(ONES * 2, ONES * 3), 2.0, 9.0),
+    "normal of numbers": (lambda: torch.normal(2.0, 3.0, size=(N,), device="cpu"), 2.0, 9.0),
+    "normal_": (lambda: ONES.clone().normal_(mean=2, std=3), 2.0, 9.0),
+    "uniform_": (lambda: ONES.clone().uniform_(-1, 2), 0.5, 0.75),
+    "uniform_ to": (lambda: ONES.clone().uniform_(to=3.0), 1.5, 0.75),
+    "exponential_": (lambda: ONES.clone().exponential_(lambd=2), 0.5, 0.25),
+    "geometric_": (lambda: ONES.clone().geometric_(0.5), 2.0, 2.0),
+    "log_normal_": (lambda: ONES.clone().log_normal_(0, 0.5), math.exp(1 / 8), (math.exp(1 / 4) - 1) * math.exp(1 / 4)),
+    "atan of cauchy_": (lambda: ONES.clone().cauchy_(median=0, sigma=1).atan(), 0.0, math.pi**2 / 12),
+    "randint_like": (lambda: torch.randint_like(ONES, 6), 2.5, 35 / 12),
+    "randint_like from": (lambda: torch.randint_like(ONES, 2, 8), 4.5, 35 / 12),
+    "randint": (lambda: torch.randint(6, size=(N,), dtype=torch.float32), 2.5, 35 / 12),
+    "random_ to": (lambda: ONES.clone().random_(6), 2.5, 35 / 12),
+    "random_ from to": (lambda: ONES.clone().random_(2, 8), 4.5, 35 / 12),
+    "rand": (lambda: torch.rand(size=(N,)), 0.5, 1 / 12),
+    "real part of rand": (lambda: torch.rand(N, dtype=torch.complex64).real, 0.5, 1 / 12),
+    "imaginary part of rand": (lambda: torch.rand(N, dtype=torch.complex64).imag, 0.5, 1 / 12),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_distribution(name):
+    draw, mean, variance = DRAWS[name]
+    torch.manual_seed(1)
+    numbers = draw()
+    assert numbers.shape == (N,)
+    spread = math.sqrt(variance / N)
+    assert numbers.double().mean().item() == pytest.approx(mean, abs=5 * spread)
+    assert numbers.double().var().item() == pytest.approx(variance, rel=0.15)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32", "float64", "bool"])
+def test_random_goes_as_far_as_the_dtype_is_exact(dtype):
+    torch.manual_seed(0)
+    most = {"uint8": 2**8, "int64": 2**63, "float32": 2**24, "float64": 2**53, "bool": 2}[dtype]
+    largest = int(torch.zeros(2000, dtype=getattr(torch, dtype)).random_().max().item())
+    assert 0.99 * (most - 1) <= largest <= most
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        lambda x: torch.normal(x, 1.0),
+        lambda x: torch.normal(0.0, x),
+        lambda x: torch.normal(x, x),
+        torch.poisson,
+        lambda x: torch.bernoulli(x / 4),
+    ],
+)
+def test_samples_have_the_gradient_zero(sample):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    sample(x).sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        lambda: torch.normal(ONES, -ONES),
+        lambda: torch.poisson(-ONES),
+        lambda: torch.randint_like(ONES, 5, 2),
+        lambda: ONES.clone().random_(5, 2),
+        lambda: ONES.clone().bernoulli_(2.0),
+        lambda: ONES.clone().uniform_(1, 0),
+        lambda: ONES.clone().normal_(0, -1),
+        lambda: ONES.clone().exponential_(-1),
+        lambda: ONES.clone().geometric_(1.5),
+        lambda: ONES.clone().cauchy_(0, -1),
+        lambda: ONES.clone().log_normal_(0, -1),
+    ],
+)
+def test_parameters_out_of_range(mistake):
+    with pytest.raises(RuntimeError):
+        mistake()
+
+
+def test_integers_that_have_no_such_numbers():
+    for name in ("normal_", "uniform_"):
+        with pytest.raises(NotImplementedError, match="Long"):
+            getattr(torch.zeros(2, dtype=torch.int64), name)()
+
+
+def test_fork_rng():
+    torch.manual_seed(0)
+    expected = torch.rand(2)
+    torch.manual_seed(0)
+    with torch.random.fork_rng():
+        torch.rand(5)
+    assert torch.rand(2).tolist() == expected.tolist()
+    assert torch.default_generator.initial_seed() == 0
