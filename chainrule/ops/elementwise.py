@@ -275,7 +275,7 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> T
     for which, bound in (("min", min), ("max", max)):
         if bound is not None and not isinstance(bound, Number):
             raise errors.bound_type("clamp", which, bound)
-    if isinstance(input, Tensor) and input.dtype.kind in "iu" and any(isinstance(b, float) for b in (min, max)):
+    if isinstance(input, Tensor) and input.dtype.kind in "iub" and any(isinstance(b, float) for b in (min, max)):
         input = cast(input, dtypes.default_dtype())
     if isinstance(input, Tensor) and input.dtype.kind in "iu" and input.dtype.itemsize < 8:
         info = np.iinfo(input.dtype)  # a bound beyond the dtype's own bounds nothing

@@ -12,7 +12,7 @@ from chainrule import errors
 from chainrule.core import promotion
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import operand, written
-from chainrule.core.protocol import ArrayLike
+from chainrule.core.protocol import ArrayLike, memory_of
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie
@@ -44,12 +44,9 @@ def repeat(input: Any, *times: Any, repeats: Any = None) -> Tensor:
 
 def apart(result: Tensor, x: Tensor) -> Tensor:
     """A result that is never a view: a copy, if it shares memory with x."""
-    new, old = result._raw, x._raw
-    shared = type(new) is ndarray and type(old) is ndarray and np.may_share_memory(new, old)
-    return rows.clone(result) if shared else result
+    return rows.clone(result) if np.may_share_memory(memory_of(result), memory_of(x)) else result
 
 
-@takes_tensors
 def tile(input: Tensor, *times: Any, dims: Any = None) -> Tensor:
     """As :func:`repeat`, with missing repeats counted as 1."""
     times = _ints("tile", times if dims is None else (dims,))

@@ -53,12 +53,25 @@ CASES = {
         False,
     ),
     "a repeated tensor is contiguous": ("result = torch.tensor([1, 2]).repeat(2, 1).view(-1)", [1, 2, 1, 2]),
+    "a repeated tensor is no view in vmap": (
+        "x = torch.tensor([[-0.1, -0.7, 0.6]] * 2)\n"
+        "def f(a):\n    b = a.repeat(2, 1)\n    b.clamp_(-0.5, 0.5)\n    return (a * b).sum()\n"
+        "result = torch.vmap(torch.func.grad(f))(x)",
+        [[-0.4, -1.0, 1.0]] * 2,
+    ),
+    "a tiled tensor is no view in jvp": (
+        "x = torch.tensor([[-0.1, -0.7, 0.6]])\n"
+        "def f(a):\n    b = a * 1\n    c = b.tile(2)\n    c.T.add_(-1.5)\n    return b ** 2\n"
+        "result = torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]",
+        [[-0.2, -1.4, 1.2]],
+    ),
     "the clone of an expanded one, too": ("result = torch.tensor([1, 2]).expand(2, 2).clone().view(-1)", [1, 2, 1, 2]),
     "mT of a number": ("result = torch.tensor(1.5).mT + torch.tensor(1.).mH + torch.tensor(1.).adjoint()", 3.5),
     "inner promotes numbers": (
         "result = str(torch.inner(torch.tensor(1.), torch.tensor([2.], dtype=torch.float64)).dtype).split('.')[-1]",
         "float64",
     ),
+    "booleans between floats": ("result = torch.tensor([True, False]).clamp(0.25, 0.5)", [0.5, 0.25]),
     "einsum of a diagonal of none": ("torch.einsum('ii->i', torch.ones(1, 3))", RuntimeError),
     "meshgrid of a matrix": ("torch.meshgrid(torch.ones(1, 3), torch.ones(2), indexing='ij')", RuntimeError),
     "cartesian_prod of a matrix": ("torch.cartesian_prod(torch.ones(1, 3), torch.ones(2))", RuntimeError),

@@ -16,7 +16,7 @@ HOLE = re.compile(r"\{(\w+)\}")
 # What a function of a transformation may be made of: nothing that keeps a record of its own.
 PURE = [kind for kind in WEIGHTS if kind not in RECORD and kind not in INPLACE] + list(INPLACE)
 # What a difference sees and a gradient doesn't, and what vmap refuses.
-CUTS = re.compile(r"detach|\.data|nonzero|argwhere|item|tolist|torch\.where\(\{m\}\)|float32|long|bool")
+CUTS = re.compile(r"detach|\.data|nonzero|argwhere|item|tolist|torch\.where\(\{m\}\)|float32|float\(|long|bool")
 SMOOTH = [kind for kind in PURE if kind not in ("comparison", "dtype", "sorting")]
 
 
@@ -138,9 +138,8 @@ class Maker:
                 return f"(torch.arange({x.numel()}).reshape({tuple(x.shape)}) % {rng.randint(1, least)})"
             case "U":
                 axis = rng.randrange(-x.ndim, x.ndim) if x.ndim else 0
-                return f"torch.arange({x.numel()}).reshape({tuple(x.shape)}).argsort({axis})" + rng.choice(
-                    ["", f".flip({axis})"]
-                )
+                turned = rng.choice(["", f".flip({axis})"])
+                return f"{axis}, torch.arange({x.numel()}).reshape({tuple(x.shape)}).argsort({axis}){turned}"
             case "sh":
                 return str(self.shape(x))
             case "ix":

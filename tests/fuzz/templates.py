@@ -4,7 +4,7 @@ A text that assigns nothing is an expression and gets a name; one that starts wi
 filled from left to right (`making.Maker.hole`): f, i, b, c and t pick a tensor of floats, integers, booleans, complex
 numbers, or any; s, w one of floats that has the last picked one's shape, or broadcasts with it; x repeats the last
 picked; d is one of x's dimensions, D several; k a number; n a small integer; p a permutation; ix an index, sh a shape,
-m a mask, I indices along a dimension, J indices of x's shape, U such that none comes twice; o a tensor that may be written to, l a leaf.
+m a mask, I indices along a dimension, J indices of x's shape, U a dimension and indices along it of which none comes twice; o a tensor that may be written to, l a leaf.
 """
 
 
@@ -58,7 +58,7 @@ KINDS = {
         | torch.as_tensor({t}) | torch.scalar_tensor({k})""",
     "reduction": " | ".join(f"{{f}}.{r}({a})" for r in REDUCTIONS for a in ("", "{d}", "dim={d}, keepdim=True", "{D}"))
     + """ | {f}.var({d}, unbiased=False) | {f}.std({D}, correction=0) | {f}.max({d}) | {f}.min({d})
-        | {f}.max() | {f}.median() | {f}.median({d})[0] | {f}.argmax({d}) | {f}.argmin() | {i}.sum({d}) | {i}.max()
+        | {f}.max() | {f}.median() | {f}.argmax({d}) | {f}.argmin() | {i}.sum({d}) | {i}.max()
         | {b}.sum() | {b}.any({d}) | {b}.all() | {i}.prod() | {i}.float().mean({d}) | torch.var_mean({f}, {d})
         | torch.std_mean({f}, {D}) | torch.aminmax({f}, dim={d}) | {f}.norm(1, {d}) | {f}.norm(3)
         | {t}.sum(dtype=torch.float64) | {f}.sum({d}, dtype=torch.float32) | {i}.mean(dtype=torch.float64)
@@ -85,7 +85,7 @@ KINDS = {
         | {t}.take({I}) | torch.take_along_dim({t}, {J}, {d}) | {f}.masked_select({m}) | {f}.masked_fill({m}, {k})
         | {f}.nonzero() | {f}.argwhere() | torch.where({m}) | {t}[{i}] | {t}[{b}] | {f}.item() | {t}.tolist()
         | {t}[0][..., 0]""",
-    "scatter": """{f}.scatter({d}, {U}, {s}) | {f}.scatter({d}, {U}, {k}) | {f}.scatter_add({d}, {J}, {s})
+    "scatter": """{f}.scatter({U}, {s}) | {f}.scatter({U}, {k}) | {f}.scatter_add({d}, {J}, {s})
         | {f}.scatter_reduce({d}, {J}, {s}, {r}) | {f}.scatter_reduce({d}, {J}, {s}, 'mean', include_self=False)
         | {f}.index_add({d}, {I}, {x}.index_select({d}, {I})) | {f}.index_fill({d}, {I}, {k})
         | {f}.index_add(0, torch.tensor([0, 0]), {f}[:1].expand(2, *{x}.shape[1:]))
@@ -139,7 +139,7 @@ INPLACE = {
         | !{o}.sub_({w}, alpha={k}) | !{o}.div_({k}) | !{o}.zero_() | !{o}.fill_({k}) | !{o}.copy_({w})
         | !{o}.clamp_(-0.5, 0.5) | !{o}.sin_() | !{o}.tanh_() | !{o}.relu_() | !{o}.neg_() | !{o}.exp_()
         | !{o}.square_() | !{o}.sigmoid_() | !{o}.pow_(2) | !{o}.addcmul_({w}, {w}) | !{o}.abs_()
-        | !{o}.lerp_({s}, 0.3) | !{o}.masked_fill_({m}, {k}) | !{o}.scatter_({d}, {U}, {s})
+        | !{o}.lerp_({s}, 0.3) | !{o}.masked_fill_({m}, {k}) | !{o}.scatter_({U}, {s})
         | !{o}.scatter_add_({d}, {J}, {s}) | !{o}.index_add_(0, torch.tensor([0]), {s}[:1])
         | !{o}.index_fill_({d}, {I}, {k}) | !{o}.cumsum_({d}) | !{o}.t_() | !{o}.unsqueeze_(0) | !{o}.squeeze_()
         | !{o}.transpose_({d}, {d}) | !{o}.fill_diagonal_({k}) | !{o}.tril_() | !{o}.mul_({x})
@@ -158,9 +158,9 @@ RECORD = {
     "modes": """!with torch.no_grad():\n    {v} = {f} * {w} | !with torch.no_grad():\n    {o}.mul_({k})
         | {f}.detach() | {f}.detach() * {f} | {f}.clone() | {f}.detach().requires_grad_() | {f}.requires_grad
         | {t}.is_leaf | !with torch.no_grad():\n    {l}.sub_({k}) | !with torch.enable_grad():\n    {v} = {f}.sin()
-        | !with torch.no_grad():\n    {v} = {f}[{ix}] | !{o}.detach_() | !{f}.retain_grad() | {t}._is_view()
+        | !{o}.detach_() | !{f}.retain_grad()
         | {t}.requires_grad_(False) | !with torch.set_grad_enabled(False):\n    {v} = {f}.exp()
-        | !with torch.no_grad():\n    {v} = {f}.reshape(-1)\n{x}.add_({k}) | {f}.detach().mul_({k})
+        | {f}.detach().mul_({k})
         | {f}.requires_grad_() | !with torch.inference_mode():\n    {v} = {f} * 2
         | {f}.detach().numpy().sum().item() | len({t}) | {t}.numel() | {t}.shape | {t}.ndim | {t}.element_size()""",
     "hooks": """!{f}.register_hook(lambda g: g * {k})
