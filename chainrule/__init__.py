@@ -24,6 +24,7 @@ from chainrule.core.dtype import (
     bool, cdouble, cfloat, complex64, complex128, double, dtype, float, float16, float32, float64,
     get_default_dtype, half, int, int8, int16, int32, int64, long, short, uint8, uint16, uint32, uint64,
 )
+from chainrule.core.array import Array, open_to_arrays as _open_to_arrays
 from chainrule.core.dtypes import finfo, iinfo, set_default_dtype
 from chainrule.core.modes import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
@@ -32,7 +33,7 @@ from chainrule.core.promotion import can_cast, promote_types, result_type
 from chainrule.core.printing import get_printoptions, printoptions, set_printoptions
 from chainrule.core.size import Size
 from chainrule.core.tensor import Tensor, attach as _attach
-from chainrule.ops import methods, numpy_face, numpy_linalg, numpy_moves, numpy_reductions  # they register themselves
+from chainrule.ops import array as _array, methods, numpy_face, numpy_linalg, numpy_moves, numpy_reductions  # they register themselves
 from chainrule.ops.creation import (
     BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, ShortTensor,
     Variable, arange, as_tensor, asarray, empty, empty_like, eye, from_dlpack, from_numpy, frombuffer, full, full_like, linspace, logspace,
@@ -128,7 +129,7 @@ __version__ = "0.1.0"
 
 # What `from chainrule import *` and type checkers see: every name imported above.
 __all__ = [
-    "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator", "HalfTensor", "IntTensor",
+    "Array", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator", "HalfTensor", "IntTensor",
     "LongTensor", "ShortTensor", "Size", "Tensor", "Variable", "abs", "absolute", "acos", "acosh",
     "adaptive_avg_pool1d", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint", "alias_copy",
     "all", "allclose", "alpha_dropout", "amax", "amin", "aminmax", "angle", "any", "arange", "arccos", "arccosh",
@@ -189,6 +190,8 @@ __all__ = [
     "value_and_grad", "vander", "var", "var_mean", "vdot", "view_as_complex", "view_as_complex_copy", "view_as_real",
     "view_as_real_copy", "view_copy", "vjp", "vmap", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",
 ]
+
+_open_to_arrays(globals(), __all__, ("chainrule.ops", "chainrule.linalg", "chainrule.special"))
 
 #: What loads when it is first used, and where it is: submodules, and functions in them.
 _LAZY = {

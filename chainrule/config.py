@@ -12,3 +12,6 @@ CHECK_ROWS: bool = os.environ.get("CHAINRULE_CHECK_ROWS", "0") not in ("", "0", 
 
 #: Note for every operation the line of the program that called it (``record_lines``), in all threads.
 RECORD_LINES: bool = os.environ.get("CHAINRULE_LINES", "0") not in ("", "0", "no", "false", "off")
+
+#: Copy every plain NumPy array that the tape saves, whatever its size. See docs/guide/numerics.md.
+STRICT_ARRAYS: bool = os.environ.get("CHAINRULE_STRICT_ARRAYS", "0") not in ("", "0", "no", "false", "off")

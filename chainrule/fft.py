@@ -16,6 +16,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import dtypes
+from chainrule.core.array import open_to_arrays
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor
@@ -30,6 +31,8 @@ __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
     "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
+
+open_to_arrays(globals(), __all__, ("chainrule.fft",))
 
 _TO_REAL = (shared.irfft, shared.hfft)
 _FROM_REAL = (shared.rfft, shared.ihfft)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors, return_types
+from chainrule.core.array import open_to_arrays
 from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.errors.algebra import LinAlgError
@@ -454,6 +455,8 @@ __all__ = [
     "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
     "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
+
+open_to_arrays(globals(), __all__, ("chainrule.linalg", "chainrule.ops"))
 
 numpy_names(globals())
 

@@ -40,6 +40,7 @@ import numpy as np
 
 from chainrule import config, errors
 from chainrule.core import faces, kinds
+from chainrule.core.array import takes_arrays
 from chainrule.core.batching import each_example
 from chainrule.core.batching import leading as leading_axes
 from chainrule.core.dispatch import bind
@@ -116,11 +117,12 @@ def _function(prim: Primitive, function: Function, ufunc: Any) -> Function:
                 raise errors.wrong_operand(prim.name, i, x)
         return prim.value(*operands, **params)
 
-    call.row = prim  # type: ignore[attr-defined]
+    public = takes_arrays(call)
+    public.row = prim  # type: ignore[attr-defined]
     if ufunc is not None:
         prim.ufunc = ufunc
         UFUNCS[ufunc] = prim
-    return call
+    return public
 
 
 def bind_checked(prim: Primitive, *operands: Any, **params: Any) -> Any:

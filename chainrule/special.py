@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.array import open_to_arrays
 from chainrule.core.dispatch import cast
 from chainrule.core.faces import binary, general, unary, written
 from chainrule.core.inplace import in_place
@@ -131,6 +132,8 @@ __all__ = [
     "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "sinc", "softmax", "spherical_bessel_j0",
     "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
+
+open_to_arrays(globals(), __all__, ("chainrule.special", "chainrule.ops"))
 
 
 def __getattr__(name: str) -> object:

@@ -17,6 +17,7 @@ from chainrule import errors
 from chainrule.autograd import function_levels
 from chainrule.autograd.context import FunctionCtx, once_differentiable
 from chainrule.autograd.function_rule import _SETUP_CONTEXT, FunctionMethods, FunctionRow, pullback, row_of, run_forward
+from chainrule.core.array import Array, as_arrays, as_tensors
 from chainrule.core.inplace import check_history, continue_history
 from chainrule.core.modes import LOCAL, WATCHES
 from chainrule.core.node import Leaf, Node, Output, next_seq
@@ -106,6 +107,9 @@ class Function(FunctionMethods):
             else:
                 if isinstance(x, ArrayLike):
                     return function_levels.apply(cls, args)
+                if type(x) is Array:
+                    result = cls.apply(*as_tensors(args))
+                    return result if any(isinstance(y, Tensor) for y in args) else as_arrays(result)
                 needs.append(False)
         ctx = new(cls._backward_cls)
         ctx.needs_input_grad = tuple(needs)

@@ -20,6 +20,7 @@ from chainrule.core.protocol import ArrayLike
 from chainrule.core.saved import pack
 from chainrule.core.shapes import dtype_of, shape_of
 from chainrule.core.tensor import InferenceTensor, Tensor, wrap
+from chainrule.core.versions import protected
 from chainrule.core.view import viewed
 
 ndarray = np.ndarray
@@ -41,7 +42,10 @@ def rank(x: Any) -> int:
     if kind in INTERPRETERS or isinstance(x, ArrayLike):
         level: int = x.level
         return 2 * level
-    return 0
+    return _FACE if hasattr(kind, "_tensor") else 0
+
+
+_FACE = -1  # an Array, which stands for its tensor
 
 
 def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
@@ -55,6 +59,8 @@ def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
         r = 1 if type(x) is Tensor and type(x._raw) is ndarray else rank(x)
         if r > top:
             top, highest = r, x
+        elif r == _FACE:
+            return bind(prim, [getattr(y, "_tensor", y) for y in operands], params)
     if top == 0:
         if SPECIAL and LOCAL.watch is not None:
             return LOCAL.watch.forward(prim, operands, params)
@@ -71,7 +77,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
     """Compute on the data of the tensors of rank ``top`` and, where one requires grad, put a node on the tape."""
     datas = []
     edges = []
-    needs = inference = False
+    needs = inference = plain = False
     for x in operands:
         if type(x) is Tensor and top == 1:
             edge = x._edge
@@ -92,6 +98,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
             constant = top > 1 and type(x) is Tensor and x._edge is None and type(x._raw) is ndarray
             datas.append(x._raw if constant else x)
             edges.append(None)
+            plain = plain or type(x) is ndarray
     watch = LOCAL.watch if SPECIAL else None
     if top > 1:
         out = INTERPRETERS[type(held)](prim, datas, params, top // 2)  # what ranks highest now
@@ -113,6 +120,10 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
     node.fits = _fits(prim, datas, out if not several else out[0])
     node.hooks = None
     node.saved = _saved(prim, datas, edges, out) if prim.saves else ()
+    if plain and node.saved:
+        node.saved = tuple(
+            [protected(v) if type(v) is ndarray and any(v is x for x in operands) else v for v in node.saved]
+        )
     if inference and not LOCAL.traced:
         _check_inference(prim, operands, node.saved)
     node.seq = next_seq()

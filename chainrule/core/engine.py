@@ -27,7 +27,7 @@ from chainrule.core.saved import unpack
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import met, tied
-from chainrule.core.versions import CLOCK, writes_of
+from chainrule.core.versions import CLOCK, GUARDED, check_guarded, writes_of
 
 ndarray = np.ndarray
 _by_seq = attrgetter("seq")
@@ -115,6 +115,8 @@ def sweep(
         The cotangents of the targets, None where no path led to one. Where ties alone did it is zeros, for a leaf, and
         otherwise ``ZERO`` if ``ties`` says that it is known here, else None.
     """
+    if GUARDED:
+        check_guarded()
     if order is None:
         order = reachable(roots, leaves=False)
     else:

@@ -15,6 +15,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import dtypes, promotion
+from chainrule.core.array import Array, as_arrays
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.inplace import write_out
 from chainrule.core.modes import LOCAL, SPECIAL, WATCHES
@@ -23,6 +24,7 @@ from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.shapes import dtype_of
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.versions import protected
 
 ndarray = np.ndarray
 generic = np.generic
@@ -40,7 +42,9 @@ def operand(function: str, position: int, x: Any) -> Any:
     if isinstance(x, (ndarray, generic)):
         if x.dtype.kind not in "fciub":
             raise errors.wrong_operand(function, position, x)
-        return wrap(x)
+        return wrap(protected(x))
+    if type(x) is Array:
+        return x._tensor
     raise errors.wrong_operand(function, position, x)
 
 
@@ -82,6 +86,10 @@ def around(x: int, dtype: Any) -> int:
 def general(prim: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Everything but the hot case: checks, promotion, then ``bind``. The result is always a tensor."""
     checked = [operand(prim.name, i, x) for i, x in enumerate(operands)]
+    faces = {type(x) for x in operands}
+    if Array in faces:
+        result = general(prim, tuple(checked), params)
+        return result if Tensor in faces else as_arrays(result)
     if not any(isinstance(x, (Tensor, ArrayLike)) for x in checked):
         raise errors.wrong_operand(prim.name, 0, operands[0])
     if prim.promotion != "none":
@@ -323,6 +331,7 @@ def _named(call: Callable[..., Any], prim: Primitive) -> Callable[..., Any]:
     call.__name__ = call.__qualname__ = prim.name
     call.__doc__ = prim.doc
     call.__module__ = "chainrule"
+    call.takes_arrays = True  # type: ignore[attr-defined]
     prim.fast = call
     return call
 

@@ -182,7 +182,7 @@ def refresh(base: Tensor) -> None:
             _spoil(tensor)
             continue
         if type(base._raw) is not ndarray:
-            hold(tensor, _taken(base._raw, view.steps))
+            hold(tensor, replay_view(base._raw, view.steps))
         if view.recorded and (base._edge is not None or type(tensor._edge) is not Leaf):
             _set_edge(tensor, _edge_through(base, view.steps), base._cut)
 
@@ -198,7 +198,7 @@ def _spoiled(*_: Any) -> Any:
     raise errors.function_view_in_place()
 
 
-def _taken(data: Any, steps: tuple[Step, ...]) -> Any:
+def replay_view(data: Any, steps: tuple[Step, ...]) -> Any:
     for prim, params in steps:
         data = dispatch.bind(prim, (data,), params)
     return data

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.array import Array, as_tensors
 from chainrule.core.dtypes import as_dtype, default_dtype
 from chainrule.core.tensor import Tensor, wrap
 
@@ -15,6 +16,8 @@ ndarray = np.ndarray
 
 def make_tensor(data: Any, dtype: Any, requires_grad: bool, copy_data: bool) -> Tensor:
     """The work behind ``tensor`` and ``as_tensor``: NumPy data keeps its dtype, Python floats get the default one."""
+    if type(data) is Array:
+        data = data._tensor
     if isinstance(data, Tensor):
         array = data._array()
         target = array.dtype if dtype is None else as_dtype(dtype)
@@ -32,6 +35,7 @@ def make_tensor(data: Any, dtype: Any, requires_grad: bool, copy_data: bool) -> 
 def to_array(data: Any, dtype: Any = None, copy_data: bool = True) -> np.ndarray[Any, Any]:
     """Numbers, nested sequences and arrays as an ndarray of a dtype that tensors can have."""
     target = None if dtype is None else as_dtype(dtype)
+    data = as_tensors(data)
     if isinstance(data, (ndarray, np.generic)):
         array = np.array(data, copy=True if copy_data else None)
     else:

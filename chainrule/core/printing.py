@@ -293,6 +293,16 @@ def tensor_repr(
     return join_suffixes(text, [*described, *suffixes], indent)
 
 
+def array_repr(array: Array, suffixes: Iterable[str]) -> str:
+    """The text NumPy would print for an array, and what else is to be said of it.
+
+    Example:
+        >>> print(array_repr(np.array([1.0, 2.5]), ["requires_grad=True"]))
+        array([1. , 2.5], requires_grad=True)
+    """
+    return ", ".join([np.array_repr(array)[:-1], *suffixes]) + ")"
+
+
 def format_tensor(array: Array, spec: str) -> str:
     """Format an array for ``format()`` and f-strings: a 0-d one as the number it holds.
 

@@ -54,6 +54,12 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
                 exchanged = EXCHANGED.get(ufunc) if type(inputs[0]) is float or type(inputs[0]) is int else None
                 return fast(*inputs) if exchanged is None else exchanged(inputs[1], inputs[0])
             return row(*inputs)
+    result = call_ufunc(ufunc, method, inputs, out, kwargs)
+    return result if out is None else _put(ufunc.__name__, out, result)
+
+
+def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: dict[str, Any]) -> Any:
+    """What a ufunc gives with any of its methods and keywords; ``out`` is only read here, for ``where=``."""
     function = _computes(ufunc, method)
     if function is None:
         load("numpy")
@@ -62,22 +68,19 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
         function = _computes(ufunc, method)
     if function is None:
         raise errors.no_rule_for_numpy(ufunc.__name__ + ("" if method == "__call__" else "." + method), inputs)
-    dtype = kwargs.pop("dtype", None) if method == "__call__" else None
-    where = kwargs.pop("where", True) if method == "__call__" else True
-    if method == "__call__":
-        kwargs = {key: value for key, value in kwargs.items() if key not in ("casting", "order", "subok")}
-        if kwargs:
-            raise errors.numpy_keyword(ufunc.__name__, next(iter(kwargs)))
-    result = function(*inputs, **kwargs)
+    if method != "__call__":
+        return function(*inputs, **kwargs)
+    kwargs = {key: value for key, value in kwargs.items() if key not in ("casting", "order", "subok")}
+    dtype = kwargs.pop("dtype", None)
+    where = kwargs.pop("where", True)
+    if kwargs:
+        raise errors.numpy_keyword(ufunc.__name__, next(iter(kwargs)))
+    result = function(*inputs)
     if where is not True:
         if out is None:
             raise errors.numpy_keyword(ufunc.__name__, "where' without 'out")
         result = np.where(where, result, out[0] if isinstance(out, tuple) else out)
-    if dtype is not None:
-        result = np.astype(result, np.dtype(dtype))
-    if out is None:
-        return result
-    return _put(ufunc.__name__, out, result)
+    return result if dtype is None else np.astype(result, np.dtype(dtype))
 
 
 def _computes(ufunc: np.ufunc, method: str) -> Callable[..., Any] | None:
@@ -97,15 +100,25 @@ def _one_float_dtype(inputs: tuple[Any, ...]) -> bool:
 
 
 def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
+    out = kwargs.pop("out", None)
+    result = ours(*args, **kwargs)
+    return result if out is None else _put(function.__name__, out, result)
+
+
+def implementation(function: Any, operands: tuple[Any, ...]) -> Callable[..., Any]:
+    """What computes a NumPy function on array-likes, loaded if need be.
+
+    Raises:
+        NotImplementedError: nothing does.
+    """
     ours = FUNCTIONS.get(function)
     if ours is None:
         load(function.__module__ if function.__module__ in LATER else "numpy")
         ours = FUNCTIONS.get(function)
     if ours is None:
-        raise errors.no_rule_for_numpy(function.__name__, (*args, *kwargs.values()))
-    out = kwargs.pop("out", None)
-    result = ours(*args, **kwargs)
-    return result if out is None else _put(function.__name__, out, result)
+        raise errors.no_rule_for_numpy(function.__name__, operands)
+    return ours
 
 
 def _put(name: str, out: Any, result: Any) -> Any:
@@ -192,6 +205,12 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
     def concrete(self) -> Any:
         """The plain array of the values, for code that needs the numbers; None where there is no single one."""
         return None
+
+    @property
+    def moving(self) -> bool:
+        """Whether it carries a derivative, a tangent or a history, at any level."""
+        inside = self.inside
+        return bool(getattr(inside, "moving", False) or getattr(inside, "requires_grad", False))
 
     @property
     def recorded(self) -> Any:

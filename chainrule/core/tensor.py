@@ -475,14 +475,16 @@ class Tensor:
         """How it prints, with more things to say behind what is always said."""
         if type(self._raw) is not ndarray:
             return str(self._raw.described(more))
-        suffixes = []
-        if type(self._edge) is Leaf:
-            suffixes.append("requires_grad=True")
-        elif self._edge is not None:
-            suffixes.append(f"grad_fn=<{grad_fn_of(self._edge).name()}>")  # type: ignore[union-attr]
+        suffixes = self._history()
         prefix = "tensor(" if type(self) in (Tensor, InferenceTensor) else f"{type(self).__name__}("
         suffixes += more
         return printing.tensor_repr(self._raw, suffixes=suffixes, default_dtype=default_dtype(), prefix=prefix)
+
+    def _history(self) -> list[str]:
+        """What a printed tensor says of its history."""
+        if type(self._edge) is Leaf:
+            return ["requires_grad=True"]
+        return [] if self._edge is None else [f"grad_fn=<{grad_fn_of(self._edge).name()}>"]  # type: ignore[union-attr]
 
     def __format__(self, spec: str) -> str:
         if self._raw.shape or (type(self._raw) is not ndarray and self._raw.concrete() is None):
@@ -583,6 +585,7 @@ def wrap(data: Any, edge: Any = None) -> Tensor:
 
 def hold(tensor: Tensor, data: Any) -> None:
     """Make an array-like a tensor's data."""
+    assert not isinstance(data, Tensor), "a tensor holds data, not another tensor"
     tensor._raw = data
     if isinstance(data, ArrayLike):
         data.held_by(tensor)

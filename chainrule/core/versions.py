@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule import config
 from chainrule.core.node import next_seq
 
 _KEPT = 64  # the times of that many last writes are kept exactly
@@ -148,3 +149,52 @@ def version_of(array: Any) -> int:
     """How often the array's memory was written in place."""
     written = writes_of(array)
     return written.count if written else 0
+
+
+# -- plain arrays on the tape ------------------------------------------------------------------------------------------
+#
+# Nothing tells when a plain NumPy array is written to. So the tape saves copies of small ones, and of large ones it keeps a
+# fingerprint, which is compared before the next sweep, and when the same array is saved again.
+
+COPIED = 1 << 16  # bytes up to which a copy is made: it costs about what one multiplication does
+_SAMPLES = 256
+#: id of an array that was saved without a copy -> the array, and its fingerprint
+GUARDED: dict[int, tuple[weakref.ref[Any], int]] = {}
+
+
+def protected(array: Any) -> Any:
+    """A plain array as the tape may save it: what is written to it later does not change a derivative silently."""
+    if array.nbytes <= COPIED or config.STRICT_ARRAYS:
+        return array.copy(order="K")
+    key = id(array)
+    now = _fingerprint(array)
+    before = GUARDED.get(key)
+    if before is None:
+        GUARDED[key] = (weakref.ref(array, lambda _: GUARDED.pop(key, None)), now)
+    elif before[1] != now:
+        GUARDED[key] = (before[0], now)
+        wrote(array, "a NumPy array", None)
+    return array
+
+
+def check_guarded() -> None:
+    """Record the writes to plain arrays that the tape saved without a copy, as far as their fingerprints tell."""
+    for key, (ref, before) in list(GUARDED.items()):
+        array = ref()
+        if array is None:
+            continue
+        now = _fingerprint(array)
+        if now != before:
+            GUARDED[key] = (ref, now)
+            wrote(array, "a NumPy array", None)
+
+
+def _fingerprint(array: np.ndarray[Any, Any]) -> int:
+    """A hash of elements taken evenly from the whole array."""
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        flat = array.reshape(-1, order="A")
+        part = flat[:: max(1, flat.size // _SAMPLES)]
+    else:
+        each = int(_SAMPLES ** (1 / array.ndim)) + 1
+        part = array[tuple([slice(None, None, max(1, n // each)) for n in array.shape])]
+    return hash(part.tobytes())

@@ -19,6 +19,7 @@ from chainrule.errors.words import or_plain
 
 if TYPE_CHECKING:
     from chainrule.errors.algebra import *
+    from chainrule.errors.arrays import *
     from chainrule.errors.backward import *
     from chainrule.errors.checkpoints import *
     from chainrule.errors.debugging import *
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 _AREAS = (
     "operations", "backward", "tensors", "writing", "making", "transforms", "hooks", "functions", "algebra", "debugging",
-    "checkpoints", "files", "spatial",
+    "checkpoints", "files", "spatial", "arrays",
 )  # fmt: skip
 
 

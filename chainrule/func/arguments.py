@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.array import Array, array_of, plain_or_stacked
 from chainrule.core.modes import recording
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
@@ -16,13 +17,15 @@ _NUMBERS = (float, int, complex)
 
 
 def is_array(x: Any) -> bool:
-    return isinstance(x, (Tensor, ndarray, np.generic, ArrayLike))
+    return isinstance(x, (Tensor, Array, ndarray, np.generic, ArrayLike))
 
 
 def data_of(x: Any) -> Any:
     """The array-like behind a tensor, an array or a number."""
     if type(x) is Tensor or isinstance(x, Tensor):
         return x._raw
+    if type(x) is Array:
+        return x._tensor._raw
     if isinstance(x, (ndarray, ArrayLike)):
         return x
     if isinstance(x, (np.generic, *_NUMBERS)):
@@ -35,6 +38,8 @@ def data_of(x: Any) -> Any:
 
 def bare(x: Any) -> Any:
     """A tensor's data where nothing is recorded by it, else the tensor."""
+    if type(x) is Array:
+        x = x._tensor
     if isinstance(x, Tensor):
         return x._raw if x._edge is None or not recording() else x
     return data_of(x)
@@ -45,18 +50,32 @@ def has_tensor(leaves: list[Any]) -> bool:
     return any(isinstance(x, Tensor) for x in leaves)
 
 
-def dressed(x: Any, tensors: bool) -> Any:
-    """A result in the caller's form: an ndarray (0-d for a number) where tensors are not wanted and it is one; else a tensor.
+def faced(tensor: Tensor, given: Any) -> Any:
+    """An argument as the function is handed it: with PyTorch's face for a tensor, with NumPy's for an array or a number."""
+    return tensor if isinstance(given, (Tensor, ArrayLike)) else array_of(tensor)
 
-    What is recorded, because it depends on something outside, is a tensor for every caller.
+
+def unfaced(x: Any) -> Any:
+    """A result with its tensor in the place of an Array (or of an array of objects that are Arrays)."""
+    return x._tensor if type(x) is Array else plain_or_stacked(x)
+
+
+def dressed(x: Any, tensors: bool) -> Any:
+    """A result in the caller's form: a tensor, or for callers with arrays an ndarray (0-d for a number).
+
+    What is recorded, because it depends on something outside, is an Array for them.
     """
     if isinstance(x, Tensor):
-        if tensors or x._edge is not None:
+        if x._edge is not None:
+            return x if tensors else array_of(x)
+        if tensors:
             return x
         x = x._raw
     if isinstance(x, np.generic):
         x = np.asarray(x)
-    return x if not tensors and type(x) is ndarray else wrap(x)
+    if tensors:
+        return wrap(x)
+    return x if type(x) is ndarray else array_of(wrap(x))
 
 
 def chosen(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
@@ -99,6 +118,7 @@ def outputs_of(result: Any, api: str, call: str) -> tuple[list[Any], Any]:
     if not leaves:
         raise RuntimeError(f"{api}: Expected f to be a function that has non-empty output (got output = {result!r})")
     for i, y in enumerate(leaves):
+        y = leaves[i] = unfaced(y)
         if not is_array(y):
             raise RuntimeError(
                 f"{api}: expected {call} to return only tensors, got unsupported type {type(y)}. Numbers that come out of "

@@ -11,7 +11,7 @@ from chainrule import errors
 from chainrule.core.levels import Level, entered
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.func.arguments import bare, data_of, dressed, has_tensor, is_array, outputs_of, with_aux
+from chainrule.func.arguments import bare, data_of, dressed, faced, has_tensor, is_array, outputs_of, unfaced, with_aux
 from chainrule.interpreters.dual import Dual
 from chainrule.tree import leaf_paths, leaves_like, tree_flatten, tree_map, tree_unflatten
 
@@ -65,7 +65,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     directions = [tangent_like(p, t, i, spec) for i, (p, t) in enumerate(zip(points, directions, strict=True))]
     tensors = has_tensor(points) or has_tensor(directions)
     with entered("jvp", without_tangent) as level:
-        duals = [wrap(Dual(bare(p), bare(t), level)) for p, t in zip(points, directions, strict=True)]
+        duals = [faced(wrap(Dual(bare(p), bare(t), level)), p) for p, t in zip(points, directions, strict=True)]
         result = func(*tree_unflatten(duals, spec))
         aux = None
         if has_aux:
@@ -91,6 +91,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
 
 def taken_apart(y: Any, level: int) -> tuple[Any, Any]:
     """Primal and tangent of a result; the tangent is None where it is known to be zero."""
+    y = unfaced(y)
     data = y._raw if isinstance(y, Tensor) else y
     if type(data) is Dual and data.level == level:
         return data.primal, data.tangent
@@ -99,6 +100,7 @@ def taken_apart(y: Any, level: int) -> tuple[Any, Any]:
 
 def tangent_like(primal: Any, tangent: Any, index: int, spec: Any) -> Any:
     """The tangent, of its primal's shape and dtype."""
+    primal, tangent = unfaced(primal), unfaced(tangent)
     p, t = data_of(primal), data_of(tangent)
     for what, dtype in (("primal", p.dtype), ("tangent", t.dtype)):
         if dtype.kind not in "fc":

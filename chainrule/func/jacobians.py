@@ -23,6 +23,7 @@ from chainrule.func.arguments import (
     chosen,
     data_of,
     dressed,
+    faced,
     has_tensor,
     is_array,
     outputs_of,
@@ -188,7 +189,7 @@ def jacfwd(
             columns = [_columns(d, begin, bounds[-1]) for d, begin in zip(datas, bounds, strict=False)]
             alone = bounds[-1] == 1  # nothing to vectorize
             tangents = [c[0] if alone else Batched(c, batch) for c in columns]
-            duals = [wrap(Dual(d, t, level)) for d, t in zip(datas, tangents, strict=True)]
+            duals = [faced(wrap(Dual(d, t, level)), x) for x, d, t in zip(points, datas, tangents, strict=True)]
             inner = list(args)
             for i, tree in zip(positions, _by_input(duals, specs), strict=True):
                 inner[i] = tree

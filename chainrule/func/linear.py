@@ -15,7 +15,7 @@ from chainrule.core import engine
 from chainrule.core.modes import inference_mode
 from chainrule.core.node import Node
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.func.arguments import data_of, dressed, has_tensor, is_array
+from chainrule.func.arguments import data_of, dressed, has_tensor, is_array, unfaced
 from chainrule.func.reverse import Trace, cotangents_like, differentiable_outputs, start
 from chainrule.tree import leaf_paths, leaves_like, tree_flatten, tree_unflatten
 
@@ -70,6 +70,7 @@ def _tangents(trace: Trace, structure: Any, tangents: tuple[Any, ...]) -> list[A
         raise RuntimeError(
             f"Expected the tangents {tree_flatten(tangents)[1]} to have the same argspec as the primals {structure}: {error}"
         ) from None
+    leaves = [unfaced(t) for t in leaves]
     for i, (t, x) in enumerate(zip(leaves, trace.starts, strict=True)):
         if not is_array(t):
             leaves[i] = t = np.asarray(data_of(t), x._raw.dtype)

@@ -15,12 +15,24 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import engine
+from chainrule.core.array import Array
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, SPECIAL, inference_mode, no_grad, recording
 from chainrule.core.node import Leaf, next_seq
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
-from chainrule.func.arguments import bare, chosen, data_of, dressed, has_tensor, is_array, outputs_of, with_aux
+from chainrule.func.arguments import (
+    bare,
+    chosen,
+    data_of,
+    dressed,
+    faced,
+    has_tensor,
+    is_array,
+    outputs_of,
+    unfaced,
+    with_aux,
+)
 from chainrule.interpreters.dual import Dual
 from chainrule.table.shape import alias
 from chainrule.tree import leaf_paths, leaves_like, tree_flatten, tree_leaves, tree_map, tree_unflatten
@@ -35,6 +47,7 @@ def start(x: Any, linked: bool = True) -> Tensor:
     of that level, and a tape of a lower level ends there.
     """
     data = data_of(x)
+    x = unfaced(x)
     if data.dtype.kind not in "fc":
         raise errors.func_integer_argument(data)
     level = STACK.levels[-1] if STACK.levels else None
@@ -93,6 +106,10 @@ class Trace:
         self.aux = None
         if has_aux:
             result, self.aux = with_aux(result, api)
+        if isinstance(result, (ndarray, np.generic)) and not has_tensor(self.given):
+            result = wrapped(
+                unfaced(result)
+            )  # a plain array depends on no argument: NumPy's face refuses to leave the graph
         self.result = result
 
     def run(self, func: Callable[..., Any], positions: Any, kwargs: Any, linked: bool) -> Any:
@@ -101,7 +118,7 @@ class Trace:
         for i in positions:
             leaves, spec = tree_flatten(inner[i])
             starts = [start(x, linked) for x in leaves]
-            inner[i] = tree_unflatten(starts, spec)
+            inner[i] = tree_unflatten([faced(begin, x) for begin, x in zip(starts, leaves, strict=True)], spec)
             self.given += leaves
             self.starts += starts
             self.specs.append(spec)
@@ -176,10 +193,12 @@ class Trace:
 
     def value(self, result: Any) -> Any:
         """A result as the caller gets it: off the tape, unless it depends on something outside."""
+        given = result
+        result = unfaced(result)
         if not isinstance(result, Tensor):
             return result
         if result._edge is not None and recording() and self.outside(engine.reachable([result._edge])):
-            return result
+            return given if type(given) is Array else result
         leaves = tree_leaves(self.args)
         return dressed(settled(result._raw), not leaves or has_tensor(leaves))
 
@@ -204,7 +223,7 @@ def settled(x: Any) -> Any:
 
 def scalar_of(trace: Trace) -> Tensor:
     """The result of a function whose gradient is asked for: a 0-d tensor of a real dtype."""
-    result = trace.result
+    result = unfaced(trace.result)
     if not isinstance(result, Tensor):
         raise errors.func_result_type(trace.api, result)
     if result._raw.shape:
@@ -329,6 +348,7 @@ def cotangents_like(outputs: list[Tensor], spec: Any, cotangents: tuple[Any, ...
             f"cotangents: {tree_flatten(tree)[1]}, primal output: {spec}: {error}"
         ) from None
     paths = leaf_paths(spec)
+    leaves = [unfaced(g) for g in leaves]
     for i, (g, y) in enumerate(zip(leaves, outputs, strict=True)):
         if not is_array(g):
             if not isinstance(g, (int, float, complex)):

@@ -12,7 +12,7 @@ from chainrule import errors
 from chainrule.core.levels import Level, entered
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
-from chainrule.func.arguments import bare, dressed, has_tensor, is_array
+from chainrule.func.arguments import bare, dressed, faced, has_tensor, is_array, unfaced
 from chainrule.interpreters.batched import Batched
 from chainrule.random import get_rng_state, set_rng_state
 from chainrule.tree import TreeSpec, broadcast_prefix, is_container, tree_flatten, tree_leaves, tree_unflatten
@@ -107,17 +107,17 @@ def _mapped(
         return [_leaving(func, y, d, level, tensors) for y, d in zip(outputs, flat, strict=True)], out_spec, flat
 
 
-def entering(x: Any, dim: int, level: Level) -> Tensor:
+def entering(x: Any, dim: int, level: Level) -> Any:
     """An argument as the function sees it: without its axis ``dim``."""
     data = bare(x)
     if dim:
         data = np.moveaxis(data, dim, 0)
-    tensor: Tensor = dressed(Batched(data, level), True)
-    return tensor
+    return faced(dressed(Batched(data, level), True), x)
 
 
 def left(y: Any, level: Level) -> Any:
     """What a result of a level holds for all examples, with their axis first."""
+    y = unfaced(y)
     data = y._raw if isinstance(y, Tensor) else y
     if type(data) is Batched and data.level == level:
         return data.spread(level.size or 0)
@@ -127,14 +127,15 @@ def left(y: Any, level: Level) -> Any:
 
 def _leaving(func: Any, y: Any, dim: int | None, level: Level, tensors: bool) -> Any:
     if dim is None:
-        data = y._raw if isinstance(y, Tensor) else y
+        inner = unfaced(y)
+        data = inner._raw if isinstance(inner, Tensor) else inner
         if type(data) is Batched and data.level == level:
             if not data.shared:
                 name = _name(func)
                 raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
             return dressed(data.payload, tensors)
         return y
-    if not is_array(y):
+    if not is_array(unfaced(y)):
         name = _name(func)
         raise ValueError(
             f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(y)}. Did you mean to set out_dims= to "

@@ -39,6 +39,10 @@ class Dual(ArrayLike):
     def inside(self) -> Any:
         return self.primal
 
+    @property
+    def moving(self) -> bool:
+        return self.tangent is not None or super().moving
+
     def on_numbers(self, function: Callable[[Any], Any]) -> Any:
         return on_numbers(self.primal, function)
 

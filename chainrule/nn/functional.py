@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from chainrule import errors
+from chainrule.core.array import open_to_arrays
 from chainrule.core.tensor import Tensor
 from chainrule.nn.activation import (
     celu,
@@ -151,6 +152,8 @@ __all__ = [
     "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample", "upsample_bilinear",
     "upsample_nearest",
 ]  # fmt: skip
+
+open_to_arrays(globals(), __all__, ("chainrule.nn", "chainrule.ops"))
 
 
 def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:

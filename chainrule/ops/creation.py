@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.array import Array
 from chainrule.core.device import check_device
 from chainrule.core.dtypes import as_dtype, default_dtype, get_default_complex_dtype
 from chainrule.core.making import make_tensor
@@ -41,6 +42,8 @@ def tensor(
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor that shares the data's memory where it can; a tensor is returned as it is (with its graph)."""
     check_device(device)
+    if type(data) is Array:
+        data = data._tensor
     if isinstance(data, Tensor):
         return data if dtype is None or data.dtype == as_dtype(dtype) else data.to(as_dtype(dtype))
     return make_tensor(data, dtype, False, False)

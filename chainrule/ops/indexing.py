@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import inplace, view
+from chainrule.core.array import Array, as_tensors
 from chainrule.core.dispatch import bind, cast, recorded_one
 from chainrule.core.making import to_array
 from chainrule.core.modes import WATCHES, recording
@@ -32,8 +33,8 @@ def read_index(index: Any) -> tuple[Any, ...]:
             items.append(_plain_slice(item) if kind is slice else item)
         elif kind is bool or kind is np.bool_:
             items.append(np.asarray(item))
-        elif isinstance(item, Tensor):
-            items.append(_tensor_item(item))
+        elif isinstance(item, (Tensor, Array)):
+            items.append(_tensor_item(as_tensors(item)))
         elif isinstance(item, (list, tuple, ndarray, range)):
             array = np.asarray([_scalar(i) for i in item] if not isinstance(item, (ndarray, range)) else item)
             if array.size == 0 and array.dtype.kind == "f":
@@ -165,6 +166,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if type(self._edge) is Leaf and recording() and _takes_part(items):
         raise errors.leaf_view_in_place("__setitem__")
     inplace.check_writable(self, "__setitem__")
+    value = as_tensors(value)
     if not isinstance(value, Tensor):
         if isinstance(value, complex) and self._raw.dtype.kind != "c":
             raise errors.complex_into_real(self._raw.dtype)

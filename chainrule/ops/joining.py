@@ -16,7 +16,7 @@ from chainrule.core.protocol import ArrayLike, memory_of
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie
-from chainrule.ops.arguments import numpy_names, takes_out, takes_tensors, tensor_of
+from chainrule.ops.arguments import numpy_names, takes_out, tensor_of
 from chainrule.ops.shaping import _ints, expand, reshape, transpose, unsqueeze
 from chainrule.table import indexing
 from chainrule.table import shape as rows

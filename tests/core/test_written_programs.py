@@ -80,8 +80,9 @@ def test_gradients(seed):
 @pytest.mark.parametrize("seed", range(60))
 def test_transformations_agree(seed):
     f = program(seed)
-    grads = [np.asarray(cr.func.grad(f)(x)) for x in X]
-    np.testing.assert_allclose(cr.vmap(f)(X), [f(cr.tensor(x)).item() for x in X])
-    np.testing.assert_allclose(cr.vmap(cr.func.grad(f))(X), grads)
-    _, tangent = cr.func.jvp(f, (X[0],), (X[1],))
+    points = cr.tensor(X)
+    grads = [np.asarray(cr.func.grad(f)(x)) for x in points]
+    np.testing.assert_allclose(cr.vmap(f)(points), [f(cr.tensor(x)).item() for x in X])
+    np.testing.assert_allclose(cr.vmap(cr.func.grad(f))(points), grads)
+    _, tangent = cr.func.jvp(f, (points[0],), (points[1],))
     assert float(tangent) == pytest.approx(np.sum(grads[0] * X[1]))

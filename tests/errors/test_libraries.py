@@ -80,8 +80,8 @@ def test_the_same_inside_transformations():
     for transform in (lambda f: cr.vmap(f)(np.ones((2, 2, 2))), lambda f: cr.func.jacfwd(f)(np.ones((2, 2)))):
         with pytest.raises(RuntimeError, match=r"linalg\.expm takes plain arrays: chainrule\.linalg\.matrix_exp"):
             transform(lambda x: linalg.expm(x))
-        with pytest.raises(RuntimeError, match=r"To put tensors together use stack\(\[...\]\)"):
-            transform(lambda x: np.array([x[0], x[1]]))
+        with pytest.raises(RuntimeError, match=r"To put values together: np.stack\(\[...\]\)"):
+            transform(lambda x: np.array([x[0], x[1]]))  # rows; of single elements np.array holds each
 
 
 def test_plain_numbers_inside_a_library():

@@ -1,0 +1,340 @@
+"""Array: the other face of a tensor, with NumPy's methods, defaults, indexing and promotion.
+
+An ``Array`` holds a tensor and nothing else, so the tape, the table and every transformation know tensors alone. Functions
+that were given NumPy arrays are handed Arrays, and what is computed from Arrays is Arrays; with a Tensor among the operands
+the result is a Tensor. This module has the class and the way in and out; its operators and methods are in ``ops.array``.
+"""
+
+# ruff: noqa: SIM905 -- lists of names read better as words
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core import printing
+from chainrule.core.protocol import FUNCTIONS, UFUNCS, call_ufunc, implementation
+from chainrule.core.tensor import Tensor, wrap
+
+ndarray = np.ndarray
+new = object.__new__
+_OBJECT = np.dtype(object)
+
+#: What an Array shares with its tensor under PyTorch's names, none of which an ndarray has.
+_AUTOGRAD = frozenset(
+    "backward detach grad grad_fn graph is_leaf output_nr register_hook requires_grad requires_grad_ retain_grad "
+    "retains_grad why".split()
+)
+
+
+class Array:
+    """An array that autograd can follow, with the interface of ``numpy.ndarray``.
+
+    Args:
+        data: a Tensor, whose other face this is (nothing is copied), or anything ``numpy.array`` takes (copied).
+        dtype: the dtype, as ``numpy.array`` takes it.
+        requires_grad: whether to record what is computed from it.
+
+    ``array.tensor`` is the same in PyTorch's face. ``backward()``, ``grad``, ``requires_grad``, ``grad_fn``, ``detach()`` and
+    hooks are those of the tensor.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> x = cr.Array([1., 2., 4.], requires_grad=True)
+    >>> y = x.std()                        # NumPy's: divided by n
+    >>> y.backward()
+    >>> y, x.grad.round(4)
+    (array(1.24721913, grad_fn=<StdBackward0>), array([-0.3563, -0.0891,  0.4454]))
+    """
+
+    __slots__ = ("__weakref__", "_tensor")
+    __array_priority__ = 1000.0
+    __hash__ = None  # type: ignore[assignment]
+
+    _tensor: Tensor
+
+    if TYPE_CHECKING:  # what ``ops.array`` attaches
+        shape: tuple[int, ...]
+        dtype: np.dtype[Any]
+        size: int
+
+        def __getitem__(self, index: Any) -> Any: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+
+    def __init__(self, data: Any, dtype: Any = None, *, requires_grad: bool = False) -> None:
+        if isinstance(data, Array):
+            data = data._tensor
+        if not isinstance(data, Tensor):
+            data = wrap(np.array(plain_or_stacked(data), dtype))
+        elif dtype is not None:
+            data = FUNCTIONS[np.astype](data, dtype)
+        self._tensor = data.requires_grad_() if requires_grad else data
+
+    @property
+    def tensor(self) -> Tensor:
+        """The same array with PyTorch's methods."""
+        return self._tensor
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _AUTOGRAD:
+            return _shared(getattr(self._tensor, name))
+        ufunc = getattr(np, name, None)
+        if isinstance(ufunc, np.ufunc) and ufunc.nin == 1:
+            return functools.partial(ufunc, self)  # what NumPy asks the elements of an object array for
+        raise errors.no_array_attribute(name)
+
+    # -- NumPy's protocols ----------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is None and not kwargs and method == "__call__":
+            fast = FAST.get(ufunc)
+            if fast is not None:
+                return fast(*inputs)
+        return apply_ufunc(ufunc, method, inputs, out, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return apply(function, *args, **kwargs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
+        if dtype is None and not self._tensor._raw.shape and not is_plain(self):
+            holder = np.empty((), object)  # so that np.array([x[0], x[1]]) holds the elements themselves
+            holder[()] = self
+            return holder
+        if not is_plain(self):
+            raise errors.array_to_numpy(self, carries=carries(self))
+        return self._tensor.__array__(dtype, copy)
+
+    # -- numbers --------------------------------------------------------------------------------------------------
+
+    def _number(self, convert: Callable[[Any], Any], what: str) -> Any:
+        tensor = self._tensor
+        if tensor.numel() != 1:
+            raise TypeError(
+                f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
+            )
+        if carries(self):
+            raise errors.array_to_number(what)
+        return convert(tensor._concrete(what).item())
+
+    def __float__(self) -> float:
+        return float(self._number(float, "float()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._number(complex, "complex()"))
+
+    def __int__(self) -> int:
+        return int(self._tensor)  # a step function: what is lost is zero
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu" or self.shape:
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(self._tensor)
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+                if self.size
+                else "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that it is not empty."
+            )
+        return bool(self._tensor)
+
+    def __len__(self) -> int:
+        if not self._tensor._raw.shape:
+            raise TypeError("len() of unsized object")
+        return int(self._tensor._raw.shape[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._tensor._raw.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(len(self)))
+
+    # -- printing, copying ----------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        raw = self._tensor._raw
+        if type(raw) is ndarray:
+            return printing.array_repr(raw, self._tensor._history())
+        return f"Array({raw!r})"
+
+    def __str__(self) -> str:
+        raw = self._tensor._raw
+        return str(raw) if type(raw) is ndarray else repr(self)
+
+    def __format__(self, spec: str) -> str:
+        raw = self._tensor._raw
+        return format(raw if type(raw) is ndarray else repr(self), spec)
+
+    def __copy__(self) -> Array:
+        return apply(np.copy, self)  # type: ignore[no-any-return]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        return array_of(self._tensor.__deepcopy__(memo))
+
+
+#: ufunc -> what computes it on Arrays without keywords; ``ops.array`` fills it.
+FAST: dict[np.ufunc, Callable[..., Any]] = {}
+
+
+def array_of(tensor: Tensor) -> Array:
+    """A tensor's other face."""
+    array = new(Array)
+    array._tensor = tensor
+    return array
+
+
+def carries(x: Array) -> bool:
+    """Whether a derivative is being taken of the values, in either mode: then no plain number may stand for them."""
+    tensor = x._tensor
+    return tensor.requires_grad or (type(tensor._raw) is not ndarray and tensor._raw.moving)
+
+
+def is_plain(x: Array) -> bool:
+    """Whether there is one plain array of the values, and nothing is lost if it stands for them."""
+    raw = x._tensor._raw
+    return not carries(x) and (type(raw) is ndarray or raw.concrete() is not None)
+
+
+# -- in and out --------------------------------------------------------------------------------------------------------
+
+
+def plain_or_stacked(x: Any) -> Any:
+    """An array of objects that holds Arrays (``np.array([x[0], x[1]])``) as one tensor; anything else as it is."""
+    if type(x) is ndarray and x.dtype == _OBJECT and any(isinstance(item, (Array, Tensor)) for item in x.flat):
+        parts = [as_tensors(item) if isinstance(item, (Array, Tensor)) else np.asarray(item) for item in x.flat]
+        return np.reshape(np.stack(parts), x.shape)
+    return x
+
+
+def as_tensors(x: Any) -> Any:
+    """A value with tensors in the place of Arrays, also inside lists, tuples and dicts."""
+    kind = type(x)
+    if kind is Array:
+        return x._tensor
+    if kind is ndarray:
+        return plain_or_stacked(x) if x.dtype == _OBJECT else x
+    if kind is list or kind is tuple:
+        return kind([as_tensors(item) for item in x]) if _holds_any(x) else x
+    if kind is dict:
+        return {key: as_tensors(item) for key, item in x.items()}
+    if kind is slice:
+        return slice(as_tensors(x.start), as_tensors(x.stop), as_tensors(x.step))
+    return x
+
+
+def _holds_any(items: Any) -> bool:
+    return any(type(item) in _CONTAINERS for item in items)
+
+
+_CONTAINERS = frozenset({Array, list, tuple, dict, slice, ndarray})
+
+
+def _holds(x: Any, kind: type) -> bool:
+    if isinstance(x, kind):
+        return True
+    if type(x) is list or type(x) is tuple:
+        return any(_holds(item, kind) for item in x)
+    return type(x) is dict and any(_holds(item, kind) for item in x.values())
+
+
+def _shared(x: Any) -> Any:
+    """What a tensor's method or attribute gives, with Arrays in the place of tensors."""
+    if isinstance(x, Tensor):
+        return array_of(x)
+    if not callable(x) or not hasattr(x, "__self__"):
+        return x
+
+    @functools.wraps(x)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return as_arrays(x(*as_tensors(args), **as_tensors(kwargs)))
+
+    return method
+
+
+def as_arrays(x: Any) -> Any:
+    """A result with Arrays in the place of tensors, also inside tuples and lists."""
+    if isinstance(x, Tensor):
+        array = new(Array)
+        array._tensor = x
+        return array
+    if isinstance(x, tuple):
+        parts = [as_arrays(part) for part in x]
+        return x._make(parts) if hasattr(x, "_make") else type(x)(parts)
+    return [as_arrays(part) for part in x] if type(x) is list else x
+
+
+def apply(function: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """A NumPy function of Arrays, as NumPy's own signature has it."""
+    ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
+    mixed = _holds(args, Tensor) or (kwargs and _holds(kwargs, Tensor))
+    result = ours(*as_tensors(args), **as_tensors(kwargs))
+    if out is None:
+        return result if mixed else as_arrays(result)
+    return write_out(function.__name__, out, result)
+
+
+def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any) -> Any:
+    """A ufunc of Arrays. NumPy's scalars are as strong as arrays."""
+    mixed = any(isinstance(x, Tensor) for x in inputs)
+    operands = [np.asarray(x) if isinstance(x, np.generic) else as_tensors(x) for x in inputs]
+    row = UFUNCS.get(ufunc) if method == "__call__" and not kwargs else None
+    result = call_ufunc(ufunc, method, operands, out, as_tensors(kwargs)) if row is None else row(*operands)
+    if out is None:
+        return result if mixed else as_arrays(result)
+    return write_out(ufunc.__name__, out, result)
+
+
+def write_out(name: str, out: Any, result: Any) -> Any:
+    """NumPy's ``out=``."""
+    targets = out if isinstance(out, tuple) else (out,)
+    results = result if isinstance(result, tuple) else (result,)
+    for target, value in zip(targets, results, strict=True):
+        if isinstance(target, Tensor):
+            target.copy_(value)
+        elif isinstance(target, Array):
+            target[...] = value
+        elif target is not None:
+            raise errors.out_is_plain_array(name, target)
+    return targets[0] if len(targets) == 1 else targets
+
+
+def takes_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of PyTorch's face that takes Arrays as well: then its results are Arrays."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for x in args:
+            kind = type(x)
+            if kind is Array or ((kind is list or kind is tuple) and any(type(item) is Array for item in x)):
+                break
+        else:
+            if not kwargs or not _holds(kwargs, Array):
+                return function(*args, **kwargs)
+        mixed = _holds(args, Tensor) or _holds(kwargs, Tensor)
+        result = function(*as_tensors(args), **as_tensors(kwargs))
+        return result if mixed else as_arrays(result)
+
+    call.takes_arrays = True  # type: ignore[attr-defined]
+    return call
+
+
+def open_to_arrays(namespace: dict[str, Any], names: Any, floors: tuple[str, ...]) -> None:
+    """Let functions of a public namespace that come from these modules take Arrays. (Inside, all operands are tensors.)"""
+    for name in names:
+        function = namespace.get(name)
+        if (
+            type(function) is FunctionType
+            and not hasattr(function, "takes_arrays")
+            and function.__module__.startswith(floors)
+            and (function.__module__ != "chainrule.ops.creation" or name.endswith("_like"))
+        ):
+            call = vars(function).get("public")
+            if call is None:
+                call = function.public = takes_arrays(function)  # type: ignore[attr-defined]
+                call.__module__, call.__qualname__ = namespace["__name__"], name  # as it is pickled
+            namespace[name] = call

@@ -1,0 +1,592 @@
+"""Operators, methods and indexing of Array: NumPy's."""
+
+# ruff: noqa: SIM905 -- lists of names read better as words
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core import inplace
+from chainrule.core.array import FAST, Array, apply, apply_ufunc, array_of, carries, plain_or_stacked
+from chainrule.core.dispatch import bind, cast
+from chainrule.core.modes import recording
+from chainrule.core.node import Leaf
+from chainrule.core.protocol import UFUNCS
+from chainrule.core.shapes import shape_of
+from chainrule.core.tensor import Tensor, hold, wrap
+from chainrule.core.versions import owner, protected, wrote
+from chainrule.core.view import base_of, views_of
+from chainrule.table import indexing as rows
+from chainrule.table.any_index import put_any, read_any
+
+ndarray = np.ndarray
+new = object.__new__
+float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+# -- operators -------------------------------------------------------------------------------------------------------
+#
+# For arrays of one floating dtype, and numbers, both faces agree: the tensor's function computes what the Array's gives.
+
+
+def _fast_unary(ufunc: np.ufunc, function: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
+    def call(x: Any) -> Any:
+        tensor = x._tensor
+        dtype = tensor._raw.dtype
+        if dtype is float64 or dtype is float32:
+            array = new(Array)
+            array._tensor = function(tensor)
+            return array
+        return apply_ufunc(ufunc, "__call__", (x,), None, {})
+
+    return call
+
+
+def _fast_binary(ufunc: np.ufunc, function: Callable[..., Tensor], saves: bool) -> Callable[[Any, Any], Any]:
+    def call(x: Any, y: Any) -> Any:
+        if type(x) is Array:
+            left = x._tensor
+            dtype = left._raw.dtype
+            right = y._tensor if type(y) is Array and y._tensor._raw.dtype is dtype else _alike(y, dtype, saves)
+        else:
+            right = y._tensor
+            dtype = right._raw.dtype
+            left = _alike(x, dtype, saves)
+        if left is None or right is None or (dtype is not float64 and dtype is not float32):
+            return apply_ufunc(ufunc, "__call__", (x, y), None, {})
+        array = new(Array)
+        array._tensor = function(left, right)
+        return array
+
+    return call
+
+
+def _alike(x: Any, dtype: Any, saves: bool) -> Any:
+    """An operand for the tensor's function: a weak number, or an array of the dtype as a constant; else None."""
+    kind = type(x)
+    if kind is float or kind is int:
+        return x
+    if kind is ndarray and x.dtype is dtype:
+        constant = new(Tensor)
+        constant._raw = protected(x) if saves else x
+        constant._edge = constant._cut = None
+        return constant
+    return None
+
+
+def fill_fast() -> None:
+    """Give Arrays a short way to the elementwise rows whose value is a ufunc."""
+    for ufunc, row in UFUNCS.items():
+        function = getattr(row, "fast", None)
+        if function is None or ufunc.nout != 1 or getattr(row, "ufunc", None) is not ufunc or "f" not in row.accepts:  # type: ignore[attr-defined]
+            continue
+        if ufunc.nin == 1:
+            FAST[ufunc] = _fast_unary(ufunc, function)
+        elif ufunc.nin == 2:
+            FAST[ufunc] = _fast_binary(ufunc, function, bool(row.saves))  # type: ignore[attr-defined]
+
+
+fill_fast()
+
+_KNOWN = (ndarray, np.generic, int, float, complex, list, tuple)
+
+
+def _operator(ufunc: np.ufunc, symbol: str, function: Callable[..., Any] | None = None) -> None:
+    """``x op y``, ``y op x`` and ``x op= y``."""
+    compute = function or FAST.get(ufunc) or (lambda x, y: apply_ufunc(ufunc, "__call__", (x, y), None, {}))
+
+    def forward(self: Array, other: Any) -> Any:
+        if type(other) is Array or isinstance(other, _KNOWN):
+            return compute(self, _arranged(other))
+        if isinstance(other, Tensor):
+            return getattr(self._tensor, f"__{symbol}__")(other)
+        return NotImplemented
+
+    def reflected(self: Array, other: Any) -> Any:
+        if isinstance(other, _KNOWN):
+            return compute(_arranged(other), self)
+        if isinstance(other, Tensor):
+            return getattr(other, f"__{symbol}__")(self._tensor)
+        return NotImplemented
+
+    def in_place(self: Array, other: Any) -> Any:
+        result = forward(self, other)
+        return result if result is NotImplemented else write_all(self, result, f"{symbol}=")
+
+    for name, method in ((symbol, forward), ("r" + symbol, reflected), ("i" + symbol, in_place)):
+        method.__name__ = f"__{name}__"
+        setattr(Array, f"__{name}__", method)
+
+
+def _arranged(other: Any) -> Any:
+    return np.asarray(other) if isinstance(other, (list, tuple)) else other
+
+
+for _symbol, _ufunc in {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.true_divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "pow": np.power,
+    "matmul": np.matmul,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "lshift": np.left_shift,
+    "rshift": np.right_shift,
+}.items():
+    _operator(_ufunc, _symbol)
+
+for _symbol, _ufunc in {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}.items():
+    _operator(_ufunc, _symbol)
+    for _extra in ("r", "i"):
+        delattr(Array, f"__{_extra}{_symbol}__")
+
+
+def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
+    return x // y, x % y
+
+
+def _unary(ufunc: np.ufunc) -> Callable[[Array], Any]:
+    return lambda self: ufunc(self)
+
+
+for _name, _special in {
+    "divmod": _divmod,
+    "rdivmod": lambda self, other: _divmod(_arranged(other), self),
+    "neg": _unary(np.negative),
+    "pos": _unary(np.positive),
+    "abs": _unary(np.absolute),
+    "invert": _unary(np.invert),
+    "round": lambda self, ndigits=0: np.round(self, ndigits),
+}.items():
+    setattr(Array, f"__{_name}__", _special)
+
+
+# -- indexing --------------------------------------------------------------------------------------------------------
+
+
+def _read_index(index: Any) -> tuple[Any, ...]:
+    """NumPy's index as a tuple of ints, slices, None, Ellipsis, and arrays (tensors, inside a transformation)."""
+    return tuple([_read_item(item) for item in (index if type(index) is tuple else (index,))])
+
+
+def _read_item(item: Any) -> Any:
+    kind = type(item)
+    if kind is int or item is None or item is Ellipsis:
+        return item
+    if kind is slice:
+        return slice(*[i if i is None or type(i) is int else i.__index__() for i in (item.start, item.stop, item.step)])
+    if kind is bool or kind is np.bool_:
+        return np.asarray(item)
+    if isinstance(item, (Array, Tensor)):
+        tensor = item._tensor if kind is Array else item
+        raw = tensor._raw
+        if raw.dtype.kind not in "iub":
+            raise errors.array_index(raw)
+        if type(raw) is not ndarray:
+            return tensor
+        return raw if raw.shape or raw.dtype == bool else int(raw)
+    if isinstance(item, (ndarray, list, tuple, range)):
+        array: Any = item if kind is ndarray else np.asarray(item)
+        if array.dtype == object:
+            return _read_item(Array(array))
+        if not array.size and kind is not ndarray:
+            array = array.astype(np.intp)
+        if array.dtype.kind not in "iub":
+            raise errors.array_index(array)
+        return array
+    if hasattr(item, "__index__"):
+        return item.__index__()
+    if hasattr(item, "__array__"):
+        return _read_item(np.asarray(item))
+    raise errors.array_index(item)
+
+
+def _is_advanced(items: tuple[Any, ...]) -> bool:
+    return any(isinstance(i, (ndarray, Tensor)) for i in items)
+
+
+def _getitem(self: Array, index: Any) -> Any:
+    items = _read_index(index)
+    tensor = self._tensor
+    if _is_advanced(items):
+        return array_of(read_any(tensor, items))
+    part = bind(rows.getitem, (tensor,), {"index": items})
+    if not part._raw.shape and Ellipsis not in items:  # NumPy's scalars are values, not views
+        part._view = None
+        if type(part._raw) is ndarray:
+            part._raw = part._raw.copy()
+    return array_of(part)
+
+
+def _setitem(self: Array, index: Any, value: Any) -> None:
+    items = _read_index(index)
+    tensor = self._tensor
+    value = _value_for(tensor, value)
+    _prepare_write(tensor, "x[...] = ")
+    if _is_advanced(items):
+        result = put_any(wrap(tensor._raw, tensor._edge), _fitting(value, tensor, items), items, False)
+        inplace.update(tensor, result, "__setitem__")
+        return
+    if type(tensor._raw) is ndarray and type(value._raw) is ndarray and not _follows(tensor, value):
+        tensor._raw[items] = value._raw
+        wrote(tensor._raw, "__setitem__", None)
+        return
+    region = bind(rows.getitem, (tensor,), {"index": items})
+    inplace.update(region, _stretched(value, shape_of(region._raw), tensor), "__setitem__")
+
+
+def _follows(tensor: Tensor, value: Tensor) -> bool:
+    """Whether writing the value is for the tape."""
+    base = base_of(tensor)
+    tensors = (tensor, value) if base is None else (tensor, value, base)
+    return recording() and any(t._edge is not None for t in tensors)
+
+
+def _value_for(tensor: Tensor, value: Any) -> Tensor:
+    """What is to be written, as a tensor of the dtype it is written into."""
+    raw = tensor._raw
+    if type(value) is Array:
+        value = value._tensor
+    if not isinstance(value, Tensor):
+        value = plain_or_stacked(np.asarray(value))
+        if not isinstance(value, Tensor):
+            if value.dtype.kind == "c" and raw.dtype.kind != "c":
+                raise TypeError(
+                    f"a complex value cannot be written into an array of dtype {raw.dtype}: write its real part"
+                )
+            return wrap(np.array(value, raw.dtype))
+    source = value._raw
+    if source is raw or (type(source) is ndarray and type(raw) is ndarray and np.may_share_memory(source, raw)):
+        value = apply(np.copy, value)
+    return cast(value, raw.dtype)  # type: ignore[no-any-return]
+
+
+def _fitting(value: Tensor, tensor: Tensor, items: tuple[Any, ...]) -> Tensor:
+    if any(isinstance(i, Tensor) for i in items):
+        return value
+    shape = np.broadcast_to(np.empty((), bool), shape_of(tensor._raw))[items].shape
+    return _stretched(value, shape, tensor)
+
+
+def _stretched(value: Tensor, shape: Any, tensor: Tensor) -> Tensor:
+    """A value in the shape of the region it is written into; leading axes of length 1 go."""
+    have = shape_of(value._raw)
+    extra = len(have) - len(shape)
+    try:
+        if extra > 0 and have[:extra] == (1,) * extra:
+            value = apply(np.reshape, value, have[extra:])
+        return apply(np.broadcast_to, value, tuple(shape))  # type: ignore[no-any-return]
+    except ValueError:
+        raise ValueError(
+            f"could not broadcast input array from shape {tuple(have)} into shape {tuple(shape)}, a region of an array of "
+            f"shape {tuple(shape_of(tensor._raw))}"
+        ) from None
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------
+
+
+def write_all(array: Array, result: Any, op: str) -> Any:
+    """``x op= y``: the result written into x, with NumPy's rules about shapes and dtypes."""
+    tensor, value = array._tensor, result._tensor if type(result) is Array else result
+    raw, found = tensor._raw, value._raw
+    if shape_of(found) != shape_of(raw):
+        raise errors.array_output_shape(op, tuple(shape_of(raw)), tuple(shape_of(found)))
+    if not np.can_cast(found.dtype, raw.dtype, "same_kind"):
+        raise errors.array_output_dtype(op, raw.dtype, found.dtype)
+    if not shape_of(raw) and tensor._view is None:
+        return array_of(cast(value, raw.dtype))  # NumPy's scalars are values: others that hold this one keep it
+    _prepare_write(tensor, f"x {op}")
+    value = cast(value, raw.dtype)
+    if tensor._view is None and not views_of(tensor) and type(value._raw) is ndarray:
+        hold(tensor, value._raw)  # nobody else looks at this memory but the tape, which keeps the old
+        inplace.continue_history(tensor, value._edge, value._cut)
+    else:
+        inplace.update(tensor, value, op)
+    return array
+
+
+def _prepare_write(tensor: Tensor, op: str) -> None:
+    """Refuse to write into an argument; leave the memory to the tape where it holds it, and go on in a copy."""
+    base = base_of(tensor) or tensor
+    if recording() and (type(base._edge) is Leaf or type(tensor._edge) is Leaf):
+        raise errors.array_argument_in_place(op)
+    if type(base._raw) is ndarray:
+        unshare(base)
+    inplace.check_writable(tensor, op)
+
+
+def _references(tensor: Tensor) -> int:
+    return sys.getrefcount(tensor._raw)
+
+
+_ALONE = _references(wrap(np.empty(1)))
+
+
+def unshare(base: Tensor) -> None:
+    """Give a tensor and its views memory of their own if anything else holds theirs, such as a node that saved it.
+
+    So a write in NumPy's face changes what the program sees, and never what a rule will read.
+    """
+    views = views_of(base)
+    data = base._raw
+    members = [base, *views]
+    held = sum(type(v._raw) is ndarray and owner(v._raw) is owner(data) and v._raw is not data for v in views)
+    del data
+    if (
+        _references(base) <= _ALONE + held
+        and all(_references(v) <= _ALONE for v in views)
+        and base._raw.flags.writeable
+    ):
+        return
+    fresh = base._raw.copy(order="K")
+    taken = []
+    for view in views:
+        part = inplace.replay_view(fresh, view._view.steps)
+        if type(part) is not ndarray or not np.shares_memory(part, fresh):
+            return  # it cannot be moved; a backward pass that reads what is overwritten will say so
+        taken.append(part)
+    for member, raw in zip(members, [fresh, *taken], strict=True):
+        member._raw = raw
+
+
+# -- attributes and methods ------------------------------------------------------------------------------------------
+
+
+class _Flat:
+    """``x.flat``: the elements in C order, to read, write and iterate over."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+    def __len__(self) -> int:
+        return self.array.size  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(apply(np.ravel, self.array))
+
+    def __getitem__(self, index: Any) -> Any:
+        return apply(np.copy, apply(np.ravel, self.array)[index])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        places = np.arange(self.array.size)[index]
+        self.array[np.unravel_index(places, self.array.shape)] = np.resize(value, np.shape(places))
+
+    def copy(self) -> Any:
+        return apply(np.ravel, self.array).copy()
+
+
+def _property(read: Callable[[Array], Any], name: str, write: Callable[[Array, Any], None] | None = None) -> property:
+    def refuse(self: Array, value: Any) -> None:
+        raise errors.array_setter(name)
+
+    return property(read, write or refuse)
+
+
+def _write_real(self: Array, value: Any) -> None:
+    self[...] = value if self.dtype.kind != "c" else value + 1j * np.imag(self)
+
+
+def _write_imag(self: Array, value: Any) -> None:
+    if self.dtype.kind != "c":
+        raise TypeError("array does not have imaginary part to set")
+    self[...] = np.real(self) + 1j * value
+
+
+def _write_flat(self: Array, value: Any) -> None:
+    _Flat(self)[:] = value
+
+
+def _memory(self: Array) -> ndarray:
+    """The plain array, for what asks about bytes."""
+    return self._tensor._array()
+
+
+_ATTRIBUTES: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], None] | None]] = {
+    "shape": (lambda self: tuple(self._tensor._raw.shape), None),
+    "dtype": (lambda self: self._tensor._raw.dtype, None),
+    "ndim": (lambda self: len(self._tensor._raw.shape), None),
+    "size": (lambda self: self._tensor.numel(), None),
+    "itemsize": (lambda self: self._tensor._raw.dtype.itemsize, None),
+    "nbytes": (lambda self: self._tensor.numel() * self._tensor._raw.dtype.itemsize, None),
+    "strides": (lambda self: tuple(self._tensor._raw.strides), None),
+    "flags": (lambda self: _memory(self).flags, None),
+    "base": (lambda self: None if (base := base_of(self._tensor)) is None else array_of(base), None),
+    "device": (lambda self: "cpu", None),
+    "T": (lambda self: apply(np.transpose, self), None),
+    "mT": (lambda self: apply(np.matrix_transpose, self), None),
+    "real": (lambda self: apply(np.real, self), _write_real),
+    "imag": (lambda self: apply(np.imag, self), _write_imag),
+    "flat": (_Flat, _write_flat),
+}
+for _name, (_read, _write) in _ATTRIBUTES.items():
+    setattr(Array, _name, _property(_read, _name, _write))
+
+
+def _method(name: str, function: Any) -> Callable[..., Any]:
+    """A method that is NumPy's function with the array in front."""
+
+    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+        return apply(function, self, *args, **kwargs)
+
+    method.__name__ = name
+    method.__qualname__ = f"Array.{name}"
+    method.__doc__ = f"As ``numpy.ndarray.{name}``; recorded. See :func:`numpy.{getattr(function, '__name__', name)}`."
+    return method
+
+
+for _name in """
+all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal dot max mean min nonzero prod ravel repeat
+round searchsorted squeeze std sum swapaxes take trace var
+""".split():
+    setattr(Array, _name, _method(_name, getattr(np, _name)))
+
+
+def reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+    """The same elements in another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
+    found = apply(np.reshape, self, shape[0] if len(shape) == 1 else shape, order=order)
+    return apply(np.copy, found) if copy else found
+
+
+def transpose(self: Array, *axes: Any) -> Any:
+    """The axes reversed, or in the order given: ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
+    return apply(np.transpose, self, (axes[0] if len(axes) == 1 else axes) or None)
+
+
+def copy(self: Array, order: str = "C") -> Any:
+    """A copy; recorded."""
+    return apply(np.copy, self)
+
+
+def flatten(self: Array, order: str = "C") -> Any:
+    """A copy with one axis; recorded."""
+    return apply(np.copy, apply(np.ravel, self, order=order))
+
+
+def astype(
+    self: Array, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+) -> Any:
+    """The array in another dtype; recorded where that is a floating or complex one."""
+    target = np.dtype(dtype)
+    if not np.can_cast(self.dtype, target, casting):  # type: ignore[attr-defined]
+        raise TypeError(f"Cannot cast array data from {self.dtype!r} to {target!r} according to the rule {casting!r}")  # type: ignore[attr-defined]
+    return apply(np.astype, self, target, copy=copy)
+
+
+def compress(self: Array, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """The slices along an axis for which a condition holds."""
+    return apply(np.compress, condition, self, axis, out=out)
+
+
+def conj(self: Array) -> Any:
+    """The complex conjugate."""
+    return np.conjugate(self)  # type: ignore[call-overload]
+
+
+def fill(self: Array, value: Any) -> None:
+    """Write a number everywhere."""
+    self[...] = value  # type: ignore[index]
+
+
+def put(self: Array, indices: Any, values: Any, mode: str = "raise") -> None:
+    """Write values at places of the flattened array."""
+    apply(np.put, self, indices, values, mode)
+
+
+def sort(self: Array, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    """Sort in place."""
+    self[...] = apply(np.sort, self, axis)  # type: ignore[index]
+
+
+def partition(self: Array, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> None:
+    """Put the element of each given rank in its place, in place."""
+    self[...] = apply(np.partition, self, kth, axis)  # type: ignore[index]
+
+
+def view(self: Array, dtype: Any = None, type: Any = None) -> Any:
+    """The same memory. Under another dtype it would be other numbers, which have no derivative."""
+    if type is not None or (dtype is not None and (isinstance(dtype, builtin_type) or np.dtype(dtype) != self.dtype)):  # type: ignore[attr-defined]
+        if isinstance(dtype, builtin_type) and not issubclass(dtype, ndarray) and np.dtype(dtype) == self.dtype:  # type: ignore[attr-defined]
+            return self[...]  # type: ignore[index]
+        return _plain(self, "view()").view(
+            *([] if dtype is None else [dtype]), **({} if type is None else {"type": type})
+        )
+    return self[...]  # type: ignore[index]
+
+
+builtin_type = type
+
+
+def _plain(self: Array, what: str) -> ndarray:
+    """The values, for methods that give something without derivatives."""
+    if carries(self):
+        raise errors.array_to_numpy(self, f"x.{what}")
+    return self._tensor._concrete(what)
+
+
+def item(self: Array, *args: Any) -> Any:
+    """An element as a Python number."""
+    if carries(self):
+        raise errors.array_to_number("x.item()")
+    return self._tensor._concrete("item()").item(*args)
+
+
+def tolist(self: Array) -> Any:
+    """The elements as nested lists of Python numbers."""
+    if carries(self):
+        raise errors.array_to_number("x.tolist()")
+    return self._tensor._concrete("tolist()").tolist()
+
+
+def _bytes_method(name: str) -> Callable[..., Any]:
+    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+        return getattr(_plain(self, f"{name}()"), name)(*args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"As ``numpy.ndarray.{name}``, of an array that carries no derivative."
+    return method
+
+
+def _refused(name: str, fix: str) -> Callable[..., Any]:
+    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"x.{name}() is not there for an array that derivatives may be taken of: {fix}")
+
+    method.__name__ = name
+    method.__doc__ = "Not there: raises, and says what to use."
+    return method
+
+
+for _function in (
+    reshape, transpose, copy, flatten, astype, compress, conj, fill, put, sort, partition, view, item, tolist,
+):  # fmt: skip
+    setattr(Array, _function.__name__, _function)
+setattr(Array, "conjugate", conj)  # noqa: B010
+for _name in "tobytes tofile dump dumps byteswap getfield".split():
+    setattr(Array, _name, _bytes_method(_name))
+for _name, _fix in {
+    "resize": "write x = np.resize(x, shape)",
+    "setfield": "write x = x.astype(dtype)",
+    "setflags": "its memory belongs to the tape",
+    "to_device": "everything is on the CPU",
+}.items():
+    setattr(Array, _name, _refused(_name, _fix))
+for _name, _special in {"getitem": _getitem, "setitem": _setitem}.items():
+    setattr(Array, f"__{_name}__", _special)
