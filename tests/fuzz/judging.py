@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .making import Statement, dtype_of, text_of
+from .making import Statement, dtype_of
 
 # What docs/compat.md says of programs on which the libraries differ: our error or PyTorch's, and where it says so.
 DOCUMENTED = [

@@ -4,7 +4,8 @@ A text that assigns nothing is an expression and gets a name; one that starts wi
 filled from left to right (`making.Maker.hole`): f, i, b, c and t pick a tensor of floats, integers, booleans, complex
 numbers, or any; s, w one of floats that has the last picked one's shape, or broadcasts with it; x repeats the last
 picked; d is one of x's dimensions, D several; k a number; n a small integer; p a permutation; ix an index, sh a shape,
-m a mask, I indices along a dimension, J indices of x's shape, U a dimension and indices along it of which none comes twice; o a tensor that may be written to, l a leaf.
+m a mask, I indices along a dimension, J indices of x's shape, U a dimension and indices along it of which none comes
+twice; o a tensor that may be written to, l a leaf.
 """
 
 
