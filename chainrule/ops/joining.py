@@ -16,7 +16,7 @@ from chainrule.core.protocol import ArrayLike, memory_of
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie
-from chainrule.ops.arguments import numpy_names, takes_out, tensor_of
+from chainrule.ops.arguments import numpy_names, takes_out, takes_tensors, tensor_of
 from chainrule.ops.shaping import _ints, expand, reshape, transpose, unsqueeze
 from chainrule.table import indexing
 from chainrule.table import shape as rows
@@ -47,6 +47,7 @@ def apart(result: Tensor, x: Tensor) -> Tensor:
     return rows.clone(result) if np.may_share_memory(memory_of(result), memory_of(x)) else result
 
 
+@takes_tensors
 def tile(input: Tensor, *times: Any, dims: Any = None) -> Tensor:
     """As :func:`repeat`, with missing repeats counted as 1."""
     times = _ints("tile", times if dims is None else (dims,))

@@ -21,7 +21,7 @@ BYTES = 6 << 30  # of addresses; PyTorch alone takes two
 
 def worker(mode: str, first: int, count: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-    from . import judging, modes
+    from . import judging, making, modes
 
     judging.quiet()
     make, judge = modes.MODES[mode]()
@@ -42,11 +42,11 @@ def worker(mode: str, first: int, count: int) -> None:
             report["documented"] = outcome.documented
             failure = outcome.failure
         except judging.TooLong:
-            failure = judging.Failure("time", judging.text_of(program), f"more than {SECONDS} s")
+            failure = judging.Failure("time", making.text_of(program), f"more than {SECONDS} s")
         except MemoryError:
-            failure = judging.Failure("memory", judging.text_of(program), "MemoryError")
+            failure = judging.Failure("memory", making.text_of(program), "MemoryError")
         except Exception as error:  # the generator's or the judge's own
-            failure = judging.Failure("fuzz itself", judging.text_of(program), f"{type(error).__name__}: {error}")
+            failure = judging.Failure("fuzz itself", making.text_of(program), f"{type(error).__name__}: {error}")
         if failure:
             signature = report["signature"] = failure.signature
             report["kind"] = failure.kind
@@ -54,7 +54,7 @@ def worker(mode: str, first: int, count: int) -> None:
                 seen.add(signature)
                 if failure.kind not in ("time", "memory", "fuzz itself"):
                     program, failure = judging.shrunk(program, judge, failure)
-                report |= {"program": judging.text_of(program), "what": failure.what[:600]}
+                report |= {"program": making.text_of(program), "what": failure.what[:600]}
         print(json.dumps(report), flush=True)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from . import judging, modes
+from . import judging, making, modes
 
 
 def run(mode, seeds):
@@ -13,7 +13,7 @@ def run(mode, seeds):
         outcome = judge(program)
         if outcome.failure:
             program, failure = judging.shrunk(program, judge, outcome.failure)
-            pytest.fail(f"python -m tests.fuzz {mode} --seed {seed} -n 1: {failure.what}\n{judging.text_of(program)}")
+            pytest.fail(f"python -m tests.fuzz {mode} --seed {seed} -n 1: {failure.what}\n{making.text_of(program)}")
         judged += len(outcome.agreed)
     return judged
 
