@@ -54,7 +54,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     parts = x.reshape(*lead, c // (r * r), r, r, h, w)
     n = len(lead)
     moved = shaping.permute(parts, (*range(n + 1), n + 3, n + 1, n + 4, n + 2))
-    return moved.reshape(*lead, c // (r * r), h * r, w * r)  # type: ignore[no-any-return]
+    return shaping.apart(moved.reshape(*lead, c // (r * r), h * r, w * r), x)
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
@@ -69,7 +69,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     parts = x.reshape(*lead, c, h // r, r, w // r, r)
     n = len(lead)
     moved = shaping.permute(parts, (*range(n + 1), n + 2, n + 4, n + 1, n + 3))
-    return moved.reshape(*lead, c * r * r, h // r, w // r)  # type: ignore[no-any-return]
+    return shaping.apart(moved.reshape(*lead, c * r * r, h // r, w // r), x)
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
@@ -81,7 +81,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     n, c, *rest = x.shape
     if c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
-    return shaping.transpose(x.reshape(n, groups, c // groups, *rest), 1, 2).reshape(n, c, *rest)  # type: ignore[no-any-return]
+    return shaping.apart(shaping.transpose(x.reshape(n, groups, c // groups, *rest), 1, 2).reshape(n, c, *rest), x)
 
 
 # -- normalization ---------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from chainrule.core.modes import WATCHES, recording
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import wrote
+from chainrule.ops.shaping import apart
 from chainrule.table import indexing as rows
 from chainrule.table.any_index import put_any, read_any
 
@@ -205,13 +206,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         value = value.expand(region.shape)
     except RuntimeError as error:
         raise _value_shape(error, self, items, value) from None
-    inplace.update(region, _kept_apart(value, region), "__setitem__")
-
-
-def _kept_apart(value: Tensor, region: Tensor) -> Tensor:
-    new, old = value._raw, region._raw
-    shared = type(new) is ndarray and type(old) is ndarray and np.may_share_memory(new, old)
-    return value.clone() if shared else value
+    inplace.update(region, apart(value, region), "__setitem__")
 
 
 def _takes_part(items: tuple[Any, ...]) -> bool:

@@ -343,7 +343,9 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
             kept = slice(max(-a, 0), n - max(-b, 0)) if mode == "circular" else slice(None)  # it wraps what is kept
             at = np.pad(np.arange(n)[kept], (max(a, 0), max(b, 0)), mode=kinds[mode])  # type: ignore[call-overload]
             x = index_select(x, d, at if mode == "circular" else at[max(-a, 0) : len(at) - max(-b, 0)])
-    return x if mode == "circular" or x is input else tie(x)
+    if x is input:
+        return rows.clone(x)
+    return x if mode == "circular" else tie(x)
 
 
 def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Tensor:

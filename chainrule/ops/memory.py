@@ -8,6 +8,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import bind
+from chainrule.core.protocol import memory_of
 from chainrule.core.tensor import Tensor
 from chainrule.core.versions import owner
 from chainrule.ops import shaping, splitting
@@ -54,7 +55,8 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
         raise RuntimeError(
             f"as_strided: Negative strides are not supported at the moment, got strides: {list(strides)}: use flip()"
         )
-    if type(x._raw) is ndarray and not x._raw.flags.c_contiguous:
+    array = memory_of(x._raw)
+    if array.size and not array[(0,) * (array.ndim - x.ndim)].flags.c_contiguous:  # of each example, inside vmap
         raise RuntimeError(
             "as_strided: the tensor is not contiguous, so its strides say nothing about its elements: call it on "
             "contiguous(), or on the tensor that this is a view of"

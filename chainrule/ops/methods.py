@@ -346,8 +346,23 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
 
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Fill the main diagonal of a matrix, in place."""
-    self.diagonal().fill_(fill_value)
+    """Fill the main diagonal, in place: where all indices are equal; with ``wrap``, a tall matrix's again below it.
+
+    Raises:
+        RuntimeError: there are less than two dimensions, or more that are not all of one length.
+    """
+    ndim, shape = self.ndim, self.shape
+    if ndim < 2:
+        raise RuntimeError(f"fill_diagonal_: dimensions must be larger than 1, but the shape is {tuple(shape)}")
+    if ndim > 2 and len(set(shape)) > 1:
+        raise RuntimeError(f"fill_diagonal_: all dimensions of input must be of equal length, but they are {tuple(shape)}")
+    rows, columns = shape[0], shape[-1]
+    length = min(rows, columns)
+    places = [np.arange(length)] * ndim
+    if wrap and ndim == 2 and rows > columns + 1:
+        flat = np.arange(0, rows * columns, columns + 1)
+        places = [flat // columns, flat % columns]
+    self[tuple(places)] = fill_value
     return self
 
 

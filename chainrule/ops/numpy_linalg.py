@@ -15,6 +15,7 @@ from chainrule.ops import products
 from chainrule.ops.numpy_lists import promoted
 from chainrule.table import decompositions, reduction
 from chainrule.table import linalg as rows
+from chainrule.table.shape import clone
 
 raw = np.linalg
 
@@ -97,10 +98,12 @@ def matrix_norm(function: str, x: Any, ord: Any, axes: tuple[int, int], keepdims
 
 
 def power(a: Any, n: int) -> Any:
-    """The n-th power of square matrices, by repeated squaring."""
+    """The n-th power of square matrices, by repeated squaring: always a new array."""
     if n == 0:
         size = shape_of(a)[-1]
         return np.where(np.asarray(False), a, np.eye(size, dtype=a.dtype))  # its gradient is zero, not missing
+    if n == 1:
+        return clone(a)
     if n < 0:
         a, n = rows.inv(a), -n
     result = None

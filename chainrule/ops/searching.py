@@ -282,7 +282,7 @@ def histogram(
         )
     weights = None if weight is None else weight._array().reshape(-1)
     counts, edges = np.histogram(x.reshape(-1), edges, weights=weights, density=density)
-    return return_types.histogram(wrap(counts.astype(x.dtype)), wrap(edges))
+    return return_types.histogram(wrap(counts.astype(x.dtype)), wrap(edges.copy()))
 
 
 def histogramdd(

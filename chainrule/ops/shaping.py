@@ -317,6 +317,13 @@ def clone(input: Any, *, memory_format: Any = None) -> Tensor:
     return rows.clone(tensor_of("clone", input))
 
 
+def apart(result: Tensor, input: Tensor) -> Tensor:
+    """The result, as a copy if it may share memory with the input."""
+    new, old = result._raw, input._raw
+    shared = type(new) is np.ndarray and type(old) is np.ndarray and np.may_share_memory(new, old)
+    return clone(result) if shared else result
+
+
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its memory is in row order, else a copy that is."""
     if type(input._raw) is not ndarray or input._raw.flags.c_contiguous:

@@ -325,7 +325,8 @@ _BLOCK_CALL = "kernel=kernel, stride=stride, padding=padding, dilation=dilation"
 def im2col(x, *, kernel, stride, padding, dilation):
     """The windows of x (n, channels, …) as columns: (n, channels·kernel, windows)."""
     windows = _windows(x, kernel, stride, padding, dilation)
-    return _columns(windows, 1, len(kernel))[:, 0]
+    out = _columns(windows, 1, len(kernel))[:, 0]
+    return out.copy() if np.may_share_memory(out, x) else out  # windows of one element
 
 
 @linear(

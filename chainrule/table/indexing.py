@@ -116,6 +116,23 @@ _ADVANCED = [
 ]
 
 
+def _along_one_axis(x: Any, index: tuple[Any, ...]) -> Any:
+    """The axis, and the places along it, that an index of one array among full slices says; None for any other."""
+    axis = None
+    for k, item in enumerate(index):
+        if type(item) is ndarray and axis is None:
+            axis = k
+        elif type(item) is not slice or item != _FULL:
+            return None
+    array = index[axis]  # type: ignore[index]
+    if array.dtype != bool:
+        return axis, array
+    return (axis, array.nonzero()[0]) if array.shape == x.shape[axis : axis + 1] else None  # type: ignore[operator]
+
+
+_FULL = slice(None)
+
+
 @linear(
     transpose={"x": lambda g, x_shape, *, index: add_at(g, shape=x_shape, index=index)},
     formula={"x": "add_at(g, shape=x_shape, index=index)"},
@@ -124,8 +141,14 @@ _ADVANCED = [
     samples=_ADVANCED,
 )
 def index(x, *, index):
-    """An index with integer or boolean arrays, as NumPy reads it. The result is a copy."""
-    return x[index]
+    """An index with integer or boolean arrays, as NumPy reads it. The result is a copy, in the order of x's memory."""
+    if type(x) is not ndarray:
+        return x[index]
+    along = _along_one_axis(x, index)
+    if along is not None:
+        return x.take(along[1], axis=along[0])
+    out = x[index]
+    return np.ascontiguousarray(out) if x.flags.c_contiguous and type(out) is ndarray and out.ndim else out
 
 
 @linear(

@@ -220,7 +220,7 @@ def pad(x, *, widths, value):
     if any(a < 0 or b < 0 for a, b in widths):
         x = x[(..., *cut)]
     add = ((0, 0),) * n + tuple((max(a, 0), max(b, 0)) for a, b in widths)
-    return np.pad(x, add, constant_values=value) if any(a or b for a, b in add) else x + 0
+    return np.pad(x, add, constant_values=value) if any(a or b for a, b in add) else np.astype(x, x.dtype)
 
 
 def _cat_vjp(g: Any, xs_shape: Any, *, axis: int) -> tuple[Any, ...]:
