@@ -120,6 +120,11 @@ def _from_string(name: str) -> DType:
     return SPELLINGS[dtype]
 
 
+def native(array: Any) -> Any:
+    """The array in the machine's own byte order: itself, or a copy."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
 def _foreign(dtype: DType | type[np.generic]) -> str:
     if isinstance(dtype, type):
         return (

@@ -42,7 +42,7 @@ def operand(function: str, position: int, x: Any) -> Any:
     if isinstance(x, (ndarray, generic)):
         if x.dtype.kind not in "fciub":
             raise errors.wrong_operand(function, position, x)
-        return wrap(protected(x))
+        return wrap(protected(dtypes.native(x)))
     if type(x) is Array:
         return x._tensor
     raise errors.wrong_operand(function, position, x)

@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.array import Array, as_tensors
-from chainrule.core.dtypes import as_dtype, default_dtype
+from chainrule.core.dtypes import as_dtype, default_dtype, native
 from chainrule.core.tensor import Tensor, wrap
 
 ndarray = np.ndarray
@@ -59,9 +59,8 @@ def to_array(data: Any, dtype: Any = None, copy_data: bool = True) -> np.ndarray
         array = array.astype(np.float64 if array.dtype.kind == "f" else np.complex128)
     if target is not None:
         array = array.astype(target, copy=False)
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
-    return array
+    result: np.ndarray[Any, Any] = native(array)
+    return result
 
 
 def _check_fits(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> None:

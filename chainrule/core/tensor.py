@@ -391,6 +391,9 @@ class Tensor:
         return self._array()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if dtype is not None and self.requires_grad and self.numel() == 1 and np.dtype(dtype).kind in "iub":
+            convert = bool if np.dtype(dtype).kind == "b" else int  # np.int64(x) cuts as int(x) does
+            return np.full(self.shape, self._number(convert, convert.__name__), dtype)
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.array import Array, array_of, plain_or_stacked
+from chainrule.core.dtypes import native
 from chainrule.core.modes import recording
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
@@ -26,8 +27,10 @@ def data_of(x: Any) -> Any:
         return x._raw
     if type(x) is Array:
         return x._tensor._raw
-    if isinstance(x, (ndarray, ArrayLike)):
+    if isinstance(x, ArrayLike):
         return x
+    if isinstance(x, ndarray):
+        return native(x)
     if isinstance(x, (np.generic, *_NUMBERS)):
         return np.asarray(x)
     raise ValueError(

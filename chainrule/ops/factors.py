@@ -5,6 +5,7 @@ They are public in ``chainrule.linalg``.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -71,9 +72,14 @@ def _numpy_eigvals(a: Any) -> Any:
 
 
 def _real(w: Any) -> bool:
-    """Whether all eigenvalues are real numbers, which NumPy then returns."""
+    """Whether all eigenvalues are real numbers, which NumPy returns as such up to 2.4."""
     data = getattr(w, "_raw", w)
-    return type(data) is ndarray and not data.imag.any()
+    return type(data) is ndarray and not data.imag.any() and not _always_complex()
+
+
+@functools.cache
+def _always_complex() -> bool:
+    return np.linalg.eigvals(np.eye(1)).dtype.kind == "c"
 
 
 # -- LU factors ------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,10 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All combinations of r elements of a vector, one a row."""
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    picks = np.array(list(choose(range(input.numel()), r)), dtype=np.int64).reshape(-1, r)
+    n = input.numel()
+    count = math.comb(n + r - 1 if with_replacement and n else n, r)
+    flat = itertools.chain.from_iterable(choose(range(n), r))
+    picks = np.fromiter(flat, np.int64, count * r).reshape(count, r)
     return input[picks]
 
 

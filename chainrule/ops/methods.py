@@ -355,7 +355,9 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     if ndim < 2:
         raise RuntimeError(f"fill_diagonal_: dimensions must be larger than 1, but the shape is {tuple(shape)}")
     if ndim > 2 and len(set(shape)) > 1:
-        raise RuntimeError(f"fill_diagonal_: all dimensions of input must be of equal length, but they are {tuple(shape)}")
+        raise RuntimeError(
+            f"fill_diagonal_: all dimensions of input must be of equal length, but they are {tuple(shape)}"
+        )
     rows, columns = shape[0], shape[-1]
     length = min(rows, columns)
     places = [np.arange(length)] * ndim

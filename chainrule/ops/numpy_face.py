@@ -215,6 +215,7 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
         return a * b
     if len(shape_of(b)) <= 2:
         return np.matmul(a, b)
+    a, b = promoted(a, b)
     return products.tensordot(a, b, ([-1], [-2]))
 
 

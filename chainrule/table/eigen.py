@@ -22,6 +22,8 @@ ndarray = np.ndarray
 def _largest(v: Any) -> Any:
     """Where each eigenvector's largest element is, which LAPACK makes real."""
     n = shape_of(v)[-1]
+    if not n:
+        return np.zeros(shape_of(v), bool)
     return np.argmax(np.absolute(v), axis=-2)[..., None, :] == np.arange(n)[:, None]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.kinds import opaque, unfit
+from chainrule.core.protocol import memory_of, on_numbers
 from chainrule.core.shapes import shape_of
 
 ndarray = np.ndarray
@@ -204,7 +205,32 @@ def _cofactors(x: Any, out: Any) -> Any:
             others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
             phase = _at_matrix(np.asarray(raw.det(u) * raw.det(vh)))
             return phase * np.conjugate((u * others[..., None, :]) @ vh)
-    return _at_matrix(out) * inv(x).mT
+    singular = on_numbers(x, _not_invertible) if (memory_of(out) == 0).any() else None
+    if singular is None or not memory_of(singular).any():
+        return _at_matrix(out) * inv(x).mT
+    at = singular[..., None, None]
+    usual = _at_matrix(out) * inv(np.where(at, np.eye(shape_of(x)[-1], dtype=x.dtype), x)).mT
+    return np.where(at, _adjugate(x).mT, usual)
+
+
+def _not_invertible(x: Any) -> Any:
+    """Which matrices have no inverse."""
+    try:
+        raw.inv(x)
+    except raw.LinAlgError:
+        return np.asarray(raw.det(x) == 0)
+    return np.zeros(x.shape[:-2], bool)
+
+
+def _adjugate(x: Any) -> Any:
+    """det(x)·x⁻¹ as the polynomial of x that it is (Faddeev and LeVerrier): right to any order, also for singular x."""
+    n = shape_of(x)[-1]
+    eye = np.eye(n, dtype=x.dtype)
+    out = eye + 0 * x
+    for k in range(1, n):
+        product = x @ out
+        out = product - eye * _at_matrix(np.trace(product, 0, -2, -1) / k)
+    return out if n % 2 else -out
 
 
 @opaque(

@@ -397,3 +397,29 @@ def test_second_derivatives_through_writes():
     assert g.tolist() == [4 + 3 + 9, 12 + 2]
     (h,) = torch.autograd.grad(g.sum(), x)
     assert h.tolist() == [2 + 1 + 6, 1 + 6 + 4]
+
+
+@pytest.mark.parametrize(
+    ("shape", "wrap", "filled"),
+    [
+        ((3, 3, 3), False, [0, 13, 26]),
+        ((2, 3), False, [0, 4]),
+        ((7, 2), False, [0, 3]),
+        ((7, 2), True, [0, 3, 6, 9, 12]),
+        ((3, 2), True, [0, 3]),
+        ((0, 0), True, []),
+    ],
+)
+def test_fill_diagonal(shape, wrap, filled):
+    x = torch.zeros(shape)
+    assert x.fill_diagonal_(2.0, wrap=wrap) is x
+    assert x.flatten().nonzero().flatten().tolist() == filled
+    leaf = torch.ones(shape, requires_grad=True)
+    leaf.clone().fill_diagonal_(2.0, wrap=wrap).sum().backward()
+    assert (leaf.grad.flatten() == 0).nonzero().flatten().tolist() == filled
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3, 3)])
+def test_a_diagonal_that_is_none(shape):
+    with pytest.raises(RuntimeError, match="dimensions"):
+        torch.zeros(shape).fill_diagonal_(1.0)

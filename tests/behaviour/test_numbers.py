@@ -251,3 +251,42 @@ def test_a_result_may_be_written_to_where_the_rule_needs_none(function):
     got = torch.autograd.grad((y * weights).sum(), leaves, allow_unused=True)
     for g, wanted in zip(got, expected, strict=True):
         assert (g is None and wanted is None) or torch.allclose(g, wanted, rtol=1e-12)
+
+
+@differs("nan where more than one singular value is 0")
+@pytest.mark.parametrize(
+    "matrix", [[[1.0, 2.0], [2.0, 4.0]], [[0.0, 0.0], [0.0, 0.0]], [[1.0, 2.0], [3.0, 4.0]]], ids=["rank 1", "0", "2"]
+)
+def test_the_second_derivative_of_a_determinant(matrix):
+    hessian = [[[[0, 0], [0, 1]], [[0, 0], [-1, 0]]], [[[0, -1], [0, 0]], [[1, 0], [0, 0]]]]
+    x = torch.tensor(matrix, dtype=torch.float64)
+    for second in (torch.func.hessian, lambda f: torch.func.jacrev(torch.func.jacrev(f))):
+        np.testing.assert_allclose(second(torch.linalg.det)(x).numpy(), hessian, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["eig", "eigvals"])
+def test_eigenvalues_of_nothing(name):
+    def values(x):
+        return getattr(torch.linalg, name)(x)[0] if name == "eig" else torch.linalg.eigvals(x)
+
+    x = torch.zeros(0, 0, dtype=torch.float64, requires_grad=True)
+    assert [tuple(part.shape) for part in torch.func.jvp(values, (x.detach(),), (x.detach(),))] == [(0,), (0,)]
+    (g,) = torch.autograd.grad(values(x).abs().sum(), x, create_graph=True)
+    assert torch.autograd.grad(g.sum(), x)[0].shape == (0, 0)
+
+
+def test_the_dtype_of_nothing_padded():
+    assert torch.nn.functional.pad(torch.tensor([True, False]), (0, -1)).dtype == torch.bool
+
+
+@pytest.mark.skipif(not OURS, reason="PyTorch takes no arrays here")
+@pytest.mark.parametrize("dtype", [">f8", ">f4", ">i4"])
+def test_arrays_in_another_byte_order(dtype):
+    x, swapped = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True), np.array([3, 4], dtype)
+    for y in (x * swapped, swapped * x, torch.mul(swapped, x), np.multiply(x, swapped)):
+        assert y.tolist() == [3.0, 8.0] and y.dtype == torch.float64
+        assert torch.autograd.grad(y.sum(), x)[0].tolist() == [3.0, 4.0]
+    assert (x - swapped).tolist() == [-2.0, -2.0]
+    assert torch.func.vmap(lambda a: a * 2)(swapped).dtype.isnative
+    if dtype != ">i4":
+        assert torch.func.grad(lambda a: (a**2).sum())(swapped).tolist() == [6.0, 8.0]

@@ -345,3 +345,40 @@ def test_parts_stay_alive_without_their_base():
     v.mul_(2)
     assert v.tolist() == [4, 6] and v._base.tolist() == [1, 4, 6]
     assert OURS or v._base.requires_grad
+
+
+ALIASES = {
+    "pixel_shuffle": lambda x: torch.nn.functional.pixel_shuffle(x, 1),
+    "pixel_unshuffle": lambda x: torch.nn.functional.pixel_unshuffle(x, 1),
+    "channel_shuffle": lambda x: torch.nn.functional.channel_shuffle(x, 1),
+    "pad": lambda x: torch.nn.functional.pad(x, (0, 0, 0, 0), "reflect"),
+    "unfold": lambda x: torch.nn.functional.unfold(x, 1),
+    "matrix_power": lambda x: torch.linalg.matrix_power(x, 1),
+    "histogram": lambda x: torch.histogram(torch.ones(3), x.reshape(-1)).bin_edges,
+}
+
+
+@pytest.mark.parametrize("function", ALIASES.values(), ids=ALIASES)
+def test_what_leaves_all_elements_in_their_places_is_a_copy_still(function):
+    x = torch.arange(4.0).reshape(1, 1, 2, 2)
+    function(x).zero_()
+    assert x.sum() == 6
+
+
+def test_what_an_index_took_is_contiguous():
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    mask = torch.tensor([True, False, True, False])
+    for y in (x[:, [2, 0]], x[:, :, [1, 3]], x[:, :, mask], x[:, [[0], [1]], [0, 1]], x[[0, 1], :, [2, 3]]):
+        assert y.is_contiguous() and y.view(-1).tolist() == y.flatten().tolist()
+    with pytest.raises(IndexError):
+        x[:, [3]]
+    with pytest.raises(IndexError):
+        x[:, torch.tensor([True, False])]
+
+
+@pytest.mark.skipif(not OURS, reason="PyTorch shows what else is in the memory")
+def test_as_strided_of_examples_that_are_not_contiguous():
+    x = torch.arange(12.0).reshape(2, 3, 2)
+    assert torch.vmap(lambda t: t.as_strided((2,), (1,)))(x).tolist() == [[0.0, 1.0], [6.0, 7.0]]
+    with pytest.raises(RuntimeError, match="not contiguous"):
+        torch.vmap(lambda t: t.as_strided((2,), (1,)))(x.transpose(1, 2))

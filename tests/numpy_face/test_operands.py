@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -100,3 +101,28 @@ def test_windows_that_do_not_fit():
         with pytest.raises(ValueError) as error:
             view(cr.tensor(arguments[0]), arguments[1])
         assert ("larger" in str(expected.value)) == ("larger" in str(error.value))
+
+
+def test_dot_promotes_for_any_rank():
+    vector, stack = np.array([1j, 2, 3]), np.arange(18.0).reshape(2, 3, 3)
+    x = cr.tensor(stack, requires_grad=True)
+    y = np.dot(vector, x)
+    np.testing.assert_array_equal(y.detach().numpy(), np.dot(vector, stack))
+    assert cr.autograd.grad(np.abs(y).sum(), x)[0].dtype == np.float64
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_numpy_integers_of_a_tensor():
+    x = cr.tensor(2.7, dtype=cr.float64, requires_grad=True)
+    assert np.int64(x) == np.int8(x) == int(x) == 2 and np.bool_(x)
+    with pytest.raises(RuntimeError, match="requires grad"):
+        np.asarray(x)
+
+
+def test_combinations_take_little_more_memory_than_they_are():
+    x = cr.rand(600, dtype=cr.float64)
+    tracemalloc.start()
+    size = cr.combinations(x).numpy().nbytes
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert size == 600 * 599 * 8 and peak < 3 * size
