@@ -26,6 +26,7 @@ from chainrule.core.dtypes import default_dtype
 from chainrule.core.levels import STACK, lift_leaf
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
+from chainrule.core.primitive import TABLE
 from chainrule.core.protocol import ArrayLike, array_function, array_ufunc, detached
 from chainrule.core.size import Size
 from chainrule.core.versions import apart, version_of
@@ -495,9 +496,14 @@ class Tensor:
         return printing.format_tensor(self._array(), spec)
 
     def __copy__(self) -> Tensor:
-        if type(self._raw) is not ndarray:
-            return self.detach().requires_grad_(self.requires_grad)
+        """Another tensor of the same memory: a leaf for a leaf; the copy of a result is a result, as its alias is."""
+        if not self.is_leaf or self._inside_transformation():
+            return TABLE["alias"](self)  # type: ignore[no-any-return]
         return _made(_lasting(self), self._raw, self.requires_grad, None, getattr(self, "__dict__", None))
+
+    def _inside_transformation(self) -> bool:
+        """Whether it is a value of a transformation, or an argument of one, whose copies have derivatives by it."""
+        return type(self._raw) is not ndarray or (self._edge is not None and self._edge.seq >= 0)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         """A copy of the data, ``.grad`` and, for a result, the graph behind it; what shared memory shares the copy's.
@@ -506,7 +512,9 @@ class Tensor:
         """
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
-        if self.is_leaf:
+        if self.is_leaf and self._inside_transformation():
+            out: Tensor = TABLE["clone"](self)
+        elif self.is_leaf:
             out = _made(_lasting(self), copy_memory(self._array(), memo), self.requires_grad, None)
         else:
             if type(self._raw) is not ndarray:

@@ -28,9 +28,32 @@ def test_copy_is_another_tensor_of_the_same_memory(requires_grad):
     assert y.data_ptr() == x.data_ptr()
 
 
-def test_copy_of_a_result_is_a_leaf():
-    y = copy.copy(leaf(1.0) * 2)
-    assert y.is_leaf and y.requires_grad and y.grad_fn is None
+@differs("a leaf there: what is computed from the copy has no gradient for x, and nothing says so")
+def test_copy_of_a_result_is_a_result():
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    z = copy.copy(y)
+    assert z.requires_grad and not z.is_leaf and z.data_ptr() == y.data_ptr()
+    z.add_(1.0)  # the memory is the same, and the history, too
+    (y * z).sum().backward()
+    assert y.tolist() == [3.0, 5.0] and x.grad.tolist() == [12.0, 20.0]
+
+
+@differs("a leaf there")
+def test_copies_inside_transformations_carry_derivatives():
+    def f(x):
+        return (copy.copy(x.sin()) * copy.copy(x)).sum()
+
+    def g(x):
+        return (copy.deepcopy({"x": x})["x"].sin() * copy.deepcopy(x)).sum()
+
+    x = torch.tensor([0.3, 0.7])
+    want = x.cos() * x + x.sin()
+    for function in (f, g):
+        assert torch.allclose(torch.func.grad(function)(x), want)
+        assert torch.allclose(torch.func.jacfwd(function)(x), want)
+        assert torch.allclose(torch.func.vmap(torch.func.grad(function))(x[None])[0], want)
+    assert torch.allclose(torch.func.grad(lambda x: (copy.deepcopy(x.sin()) * x).sum())(x), want)
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, through_pickle])
