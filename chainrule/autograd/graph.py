@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.autograd.backward import GradientEdge, Origin
 from chainrule.core import engine, saved
+from chainrule.core.locks import new_lock
 from chainrule.core.modes import LOCAL, leave_special, set_special
 from chainrule.core.node import Leaf, Output, RemovableHandle
 from chainrule.core.node import Node as _Node
@@ -345,7 +345,7 @@ class _Shared:
 
 
 _SHARED: dict[int, weakref.WeakSet[_Shared]] = {}
-_SHARED_LOCK = threading.Lock()
+_SHARED_LOCK = new_lock()
 
 
 def _share(tensor: Tensor) -> Any:

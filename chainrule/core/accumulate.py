@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections import deque
 from itertools import repeat
 from sys import getrefcount
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.hooks import accumulated
+from chainrule.core.locks import new_lock
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import about_to_write, wrote
@@ -19,17 +18,7 @@ from chainrule.errors import GRADIENT, LINEAR, user_line
 
 ndarray = np.ndarray
 new = object.__new__
-_ACCUMULATE = threading.RLock()
-
-
-def _forked() -> None:
-    """In a new process: whichever thread held the lock is not there to let it go."""
-    global _ACCUMULATE
-    _ACCUMULATE = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+_ACCUMULATE = new_lock()
 
 
 def write_grads(

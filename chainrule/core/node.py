@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-import threading
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from chainrule import errors
+from chainrule.core.locks import new_lock
 
 if TYPE_CHECKING:
     from chainrule.core.primitive import Primitive
@@ -75,7 +75,7 @@ class RemovableHandle:
         self.remove()
 
 
-_FIRST_HOOK = threading.Lock()
+_FIRST_HOOK = new_lock()
 
 
 def hooks_of(edge: Any) -> Hooks:

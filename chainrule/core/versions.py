@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import config
+from chainrule.core.locks import new_lock
 from chainrule.core.node import next_seq
 
 _KEPT = 64  # the times of that many last writes are kept exactly
@@ -59,6 +60,7 @@ CLOCK = _Clock()
 #: called with an array that an in-place operation is about to overwrite
 BEFORE_WRITE: list[Callable[[Any], None]] = []
 _WRITES: dict[int, Written] = {}
+_WRITING = new_lock()
 
 
 class _Lender:
@@ -115,21 +117,22 @@ def wrote(array: Any, op: str, where: Any) -> None:
     """Record that ``op``, at source line ``where``, wrote into the array's memory."""
     if not isinstance(array, np.ndarray):
         return
-    written = _record(array)
-    time = next_seq()
-    written.count += 1
-    written.times.append(time)
-    del written.times[:-_KEPT]
-    written.last = (op, where)
-    CLOCK.latest = time
+    with _WRITING:  # so that the clock never goes back
+        CLOCK.latest = time = next_seq()
+        written = _record(array)
+        written.count += 1
+        written.times.append(time)
+        del written.times[:-_KEPT]
+        written.last = (op, where)
 
 
 def moved(array: Any) -> None:
     """Count an in-place change of shape: a new version, though nothing that was saved is overwritten."""
     if isinstance(array, np.ndarray):
-        written = _record(array)
-        written.count += 1
-        written.times.insert(0, 0)
+        with _WRITING:
+            written = _record(array)
+            written.count += 1
+            written.times.insert(0, 0)
 
 
 def _record(array: np.ndarray[Any, Any]) -> Written:

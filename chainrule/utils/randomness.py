@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from chainrule.core.locks import new_lock
 from chainrule.random import default_generator
 
-_LOCK = threading.RLock()  # generators are shared between threads: one second run at a time
+_LOCK = new_lock()  # generators are shared between threads: one second run at a time
 
 
 def _states() -> tuple[Any, Any]:

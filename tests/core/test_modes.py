@@ -10,7 +10,8 @@ import threading
 import pytest
 
 import chainrule as cr
-from chainrule.core import accumulate
+from chainrule.autograd import graph
+from chainrule.core import accumulate, node, versions
 from chainrule.core.modes import LOCAL, MODES, SPECIAL, WATCHES
 from chainrule.core.watch import Watch
 
@@ -193,11 +194,12 @@ def test_ctrl_c_anywhere_divides_no_gradients_and_hides_no_mode(program):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_fork_while_another_thread_writes_gradients():
+@pytest.mark.parametrize("lock", [accumulate._ACCUMULATE, node._FIRST_HOOK, versions._WRITING, graph._SHARED_LOCK])
+def test_a_fork_while_another_thread_holds_a_lock(lock):
     held, done = threading.Event(), threading.Event()
 
     def hold():
-        with accumulate._ACCUMULATE:
+        with lock:
             held.set()
             done.wait()
 
@@ -210,8 +212,37 @@ def test_a_fork_while_another_thread_writes_gradients():
         child_ended.daemon = True
         child_ended.start()
         x = cr.ones(3, requires_grad=True)
-        (x * 2).sum().backward()
-        os._exit(0 if x.grad.tolist() == [2, 2, 2] else 1)
+        y = x + 0
+        y.register_hook(lambda g: g * 2)
+        with graph.allow_mutation_on_saved_tensors():
+            z = y**2
+            y.add_(1)
+        z.sum().backward()
+        os._exit(0 if x.grad.tolist() == [4, 4, 4] else 1)
     done.set()
     thread.join()
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_the_clock_of_writes_never_goes_back(monkeypatch):
+    """One thread has its number and does not write it down before another has taken a later one."""
+    slow, fast, between = cr.ones(3), cr.ones(3), threading.Event()
+    usual, numbers = versions.next_seq, []
+
+    def number():
+        numbers.append(usual())
+        if len(numbers) == 1:
+            between.set()
+            other.join(0.2)
+        return numbers[0] if threading.current_thread() is not other else numbers[-1]
+
+    def later():
+        between.wait()
+        fast.add_(1)
+
+    monkeypatch.setattr(versions, "next_seq", number)
+    other = threading.Thread(target=later)
+    other.start()
+    slow.add_(1)
+    other.join()
+    assert versions.CLOCK.latest == max(numbers)
