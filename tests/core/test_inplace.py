@@ -20,7 +20,7 @@ def test_a_saved_value_that_was_overwritten_is_an_error_that_names_both_ops():
         y.sum().backward()
     text = str(info.value)
     assert "is at version 1; expected version 0" in text
-    assert "ExpBackward0" in text and "`y += 1` (test_inplace.py:16)" in text
+    assert "ExpBackward0" in text and "`y += 1` (test_inplace.py:18)" in text
     assert x.grad is None
 
 
