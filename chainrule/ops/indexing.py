@@ -48,6 +48,8 @@ def read_index(index: Any) -> tuple[Any, ...]:
             items.append(array)
         elif hasattr(item, "__index__"):
             items.append(item.__index__())
+        elif hasattr(item, "__array__"):  # another library's array, such as a column of a table
+            items += read_index((np.asarray(item),))
         else:
             raise IndexError(
                 "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "

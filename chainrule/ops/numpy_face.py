@@ -138,7 +138,9 @@ def _real(val: Any) -> Any:
 
 @implements(np.imag)
 def _imag(val: Any) -> Any:
-    return arithmetic.imag(val) if val.dtype.kind == "c" else val * 0
+    return (
+        arithmetic.imag(val) if val.dtype.kind == "c" else np.where(np.zeros(val.shape, bool), val, val.dtype.type(0))
+    )
 
 
 @implements(np.angle)

@@ -371,4 +371,6 @@ def trace(input: Any) -> Tensor:
 
 
 _MATRIX = {"mat2": "other"}
-numpy_names(globals(), mm=_MATRIX, bmm=_MATRIX, mv={"vec": "other"}, dot={"tensor": "other"})
+numpy_names(
+    globals(), mm=_MATRIX, bmm=_MATRIX, mv={"vec": "other"}, dot={"tensor": "other"}, tensordot={"axes": "dims"}
+)

@@ -489,6 +489,8 @@ def test_parameter():
     w.data[0] = 3.0
     assert data.tolist() == [3.0, 0.0]
     assert not cr.nn.Parameter(data, requires_grad=False).requires_grad
+    assert isinstance(w, cr.nn.Parameter) and not isinstance(data, cr.nn.Parameter)
+    assert not isinstance(w * 2, cr.nn.Parameter) and issubclass(cr.nn.Parameter, cr.Tensor)
 
 
 # -- errors and warnings ---------------------------------------------------------------------------------------------

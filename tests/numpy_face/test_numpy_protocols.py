@@ -172,3 +172,41 @@ def test_numbers_of_numpy_are_weak_on_either_side(operator: str) -> None:
     scope = {"f": leaf(np.float32), "two": np.sqrt(4.0), "three": np.int64(3)}
     for expression in ("f {} two", "two {} f", "f {} three", "three {} f"):
         assert eval(expression.format(operator), scope).dtype == cr.float32
+
+
+class Column:
+    """Another library's vector, as a table has them."""
+
+    def __init__(self, values: list[object]) -> None:
+        self.values = values
+
+    def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+        return np.array(self.values, dtype)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("values", [[True, False], [1, 0, 1]])
+def test_index_by_another_librarys_array(values: list[object]) -> None:
+    t = leaf()
+    assert t[Column(values)].tolist() == A_LEAF[values].tolist() == t[Column(values), :].tolist()
+    t.detach()[Column(values)] = 0.0
+    with pytest.raises(IndexError, match="must be long, int, byte or bool"):
+        t[Column([0.5])]
+
+
+A_LEAF = leaf().detach().numpy().copy()
+
+
+def test_imag_of_real_numbers_is_zero() -> None:
+    t = cr.tensor([1.0, np.inf, np.nan], requires_grad=True)
+    out = np.imag(t)
+    assert out.tolist() == np.imag(t.detach().numpy()).tolist() == [0.0, 0.0, 0.0]
+    out.sum().backward()
+    assert t.grad.tolist() == [0.0, 0.0, 0.0]
+    with pytest.raises(RuntimeError, match="imag is not implemented for tensors with non-complex dtypes"):
+        t.imag
+
+
+def test_axes_in_numpys_way() -> None:
+    t = leaf()
+    assert t.transpose((1, 0)).tolist() == t.T.tolist()
+    assert cr.tensordot(t, t, axes=([0], [1])).tolist() == np.tensordot(A_LEAF, A_LEAF, axes=([0], [1])).tolist()

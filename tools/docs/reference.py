@@ -8,6 +8,7 @@ import pkgutil
 import re
 import textwrap
 from collections.abc import Callable, Iterable
+from types import ModuleType
 from typing import Any
 
 import chainrule
@@ -89,7 +90,12 @@ def _rest_page() -> str:
         ("chainrule", name, thing) for name, thing in public.items() if _home(chainrule, name) and callable(thing)
     ]
     types = ", ".join(f"`{name}`" for name, thing in public.items() if isinstance(thing, chainrule.dtype))
-    return _page("Modes, files, printing", f"The element types are NumPy's: {types}.", entries)
+    values = ", ".join(
+        f"`{name}`"
+        for name, thing in public.items()
+        if not callable(thing) and not isinstance(thing, (ModuleType, float, chainrule.dtype))
+    )
+    return _page("Modes, files, printing", f"The element types are NumPy's: {types}. Values: {values}.", entries)
 
 
 def _module_page(title: str, modules: list[str]) -> str:
