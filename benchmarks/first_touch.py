@@ -16,6 +16,7 @@ import argparse
 import importlib
 import importlib.metadata
 import json
+import os
 import platform
 import re
 import subprocess
@@ -64,9 +65,8 @@ def megabytes(name: str) -> float:
 
 def seconds_to_import(name: str) -> float:
     module = {"autograd": "autograd.numpy", "jax": "jax.numpy"}.get(name, name)
-    start = perf_counter()
-    importlib.import_module(module)
-    return perf_counter() - start
+    code = f"from time import perf_counter as now; start = now(); import {module}; print(now() - start)"
+    return float(python("-c", code))
 
 
 # -- one interface to each library -------------------------------------------------------------------------------------
@@ -81,7 +81,12 @@ def gradient(name: str) -> Callable[[Callable[[Any], Any], Any], Any]:
     if name == "torch":
         import torch
 
-        return lambda f, x: torch.func.grad(f)(torch.from_numpy(x))
+        def graph(f: Callable[[Any], Any], x: Any) -> Any:
+            t = torch.from_numpy(x).requires_grad_()
+            f(t).backward()
+            return t.grad
+
+        return graph
     if name == "jax":
         import jax
 
@@ -314,18 +319,22 @@ def abilities(library: str) -> dict[str, Any]:
 # -- the table ---------------------------------------------------------------------------------------------------------
 
 
-def ask(library: str, question: str) -> Any:
-    command = [sys.executable, "-W", "ignore", __file__, "--answer", library, question]
-    done = subprocess.run(command, capture_output=True, text=True)
+def python(*words: str) -> str:
+    """The last line that a fresh interpreter prints; compiled modules are kept, as they are for an installed library."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run([sys.executable, "-W", "ignore", *words], capture_output=True, text=True, env=environment)
     if done.returncode:
-        raise SystemExit(f"{library} {question}: {done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
+        raise SystemExit(f"{words}: {done.stderr}")
+    return done.stdout.splitlines()[-1]
+
+
+def ask(library: str, question: str) -> Any:
+    return json.loads(python(__file__, "--answer", library, question))
 
 
 def answer(library: str, question: str) -> Any:
     warnings.simplefilter("ignore")
     return {
-        "import": lambda: seconds_to_import(library),
         "size": lambda: megabytes(library),
         "plain": lambda: differentiated(library, True),
         "own": lambda: differentiated(library, False),
@@ -351,7 +360,7 @@ def main() -> None:
     for turn in range(arguments.rounds + 1):
         say(f"round {turn} of {arguments.rounds}")
         for name in imports:
-            found = ask(name, "import")
+            found = seconds_to_import(name)
             if turn:  # the first may have had to write bytecode
                 imports[name].append(found)
         for name in LIBRARIES if turn else ():

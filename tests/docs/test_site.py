@@ -52,9 +52,25 @@ def test_the_reference_has_every_public_name(reference: ModuleType, module: str)
 
 def test_docstrings_become_markdown(reference: ModuleType) -> None:
     page = reference.pages()["func"]
-    assert "## `grad`" in page and "- `argnums`: which arguments" in page and "```pycon\n>>> import numpy" in page
+    assert "- `argnums`: which arguments" in page and "```pycon\n>>> import numpy" in page
+    assert "## `hvp` <small>Hessian-vector product</small> { #hvp }" in page, "by the words that people search for"
+    assert page.index("## `grad`") < page.index("## `hvp`") < page.index("## `debug_unwrap`"), "by use"
     assert not re.search(r":(func|class|mod|meth):", page)
     assert "0x" not in "".join(reference.pages().values()), "an address of an object is of one run only"
+
+
+def test_names_that_the_pages_put_first_or_call_otherwise_are_there(reference: ModuleType) -> None:
+    entries = {page: found for page, (_, _, found) in reference._entries().items()}
+    for page, words in reference.FIRST.items():
+        assert set(words.split()) <= {name for _, name, _ in entries[page]}, page
+    known = {f"{prefix}.{name}".removeprefix("chainrule.") for found in entries.values() for prefix, name, _ in found}
+    assert set(reference.CALLED) <= known
+    assert {page for names in reference.PARTS.values() for page in names} == {*entries, "rules"}
+
+
+def test_no_page_of_the_reference_is_a_wall(reference: ModuleType) -> None:
+    for name, text in reference.pages().items():
+        assert len(text) < 50_000, name
 
 
 class Resources(HTMLParser):

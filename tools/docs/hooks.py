@@ -66,8 +66,23 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
+#: What a search finds first, and last.
+BOOST = {
+    "reference/func": 2,
+    "reference/autograd": 2,
+    "reference/checkpoint": 2,
+    "reference/tensor.": 2,
+    "guide/": 2,
+    "questions/": 2,
+}
+BOOST |= {"reference/rules": 0.3, "adr/": 0.3, "changelog": 0.2, "performance": 0.5, "compat": 0.5}
+
+
 def on_page_markdown(text: str, page: Any, config: Any, files: Any) -> str:
     """Links to the examples' files lead to their pages, and markers become what they stand for."""
+    for start, boost in BOOST.items():
+        if page.file.src_uri.startswith(start):
+            page.meta.setdefault("search", {})["boost"] = boost
     text = re.sub(
         r"\]\(((?:\.\./)+)examples/(\w+)\.py\)", lambda m: f"]({m[1].removeprefix('../')}examples/{m[2]}.md)", text
     )

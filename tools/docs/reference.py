@@ -8,7 +8,6 @@ import pkgutil
 import re
 import textwrap
 from collections.abc import Callable, Iterable
-from types import ModuleType
 from typing import Any
 
 import chainrule
@@ -18,20 +17,24 @@ from chainrule.core.primitive import TABLE, Primitive
 #: Pages of names of the package itself: title, then the modules that define them.
 TOP = {
     "creation": ("Making tensors", ["ops.creation", "core.size", "core.tensor"]),
-    "elementwise": ("Elementwise", ["ops.elementwise"]),
-    "reductions": ("Reductions and order", ["ops.reductions", "ops.ordering"]),
-    "shapes": ("Shapes and joining", ["ops.shaping", "ops.joining", "ops.matrices"]),
-    "indexing": ("Indexing", ["ops.gathering"]),
-    "products": ("Products", ["ops.products", "ops.einsum"]),
+    "elementwise": ("Elementwise", ["ops.elementwise", "ops.floats"]),
+    "reductions": (
+        "Reductions, order, statistics",
+        ["ops.reductions", "ops.ordering", "ops.statistics", "ops.searching"],
+    ),
+    "shapes": ("Shapes, joining, splitting", ["ops.shaping", "ops.joining", "ops.splitting", "ops.matrices"]),
+    "indexing": ("Indexing", ["ops.gathering", "ops.scattering"]),
+    "products": ("Products, differences, integrals", ["ops.products", "ops.einsum", "ops.calculus"]),
+    "views": ("Strides, complex pairs, copies", ["ops.memory"]),
 }
 #: Pages of modules: title, then the modules themselves.
 MODULES = {
     "autograd": ("autograd", ["autograd"]),
-    "autograd-graph": ("autograd.graph", ["autograd.graph"]),
+    "func": ("func", ["func"]),
+    "explain": ("explain", ["explaining"]),
     "autograd-functional": ("autograd.functional", ["autograd.functional"]),
     "autograd-forward_ad": ("autograd.forward_ad", ["autograd.forward_ad"]),
-    "explain": ("explain", ["explaining"]),
-    "func": ("func", ["func"]),
+    "autograd-graph": ("autograd.graph", ["autograd.graph"]),
     "primitive": ("primitive", ["primitive"]),
     "nn": ("nn, nn.functional", ["nn", "nn.functional"]),
     "linalg": ("linalg", ["linalg"]),
@@ -43,6 +46,81 @@ MODULES = {
     "testing": ("testing", ["testing"]),
     "checkpoint": ("utils.checkpoint", ["utils.checkpoint"]),
     "tree": ("tree", ["tree"]),
+}
+#: What a page begins with, in the order of use; what is not named follows by the alphabet.
+FIRST = {
+    "autograd": "backward grad Function no_grad enable_grad set_grad_enabled inference_mode detect_anomaly gradcheck",
+    "func": "grad value_and_grad vmap jacrev jacfwd hessian hvp vjp jvp linearize linear_transpose",
+    "explain": "explain Explanation Step Arrow Graph Value",
+    "autograd-functional": "jacobian hessian hvp vhp vjp jvp",
+    "autograd-forward_ad": "dual_level make_dual unpack_dual",
+    "autograd-graph": "saved_tensors_hooks save_on_cpu save_to_disk register_multi_grad_hook Node GradientEdge",
+    "primitive": "elementwise linear contraction opaque discrete leading_axes unsupported",
+    "creation": "tensor from_numpy as_tensor zeros ones full empty arange linspace eye zeros_like ones_like full_like",
+    "elementwise": "add sub mul div pow neg abs sqrt exp log sin cos tanh sigmoid relu where maximum minimum clamp",
+    "reductions": "sum mean std var max min amax amin argmax argmin prod cumsum sort argsort topk median quantile softmax",
+    "shapes": "reshape transpose permute squeeze unsqueeze flatten cat stack split chunk broadcast_to flip roll tile diag",
+    "indexing": "gather take take_along_dim scatter scatter_add index_add index_copy masked_fill masked_select",
+    "products": "matmul mm mv dot outer bmm einsum tensordot inner kron trace cross gradient trapezoid",
+    "views": "as_strided view_as_complex view_as_real",
+    "more": "no_grad enable_grad set_grad_enabled inference_mode save load set_default_dtype set_printoptions",
+    "nn": "linear relu gelu softmax log_softmax cross_entropy mse_loss conv1d conv2d max_pool2d avg_pool2d layer_norm "
+    "batch_norm dropout embedding scaled_dot_product_attention",
+    "linalg": "norm inv solve det slogdet eigh eigvalsh eig svd qr cholesky lstsq pinv matrix_rank",
+    "fft": "fft ifft rfft irfft fft2 ifft2 fftn ifftn fftfreq rfftfreq fftshift ifftshift",
+    "random": "manual_seed rand randn randint randperm normal bernoulli multinomial Generator",
+    "testing": "gradcheck gradgradcheck rulecheck assert_close",
+    "checkpoint": "checkpoint checkpoint_sequential",
+    "tree": "tree_map tree_flatten tree_unflatten tree_leaves",
+    "tensor": "requires_grad requires_grad_ backward grad grad_fn detach is_leaf retain_grad register_hook why graph",
+    "tensor-data": "shape dtype item numpy tolist to size dim",
+    "tensor-inplace": "copy_ fill_ zero_ normal_ uniform_",
+}
+#: What a name is called in the field, where it does not say so itself: part of its heading, so that the search finds it.
+CALLED = {
+    "func.grad": "gradient of a function",
+    "func.value_and_grad": "value and gradient, for scipy.optimize",
+    "func.vmap": "vectorize, batch, per-sample gradients",
+    "func.jacrev": "Jacobian by reverse mode",
+    "func.jacfwd": "Jacobian by forward mode",
+    "func.hessian": "Hessian, second derivatives",
+    "func.hvp": "Hessian-vector product",
+    "func.vjp": "vector-Jacobian product, pullback",
+    "func.jvp": "Jacobian-vector product, pushforward, directional derivative",
+    "func.linearize": "tangent map",
+    "func.linear_transpose": "adjoint of a linear function",
+    "autograd.backward": "reverse mode, backpropagation",
+    "autograd.grad": "gradients returned",
+    "autograd.Function": "custom gradient",
+    "autograd.detect_anomaly": "find NaN and infinity",
+    "autograd.gradcheck": "compare with finite differences",
+    "autograd.no_grad": "switch recording off",
+    "autograd.functional.jacobian": "Jacobian",
+    "autograd.functional.hessian": "Hessian, second derivatives",
+    "autograd.functional.hvp": "Hessian-vector product",
+    "autograd.functional.vhp": "vector-Hessian product",
+    "autograd.functional.vjp": "vector-Jacobian product",
+    "autograd.functional.jvp": "Jacobian-vector product, directional derivative",
+    "autograd.forward_ad.make_dual": "dual numbers, tangents",
+    "autograd.graph.saved_tensors_hooks": "pack and unpack saved values",
+    "autograd.graph.save_on_cpu": "offload saved values",
+    "utils.checkpoint.checkpoint": "rematerialization, gradient checkpointing",
+    "testing.gradcheck": "compare with finite differences",
+    "testing.rulecheck": "check a row of the table",
+    "primitive.elementwise": "custom derivative, ufunc",
+    "primitive.opaque": "custom VJP and JVP",
+    "tree.tree_map": "pytrees, nested containers",
+    "explaining.explain": "show every step of a backward pass",
+    "Tensor.detach": "stop gradient",
+    "Tensor.why": "why is grad None",
+    "Tensor.retain_grad": "gradient of an intermediate value",
+    "Tensor.register_hook": "watch or change a gradient",
+    "Tensor.requires_grad_": "make a leaf",
+    "linalg.norm": "vector and matrix norms",
+    "linalg.lstsq": "least squares",
+    "linalg.eigh": "eigenvalues of symmetric matrices",
+    "linalg.svd": "singular values",
+    "nn.functional.cross_entropy": "negative log-likelihood of classes",
 }
 #: Public names that a package gives through ``__getattr__`` or does not list.
 MORE = {
@@ -57,75 +135,173 @@ MORE = {
 SECTION = re.compile(r"^(Args|Returns|Raises|Example|Attributes|Yields):$")
 
 
+#: The pages of the reference by what they are for, as the index lists them.
+PARTS = {
+    "Differentiate": ["autograd", "func", "autograd-functional", "autograd-forward_ad", "autograd-graph", "checkpoint"],
+    "See what was computed": ["explain", "testing"],
+    "Tensors": ["tensor", "tensor-data", "tensor-methods", "tensor-inplace", "creation", "random"],
+    "Operations": ["elementwise", "reductions", "shapes", "indexing", "products", "views"],
+    "Mathematics": ["linalg", "fft", "special", "signal", "masked", "nn"],
+    "Everything else": ["primitive", "tree", "more", "rules"],
+}
+
+
 def pages() -> dict[str, str]:
     """Every page of the reference, with its index."""
-    made = {"tensor": _tensor_page(), **{name: _top_page(*row) for name, row in TOP.items()}}
-    made["more"] = _rest_page()
-    made |= {name: _module_page(*row) for name, row in MODULES.items()}
+    entries = _entries()
+    LINKS.clear()
+    for page, (_, _, found) in entries.items():
+        for prefix, name, _ in found:
+            LINKS.setdefault(f"{prefix}.{name}", f"{page}.md#{name}")
+    made = {page: _page(page, title, about(), found) for page, (title, about, found) in entries.items()}
     made["rules"] = _rules_page()
     titles = {name: text.split("\n", 1)[0].removeprefix("# ") for name, text in made.items()}
-    lines = [f"- [{title}]({name}.md)" for name, title in titles.items()]
-    index = "# Reference\n\nMade from the docstrings, whose examples are tests. Names and arguments are PyTorch's.\n\n"
-    return {"index": index + "\n".join(lines) + "\n", **made}
+    parts = ["# Reference", "Made from the docstrings, whose examples are tests. Names and arguments are PyTorch's."]
+    for part, names in PARTS.items():
+        parts.append(f"## {part}")
+        for name in names:
+            found = [
+                _link(f"{prefix}.{each}", each)
+                for prefix, each, _ in _in_order(name, entries.get(name, ("", "", []))[2])
+            ]
+            some = ", ".join(found[:9]) + (", …" if len(found) > 9 else "")
+            parts.append(f"- [{titles[name]}]({name}.md)" + (f": {some}" if some else ""))
+    return {"index": "\n\n".join(parts) + "\n", **{name: made[name] for names in PARTS.values() for name in names}}
+
+
+#: Where an entry is: ``chainrule.func.grad`` to ``func.md#grad``. Filled by `pages`.
+LINKS: dict[str, str] = {}
+Entry = tuple[str, str, Any]  # what stands before the name, the name, the thing
+
+
+def _entries() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:
+    """Page, title, what is said at its top, and what is described there."""
+    made: dict[str, tuple[str, Callable[[], str], list[Entry]]] = {}
+    for page, (title, modules) in TOP.items():
+        names = [name for name in chainrule.__all__ if _home(chainrule, name) in modules and name != "Tensor"]
+        made[page] = title, str, [("chainrule", name, getattr(chainrule, name)) for name in names]
+    made["more"] = "Modes, files, printing", _types, _rest()
+    for page, (title, modules) in MODULES.items():
+        made[page] = title, lambda modules=modules: _about(modules), _of_modules(modules)
+    return made | _tensor_pages()
 
 
 # -- pages -------------------------------------------------------------------------------------------------------------
 
 
-def _top_page(title: str, modules: list[str]) -> str:
-    names = [name for name in chainrule.__all__ if _home(chainrule, name) in modules and name != "Tensor"]
-    return _page(title, "", [("chainrule", name, getattr(chainrule, name)) for name in names])
+#: Modules whose names are, in part, the package's own as well; they are described there.
+SHARED = ["func", "linalg", "special", "explaining"]
 
 
-def _rest_page() -> str:
+def _shared(module: str) -> list[str]:
+    there = {name: thing for _, name, thing in _of_modules([module])}
+    return [name for name in chainrule.__all__ if name in there and there[name] is getattr(chainrule, name)]
+
+
+def _rest() -> list[Entry]:
     """What the package has and no other page shows."""
-    elsewhere = {module for _, modules in TOP.values() for module in modules} | {"random", "linalg", "core.tensor"}
-    homes = {name: _home(chainrule, name) for name in chainrule.__all__}
-    public = {
-        name: getattr(chainrule, name)
-        for name, home in homes.items()
-        if home not in elsewhere and not (home or "").startswith("explaining.")
-    }
-    entries = [
-        ("chainrule", name, thing) for name, thing in public.items() if _home(chainrule, name) and callable(thing)
-    ]
-    types = ", ".join(f"`{name}`" for name, thing in public.items() if isinstance(thing, chainrule.dtype))
-    values = ", ".join(
-        f"`{name}`"
-        for name, thing in public.items()
-        if not callable(thing) and not isinstance(thing, (ModuleType, float, chainrule.dtype))
+    elsewhere = {module for _, modules in TOP.values() for module in modules} | {"random", "core.tensor"}
+    shared = {name for module in SHARED for name in _shared(module)}
+    homes = {name: _home(chainrule, name) for name in chainrule.__all__ if name not in shared}
+    rest = {name: getattr(chainrule, name) for name, home in homes.items() if home and home not in elsewhere}
+    return [("chainrule", name, thing) for name, thing in rest.items() if callable(thing)]
+
+
+def _types() -> str:
+    types = ", ".join(
+        f"`{name}`" for name in chainrule.__all__ if isinstance(getattr(chainrule, name), chainrule.dtype)
     )
-    return _page("Modes, files, printing", f"The element types are NumPy's: {types}. Values: {values}.", entries)
+    lines = ["What the package has itself, beside its operations.", f"The element types: {types}.",
+             "Also under the package's own name, and described with their modules:"]  # fmt: skip
+    for module in SHARED[:-1]:
+        names = ", ".join(_link(f"chainrule.{module}.{name}", name) for name in _shared(module))
+        lines.append(f"- [{module}]({module}.md): {names}")
+    return "\n\n".join(lines)
 
 
-def _module_page(title: str, modules: list[str]) -> str:
-    entries = []
-    about = []
+def _about(modules: list[str]) -> str:
+    return "\n\n".join(
+        _markdown(inspect.getdoc(importlib.import_module(f"chainrule.{name}")) or "") for name in modules
+    )
+
+
+def _of_modules(modules: list[str]) -> list[Entry]:
+    found = []
     for name in modules:
         module = importlib.import_module(f"chainrule.{name}")
-        about.append(_markdown(inspect.getdoc(module) or ""))
-        names = [*getattr(module, "__all__", []), *MORE.get(name, [])]
-        entries += [(f"chainrule.{name}", each, getattr(module, each)) for each in sorted(set(names), key=str.lower)]
-    return _page(title, "\n\n".join(about), [entry for entry in entries if callable(entry[2])])
+        names = {*getattr(module, "__all__", []), *MORE.get(name, [])}
+        found += [(f"chainrule.{name}", each, getattr(module, each)) for each in names]
+    return [entry for entry in found if callable(entry[2])]
 
 
-def _tensor_page() -> str:
+#: What a tensor has for its own autograd; the rest of its methods is about its data, or is a function's twin.
+TENSOR_AUTOGRAD = (
+    "requires_grad requires_grad_ backward grad grad_fn detach detach_ is_leaf retain_grad retains_grad register_hook "
+    "register_post_accumulate_grad_hook why graph data is_inference output_nr"
+)
+
+
+def _tensor_pages() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:
     cls = chainrule.Tensor
-    entries, same, also = [], [], []
-    for name in sorted(vars(cls)):
+    own: dict[str, list[Entry]] = {"tensor": [], "tensor-data": [], "tensor-inplace": []}
+    twins, plain, also = [], [], []
+    for name in vars(cls):
         member = inspect.getattr_static(cls, name)
         if name.startswith("_"):
             continue
-        top = getattr(chainrule, name, None)
+        top, doc = getattr(chainrule, name, None), inspect.getdoc(member)
         if callable(top) and inspect.getdoc(getattr(cls, name)) == inspect.getdoc(top):
-            same.append(f"`{name}`")
-        elif inspect.getdoc(member):
-            entries.append(("Tensor", name, member))
+            twins.append(name)
+        elif not doc:
+            also.append(name)
+        elif name in TENSOR_AUTOGRAD.split():
+            own["tensor"].append(("Tensor", name, member))
+        elif name.endswith("_") and re.fullmatch(r"In-place form of \S+", doc):
+            plain.append(name)
         else:
-            also.append(f"`{name}`")
-    about = f"{_markdown(inspect.getdoc(cls) or '')}\n\nMethods that do what the function of that name does: "
-    about += f"{', '.join(same)}.\n\nAs in PyTorch: {', '.join(also)}."
-    return _page("Tensor", about, entries)
+            own["tensor-inplace" if name.endswith("_") else "tensor-data"].append(("Tensor", name, member))
+
+    def about() -> str:
+        return (
+            f"{_markdown(inspect.getdoc(cls) or '')}\n\nThis page is about a tensor's part in autograd. "
+            "[Its data](tensor-data.md): type, shape, memory, copies. [Its methods](tensor-methods.md) that are "
+            "functions, too. [Writing in place](tensor-inplace.md)."
+        )
+
+    def methods() -> str:
+        rows = ["Methods that do what the function of that name does, with the tensor as its first argument.", ""]
+        pages: dict[str, list[str]] = {}
+        for name in sorted(twins):
+            target = _target(name) or "more.md"
+            pages.setdefault(target.split(".md")[0], []).append(_link(f"chainrule.{name}", name))
+        for page in [page for names in PARTS.values() for page in names if page in pages]:
+            title = {**TOP, **MODULES, "more": ("Others", [])}[page][0]
+            rows += [f"## {title}", "", ", ".join(pages[page]) + ".", ""]
+        return "\n".join(rows)
+
+    def inplace() -> str:
+        pairs = ", ".join(
+            f"[`{name}`]({_target(name[:-1])})" if _target(name[:-1]) else f"`{name}`" for name in sorted(plain)
+        )
+        return (
+            "A method whose name ends in `_` writes its result into the tensor, and the graph goes on from there. "
+            f"In-place forms of the functions without the `_`: {pairs}."
+        )
+
+    def data() -> str:
+        return f"Also, as in PyTorch: {', '.join(f'`{name}`' for name in sorted(also))}."
+
+    return {
+        "tensor": ("Tensor", about, own["tensor"]),
+        "tensor-data": ("Tensor: its data", data, own["tensor-data"]),
+        "tensor-methods": ("Tensor: functions as methods", methods, []),
+        "tensor-inplace": ("Tensor: writing in place", inplace, own["tensor-inplace"]),
+    }
+
+
+def _in_order(page: str, entries: Iterable[Entry]) -> list[Entry]:
+    first = {name: number for number, name in enumerate(FIRST.get(page, "").split())}
+    return sorted(entries, key=lambda entry: (first.get(entry[1], len(first)), entry[1].lower(), entry[1]))
 
 
 def _rules_page() -> str:
@@ -140,30 +316,87 @@ def _rules_page() -> str:
         parts.append(f"## {group}\n\n| row | kind | operand | gradient |\n|---|---|---|---|")
         for row in sorted(rows, key=lambda row: row.name):
             for i, (operand, text) in enumerate(row.formula.items() or [("", "")]):
-                first = f"`{row.name}` | {row.kind}" if i == 0 else " | "
+                first = f"{_link(f'chainrule.{row.name}', row.name)} | {row.kind}" if i == 0 else " | "
                 cells = f"`{operand}` | {_code(text)}" if operand else "– | –"
                 parts[-1] += f"\n| {first} | {cells} |"
     return "\n\n".join(parts) + "\n"
 
 
+#: The subjects of the table's modules, in the order of the page.
+SUBJECTS = {
+    "arithmetic": "Arithmetic, and parts of complex numbers",
+    "exponential": "Exponentials and logarithms",
+    "trigonometric": "Trigonometric and hyperbolic functions",
+    "comparison": "Comparisons and choices",
+    "contraction": "Products of vectors and matrices",
+    "reduction": "Sums, products and running totals",
+    "statistics": "Variance, median, and elements picked by an index",
+    "shape": "Shapes, order of axes, joining",
+    "indexing": "Reading and writing by index",
+    "any_index": "Indices that differ from example to example",
+    "scattering": "Elements that meet at one place",
+    "memory": "Strides, and complex numbers as pairs",
+    "windows": "Sliding windows",
+    "linalg": "Inverses, solutions, determinants, Cholesky factors",
+    "decompositions": "Eigenvalues of symmetric matrices, singular values, QR",
+    "eigen": "Eigenvalues of other matrices",
+    "lu": "LU factors",
+    "fft": "Fourier transforms",
+    "special": "Error function, products with a logarithm",
+    "normal": "Normal distribution, inverse error functions",
+    "gamma": "Gamma function, polygamma, zeta",
+    "bessel": "Bessel functions",
+    "nn": "Activations, losses, normalization",
+    "convolution": "Convolutions",
+    "pooling": "Pooling",
+}
+
+
 def _groups() -> dict[str, list[Any]]:
-    """The rows, by the module of the table that they are written in."""
+    """The rows by subject."""
     home = {}
     for found in pkgutil.iter_modules(table.__path__):
         module = importlib.import_module(f"chainrule.table.{found.name}")
         for row in vars(module).values():
             if isinstance(row, Primitive):
                 home.setdefault(row.name, found.name)
-    groups: dict[str, list[Any]] = {}
+    groups: dict[str, list[Any]] = {title: [] for title in SUBJECTS.values()}
     for row in TABLE.values():
-        groups.setdefault(home.get(row.name, "other"), []).append(row)
-    return dict(sorted(groups.items()))
+        module = home.get(row.name, "other")
+        groups.setdefault(SUBJECTS.get(module, module.replace("_", " ").capitalize()), []).append(row)
+    return {title: rows for title, rows in groups.items() if rows}
 
 
-def _page(title: str, about: str, entries: Iterable[tuple[str, str, Any]]) -> str:
+def _page(page: str, title: str, about: str, entries: Iterable[Entry]) -> str:
+    """A page: what it is about, its contents with a sentence each, and the entries."""
+    found = _in_order(page, entries)
     parts = [f"# {title}"] + ([about] if about else [])
-    parts += [_entry(*entry) for entry in entries]
+    if len(found) > 6:
+        lines = [f"| {_link(f'{prefix}.{name}', name)} | {_sentence(thing)} |" for prefix, name, thing in found]
+        parts.append("| name | what it does |\n|---|---|\n" + "\n".join(lines))
+    parts += [_entry(*entry) for entry in found]
     return "\n\n".join(parts) + "\n"
+
+
+def _sentence(thing: Any) -> str:
+    """The first sentence of what is said of it."""
+    first = (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
+    first = re.split(r"(?<=[.?!]) (?=[A-Z])", first)[0]
+    return _words(first).replace("|", "\\|")
+
+
+def _target(name: str) -> str | None:
+    """Where the function of this name is described: the package's own, or one of a module's."""
+    for prefix in ("chainrule", "chainrule.func", "chainrule.linalg", "chainrule.special", "chainrule.nn.functional"):
+        if found := LINKS.get(f"{prefix}.{name}"):
+            return found
+    return None
+
+
+def _link(full: str, shown: str) -> str:
+    """Code that leads to an entry, if there is one."""
+    target = LINKS.get(full) or (_target(shown) if full == f"chainrule.{shown}" else None)
+    return f"[`{shown}`]({target})" if target else f"`{shown}`"
 
 
 # -- one name ----------------------------------------------------------------------------------------------------------
@@ -179,7 +412,9 @@ def _home(module: Any, name: str) -> str | None:
 
 def _entry(prefix: str, name: str, thing: Any) -> str:
     doc = _markdown(inspect.getdoc(thing) or "")
-    parts = [f"## `{name}`", f"```text\n{_signature(prefix, name, thing)}\n```", doc]
+    called = CALLED.get(f"{prefix}.{name}".removeprefix("chainrule."))
+    heading = f"## `{name}`" + (f" <small>{called}</small>" if called else "") + f" {{ #{name} }}"
+    parts = [heading, f"```text\n{_signature(prefix, name, thing)}\n```", doc]
     if inspect.isclass(thing) and not issubclass(thing, Exception):
         parts += [_member(thing, each) for each in vars(thing) if not each.startswith("_")]
     return "\n\n".join(part for part in parts if part)
@@ -286,7 +521,14 @@ def _items(body: str) -> str:
 
 def _words(text: str) -> str:
     text = re.sub(r":\w+:`~?\.?([^`]*)`", lambda role: f"`{role[1].removeprefix('chainrule.')}`", text)
-    return _outside_code(re.sub(r"``([^`]+)``", r"`\1`", text), _escaped)
+    text = _outside_code(re.sub(r"``([^`]+)``", r"`\1`", text), _escaped)
+    return re.sub(r"`([A-Za-z_.]+)(\(\))?`", _linked, text)
+
+
+def _linked(code: re.Match[str]) -> str:
+    """`func.grad` in a text, as a link; a word without a dot is too often an argument's name."""
+    target = LINKS.get(code[1]) or LINKS.get(f"chainrule.{code[1]}") if "." in code[1] else None
+    return f"[{code[0]}]({target})" if target else code[0]
 
 
 def _outside_code(text: str, change: Callable[[str], str]) -> str:
