@@ -16,6 +16,7 @@ from chainrule.core.primitive import TABLE, Primitive
 
 #: Pages of names of the package itself: title, then the modules that define them.
 TOP = {
+    "array": ("Array", ["core.array"]),
     "creation": ("Making tensors", ["ops.creation", "core.size", "core.tensor"]),
     "elementwise": ("Elementwise", ["ops.elementwise", "ops.floats"]),
     "reductions": (
@@ -139,7 +140,7 @@ SECTION = re.compile(r"^(Args|Returns|Raises|Example|Attributes|Yields):$")
 PARTS = {
     "Differentiate": ["autograd", "func", "autograd-functional", "autograd-forward_ad", "autograd-graph", "checkpoint"],
     "See what was computed": ["explain", "testing"],
-    "Tensors": ["tensor", "tensor-data", "tensor-methods", "tensor-inplace", "creation", "random"],
+    "Tensors": ["tensor", "tensor-data", "tensor-methods", "tensor-inplace", "array", "creation", "random"],
     "Operations": ["elementwise", "reductions", "shapes", "indexing", "products", "views"],
     "Mathematics": ["linalg", "fft", "special", "signal", "masked", "nn"],
     "Everything else": ["primitive", "tree", "more", "rules"],
@@ -182,40 +183,46 @@ def _entries() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:
         made[page] = title, str, [("chainrule", name, getattr(chainrule, name)) for name in names]
     made["more"] = "Modes, files, printing", _types, _rest()
     for page, (title, modules) in MODULES.items():
-        made[page] = title, lambda modules=modules: _about(modules), _of_modules(modules)
+        found = _of_modules(modules)
+        there = {name for _, name, _ in found}
+        more = [name for name in chainrule.__all__ if _page_of(name) == page and name not in there]
+        found += [("chainrule", name, getattr(chainrule, name)) for name in more if callable(getattr(chainrule, name))]
+        made[page] = title, lambda modules=modules: _about(modules), found
     return made | _tensor_pages()
 
 
 # -- pages -------------------------------------------------------------------------------------------------------------
 
 
-#: Modules whose names are, in part, the package's own as well; they are described there.
-SHARED = ["func", "linalg", "special", "explaining"]
+#: Modules whose names are, in part, the package's own as well; both are described on one page.
+SHARED = {"autograd": "autograd", "func": "func", "linalg": "linalg", "ops.decomposing": "linalg", "ops.factors": "linalg",
+          "special": "special", "signal": "signal", "nn": "nn", "explaining": "explain", "random": "random"}  # fmt: skip
 
 
-def _shared(module: str) -> list[str]:
-    there = {name: thing for _, name, thing in _of_modules([module])}
-    return [name for name in chainrule.__all__ if name in there and there[name] is getattr(chainrule, name)]
+def _page_of(name: str) -> str | None:
+    """The page of the module that defines one of the package's own names."""
+    home = _home(chainrule, name) or ""
+    return SHARED.get(home) or SHARED.get(home.split(".")[0])
 
 
 def _rest() -> list[Entry]:
     """What the package has and no other page shows."""
-    elsewhere = {module for _, modules in TOP.values() for module in modules} | {"random", "core.tensor"}
-    shared = {name for module in SHARED for name in _shared(module)}
-    homes = {name: _home(chainrule, name) for name in chainrule.__all__ if name not in shared}
+    elsewhere = {module for _, modules in TOP.values() for module in modules} | {"core.tensor"}
+    homes = {name: _home(chainrule, name) for name in chainrule.__all__ if not _page_of(name)}
     rest = {name: getattr(chainrule, name) for name, home in homes.items() if home and home not in elsewhere}
     return [("chainrule", name, thing) for name, thing in rest.items() if callable(thing)]
 
 
 def _types() -> str:
-    types = ", ".join(
-        f"`{name}`" for name in chainrule.__all__ if isinstance(getattr(chainrule, name), chainrule.dtype)
-    )
-    lines = ["What the package has itself, beside its operations.", f"The element types: {types}.",
+    public = {name: getattr(chainrule, name) for name in chainrule.__all__}
+    types = ", ".join(f"`{name}`" for name, thing in public.items() if isinstance(thing, chainrule.dtype))
+    others = [name for name, thing in public.items() if not callable(thing) and not inspect.ismodule(thing)]
+    constants = ", ".join(f"`{name}`" for name in others if not isinstance(public[name], chainrule.dtype))
+    lines = ["What the package has itself, beside its operations.", f"Element types: {types}.", f"Constants: {constants}.",
              "Also under the package's own name, and described with their modules:"]  # fmt: skip
-    for module in SHARED[:-1]:
-        names = ", ".join(_link(f"chainrule.{module}.{name}", name) for name in _shared(module))
-        lines.append(f"- [{module}]({module}.md): {names}")
+    for page in dict.fromkeys(SHARED.values()):
+        names = ", ".join(_link(f"chainrule.{page}.{name}", name) for name in public if _page_of(name) == page)
+        lines.append(f"- [{page}]({page}.md): {names}")
     return "\n\n".join(lines)
 
 
@@ -245,21 +252,23 @@ def _tensor_pages() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:
     cls = chainrule.Tensor
     own: dict[str, list[Entry]] = {"tensor": [], "tensor-data": [], "tensor-inplace": []}
     twins, plain, also = [], [], []
-    for name in vars(cls):
+    for name in dir(cls):
         member = inspect.getattr_static(cls, name)
         if name.startswith("_"):
             continue
         top, doc = getattr(chainrule, name, None), inspect.getdoc(member)
-        if callable(top) and inspect.getdoc(getattr(cls, name)) == inspect.getdoc(top):
+        if name in TENSOR_AUTOGRAD.split():
+            own["tensor"].append(("Tensor", name, member))
+        elif name.endswith("_") and re.fullmatch(r"In-place form of \S+", doc or ""):
+            plain.append(name)
+        elif name.endswith("_"):
+            own["tensor-inplace"].append(("Tensor", name, member))
+        elif callable(top) and inspect.getdoc(getattr(cls, name)) == inspect.getdoc(top):
             twins.append(name)
         elif not doc:
             also.append(name)
-        elif name in TENSOR_AUTOGRAD.split():
-            own["tensor"].append(("Tensor", name, member))
-        elif name.endswith("_") and re.fullmatch(r"In-place form of \S+", doc):
-            plain.append(name)
         else:
-            own["tensor-inplace" if name.endswith("_") else "tensor-data"].append(("Tensor", name, member))
+            own["tensor-data"].append(("Tensor", name, member))
 
     def about() -> str:
         return (
@@ -404,8 +413,9 @@ def _link(full: str, shown: str) -> str:
 
 def _home(module: Any, name: str) -> str | None:
     """The module of chainrule that defines a public name."""
-    found = getattr(getattr(module, name), "__module__", None) or ""
-    if name in vars(module) and inspect.isfunction(getattr(module, name)) and found == "chainrule":
+    thing = getattr(module, name)
+    found = getattr(inspect.unwrap(thing) if inspect.isfunction(thing) else thing, "__module__", None) or ""
+    if name in vars(module) and inspect.isfunction(thing) and found == "chainrule":
         return "ops.elementwise"  # what faces.py makes has no module of its own
     return found.removeprefix("chainrule.") if found.startswith("chainrule.") else None
 
