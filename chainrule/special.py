@@ -81,18 +81,26 @@ def spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     return written(ew.where(far, 0.0, sinc(ew.div(ew.where(far, 1.0, x), math.pi))), out)  # type: ignore[no-any-return]
 
 
-def _by_scipy(name: str, row: str) -> Any:
-    def call(input: Any, *other: Any, out: Any = None) -> Tensor:
-        prim = importlib.import_module("chainrule.ops.scipy_special").ROWS.get(row)
-        if prim is None:
-            raise errors.needs_scipy(f"special.{name}")
-        operands = [floating(tensor_of(name, x, "biuf")) for x in (input, *other)]
-        if len(operands) != len(prim.operands):
-            raise TypeError(f"{name}() takes {len(prim.operands)} tensors, not {len(operands)}")
-        if operands[0].dtype == np.float16:  # SciPy has no such loops
-            return written(cast(call(*[x.float() for x in operands]), np.float16), out)  # type: ignore[no-any-return]
-        return written(general(prim, tuple(operands), {}), out)  # type: ignore[no-any-return]
+def _computed(name: str, row: str, operands: tuple[Any, ...], out: Any) -> Tensor:
+    prim = importlib.import_module("chainrule.ops.scipy_special").ROWS.get(row)
+    if prim is None:
+        raise errors.needs_scipy(f"special.{name}")
+    operands = tuple(floating(tensor_of(name, x, "biuf")) for x in operands)
+    if operands[0].dtype == np.float16:  # SciPy has no such loops
+        return written(cast(_computed(name, row, tuple(x.float() for x in operands), None), np.float16), out)  # type: ignore[no-any-return]
+    return written(general(prim, operands, {}), out)  # type: ignore[no-any-return]
 
+
+def _by_scipy(name: str, row: str, operands: int = 1) -> Any:
+    """The user's function for a row that SciPy computes."""
+
+    def one(input: Tensor, *, out: Any = None) -> Tensor:
+        return _computed(name, row, (input,), out)
+
+    def two(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+        return _computed(name, row, (input, other), out)
+
+    call = one if operands == 1 else two
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"``scipy.special.{row}`` on tensors; SciPy computes it."
     return call
@@ -104,8 +112,8 @@ bessel_y0, bessel_y1 = _by_scipy("bessel_y0", "y0"), _by_scipy("bessel_y1", "y1"
 modified_bessel_k0, modified_bessel_k1 = _by_scipy("modified_bessel_k0", "k0"), _by_scipy("modified_bessel_k1", "k1")
 scaled_modified_bessel_k0 = _by_scipy("scaled_modified_bessel_k0", "k0e")
 scaled_modified_bessel_k1 = _by_scipy("scaled_modified_bessel_k1", "k1e")
-gammainc = igamma = _by_scipy("gammainc", "gammainc")
-gammaincc = igammac = _by_scipy("gammaincc", "gammaincc")
+gammainc = igamma = _by_scipy("gammainc", "gammainc", 2)
+gammaincc = igammac = _by_scipy("gammaincc", "gammaincc", 2)
 
 
 def _polygamma_method(self: Tensor, n: int) -> Tensor:

@@ -32,7 +32,7 @@ _PARAMETERS = {
     "value": "1.0",
 }
 
-#: What to call a function with where its parameters' names do not tell.
+#: What to call a function with where its parameters' names do not tell (of two functions of one name, either).
 _SAMPLES = {
     "adaptive_avg_pool1d": "rand(1, 2, 6), 2",
     "adaptive_avg_pool2d": "rand(1, 2, 4, 4), 2",
@@ -85,6 +85,7 @@ _SAMPLES = {
     "grid_sample": "rand(1, 2, 3, 4), rand(1, 2, 2, 2)",
     "group_norm": "rand(2, 4, 3), 2",
     "householder_product": "rand(4, 2), rand(2)",
+    "histogramdd": "rand(4, 2), [2, 3]",
     "hsplit": "rand(2, 4), 2",
     "index_add": "rand(2, 3), 0, tensor([0, 1]), rand(2, 3)",
     "index_copy": "rand(2, 3), 0, tensor([0, 1]), rand(2, 3)",
@@ -94,7 +95,7 @@ _SAMPLES = {
     "local_response_norm": "rand(1, 4, 2), 3",
     "lp_pool1d": "rand(1, 2, 6), 2, 3",
     "lp_pool2d": "rand(1, 4, 4), 2, 2",
-    "lu_solve": "rand(3, 3), tensor([1, 2, 3]).int(), rand(3, 2)",
+    "lu_solve": "rand(3, 3), tensor([1, 2, 3]).int(), rand(3, 2)|rand(3, 2), rand(3, 3), tensor([1, 2, 3]).int()",
     "lu_unpack": "rand(3, 3), tensor([1, 2, 3]).int()",
     "matmul": "rand(5, 2, 3), rand(3, 4)",
     "max_pool1d": "rand(1, 2, 6), 2",
@@ -115,6 +116,7 @@ _SAMPLES = {
     "narrow_copy": "rand(4, 3), 0, 1, 2",
     "nonzero_static": "rand(2, 3), size=6",
     "one_hot": "tensor([0, 2])",
+    "orgqr": "rand(4, 2), rand(2)",
     "permute_copy": "rand(2, 3), (1, 0)",
     "pixel_shuffle": "rand(1, 4, 2, 3), 2",
     "pixel_unshuffle": "rand(1, 2, 4, 6), 2",
@@ -230,7 +232,7 @@ def _vocabulary() -> dict[str, Any]:
 
 def _candidates(name: str, function: Callable[..., Any]) -> Iterator[str]:
     if name in _SAMPLES:
-        yield _SAMPLES[name]
+        yield from _SAMPLES[name].split("|")
         return
     parameters = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
     for tensor in _TENSORS:
