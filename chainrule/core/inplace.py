@@ -29,8 +29,11 @@ ndarray = np.ndarray
 _WINDOWS = frozenset({"unfold", "as_strided"})  # views in which one place may show more than once
 
 
-def check_writable(tensor: Tensor, op: str) -> None:
-    """Raise if writing into this tensor would break autograd or the memory of its neighbours."""
+def check_writable(tensor: Tensor, op: str, same: bool = False) -> None:
+    """Raise if writing into this tensor would break autograd or the memory of its neighbours.
+
+    Where all elements become the ``same``, they may share their place in memory.
+    """
     try:
         _check_recorded(tensor, op)
     except AttributeError:
@@ -39,7 +42,7 @@ def check_writable(tensor: Tensor, op: str) -> None:
         raise errors.wrong_operand(op, 0, tensor) from None
     data = tensor._raw
     if type(data) is ndarray:
-        if overlaps_itself(data, tensor._view):
+        if not same and overlaps_itself(data, tensor._view):
             raise errors.expanded_in_place(op)
         if not data.flags.writeable:
             raise errors.read_only(op)
@@ -48,13 +51,13 @@ def check_writable(tensor: Tensor, op: str) -> None:
 
 def _check_recorded(tensor: Tensor, op: str) -> None:
     """Raise if the mode that this thread is in forbids to change the tensor."""
-    if _on_tape(tensor) and recording():
+    if on_tape(tensor) and recording():
         check_history(tensor, op)
     if type(tensor) is InferenceTensor and not LOCAL.mode.inference:
         raise errors.inference_in_place(op)
 
 
-def _on_tape(tensor: Tensor) -> bool:
+def on_tape(tensor: Tensor) -> bool:
     """Whether the tensor, or the one whose memory it shows, has a history."""
     view = tensor._view
     return tensor._edge is not None or (view is not None and view.base._edge is not None)
@@ -251,7 +254,7 @@ def write_out(out: Tensor, result: Tensor) -> Tensor:
     """The ``out=`` argument: write a result that is not recorded into a tensor the caller brought."""
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
-    if result._edge is not None or (_on_tape(out) and recording()):
+    if result._edge is not None or (on_tape(out) and recording()):
         raise errors.out_requires_grad(getattr(result.grad_fn, "prim", None))
     if type(out) is InferenceTensor and not LOCAL.mode.inference:
         raise errors.inference_in_place("out=")

@@ -318,8 +318,8 @@ _fill_recorded, _copy_recorded = inplace.in_place("fill_", scattering.fill), inp
 
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Fill with a number, in place."""
-    if type(self._raw) is ndarray and not isinstance(value, Tensor) and self._edge is None and self._view is None:
-        inplace.check_writable(self, "fill_")
+    if type(self._raw) is ndarray and not isinstance(value, Tensor) and not inplace.on_tape(self):
+        inplace.check_writable(self, "fill_", same=True)
         self._raw[...] = value if type(value) is float else number_in(value, self._raw.dtype)
         wrote(self._raw, "fill_", errors.user_line())
         return self

@@ -423,3 +423,12 @@ def test_fill_diagonal(shape, wrap, filled):
 def test_a_diagonal_that_is_none(shape):
     with pytest.raises(RuntimeError, match="dimensions"):
         torch.zeros(shape).fill_diagonal_(1.0)
+
+
+def test_one_value_fits_elements_that_share_their_place():
+    for x in (torch.ones(3).expand(2, 3), torch.tensor(1.0).expand(3)):
+        base = x._base
+        assert x.fill_(4.0).eq(4.0).all() and base.eq(4.0).all()
+        assert x.zero_().eq(0.0).all() and base.eq(0.0).all()
+        with pytest.raises(RuntimeError, match="more than one element"):
+            x.add_(1.0)
