@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.modes import LOCAL
 from chainrule.core.tensor import Tensor
 from chainrule.core.watch import Watch
 from chainrule.interpreters.batched import Batched
@@ -24,6 +25,9 @@ __all__ = [
     "set_anomaly_enabled",
     "set_detect_anomaly",
 ]
+
+
+_INFINITY = "the first infinite gradient"  # a note of the sweep
 
 
 class _Anomaly(Watch):
@@ -88,18 +92,25 @@ class _Anomaly(Watch):
                 if new is not None:
                     errors.warn_detected(node)
                     raise self._nan_gradient(node, i, _raw(grad), _first(new), g, saved)
+                self._note_infinity(node, None if edge is None else _raw(grad), g, saved)
         return grads
 
+    def _note_infinity(self, node: Any, grad: Any, g: Any, saved: Any) -> None:
+        """Keep where the first infinite gradient of a backward pass was made."""
+        if _INFINITY in LOCAL.sweep.notes or _infinities(grad) is None:
+            return
+        if all(_infinities(_raw(part)) is None for part in (g if type(g) in (tuple, list) else (g,))):
+            index = _first(_infinities(grad))
+            LOCAL.sweep.notes[_INFINITY] = errors.infinity_born(
+                node, index, _saved_at(node, saved, np.shape(grad), index)
+            )
+
     def _nan_gradient(self, node: Any, i: int, grad: Any, index: Any, g: Any, saved: Any) -> RuntimeError:
-        prim = node.prim
-        values: dict[str, Any] = {}
-        for name, value in zip(getattr(prim, "saves", ()), saved):
-            at = _at(_raw(value), grad.shape, index)
-            if at is not None:
-                values[name] = at
+        values = _saved_at(node, saved, grad.shape, index)
         upstream = None if type(g) is tuple else _at(_raw(g), grad.shape, index)
         arrived = any(_nans(_raw(part)) is not None for part in (g if type(g) is tuple else (g,)))
-        return errors.nan_gradient(node, i, index, values, upstream, arrived, self.born)
+        infinity = LOCAL.sweep.notes.get(_INFINITY)
+        return errors.nan_gradient(node, i, index, values, upstream, arrived, self.born, infinity)
 
     def tangent(self, prim: Any, primals: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
         tangent = super().tangent(prim, primals, tangents, out, params)
@@ -131,14 +142,24 @@ def _flat(xs: Any) -> list[Any]:
     return [y for x in xs for y in (x if type(x) in (tuple, list) else (x,))]
 
 
-def _nans(x: Any) -> Any:
+def _nans(x: Any, test: Any = np.isnan) -> Any:
     """Where the elements are nan; None where none is, and for everything but arrays."""
     if isinstance(x, np.generic):
         x = np.asarray(x)
     if type(x) is not np.ndarray or x.dtype.kind not in "fc":
         return None
-    found = np.isnan(x)
+    found = test(x)
     return found if found.any() else None
+
+
+def _infinities(x: Any) -> Any:
+    return _nans(x, np.isinf)
+
+
+def _saved_at(node: Any, saved: Any, shape: tuple[int, ...], index: Any) -> dict[str, Any]:
+    """What a rule has read, at an index of what it returned."""
+    values = {name: _at(_raw(value), shape, index) for name, value in zip(getattr(node.prim, "saves", ()), saved)}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _first(mask: Any) -> tuple[int, ...]:

@@ -332,7 +332,10 @@ def _gradients(
         else:
             result = g if isinstance(g, Tensor) else wrap(_fresh(g, results, starts))
             if result._edge is None:
-                result._cut = errors.LINEAR if create_graph else errors.GRADIENT
+                if not create_graph:
+                    result._cut = errors.GRADIENT
+                elif result._cut is None or not result._cut.of_gradient:
+                    result._cut = errors.LINEAR
             results.append(result)
     return tuple(results)
 

@@ -185,6 +185,8 @@ def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) 
             result = fitted(node.prim.name, i, result, *fit)
             data = result._raw
         if recorded or (bare and result._edge is not None):
+            if recorded and result._edge is None:
+                result._cut = errors.Cut(f"{node.prim.name}.backward", None)
             grads.append(result)
         elif type(data) is ndarray and (getrefcount(data) > _FRESH_DATA or getrefcount(result) > _FRESH_RESULT):
             grads.append(data.view())  # others hold this memory: whoever keeps the gradient copies a view

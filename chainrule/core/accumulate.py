@@ -127,5 +127,5 @@ def _own(g: Any, taken: set[int]) -> Tensor:
         return tensor
     tensor = wrap(g._raw.copy() if type(g._raw) is ndarray else g._raw, g._edge)
     if tensor._edge is None:
-        tensor._cut = LINEAR
+        tensor._cut = g._cut if g._cut is not None and g._cut.of_gradient else LINEAR
     return tensor

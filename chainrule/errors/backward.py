@@ -113,7 +113,7 @@ def no_grad_fn(index: int, output: Any) -> RuntimeError:
     numbers = left_graph(output)
     if output._cut is not None:
         cause = f"No path leads from {y} to a tensor that requires grad: {output._cut}."
-        if output._cut.kind in ("gradient", "linear"):
+        if output._cut.of_gradient:
             cause = f"{y[0].upper() + y[1:] if y == 'it' else y} has no graph: {output._cut}."
         elif output._cut.kind == "data":
             cause = (

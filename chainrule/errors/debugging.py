@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import math
 import os
 import re
 from typing import Any
@@ -105,7 +106,14 @@ def warn_detected(node: Any) -> None:
 
 
 def nan_gradient(
-    node: Any, i: int, index: Any, values: dict[str, Any], upstream: Any, arrived: bool, born: str | None
+    node: Any,
+    i: int,
+    index: Any,
+    values: dict[str, Any],
+    upstream: Any,
+    arrived: bool,
+    born: str | None,
+    infinity: str | None = None,
 ) -> RuntimeError:
     prim = node.prim
     operands = getattr(prim, "operands", ())
@@ -136,11 +144,20 @@ def nan_gradient(
             f"The gradient that arrived is 0, and 0 times the infinite slope of {prim.name} is nan. A mask such as "
             f"where({ok}, {call}, 0) hides the value, not the gradient. Mask the input, too: where({ok}, {safe}, 0)."
         )
-    if not arrived and born is None and prim.name in REMEDIES:
+    if infinity is not None and upstream is not None and abs(upstream) == math.inf:
+        lines.append(infinity)
+    elif not arrived and born is None and prim.name in REMEDIES:
         lines.append(_remedy(prim.name).strip())
     if born is not None:
         lines.append(f"In the forward pass: {born}")
     return RuntimeError("\n".join(lines))
+
+
+def infinity_born(node: Any, index: Any, values: dict[str, Any]) -> str:
+    stack = node.metadata.get("traceback_")
+    with_ = f", with {_values(values)}" if values else ""
+    where = f" ({stack.innermost})" if stack else ""
+    return f"That inf is the gradient of {node.prim.name} at index {index}{with_}{where}.{_remedy(node.prim.name)}"
 
 
 def _names(node: Any) -> dict[str, str]:

@@ -82,6 +82,11 @@ class Cut:
         self.sources = [weakref.ref(source) for source in sources]
 
     @property
+    def of_gradient(self) -> bool:
+        """Whether it says why a gradient has no graph."""
+        return self.kind in _GRADIENTS or self.kind.endswith(".backward")
+
+    @property
     def names(self) -> list[str]:
         """The user's names of the sources that are still there."""
         alive = [source() for source in self.sources]
@@ -90,6 +95,13 @@ class Cut:
     def __str__(self) -> str:
         if self.kind in _GRADIENTS:
             return _GRADIENTS[self.kind]
+        if self.of_gradient:
+            return (
+                f"{self.kind} returned it, computed from nothing that is recorded, so it counts as constant. That is right "
+                "for a linear function. Otherwise let forward hand what backward reads (inputs or outputs) to "
+                "ctx.save_for_backward, and take it from ctx.saved_tensors: other tensors, numbers and arrays on ctx have "
+                "no history"
+            )
         at = f" ({self.where})" if self.where else ""
         if self.where is not None and self.where.text:
             at = f" in {self.where.quoted}"

@@ -199,7 +199,9 @@ def _read_item(item: Any) -> Any:
         if raw.dtype.kind not in "iub":
             raise errors.array_index(raw)
         if type(raw) is not ndarray:
-            return tensor
+            raw = tensor._concrete("a boolean mask as an index") if raw.dtype == bool else raw.concrete()
+            if raw is None:  # every example has its own
+                return tensor
         return raw if raw.shape or raw.dtype == bool else int(raw)
     if isinstance(item, (ndarray, list, tuple, range)):
         array: Any = item if kind is ndarray else np.asarray(item)

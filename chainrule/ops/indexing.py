@@ -87,9 +87,10 @@ def _tensor_item(item: Tensor) -> Any:
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors; got {item.dtype}")
     if item._raw.dtype in (bool, np.uint8):  # the latter are PyTorch's masks of old
         return item._concrete("a boolean mask as an index").astype(bool, copy=False)
-    if type(item._raw) is ndarray:
-        return int(item._raw) if not item._raw.shape else item._raw
-    return item
+    raw = item._raw if type(item._raw) is ndarray else item._raw.concrete()
+    if raw is None:  # every example has its own
+        return item
+    return raw if raw.shape else int(raw)
 
 
 def _failed(error: IndexError, x: Any) -> IndexError:

@@ -486,6 +486,37 @@ cr.autograd.grad(g, x)
     assert "gradient of a linear function" in text and "create_graph" not in text
 
 
+def test_20_second_derivative_of_a_function_that_kept_what_has_no_history(program):
+    text = program("""
+class Cube(cr.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x.detach()
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3 * ctx.x**2
+
+x = cr.tensor(2., requires_grad=True)
+g, = cr.autograd.grad(Cube.apply(x), x, create_graph=True)
+cr.autograd.grad(g, x)
+""").raised(RuntimeError, NOTHING)
+    assert "g has no graph: Cube.backward returned it" in text and "ctx.save_for_backward" in text
+    assert "derivative is zero" not in text
+
+
+def test_where_an_infinite_gradient_was_made(program):
+    text = program("""
+x = cr.zeros(2, requires_grad=True)
+with cr.autograd.detect_anomaly():
+    length = cr.sqrt((x**2).sum())
+    length.backward()
+""").raised(RuntimeError, "Function 'PowBackward0' returned nan")
+    assert "That inf is the gradient of sqrt" in text and "length = cr.sqrt" in text
+    assert "negative base" not in text
+
+
 @pytest.mark.parametrize("loss", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
 def test_21_losses_of_different_shapes(program, loss):
     ran = program(f"""

@@ -15,6 +15,32 @@ def close(got, expected):
     np.testing.assert_allclose(got.detach().numpy(), expected, rtol=1e-12)
 
 
+def masked(q):
+    return q[q > 0] ** 2
+
+
+def placed(q):
+    return q[np.argsort(-q)] * np.arange(3.0)
+
+
+@pytest.mark.parametrize(
+    "transformation", [jacfwd, jacrev, lambda f: jacfwd(lambda q: jacrev(lambda r: f(r).sum())(q))]
+)
+@pytest.mark.parametrize("function", [masked, placed])
+@pytest.mark.parametrize("face", [np.asarray, cr.from_numpy])
+def test_indices_that_depend_on_the_values(face, function, transformation):
+    """Where there is one value, its comparisons are masks of one size and its order is one order."""
+    point = np.array([1.0, -2.0, 3.0])
+    slopes = {masked: np.diag(2 * point)[[0, 2]], placed: np.diag([1.0, 2.0, 0.0])[[2, 0, 1]]}[function]
+    curvature = np.diag([2.0, 0.0, 2.0]) if function is masked else np.zeros((3, 3))
+    got = np.asarray(transformation(function)(face(point)))
+    np.testing.assert_allclose(got, slopes if transformation in (jacfwd, jacrev) else curvature)
+    if transformation is jacfwd:
+        value, tangent = jvp(function, (face(point),), (face(np.ones(3)),))
+        np.testing.assert_allclose(np.asarray(value), np.asarray(function(point)))
+        np.testing.assert_allclose(np.asarray(tangent), slopes.sum(1))
+
+
 def leaf_and_backward(r):
     """w made to require grad inside, mixed with r, differentiated there: 2 w r at w = 1."""
     w = cr.ones(3, dtype=cr.float64).requires_grad_()
