@@ -13,6 +13,7 @@ import numpy as np
 from chainrule import errors, return_types
 from chainrule.core.array import open_to_arrays
 from chainrule.core.faces import written
+from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.errors.algebra import LinAlgError
 from chainrule.ops import elementwise as ew
@@ -309,7 +310,7 @@ def matrix_rank(
 
 
 def _like(tolerance: Any, s: Any) -> Any:
-    return wrap(np.asarray(tolerance, s.dtype))
+    return wrap(as_array(tolerance, s.dtype))
 
 
 # -- products and vectors --------------------------------------------------------------------------------------------

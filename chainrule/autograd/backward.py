@@ -76,7 +76,7 @@ def _first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool,
     if not isinstance(gradient, Tensor):
         if not isinstance(gradient, (ndarray, np.generic)):
             raise errors.gradient_type(gradient)
-        gradient = wrap(np.asarray(gradient))
+        gradient = wrap(gradient)
     if gradient._raw.shape != data.shape:
         raise errors.gradient_shape(index, gradient, output)
     if gradient._raw.dtype != data.dtype:
@@ -384,7 +384,7 @@ def _as_tensor(function: str, gradient: Any) -> Tensor:
     if isinstance(gradient, Tensor):
         return gradient
     if isinstance(gradient, (ndarray, np.generic)):
-        return wrap(np.asarray(gradient))
+        return wrap(gradient)
     raise errors.gradient_type(gradient)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import printing
-from chainrule.core.protocol import FUNCTIONS, UFUNCS, call_ufunc, implementation
+from chainrule.core.protocol import FUNCTIONS, UFUNCS, call_ufunc, check_kinds, implementation, plain
 from chainrule.core.tensor import Tensor, wrap
 
 ndarray = np.ndarray
@@ -98,6 +98,7 @@ class Array:
         return apply_ufunc(ufunc, method, inputs, out, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        check_kinds(types)
         return apply(function, *args, **kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
@@ -283,7 +284,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any
     mixed = any(isinstance(x, Tensor) for x in inputs)
     operands = [np.asarray(x) if isinstance(x, np.generic) else as_tensors(x) for x in inputs]
     row = UFUNCS.get(ufunc) if method == "__call__" and not kwargs else None
-    result = call_ufunc(ufunc, method, operands, out, as_tensors(kwargs)) if row is None else row(*operands)
+    result = call_ufunc(ufunc, method, operands, out, as_tensors(kwargs)) if row is None else row(*map(plain, operands))
     if out is None:
         return result if mixed else as_arrays(result)
     return write_out(ufunc.__name__, out, result)

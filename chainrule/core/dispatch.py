@@ -17,6 +17,7 @@ from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Node, Output, next_seq
 from chainrule.core.primitive import TABLE, Primitive
 from chainrule.core.protocol import ArrayLike
+from chainrule.core.protocol import plain as plain_array
 from chainrule.core.saved import pack
 from chainrule.core.shapes import dtype_of, shape_of
 from chainrule.core.tensor import InferenceTensor, Tensor, wrap
@@ -96,9 +97,9 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
                 needs = True
         else:
             constant = top > 1 and type(x) is Tensor and x._edge is None and type(x._raw) is ndarray
-            datas.append(x._raw if constant else x)
+            datas.append(x._raw if constant else plain_array(x))
             edges.append(None)
-            plain = plain or type(x) is ndarray
+            plain = plain or isinstance(x, ndarray)
     watch = LOCAL.watch if SPECIAL else None
     if top > 1:
         out = INTERPRETERS[type(held)](prim, datas, params, top // 2)  # what ranks highest now

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+from array import array as TypedArray
 from typing import Any
 
 import numpy as np
 
 from chainrule import errors
+from chainrule.core import promotion
 from chainrule.core.array import Array, as_tensors
-from chainrule.core.dtypes import as_dtype, default_dtype, native
+from chainrule.core.dtype import DTYPE_OF
+from chainrule.core.dtypes import as_dtype, default_dtype, get_default_complex_dtype, native
+from chainrule.core.protocol import plain
 from chainrule.core.tensor import Tensor, wrap
 
 ndarray = np.ndarray
@@ -36,8 +41,12 @@ def to_array(data: Any, dtype: Any = None, copy_data: bool = True) -> np.ndarray
     """Numbers, nested sequences and arrays as an ndarray of a dtype that tensors can have."""
     target = None if dtype is None else as_dtype(dtype)
     data = as_tensors(data)
-    if isinstance(data, (ndarray, np.generic)):
+    if isinstance(data, (ndarray, np.generic)) or _has_array(data):
+        data = data if isinstance(data, np.matrix) else plain(data)
         array = np.array(data, copy=True if copy_data else None)
+    elif hasattr(data, "__dlpack__"):
+        array = np.from_dlpack(data)
+        array = array.copy() if copy_data else array
     else:
         if isinstance(data, (list, tuple)):
             found = errors.find_tensor(data, Tensor)
@@ -50,7 +59,7 @@ def to_array(data: Any, dtype: Any = None, copy_data: bool = True) -> np.ndarray
         except ValueError as error:
             raise errors.ragged(data) from error
         if target is None:
-            target = _python_dtype(array, data)
+            target = _inferred(array, data)
         elif array.dtype.kind in "fciu":
             _check_fits(array, target)
     if array.dtype.kind not in "fciub":
@@ -81,21 +90,47 @@ def _unwrapped(data: Any) -> Any:
     return [_unwrapped(item) for item in data] if isinstance(data, (list, tuple)) else data
 
 
-def _python_dtype(array: np.ndarray[Any, Any], data: Any) -> np.dtype[Any] | None:
-    """The dtype of data that came as Python numbers: the default float, the complex of that width, int64 or bool."""
+def _inferred(array: np.ndarray[Any, Any], data: Any) -> np.dtype[Any] | None:
+    """The dtype of what is not an array: Python's numbers have the default float, int64 or bool, NumPy's have their own.
+
+    None: the array's.
+    """
     kind = array.dtype.kind
-    if kind == "f" and not _has_numpy(data):
-        return default_dtype()
-    if kind == "c" and not _has_numpy(data):
-        return np.dtype(np.complex64 if default_dtype().itemsize <= 4 else np.complex128)
-    if kind in "iu" and not _has_numpy(data):
-        return np.dtype(np.int64)
-    return None
+    if kind not in "fciu" or (kind in "fc" and isinstance(data, (memoryview, TypedArray))):
+        return None
+    found: set[Any] = set()
+    if isinstance(data, (list, tuple)):
+        _collect(data, found)
+        if not found <= _PYTHON.keys():
+            each = [_PYTHON[d]() if d in _PYTHON else d for d in found]
+            return functools.reduce(promotion.promoted, each) if DTYPE_OF.keys() >= set(each) else None
+    return default_dtype() if kind == "f" else get_default_complex_dtype() if kind == "c" else np.dtype(np.int64)
 
 
-def _has_numpy(data: Any) -> bool:
-    while isinstance(data, (list, tuple)):
-        if not data:
-            return False
-        data = data[0]
-    return isinstance(data, (ndarray, np.generic))
+_PYTHON = {
+    bool: lambda: np.dtype(bool),
+    int: lambda: np.dtype(np.int64),
+    float: default_dtype,
+    complex: get_default_complex_dtype,
+}
+
+
+def _collect(data: Any, found: set[Any]) -> None:
+    """Add what numbers in nested sequences are: types of Python's, or dtypes of NumPy's."""
+    for kind in set(map(type, data)):
+        if kind in _PYTHON:
+            found.add(kind)
+        elif issubclass(kind, np.generic):
+            found.add(np.dtype(kind))
+        elif issubclass(kind, (list, tuple)):
+            for item in data:
+                if type(item) is kind:
+                    _collect(item, found)
+        else:
+            found.update(
+                [to_array(item, None, False).dtype for item in data if type(item) is kind and _has_array(item)]
+            )
+
+
+def _has_array(x: Any) -> bool:
+    return hasattr(x, "__array__") or hasattr(x, "__array_interface__") or hasattr(x, "__array_struct__")

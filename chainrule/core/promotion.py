@@ -48,10 +48,10 @@ def promote_types(type1: object, type2: object) -> dtype:
         >>> promote_types("int64", "float32"), promote_types("uint8", "int8")
         (torch.float32, torch.int16)
     """
-    return DTYPE_OF[_promoted(as_dtype(type1), as_dtype(type2))]
+    return DTYPE_OF[promoted(as_dtype(type1), as_dtype(type2))]
 
 
-def _promoted(a: DType, b: DType) -> DType:
+def promoted(a: DType, b: DType) -> DType:
     if a is b:
         return a
     low, high = sorted((a, b), key=lambda d: (_KIND_RANK[d.kind], d.itemsize))
@@ -76,7 +76,7 @@ def _combine(strong: DType | None, weak: DType | None) -> DType | None:
         return strong
     if weak.kind == "c":
         return to_complex(strong) if strong.kind == "f" else weak
-    return _promoted(strong, weak)
+    return promoted(strong, weak)
 
 
 _RESULTS: dict[tuple[object, ...], DType] = {}
@@ -109,7 +109,7 @@ def result_dtype(dx: DType, zero_dim_x: bool, dy: DType, zero_dim_y: bool) -> DT
     x, y = as_dtype(dx), as_dtype(dy)
     dtype: DType | None
     if zero_dim_x == zero_dim_y:
-        dtype = _promoted(x, y)
+        dtype = promoted(x, y)
     else:
         dtype = _combine(y, x) if zero_dim_x else _combine(x, y)
     assert dtype is not None
@@ -176,12 +176,12 @@ def joint_dtype(*operands: Any) -> DType:
         if isinstance(part, tuple):
             dtype, zero_dim = as_dtype(part[0]), part[1]
             if zero_dim:
-                zero_dims = dtype if zero_dims is None else _promoted(zero_dims, dtype)
+                zero_dims = dtype if zero_dims is None else promoted(zero_dims, dtype)
             else:
-                arrays = dtype if arrays is None else _promoted(arrays, dtype)
+                arrays = dtype if arrays is None else promoted(arrays, dtype)
         else:
             dtype = _dtype_of_scalar(part)
-            scalars = dtype if scalars is None else _promoted(scalars, dtype)
+            scalars = dtype if scalars is None else promoted(scalars, dtype)
     result = _combine(arrays, _combine(zero_dims, scalars))
     if result is None:
         raise TypeError("result_type() needs at least one operand: an array or a number")

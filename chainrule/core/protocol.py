@@ -6,6 +6,7 @@ as operations of ours. Two dictionaries say which; the table and the operations 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+
+ndarray = np.ndarray
 
 #: ufunc -> what computes it on array-likes, with NumPy's semantics.
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
@@ -53,13 +56,14 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
             if fast is not None and _one_float_dtype(inputs):  # NumPy's and PyTorch's promotion agree here
                 exchanged = EXCHANGED.get(ufunc) if type(inputs[0]) is float or type(inputs[0]) is int else None
                 return fast(*inputs) if exchanged is None else exchanged(inputs[1], inputs[0])
-            return row(*inputs)
+            return row(*map(plain, inputs))
     result = call_ufunc(ufunc, method, inputs, out, kwargs)
     return result if out is None else _put(ufunc.__name__, out, result)
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: dict[str, Any]) -> Any:
     """What a ufunc gives with any of its methods and keywords; ``out`` is only read here, for ``where=``."""
+    inputs = tuple(map(plain, inputs))
     function = _computes(ufunc, method)
     if function is None:
         load("numpy")
@@ -100,6 +104,7 @@ def _one_float_dtype(inputs: tuple[Any, ...]) -> bool:
 
 
 def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    check_kinds(types)
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
     out = kwargs.pop("out", None)
     result = ours(*args, **kwargs)
@@ -127,6 +132,41 @@ def _put(name: str, out: Any, result: Any) -> Any:
     if not hasattr(target, "copy_"):
         raise errors.out_is_plain_array(name, target)
     return target.copy_(result)
+
+
+def plain(x: Any) -> Any:
+    """An array of a subclass as an ordinary one of the same memory; anything else as it is.
+
+    Raises:
+        TypeError: a matrix or a masked array of NumPy's, whose operations mean something else.
+    """
+    if type(x) is ndarray or not isinstance(x, ndarray):
+        return x
+    kind: Any = type(x)
+    if _means_else(kind):
+        raise errors.special_array(kind)
+    return np.asarray(x)
+
+
+def as_array(x: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
+    """``np.asarray``, but for what ``plain`` refuses."""
+    return np.asarray(plain(x), dtype)
+
+
+def check_kinds(kinds: Any) -> None:
+    """Raise for what ``plain`` refuses among the types of a function's operands."""
+    for kind in kinds:
+        if kind is not ndarray and issubclass(kind, ndarray) and _means_else(kind):
+            raise errors.special_array(kind)
+
+
+@functools.cache
+def _means_else(kind: Any) -> bool:
+    """Whether a subclass of ndarray is one of NumPy's that compute something else. (Loading numpy.ma takes a while.)"""
+    return any((c.__module__, c.__name__) in _ELSE for c in kind.__mro__)
+
+
+_ELSE = {("numpy", "matrix"), ("numpy.ma", "MaskedArray")}
 
 
 def detached(x: Any) -> Any:

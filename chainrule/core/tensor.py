@@ -27,7 +27,7 @@ from chainrule.core.levels import STACK, lift_leaf
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
 from chainrule.core.primitive import TABLE
-from chainrule.core.protocol import ArrayLike, array_function, array_ufunc, detached
+from chainrule.core.protocol import ArrayLike, array_function, array_ufunc, detached, plain
 from chainrule.core.size import Size
 from chainrule.core.versions import apart, version_of
 
@@ -72,7 +72,7 @@ class Tensor:
         elif isinstance(data, Tensor):
             array = data._raw
         elif isinstance(data, ndarray):
-            array = data.astype(default_dtype())
+            array = plain(data).astype(default_dtype())
         else:
             array = np.array(data, dtype=default_dtype())
         self._raw = array
@@ -102,8 +102,8 @@ class Tensor:
         """The element type, such as ``torch.float32``; ``dtype.dtype`` is NumPy's."""
         try:
             return DTYPE_OF[self._raw.dtype]
-        except KeyError:  # an operand that is about to be refused
-            return Dtype(self._raw.dtype)
+        except KeyError:  # of an operand that is about to be refused
+            return self._raw.dtype  # type: ignore[no-any-return]
 
     @property
     def __numpy_dtype__(self) -> np.dtype[Any]:
@@ -588,7 +588,7 @@ def wrap(data: Any, edge: Any = None) -> Tensor:
     elif isinstance(data, np.generic):
         tensor._raw = np.asarray(data)
     else:
-        hold(tensor, data)
+        hold(tensor, plain(data))
     tensor._edge = edge
     tensor._cut = None
     return tensor

@@ -29,6 +29,7 @@ ELSEWHERE = {
 _CUT = "Where the path may be cut"
 #: What to say of the functions of a module.
 _GUIDES = {
+    "numpy.ma": "fill the masked array first, as in m.filled(0) * x, or choose with np.where(m.mask, 0, x)",
     "pandas": "take its numbers first, as in s.to_numpy() * x or df.to_numpy() @ x, which are tensors",
     "scipy.stats": "a density is a line of NumPy for tensors (docs/guide/from_autograd.md, Statistics)",
     "scipy.integrate.quad": "the gradient of an integral is the integral of the integrand's gradient, from func.grad",
@@ -93,15 +94,18 @@ def _text(called: str, x: str, module: str) -> str:
 
 
 def _library(frame: Any) -> str:
-    """The package that a frame's code is from: ``numpy``, ``scipy.stats``; '' for the user's own."""
+    """The package that a frame's code is from: ``numpy``, ``numpy.ma``, ``scipy.stats``; '' for the user's own."""
     parts = str(frame.f_globals.get("__name__", "")).split(".")
     if parts[0] not in LIBRARIES:
         return ""
-    return parts[0] if parts[0] != "scipy" or len(parts) < 2 or parts[1].startswith("_") else ".".join(parts[:2])
+    apart = parts[0] == "scipy" or parts[:2] == ["numpy", "ma"]
+    return parts[0] if not apart or len(parts) < 2 or parts[1].startswith("_") else ".".join(parts[:2])
 
 
 def _public(frame: Any, library: str) -> str:
     """The name by which users call the function that a frame runs; '' if it is not one of theirs."""
+    if library == "numpy.ma":
+        return "np.ma"
     owner = type(frame.f_locals.get("self")).__name__
     if owner in ("RClass", "CClass"):
         return f"np.{owner[0].lower()}_"

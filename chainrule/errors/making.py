@@ -59,6 +59,18 @@ def complex_number(array: Any, dtype: Any) -> Exception:
     )
 
 
+def special_array(kind: type) -> TypeError:
+    if kind.__name__ == "matrix":
+        return TypeError(
+            "a np.matrix beside a tensor: its * is a matrix product and its rows stay matrices, which tensors do not follow. "
+            "Convert it first, with np.asarray(m), and write @ for products."
+        )
+    return TypeError(
+        "a masked array beside a tensor: tensors have no masks, so its masked numbers would be taken as they are. Fill them "
+        "first, as in m.filled(0), or choose with np.where(m.mask, other, x)."
+    )
+
+
 def not_numbers(data: Any, dtype: Any) -> Exception:
     kinds = (
         "The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, "

@@ -9,7 +9,7 @@ import numpy as np
 from chainrule.core.array import Array, array_of, plain_or_stacked
 from chainrule.core.dtypes import native
 from chainrule.core.modes import recording
-from chainrule.core.protocol import ArrayLike
+from chainrule.core.protocol import ArrayLike, plain
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.tree import tree_flatten
 
@@ -30,7 +30,7 @@ def data_of(x: Any) -> Any:
     if isinstance(x, ArrayLike):
         return x
     if isinstance(x, ndarray):
-        return native(x)
+        return native(plain(x))
     if isinstance(x, (np.generic, *_NUMBERS)):
         return np.asarray(x)
     raise ValueError(

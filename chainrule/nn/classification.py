@@ -11,6 +11,7 @@ from chainrule import errors
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import binary
 from chainrule.core.modes import recording
+from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.nn.reducing import mode_of, reduced
 from chainrule.ops import elementwise as ew
@@ -29,7 +30,7 @@ _REDUCE = {"reduce": True}
 def _classes(x: Any, target: Any) -> Any:
     """Check the shapes of scores (classes), (n, classes) or (n, classes, d...) and targets; returns the target."""
     if not isinstance(target, Tensor):
-        target = wrap(np.asarray(target))
+        target = wrap(as_array(target))
     if target.dtype.kind not in "iu" or target.dtype not in (np.int64, np.uint8):
         raise RuntimeError(
             f"expected target dtype to be Long or Byte, but got {_word(target.dtype)}: classes are int64 indices; "
@@ -82,7 +83,7 @@ def _class_weights(weight: Any, classes: int) -> Any:
             "cannot have "
             "requires_grad True."
         )
-    return weight if isinstance(weight, Tensor) else wrap(np.asarray(weight))
+    return weight if isinstance(weight, Tensor) else wrap(as_array(weight))
 
 
 def _picks(target: Any, classes: int, weight: Any, ignore_index: int, mode: str, dtype: Any) -> tuple[Any, Any]:

@@ -12,6 +12,7 @@ from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import new
 from chainrule.core.modes import SPECIAL, no_grad
 from chainrule.core.node import Node, next_seq
+from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie
 from chainrule.nn.reducing import at_least, stretched
@@ -139,7 +140,7 @@ def embedding(
         scale_grad_by_freq: divide a row's gradient by how often it was used.
         sparse: accepted; gradients are dense all the same.
     """
-    index = input if isinstance(input, Tensor) else wrap(np.asarray(input))
+    index = input if isinstance(input, Tensor) else wrap(as_array(input))
     if index.dtype.kind not in "iu":
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "

@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import bind
+from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie
 from chainrule.nn.spatial import Ints, each_axis, tensor_argument, whole, with_examples
@@ -264,7 +265,7 @@ def avg_pool3d(
 
 def along_axis(x: Any, axis: int, matrix: Any) -> Any:
     """The product of a matrix (new, old) of numbers with the vectors along an axis (counted from the end)."""
-    matrix = wrap(np.asarray(matrix, x.dtype))
+    matrix = wrap(as_array(matrix, x.dtype))
     if axis == -2:
         return products.matmul(matrix, x)
     if axis == -1:

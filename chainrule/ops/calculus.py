@@ -8,6 +8,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import cast
+from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie
 from chainrule.ops import elementwise as ew
@@ -180,7 +181,7 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
 
 def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """Indices into a flattened tensor of that shape, as one tensor of indices for each axis."""
-    where = indices if isinstance(indices, Tensor) else wrap(np.asarray(indices))
+    where = indices if isinstance(indices, Tensor) else wrap(as_array(indices))
     if where.dtype.kind not in "iu":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {where.dtype}")
     where = cast(where, np.dtype(np.int64))

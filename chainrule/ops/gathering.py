@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.protocol import memory_of
+from chainrule.core.protocol import as_array, memory_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
@@ -69,7 +69,7 @@ def _cut(name: str, x: Tensor, index: Any, d: int) -> Tensor:
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Elements at indices along ``dim``; the other axes broadcast (``np.take_along_axis``)."""
     if not isinstance(indices, Tensor):
-        indices = wrap(np.asarray(indices))
+        indices = wrap(as_array(indices))
     if dim is None:
         return gather(input.reshape(-1), 0, indices.reshape(-1))
     d = errors.check_dim("take_along_dim", dim, input.ndim)
@@ -96,7 +96,7 @@ def take(input: Tensor, index: Any) -> Tensor:
 
 
 def _integers(name: str, index: Any) -> Any:
-    index = index if isinstance(index, Tensor) else wrap(np.asarray(index))
+    index = index if isinstance(index, Tensor) else wrap(as_array(index))
     if index._raw.dtype.kind not in "iu":
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, but got {index.dtype}")
     return index

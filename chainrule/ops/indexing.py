@@ -14,6 +14,7 @@ from chainrule.core.dispatch import bind, cast, recorded_one
 from chainrule.core.making import to_array
 from chainrule.core.modes import WATCHES, recording
 from chainrule.core.node import Leaf
+from chainrule.core.protocol import plain as plain_array
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import wrote
 from chainrule.ops.shaping import apart
@@ -37,7 +38,9 @@ def read_index(index: Any) -> tuple[Any, ...]:
         elif isinstance(item, (Tensor, Array)):
             items.append(_tensor_item(as_tensors(item)))
         elif isinstance(item, (list, tuple, ndarray, range)):
-            array = np.asarray([_scalar(i) for i in item] if not isinstance(item, (ndarray, range)) else item)
+            array = np.asarray(
+                [_scalar(i) for i in item] if not isinstance(item, (ndarray, range)) else plain_array(item)
+            )
             if array.size == 0 and array.dtype.kind == "f":
                 array = array.astype(np.int64)
             if array.dtype.kind not in "iub":

@@ -16,6 +16,7 @@ from chainrule.core.dispatch import cast
 from chainrule.core.dtypes import as_dtype
 from chainrule.core.faces import binary
 from chainrule.core.modes import recording
+from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.core.versions import wrote
 from chainrule.ops import (
@@ -304,7 +305,7 @@ def _replaced(self: Tensor, value: Tensor) -> Tensor:
 
 def _copied(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     if not isinstance(src, Tensor):
-        src = wrap(np.asarray(src))
+        src = wrap(as_array(src))
     return _replaced(self, cast(shaping.expand(src, *self.shape), self.dtype))
 
 
@@ -335,7 +336,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Copy another tensor's elements (broadcast, and cast) into this one; gradients flow to the source."""
     if _plain(self, src):
         inplace.check_writable(self, "copy_")
-        source = src._raw if isinstance(src, Tensor) else np.asarray(src)
+        source = src._raw if isinstance(src, Tensor) else as_array(src)
         try:
             np.copyto(self._raw, source, casting="unsafe")
         except ValueError:

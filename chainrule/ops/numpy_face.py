@@ -116,6 +116,8 @@ def _repr(arr: Any, *args: Any, **kwargs: Any) -> str:
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return wrapped(condition).nonzero(as_tuple=True)
+    if x is None or y is None:
+        raise ValueError("either both or neither of x and y should be given")
     return comparison.where(condition, x, y)
 
 

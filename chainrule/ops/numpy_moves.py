@@ -11,7 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from chainrule import errors
 from chainrule.core.dispatch import bind
-from chainrule.core.protocol import implements
+from chainrule.core.protocol import as_array, implements
 from chainrule.core.shapes import from_end, shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import joining, matrices, shaping
@@ -269,7 +269,7 @@ def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any =
 
 @implements(np.meshgrid)
 def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    vectors = [x if isinstance(x, Tensor) else wrap(np.asarray(x)) for x in xi]
+    vectors = [x if isinstance(x, Tensor) else wrap(as_array(x)) for x in xi]
     return list(matrices.meshgrid(*vectors, indexing=indexing))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import bind, cast
+from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
@@ -233,7 +234,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     """A copy with values written (or added) at ``input[indices]``."""
     items = read_index(tuple(indices))
     if not isinstance(values, Tensor):
-        values = wrap(np.asarray(values, input.dtype))
+        values = wrap(as_array(values, input.dtype))
     if not values.ndim:
         values = cast(values, input.dtype)
     if values.dtype != input.dtype:

@@ -8,6 +8,7 @@ import numpy as np
 
 from chainrule import errors, return_types
 from chainrule.core.dispatch import bind, cast
+from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.arguments import takes_out, takes_tensors, tensor_of
 from chainrule.table import indexing as rows
@@ -149,7 +150,7 @@ def _one_array(x: Tensor) -> bool:
 
 def _counted(sequence: Tensor, values: Any, right: bool, sorter: Any) -> Tensor:
     """Insertions where each example has its own: all elements less those that lie beyond the value."""
-    values = values if isinstance(values, Tensor) else wrap(np.asarray(values))
+    values = values if isinstance(values, Tensor) else wrap(as_array(values))
     _check_sequence(sequence, values, values.ndim > 0)
     if sorter is not None:
         sequence = sequence.take_along_dim(sorter, -1)
@@ -316,7 +317,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
     ``assume_unique`` says that neither holds an element twice, which may be faster.
     """
-    x, test = (t if isinstance(t, Tensor) else wrap(np.asarray(t)) for t in (elements, test_elements))
+    x, test = (t if isinstance(t, Tensor) else wrap(as_array(t)) for t in (elements, test_elements))
     if not (_one_array(x) and _one_array(test)):
         among = (x.unsqueeze(-1) == test.reshape(-1)).any(-1)  # type: ignore[attr-defined]
         return ~among if invert else among  # type: ignore[no-any-return]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import copy
 import pickle
 
@@ -72,3 +73,105 @@ def test_no_integer_has_a_complex_partner():
 def test_numpys_and_pythons_types_equal_them():
     assert torch.float32 == np.float32 and np.dtype("float32") == torch.float32 == "float32"
     assert torch.ones(1, dtype=torch.float64).dtype == float
+
+
+f8, f4, f2, i1, i4, c16, b1 = np.float64, np.float32, np.float16, np.int8, np.int32, np.complex128, np.bool_
+LISTS = [
+    ([f8(1)], "float64"),
+    ([1.0, f8(1)], "float64"),
+    ([1, f8(1)], "float64"),
+    ([[f8(1)], [2]], "float64"),
+    ([[1.0], [f8(2)]], "float64"),
+    ([f4(1), 2.0], "float32"),
+    ([f2(1)], "float16"),
+    ([f2(1), 2], "float16"),
+    ([f2(1), 2.0], "float32"),
+    ([i4(1)], "int32"),
+    ([i4(1), 2], "int64"),
+    ([i1(1), 2.5], "float32"),
+    ([i1(1), i4(2)], "int32"),
+    ([c16(1)], "complex128"),
+    ([c16(1), 1.0], "complex128"),
+    ([f8(1), 1j], "complex128"),
+    ([b1(True)], "bool"),
+    ([[1.0, 2.0], (f8(1), 2)], "float64"),
+    ([1, 2.0, True], "float32"),
+    ([True, 1], "int64"),
+    ([True], "bool"),
+    ([1j, 1], "complex64"),
+    ([], "float32"),
+    (f8(1), "float64"),
+    (f2(1), "float16"),
+    (range(3), "int64"),
+    (bytearray(b"ab"), "int64"),
+]
+
+
+@pytest.mark.parametrize(("data", "dtype"), LISTS, ids=[str(data) for data, _ in LISTS])
+def test_numbers_of_numpys_keep_their_dtype_in_lists(data, dtype):
+    t = torch.tensor(data)
+    assert t.dtype is getattr(torch, dtype)
+    assert t.tolist() == np.array(data).tolist()
+    assert torch.as_tensor(data).dtype is t.dtype
+    assert torch.tensor(data, dtype=torch.complex128).dtype is torch.complex128
+
+
+@pytest.mark.filterwarnings("ignore:Creating a tensor from a list of numpy.ndarrays")
+def test_arrays_and_tensors_keep_their_dtype_in_lists():
+    double = torch.tensor(1.0, dtype=torch.float64)
+    for data in ([np.ones(2), [1.0, 2.0]], [[1, 2], np.ones(2)], [double, 1.0], [1.0, double], [[double], [1]]):
+        assert torch.tensor(data).dtype is torch.float64
+
+
+class Arrays:
+    """Something like a Series of pandas'."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __len__(self):
+        return len(self.data)
+
+    def __getitem__(self, index):
+        return self.data[index]
+
+
+class WithArray(Arrays):
+    def __array__(self, dtype=None, copy=None):
+        return self.data.copy() if copy else self.data
+
+
+class WithInterface(Arrays):
+    @property
+    def __array_interface__(self):
+        return self.data.__array_interface__
+
+
+class WithDLPack(Arrays):
+    def __dlpack__(self, **kwargs):
+        return self.data.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self):
+        return self.data.__dlpack_device__()
+
+
+@differs("some become float32")
+@pytest.mark.parametrize("kind", [WithArray, WithInterface, WithDLPack])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "uint8", "complex128"])
+def test_what_can_be_an_array_keeps_its_dtype(kind, dtype):
+    numbers = np.arange(3).astype(dtype)
+    for make, shares in ((torch.tensor, False), (torch.as_tensor, True)):
+        t = make(kind(numbers))
+        assert t.dtype == dtype and t.tolist() == numbers.tolist()
+        assert np.shares_memory(t.numpy(), numbers) is shares
+    assert torch.tensor(kind(numbers), dtype=torch.complex64).dtype is torch.complex64
+    if kind is not WithDLPack:
+        assert torch.tensor([kind(numbers), kind(numbers)]).dtype == dtype
+
+
+@differs("float32 and int64, whatever the memory holds")
+def test_typed_memory_keeps_its_precision():
+    for code in "dfiB":
+        t = torch.tensor(array.array(code, [1, 2]))
+        u = torch.tensor(memoryview(array.array(code, [1, 2])))
+        assert t.dtype == u.dtype == {"d": "float64", "f": "float32"}.get(code, "int64") and t.tolist() == [1, 2]
