@@ -68,6 +68,8 @@ def multigammaln(input: Tensor, p: int, *, out: Any = None) -> Tensor:
     x = floating(tensor_of("mvlgamma", input, "biuf"))
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1: got {p}")
+    if p > 100_000:
+        raise ValueError(f"mvlgamma(): p = {p} is a sum of as many terms; up to 100000 are possible")
     total = gammaln(x)
     for j in range(1, p):
         total = ew.add(total, gammaln(ew.sub(x, j / 2)))

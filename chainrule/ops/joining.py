@@ -69,8 +69,24 @@ def repeat_interleave(input: Any, repeats: Any, dim: int | None = None, *, outpu
         )
     if counts.dtype.kind not in "iu" or (counts < 0).any():
         raise RuntimeError("repeats must be non-negative integers (int32 or int64)")
-    index = np.repeat(np.arange(n), counts)
-    return index_select(x, d, index)
+    return index_select(x, d, repeated(n, counts))
+
+
+def repeated(n: int, counts: Any) -> np.ndarray[Any, Any]:
+    """0 … n − 1, each as often as it counts.
+
+    Raises:
+        ValueError: no array is as long. (NumPy writes past the end of one, where the length overflows.)
+    """
+    counts = np.asarray(counts)
+    total = (
+        builtins.sum(counts.tolist() if counts.size == n != 1 else [n * int(k) for k in counts.reshape(-1)])
+        if counts.dtype.kind in "iu"
+        else 0
+    )
+    if total > np.iinfo(np.intp).max // 8:
+        raise ValueError(f"Maximum allowed dimension exceeded: repeating gives {total} elements")
+    return np.repeat(np.arange(n), counts)
 
 
 def flip(input: Any, *axes: Any, dims: Any = None) -> Tensor:

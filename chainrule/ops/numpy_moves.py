@@ -14,7 +14,7 @@ from chainrule.core.dispatch import bind
 from chainrule.core.protocol import as_array, implements
 from chainrule.core.shapes import from_end, shape_of
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.ops import joining, matrices, shaping
+from chainrule.ops import joining, matrices, shaping, splitting
 from chainrule.ops.numpy_lists import arranged
 from chainrule.ops.numpy_reductions import checked_axes, flattened
 from chainrule.table import indexing
@@ -200,8 +200,9 @@ def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     n = shape_of(ary)[axis]
     if isinstance(indices_or_sections, (int, np.integer)):
-        k = indices_or_sections
-        cuts = np.cumsum([0, *[n // k + (i < n % k) for i in range(k)]]).tolist()
+        if indices_or_sections <= 0:
+            raise ValueError("number sections must be larger than 0.")
+        cuts = splitting.even_cuts("array_split", n, int(indices_or_sections))
     else:
         cuts = [0, *indices_or_sections, n]
     lead = (slice(None),) * normalize_axis_index(axis, len(shape_of(ary)))
@@ -216,7 +217,7 @@ def _tile(A: Any, reps: Any) -> Any:
 @implements(np.repeat)
 def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     a, axis = flattened(a, axis)
-    index = np.repeat(np.arange(shape_of(a)[axis]), repeats)
+    index = joining.repeated(shape_of(a)[axis], repeats)
     return bind(indexing.take, (a, index), {"axis": axis})
 
 

@@ -37,6 +37,7 @@ _RECURRENCES: dict[str, Recurrence] = {
         lambda k, x, p, before: ((2 * k + 1) * x * p - k * before) / (k + 1),
     ),
 }
+_MOST = 100_000
 _MEANING = {
     "chebyshev_polynomial_t": "Chebyshev polynomial of the first kind, T",
     "chebyshev_polynomial_u": "Chebyshev polynomial of the second kind, U",
@@ -58,6 +59,10 @@ def _evaluated(name: str, x: Any, n: Any, shifted: bool) -> Any:
     x = floating(ew.add(x, ew.mul(n, 0)) if isinstance(n, Tensor) else x)  # one shape and dtype
     x = 2 * x - 1 if shifted else x
     degrees = np.nan_to_num(np.trunc(degrees), nan=-1, posinf=-1, neginf=-1)
+    if degrees.max(initial=0) > _MOST:
+        raise ValueError(
+            f"special.{name}: a degree of {int(degrees.max())} takes as many steps; up to {_MOST} are possible"
+        )
     first, step = _RECURRENCES[name]
     before, p = x * 0 + 1, first(x)
     out = before if not degrees.any() else ew.where(wrap(degrees == 0), before, 0.0)

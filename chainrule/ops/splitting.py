@@ -144,12 +144,18 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
         k = indices_or_sections
         if k <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {k}")
-        sizes = [n // k + (i < n % k) for i in range(k)]
-        cuts = np.cumsum([0, *sizes]).tolist()
+        cuts = even_cuts("tensor_split", n, k)
     else:
         cuts = [0, *_wholes("tensor_split", "indices_or_sections", indices_or_sections), n]
     lead = (slice(None),) * d
     return tuple([input[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts)])
+
+
+def even_cuts(function: str, n: int, k: int) -> list[int]:
+    """Where an axis of length n is cut into k parts of nearly equal length, with both ends."""
+    if k > n + 1_000_000:
+        raise RuntimeError(f"{function}(): of {k} sections of an axis of length {n} all but {n} would be empty")
+    return [0, *np.cumsum([n // k + (i < n % k) for i in range(k)]).tolist()]
 
 
 def _cuts(where: Tensor) -> Any:

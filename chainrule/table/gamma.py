@@ -146,7 +146,8 @@ def zeta(x, y):
 def _polygamma(x: Any, n: int) -> Any:
     if n == 0:
         return _digamma(x)
-    return (-1) ** (n + 1) * math.factorial(n) * _zeta(np.full_like(x, n + 1), x)
+    factor = float(math.factorial(n)) if n <= 170 else np.inf  # as far as float64 reaches
+    return (factor if n % 2 else -factor) * _zeta(np.full_like(x, n + 1), x)
 
 
 @elementwise(

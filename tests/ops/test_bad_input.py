@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import chainrule as cr
@@ -124,6 +125,54 @@ def test_a_refused_write_changes_nothing(write: int, tracked: bool) -> None:
     assert t.tolist() == [[2.0] * 4] * 3
     assert t.grad_fn is node
     assert t._version == version
+
+
+HUGE = 2**62
+V = cr.tensor([0.3, 0.5, 2.0])
+ENDLESS: list[tuple[Any, type[Exception], str]] = [
+    (lambda: V.tensor_split(HUGE), RuntimeError, "tensor_split.*all but 3 would be empty"),
+    (lambda: np.array_split(V, HUGE), RuntimeError, "array_split.*all but 3 would be empty"),
+    (lambda: cr.mvlgamma(V, HUGE), ValueError, "a sum of as many terms"),
+    (lambda: V.repeat_interleave(HUGE), ValueError, "Maximum allowed dimension exceeded"),
+    (lambda: V.repeat_interleave(cr.tensor([HUGE, HUGE, HUGE])), ValueError, "Maximum allowed dimension exceeded"),
+    (lambda: np.repeat(cr.ones(4), HUGE), ValueError, "Maximum allowed dimension exceeded"),
+    (lambda: cr.vander(V, HUGE), ValueError, "too big"),
+    *[
+        (lambda name=name: getattr(cr.special, name)(V, HUGE), ValueError, rf"special.{name}: a degree of {HUGE}")
+        for name in ("chebyshev_polynomial_t", "hermite_polynomial_h", "laguerre_polynomial_l", "legendre_polynomial_p")
+    ],
+]
+
+
+@pytest.mark.parametrize("index", range(len(ENDLESS)))
+def test_orders_that_never_end_are_refused(index: int) -> None:
+    call, kind, words = ENDLESS[index]
+    with pytest.raises(kind, match=words):
+        call()
+
+
+def test_a_derivative_of_any_order_of_digamma() -> None:
+    assert cr.polygamma(171, V.double()).tolist() == [float("inf")] * 3
+    assert cr.polygamma(HUGE, V.double())[0].item() == -float("inf")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "np.swapaxes(x, 0, 2)", "np.moveaxis(x, 5, 0)", "np.moveaxis(x, (0, 0), (0, 1))", "np.transpose(x, (0, 5))",
+        "np.transpose(x, (0, 0))", "np.transpose(x, (0,))", "np.rollaxis(x, 4)", "np.expand_dims(x, 9)",
+        "np.squeeze(x, 3)", "np.diagonal(x, 0, 0, 3)", "np.trace(x[0])", "np.unstack(x.sum())", "np.stack([x, x], 5)",
+        "np.concatenate([x, x], 2)", "np.array_split(x, 2, 7)", "np.array_split(x, 0)", "np.matrix_transpose(x[0])",
+    ],
+)  # fmt: skip
+def test_an_axis_that_is_not_there_is_numpys_error(call: str) -> None:
+    if not hasattr(np, call[3 : call.index("(")]):
+        pytest.skip("this NumPy has no such function")
+    array = np.arange(6.0).reshape(2, 3)
+    with pytest.raises(Exception) as expected:
+        eval(call, {"np": np, "x": array})
+    with pytest.raises(type(expected.value)):
+        eval(call, {"np": np, "x": cr.tensor(array)})
 
 
 JUNK: list[Any] = [None, "a", [1.0], {"a": 1}]
