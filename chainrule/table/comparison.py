@@ -197,17 +197,24 @@ def sign(x):
     """−1, 0 or 1."""
 
 
-@elementwise(ufunc=np.floor, d={"x": 0}, formula={"x": "0 * g"}, accepts="iuf")
+def _whole(ufunc: Any) -> Any:
+    """A ufunc that leaves integers what they are, as NumPy's own do since 2.1."""
+    if ufunc(np.int64(0)).dtype.kind == "i":
+        return ufunc
+    return lambda x: x.copy() if x.dtype.kind in "iu" else ufunc(x)
+
+
+@elementwise(ufunc=np.floor, value=_whole(np.floor), d={"x": 0}, formula={"x": "0 * g"}, accepts="iuf")
 def floor(x):
     """The largest integer not above."""
 
 
-@elementwise(ufunc=np.ceil, d={"x": 0}, formula={"x": "0 * g"}, accepts="iuf")
+@elementwise(ufunc=np.ceil, value=_whole(np.ceil), d={"x": 0}, formula={"x": "0 * g"}, accepts="iuf")
 def ceil(x):
     """The smallest integer not below."""
 
 
-@elementwise(ufunc=np.trunc, d={"x": 0}, formula={"x": "0 * g"}, accepts="iuf")
+@elementwise(ufunc=np.trunc, value=_whole(np.trunc), d={"x": 0}, formula={"x": "0 * g"}, accepts="iuf")
 def trunc(x):
     """The integer part."""
 

@@ -13,6 +13,8 @@ import chainrule as cr
 
 ONE = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
 SEVERAL = ["fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn"]
+#: NumPy 2.0 transforms the other axes of rfftn in the order in which they are named (it matters for an axis named twice)
+LAST_FIRST = np.fft.rfftn(np.ones((2, 2)), s=(5, 3, 2), axes=(0, 0, 1)).shape[0] == 5
 DTYPES = ["f8", "f4", "f2", "c16", "c8", "i8", "i4", "u1", "?"]
 
 
@@ -40,6 +42,9 @@ def calls(seed):
 def test_values_dtypes_and_errors_are_numpys(seed):
     for name, x, keywords in calls(seed):
         function = getattr(np.fft, name)
+        axes = keywords.get("axes", ())
+        if name in ("rfft2", "rfftn") and len({k % x.ndim for k in axes}) < len(axes) and not LAST_FIRST:
+            continue
         try:
             expected = function(x, **keywords)
         except (TypeError, ValueError, IndexError) as error:
