@@ -142,8 +142,19 @@ def clamp(x, *, min, max):
     return x if max is None else np.minimum(x, max)
 
 
+def _unless(zero: Any, g: Any) -> Any:
+    """0 where the condition holds, else g: whatever g is, so that infinities and nans stay out."""
+    bits = _BITS.get(g.dtype) if type(g) is np.ndarray else None
+    if bits is None or type(zero) is not np.ndarray:
+        return np.where(zero, 0, g)
+    return np.multiply(g.view(bits), np.logical_not(zero)).view(g.dtype)  # no branches: many times quicker than where
+
+
+_BITS = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.int64)}
+
+
 @elementwise(
-    vjp={"x": lambda g, out: np.where(out <= 0, 0, g)}, formula={"x": "g * (out > 0)"}, accepts="iuf", tied=True
+    vjp={"x": lambda g, out: _unless(out <= 0, g)}, formula={"x": "g * (out > 0)"}, accepts="iuf", tied=True
 )
 def relu(x):
     """max(x, 0); the derivative at 0 is 0."""

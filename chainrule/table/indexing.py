@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -259,9 +260,12 @@ def reached(x: Any, index: Any, axis: int) -> Any:
 )
 def scatter_add(x, index, src, *, axis):
     """x with every element of src added at its index along an axis."""
-    out = np.array(x, order="K", copy=True)
+    out = np.array(x, order="C", copy=True)
     if index.size:
-        np.add.at(out, _grid(index, axis), src)
+        steps = [math.prod(out.shape[k + 1 :]) for k in range(out.ndim)]
+        grid = _grid(places(index, out.shape[axis], axis), axis)
+        at = sum(i * step for i, step in zip(grid, steps, strict=True))
+        np.add.at(out.reshape(-1), at.ravel(), np.broadcast_to(src, index.shape).ravel())  # quicker than along each axis
     return out
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,10 +24,27 @@ def _even(places: Any) -> Any:
     return slice(int(places[0]), int(places[-1]) + 1, int(steps[0]) if steps.size else 1)
 
 
+class _Tap(NamedTuple):
+    """One place in the windows along an axis: which windows have it, and where it is in each of these."""
+
+    windows: Any  # indices, or slices where they are evenly spaced
+    indices: Any
+    everywhere: bool
+
+
+def _taps(places: Any) -> list[_Tap]:
+    found = []
+    for column in places.T:
+        there = np.flatnonzero(column >= 0)
+        found.append(_Tap(_even(there), _even(column[there]), len(there) == len(column)))
+    return found
+
+
 def _crossed(places: list[Any]) -> tuple[Any, ...]:
-    """The index of a grid in the last axes: slices, where all of ``places`` are evenly spaced."""
-    even = [_even(p) for p in places]
-    return (Ellipsis, *(even if all(type(p) is slice for p in even) else np.ix_(*places)))
+    """The index of a grid in the last axes: slices, where all of ``places`` are."""
+    if all(type(p) is slice for p in places):
+        return (Ellipsis, *places)
+    return (Ellipsis, *np.ix_(*[np.arange(p.start, p.stop, p.step) if type(p) is slice else p for p in places]))
 
 
 def _lowest(dtype: Any) -> Any:
@@ -55,10 +72,9 @@ def window_argmax(x, *, places):
     chosen = np.empty(best.shape, np.min_scalar_type(len(taps)))  # the number of the best tap, which only grows
     chosen[...] = _positions([(p >= 0).argmax(1) for p in places], kernel)
     may_be_nan = x.dtype.kind == "f" and np.isnan(x.max())
-    for number, at in enumerate(taps):
-        of = [p[:, a] for p, a in zip(places, at, strict=True)]
-        there = [np.flatnonzero(p >= 0) for p in of]
-        into, value = _crossed(there), x[_crossed([p[t] for p, t in zip(of, there, strict=True)])]
+    for number, along in enumerate(itertools.product(*map(_taps, places))):
+        value = x[_crossed([tap.indices for tap in along])]
+        into = (...,) if all(tap.everywhere for tap in along) else _crossed([tap.windows for tap in along])
         so_far = best[into]
         better = value > so_far
         if may_be_nan:
@@ -66,8 +82,10 @@ def window_argmax(x, *, places):
         chosen[into] = np.maximum(chosen[into], np.multiply(better, number, dtype=chosen.dtype))
         best[into] = np.maximum(so_far, value)
     table = np.stack([_positions([p[:, a] for p, a in zip(places, at, strict=True)], spatial).ravel() for at in taps])
-    flat = chosen.reshape(-1, table.shape[1])
-    return table[flat, np.arange(flat.shape[1])].reshape(best.shape)
+    n = table.shape[1]
+    flat = np.multiply(chosen.reshape(-1, n), n, dtype=np.int64)
+    flat += np.arange(n)
+    return table.reshape(-1).take(flat).reshape(best.shape)
 
 
 @discrete(samples=[{"shapes": [(5, 2)], "members": np.array([0, 1, 3, 4]), "ends": np.array([0, 2, 2, 4])}])
