@@ -60,6 +60,25 @@ def _columns(windows: Any, groups: int, k: int) -> Any:
     return windows.reshape(n, groups, rows, math.prod(windows.shape[2 + k :]))
 
 
+def _channels_last(channels: int, groups: int, kernel: Ints, counts: Ints) -> bool:
+    """Whether windows are copied in longer runs (rows of a window, with all channels) where the channels come last."""
+    return groups == 1 and channels * kernel[-1] > counts[-1]
+
+
+def _rows_of_windows(x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Any:
+    """(n·counts, kernel·channels): every window a row, with its channels last. The rows are made here."""
+    n, channels, *spatial = x.shape
+    counts = _counts(tuple(spatial), kernel, stride, padding, dilation)
+    whole = np.zeros((n, *[m + 2 * p for m, p in zip(spatial, padding, strict=True)], channels), x.dtype)
+    whole[(slice(None), *[slice(p, p + m) for p, m in zip(padding, spatial, strict=True)])] = np.moveaxis(x, 1, -1)
+    first, *steps, last = whole.strides
+    inner = tuple(s * d for s, d in zip(steps, dilation, strict=True))
+    outer = tuple(s * d for s, d in zip(steps, stride, strict=True))
+    shape, strides = (n, *counts, *kernel, channels), (first, *outer, *inner, last)
+    windows = np.lib.stride_tricks.as_strided(whole, shape, strides, writeable=False)
+    return windows.reshape(n * math.prod(counts), -1)
+
+
 def _spread(whole: Any, columns: Any, first: int, stride: Ints, dilation: Ints) -> None:
     """Add windows (n, channels, *kernel, *counts) to a padded array where they were, from row ``first`` of windows on."""
     k = len(stride)
@@ -213,9 +232,16 @@ _CALL = "stride=stride, padding=padding, dilation=dilation, groups=groups"
 def convolution(x, weight, *, stride, padding, dilation, groups):
     """The product of every window of x (n, channels, …) with each weight (out, channels/groups, …)."""
     kernel = weight.shape[2:]
-    windows = _windows(x, kernel, stride, padding, dilation)
     n, out = x.shape[0], weight.shape[0]
-    counts = windows.shape[2 + len(kernel) :]
+    counts = _counts(x.shape[2:], kernel, stride, padding, dilation)
+    if _channels_last(x.shape[1], groups, kernel, counts):
+        result = np.empty((n, out, *counts), np.result_type(x, weight))
+        matrix = np.moveaxis(weight, 1, -1).reshape(out, -1)
+        for part, _, _ in _pieces(n, math.prod(weight.shape[1:]) * math.prod(counts), (1,)):
+            rows = _rows_of_windows(x[part], kernel, stride, padding, dilation)
+            result[part] = np.moveaxis((rows @ matrix.T).reshape(-1, *counts, out), -1, 1)
+        return result
+    windows = _windows(x, kernel, stride, padding, dilation)
     matrix = weight.reshape(groups, out // groups, math.prod(weight.shape[1:]))
     result = np.empty((n, groups, out // groups, math.prod(counts)), np.result_type(x, weight))
     lead = (slice(None),) * (1 + len(kernel))
@@ -308,11 +334,18 @@ def convolution_input(x, weight, *, size, stride, padding, dilation, groups):
 def convolution_weight(x, y, *, kernel, stride, padding, dilation, groups):
     """The transpose of a convolution in its weight: products of x (n, out, …) with the windows of y, summed."""
     n, out, *counts = x.shape
+    rows = y.shape[1] // groups * math.prod(kernel)
+    fitting = _counts(y.shape[2:], kernel, stride, padding, dilation)
+    if _channels_last(y.shape[1], groups, kernel, fitting) and fitting == tuple(counts):
+        result = np.zeros((out, rows), np.result_type(x, y))
+        for part, _, _ in _pieces(n, rows * math.prod(counts), (1,)):
+            values = np.moveaxis(x[part], 1, 0).reshape(out, -1)
+            result += values @ _rows_of_windows(y[part], kernel, stride, padding, dilation)
+        return np.ascontiguousarray(np.moveaxis(result.reshape(out, *kernel, y.shape[1]), -1, 1))
     windows = _windows(y, kernel, stride, padding, dilation)
     lead = (slice(None),) * (1 + len(kernel))
     windows = windows[(slice(None), *lead, *[slice(c) for c in counts])]
     given = x.reshape(n, groups, out // groups, math.prod(counts))
-    rows = y.shape[1] // groups * math.prod(kernel)
     result = np.zeros((groups, out // groups, rows), np.result_type(x, y))
     for part, at, line in _pieces(n, math.prod(windows.shape[1:]), tuple(counts)):
         columns = np.moveaxis(windows[(part, *lead, at)], 0, 1 + len(kernel))  # examples side by side: one product

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import Any, NamedTuple
@@ -25,26 +26,43 @@ def _even(places: Any) -> Any:
 
 
 class _Tap(NamedTuple):
-    """One place in the windows along an axis: which windows have it, and where it is in each of these."""
+    """One place in the windows of a grid: which windows have it (None: all), and where it is in them."""
 
-    windows: Any  # indices, or slices where they are evenly spaced
-    indices: Any
-    everywhere: bool
+    windows: tuple[Any, ...] | None
+    indices: tuple[Any, ...]
 
 
-def _taps(places: Any) -> list[_Tap]:
-    found = []
-    for column in places.T:
-        there = np.flatnonzero(column >= 0)
-        found.append(_Tap(_even(there), _even(column[there]), len(there) == len(column)))
-    return found
+class _Plan(NamedTuple):
+    """All that follows from the places of windows alone."""
+
+    taps: list[_Tap]
+    first: Any  # for every window the number of the first tap that it has
+    table: Any  # for every tap and window the position, in the flattened axes
+
+
+def _planned(places: tuple[Any, ...], spatial: tuple[int, ...]) -> _Plan:
+    """The plan of a grid of windows: programs have few, and use them again and again."""
+    return _plan(tuple([(p.shape, p.astype(np.int64, copy=False).tobytes()) for p in places]), spatial)
+
+
+@functools.lru_cache(64)
+def _plan(about: tuple[tuple[tuple[int, int], bytes], ...], spatial: tuple[int, ...]) -> _Plan:
+    places = [np.frombuffer(data, np.int64).reshape(shape) for shape, data in about]
+    taps, table = [], []
+    for columns in itertools.product(*[p.T for p in places]):
+        there = [np.flatnonzero(column >= 0) for column in columns]
+        everywhere = all(len(t) == len(column) for t, column in zip(there, columns, strict=True))
+        indices = _crossed([column[t] for column, t in zip(columns, there, strict=True)])
+        taps.append(_Tap(None if everywhere else _crossed(there), indices))
+        table.append(_positions(columns, spatial).ravel())
+    first = _positions([(p >= 0).argmax(1) for p in places], [p.shape[1] for p in places])
+    return _Plan(taps, first, np.stack(table))
 
 
 def _crossed(places: list[Any]) -> tuple[Any, ...]:
-    """The index of a grid in the last axes: slices, where all of ``places`` are."""
-    if all(type(p) is slice for p in places):
-        return (Ellipsis, *places)
-    return (Ellipsis, *np.ix_(*[np.arange(p.start, p.stop, p.step) if type(p) is slice else p for p in places]))
+    """The index of a grid in the last axes: slices, where all of ``places`` are evenly spaced."""
+    even = [_even(p) for p in places]
+    return (Ellipsis, *(even if all(type(p) is slice for p in even) else np.ix_(*places)))
 
 
 def _lowest(dtype: Any) -> Any:
@@ -64,24 +82,27 @@ def window_argmax(x, *, places):
     ``places`` holds for each of these axes the indices of its windows, (windows, kernel), −1 where there is nothing.
     """
     lead, spatial = x.shape[: x.ndim - len(places)], x.shape[x.ndim - len(places) :]
-    counts, kernel = [len(p) for p in places], [p.shape[1] for p in places]
+    counts = [len(p) for p in places]
     if 0 in (*lead, *counts):
         return np.zeros((*lead, *counts), np.int64)
-    taps = list(itertools.product(*map(range, kernel)))
+    taps, first, table = _planned(places, spatial)
     best = np.full((*lead, *counts), _lowest(x.dtype), x.dtype)
     chosen = np.empty(best.shape, np.min_scalar_type(len(taps)))  # the number of the best tap, which only grows
-    chosen[...] = _positions([(p >= 0).argmax(1) for p in places], kernel)
+    chosen[...] = first
     may_be_nan = x.dtype.kind == "f" and np.isnan(x.max())
-    for number, along in enumerate(itertools.product(*map(_taps, places))):
-        value = x[_crossed([tap.indices for tap in along])]
-        into = (...,) if all(tap.everywhere for tap in along) else _crossed([tap.windows for tap in along])
-        so_far = best[into]
+    for number, tap in enumerate(taps):
+        value = np.ascontiguousarray(x[tap.indices])
+        so_far = best if tap.windows is None else best[tap.windows]
         better = value > so_far
         if may_be_nan:
             better |= value != value
-        chosen[into] = np.maximum(chosen[into], np.multiply(better, number, dtype=chosen.dtype))
-        best[into] = np.maximum(so_far, value)
-    table = np.stack([_positions([p[:, a] for p, a in zip(places, at, strict=True)], spatial).ravel() for at in taps])
+        number_here = np.multiply(better, number, dtype=chosen.dtype)
+        if tap.windows is None:
+            np.maximum(chosen, number_here, out=chosen)
+            np.maximum(best, value, out=best)
+        else:
+            chosen[tap.windows] = np.maximum(chosen[tap.windows], number_here)
+            best[tap.windows] = np.maximum(so_far, value)
     n = table.shape[1]
     flat = np.multiply(chosen.reshape(-1, n), n, dtype=np.int64)
     flat += np.arange(n)

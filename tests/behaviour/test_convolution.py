@@ -159,9 +159,9 @@ def test_unfold_and_fold():
     assert columns.shape == (2, 18, 10)
     w = numbers(4, 3, 2, 3, seed=1)
     product = w.reshape(4, 18) @ columns
-    np.testing.assert_allclose(
-        product.reshape(2, 4, 5, 2).numpy(), F.conv2d(x, w, None, (1, 2), (1, 0), (2, 1)).numpy(), rtol=1e-12
-    )
+    convolved = F.conv2d(x, w, None, (1, 2), (1, 0), (2, 1))  # sums of 18 terms, in an order of its own
+    terms = w.reshape(4, 18).abs() @ columns.abs()
+    assert ((product - convolved.reshape(2, 4, 10)).abs() <= 18 * 2**-53 * terms).all()
     ones = F.fold(F.unfold(torch.ones(1, 1, 3, 3), 2), (3, 3), 2)
     assert ones.tolist() == [[[[1, 2, 1], [2, 4, 2], [1, 2, 1]]]]
     assert torch.autograd.gradcheck(lambda x: F.unfold(x, 2, 1, 1, 2), leaf(1, 2, 3, 4))
@@ -260,3 +260,40 @@ def test_a_kernel_of_no_elements_is_refused():
 def test_booleans_are_not_convolved():
     with pytest.raises(NotImplementedError, match="not implemented for 'Bool'"):
         F.conv2d(torch.ones(1, 1, 3, 3, dtype=torch.bool), torch.ones(1, 1, 2, 2, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("groups, channels, out", [(1, 1, 3), (1, 6, 2), (1, 2, 9), (3, 6, 3), (4, 4, 4), (2, 2, 10)])
+@pytest.mark.parametrize("stride, padding, dilation", [(1, 0, 1), (1, 1, 2), (2, 1, 1), (1, 3, 1)])
+def test_every_way_to_compute_a_convolution(groups, channels, out, stride, padding, dilation):
+    """Few or many channels, in groups or not, strided or not: these are computed in different ways."""
+    x, w = leaf(2, channels, 4, 5), leaf(out, channels // groups, 3, 2)
+
+    def convolved(x, w):
+        return F.conv2d(x, w, None, stride, padding, dilation, groups)
+
+    def transposed(y, w):
+        return F.conv_transpose2d(y, w, None, stride, padding, 0, groups, dilation)
+
+    assert torch.autograd.gradcheck(convolved, (x, w)) and torch.autograd.gradcheck(transposed, (leaf(1, out, 5, 7), w))
+    y = convolved(x, w)
+    g = numbers(*y.shape, seed=5)
+    by_hand = torch.zeros_like(y)  # <g, conv(x, w)>: every product of the definition, once
+    wide = F.pad(x.detach(), (padding,) * 4)
+    for o in range(out):
+        group = o // (out // groups)
+        for c in range(channels // groups):
+            for i in range(3):
+                for j in range(2):
+                    plane = wide[:, group * (channels // groups) + c, i * dilation :, j * dilation :]
+                    part = plane[:, ::stride, ::stride][:, : y.shape[2], : y.shape[3]]
+                    by_hand[:, o] += part * w.detach()[o, c, i, j]
+    torch.testing.assert_close(y.detach(), by_hand)
+    (gx,) = torch.autograd.grad(y, x, g)
+    assert torch.allclose((gx * x).sum(), (g * y).sum())
+
+
+def test_the_gradient_of_relu_is_zero_where_the_result_is():
+    x = torch.tensor([-1.0, 0.0, 1.0, float("nan"), float("inf")], requires_grad=True)
+    g = torch.tensor([float("inf"), float("nan"), 2.0, 3.0, float("inf")])
+    (grad,) = torch.autograd.grad(F.relu(x), x, g)
+    assert grad.tolist() == [0.0, 0.0, 2.0, 3.0, float("inf")] and not torch.signbit(grad).any()
