@@ -153,9 +153,7 @@ def _unless(zero: Any, g: Any) -> Any:
 _BITS = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.int64)}
 
 
-@elementwise(
-    vjp={"x": lambda g, out: _unless(out <= 0, g)}, formula={"x": "g * (out > 0)"}, accepts="iuf", tied=True
-)
+@elementwise(vjp={"x": lambda g, out: _unless(out <= 0, g)}, formula={"x": "g * (out > 0)"}, accepts="iuf", tied=True)
 def relu(x):
     """max(x, 0); the derivative at 0 is 0."""
     return np.maximum(x, 0)
