@@ -42,6 +42,7 @@ def stft(
     normalized: bool = False,
     onesided: bool | None = None,
     return_complex: bool | None = None,
+    align_to_window: bool | None = None,
 ) -> Tensor:
     """The Fourier transforms of windowed pieces of ``n_fft`` points, every ``hop_length``.
 
@@ -49,6 +50,7 @@ def stft(
         input: (..., points), with at most one leading axis.
         window: (win_length,); ones by default.
         center: pad the signal so that piece t is around point t·hop_length.
+        align_to_window: without ``center``, begin where the window does, and not the zeros around it.
         onesided: leave out frequencies that follow from the others (by default where all is real).
 
     Returns:
@@ -64,8 +66,13 @@ def stft(
     if return_complex is None and not x.is_complex():
         raise RuntimeError("stft requires the return_complex parameter be given for real inputs: return_complex=True")
     hop, w = _pieces("stft", n_fft, hop_length, win_length, window, x)
+    if center and align_to_window is not None:
+        raise RuntimeError("stft align_to_window should only be set when center = false")
     if center:
         x = pad(x.reshape(1, -1, x.shape[-1]), (n_fft // 2, n_fft // 2), mode=pad_mode).reshape(*x.shape[:-1], -1)
+    elif align_to_window and win_length is not None:
+        left = (n_fft - win_length) // 2
+        x = pad(x, (left, n_fft - win_length - left))
     if x.shape[-1] < n_fft:
         raise RuntimeError(f"stft: expected n_fft <= {x.shape[-1]}, the number of points, but got n_fft={n_fft}")
     framed = x.unfold(-1, n_fft, hop) * w

@@ -31,6 +31,15 @@ def test_padding_and_short_windows():
     assert SIGNAL.stft(8, return_complex=False).shape == (2, 5, 11, 2)
 
 
+def test_pieces_that_begin_with_the_window():
+    options = {"win_length": 4, "window": WINDOW[:4], "center": False, "return_complex": True}
+    plain, aligned = (torch.stft(SIGNAL, 8, 2, align_to_window=a, **options) for a in (False, True))
+    assert aligned.shape == (2, 5, 9) and torch.allclose(aligned[:, :, 1:-1], plain)
+    assert torch.allclose(aligned[:, :, 0], torch.fft.rfft(SIGNAL[:, :4] * WINDOW[:4], 8) * shifted(2))
+    with pytest.raises(RuntimeError, match="align_to_window"):
+        torch.stft(SIGNAL, 8, align_to_window=True, return_complex=True)
+
+
 def shifted(points):
     return torch.exp(-2j * torch.pi * points / 8 * torch.arange(5))
 

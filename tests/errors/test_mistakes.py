@@ -19,6 +19,23 @@ import pytest
             "nn.functional.linear",
         ),
         ("cr.nn.functional.rleu(x)", AttributeError, "module 'chainrule.nn.functional' has no attribute", "'relu'"),
+        (
+            "cr.nn.BatchNorm1d(2)",
+            AttributeError,
+            "module 'chainrule.nn' has no attribute 'BatchNorm1d'",
+            "nn.functional.batch_norm",
+        ),
+        ("cr.nn.ReLU()", AttributeError, "module 'chainrule.nn' has no attribute 'ReLU'", "nn.functional.relu"),
+        (
+            "from chainrule.nn import Module",
+            ImportError,
+            "cannot import name 'Module' from 'chainrule.nn'",
+            "layers with state",
+        ),
+        ("cr.eigh(M)", AttributeError, "module 'chainrule' has no attribute 'eigh'", "it is linalg.eigh"),
+        ("cr.nn.relu(x)", AttributeError, "module 'chainrule.nn' has no attribute 'relu'", "it is nn.functional.relu"),
+        ("cr.svd_lowrank(M)", AttributeError, "module 'chainrule' has no attribute 'svd_lowrank'", "linalg.svd"),
+        ("x.apply_(abs)", AttributeError, "'Tensor' object has no attribute 'apply_'", "x.copy_(f(x))"),
         ("cr.linalg.invv(x)", AttributeError, "module 'chainrule.linalg' has no attribute 'invv'", "'inv'"),
         ("from chainrule import optim", ImportError, "cannot import name 'optim' from 'chainrule'", "w -= lr * w.grad"),
         (
