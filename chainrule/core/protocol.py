@@ -135,13 +135,18 @@ def _put(name: str, out: Any, result: Any) -> Any:
 
 
 def plain(x: Any) -> Any:
-    """An array of a subclass as an ordinary one of the same memory; anything else as it is.
+    """An array of a subclass, and what can only be an array (a Series of pandas'), as an ordinary array of its memory.
+
+    Anything else is returned as it is.
 
     Raises:
         TypeError: a matrix or a masked array of NumPy's, whose operations mean something else.
     """
-    if type(x) is ndarray or not isinstance(x, ndarray):
+    if type(x) is ndarray:
         return x
+    if not isinstance(x, ndarray):
+        data = hasattr(x, "__array__") and not hasattr(x, "__array_function__") and not isinstance(x, np.generic)
+        return np.asarray(x) if data else x
     kind: Any = type(x)
     if _means_else(kind):
         raise errors.special_array(kind)

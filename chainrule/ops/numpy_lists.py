@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.dispatch import cast
-from chainrule.core.protocol import ArrayLike
+from chainrule.core.protocol import ArrayLike, plain
 from chainrule.core.tensor import Tensor
 
 
 def arranged(x: Any) -> Any:
     """What NumPy would make an array of, as an array; a list that holds tensors as a tensor."""
     if hasattr(x, "shape"):
-        return x
+        return plain(x)
     if isinstance(x, (list, tuple)):
         parts = [arranged(part) for part in x]
         if any(isinstance(part, (Tensor, ArrayLike)) for part in parts):
@@ -24,7 +24,7 @@ def arranged(x: Any) -> Any:
 
 def operands(*values: Any) -> tuple[Any, ...]:
     """Operands of a function, the lists among them as arrays. Numbers stay numbers, which are weak."""
-    return tuple([arranged(x) if isinstance(x, (list, tuple)) else x for x in values])
+    return tuple([arranged(x) if isinstance(x, (list, tuple)) else plain(x) for x in values])
 
 
 def promoted(*values: Any) -> list[Any]:

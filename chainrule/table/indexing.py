@@ -128,7 +128,8 @@ def _along_one_axis(x: Any, index: tuple[Any, ...]) -> Any:
     array = index[axis]  # type: ignore[index]
     if array.dtype != bool:
         return axis, array
-    return (axis, array.nonzero()[0]) if array.shape == x.shape[axis : axis + 1] else None  # type: ignore[operator]
+    fits = array.ndim == 1 and array.shape == x.shape[axis : axis + 1]  # type: ignore[operator]
+    return (axis, array.nonzero()[0]) if fits else None
 
 
 _FULL = slice(None)
