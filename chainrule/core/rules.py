@@ -10,6 +10,7 @@ import numpy as np
 
 from chainrule.core.primitive import Primitive, Rule, argument_names
 from chainrule.core.shapes import shape_of
+from chainrule.core.sums import added
 
 _COMPLEX = frozenset((np.dtype(np.complex64), np.dtype(np.complex128)))
 
@@ -24,10 +25,10 @@ def unfit(g: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     else:
         extra = len(have) - len(shape)
         if extra == 1 and have[1:] == shape and data.dtype is dtype:  # the commonest case, a bias
-            return np.add.reduce(g, 0)
+            return added(g, (0,))
         axes = tuple(range(extra)) + tuple([extra + i for i, n in enumerate(shape) if n == 1 and have[extra + i] != 1])
         if axes:
-            g = np.add.reduce(g, axis=axes)
+            g = added(g, axes)
         if g.shape != shape:  # the stretched axes were summed away, or g is smaller than the operand
             g = np.reshape(g, shape) if axes else np.broadcast_to(g, shape)
     if g.dtype != dtype:

@@ -16,6 +16,7 @@ from chainrule.core.kinds import elementwise, opaque
 from chainrule.core.kinds import linear as linear_row
 from chainrule.core.primitive import Primitive
 from chainrule.core.shapes import shape_of
+from chainrule.core.sums import added
 from chainrule.table.exponential import sigmoid
 from chainrule.table.reduction import height
 from chainrule.table.reduction import softmax as _softmax
@@ -393,7 +394,7 @@ def _linear_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
     vjp={
         "x": lambda g, weight: np.matmul(g, weight),
         "weight": lambda g, x: np.matmul(g.mT, x),
-        "bias": lambda g: np.add.reduce(g, axis=-2),
+        "bias": lambda g: added(g, (-2,)),
     },
     jvp={
         "x": lambda t, weight: np.matmul(t, weight.mT),
@@ -419,7 +420,7 @@ def linear(x, weight, bias):
 
 def _mean(x: Any, axis: tuple[int, ...]) -> Any:
     shape = shape_of(x)
-    return np.add.reduce(x, axis=axis, keepdims=True) / math.prod(shape[a] for a in axis)
+    return added(x, axis, True) / math.prod(shape[a] for a in axis)
 
 
 def _rescaled(g: Any, x: Any, *, axis: tuple[int, ...], eps: float, name: str) -> Any:

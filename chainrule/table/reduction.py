@@ -9,6 +9,7 @@ import numpy as np
 from chainrule.core.kinds import discrete, linear, opaque
 from chainrule.core.primitive import TABLE
 from chainrule.core.shapes import shape_of
+from chainrule.core.sums import accumulated, added
 from chainrule.table.arithmetic import unit
 
 ndarray = np.ndarray
@@ -67,7 +68,7 @@ _AXES_OR_EMPTY = [*_AXES, {"shapes": [(0, 3)], "axis": (-2,), "keepdims": False}
 )
 def sum(x, *, axis, keepdims, dims=False):
     """Sum over axes."""
-    return np.add.reduce(x, axis=axis, keepdims=keepdims)
+    return added(x, axis, keepdims)
 
 
 @linear(
@@ -87,7 +88,7 @@ def mean(x, *, axis, keepdims, dims=False):
     """Mean over axes."""
     if x.dtype == np.float16:  # whose sums overflow where their mean does not
         return np.mean(x, axis=axis, keepdims=keepdims)
-    return np.true_divide(np.add.reduce(x, axis=axis, keepdims=keepdims), _divisor(x, axis))
+    return np.true_divide(added(x, axis, keepdims), _divisor(x, axis))
 
 
 def _divisor(x: Any, axis: tuple[int, ...]) -> Any:
@@ -329,7 +330,7 @@ def vector_norm(x, *, ord, axis, keepdims):
     if x.dtype == np.float16:  # whose squares and sums overflow where the norm does not
         return vector_norm.value(size.astype(np.float32), ord=ord, axis=axis, keepdims=keepdims).astype(np.float16)
     if ord == 2:
-        return np.sqrt(np.add.reduce(np.square(size), axis=axis, keepdims=keepdims))
+        return np.sqrt(added(np.square(size), axis, keepdims))
     if ord == np.inf:
         return np.maximum.reduce(size, axis=axis, keepdims=keepdims)
     if ord == -np.inf:
@@ -337,11 +338,17 @@ def vector_norm(x, *, ord, axis, keepdims):
     if ord == 0:
         return np.add.reduce(size != 0, axis=axis, keepdims=keepdims).astype(size.dtype)
     if ord == 1:
-        return np.add.reduce(size, axis=axis, keepdims=keepdims)
-    return np.add.reduce(size**ord, axis=axis, keepdims=keepdims) ** (1 / ord)
+        return added(size, axis, keepdims)
+    return added(size**ord, axis, keepdims) ** (1 / ord)
 
 
 # -- scans -----------------------------------------------------------------------------------------------------------
+
+
+def _from_the_end(g: Any, axis: int) -> Any:
+    """The cumulative sum, from the last element on."""
+    return np.flip(accumulated(np.cumsum, np.flip(g, axis=axis), axis), axis=axis)
+
 
 _ALONG = [
     {"shapes": [(2, 3)], "axis": -1},
@@ -352,20 +359,19 @@ _ALONG = [
 
 
 @linear(
-    transpose={"x": lambda g, *, axis: np.flip(np.cumsum(np.flip(g, axis=axis), axis=axis), axis=axis)},
+    transpose={"x": lambda g, *, axis: _from_the_end(g, axis)},
     formula={"x": "np.flip(np.cumsum(np.flip(g, axis), axis), axis)"},
     samples=_ALONG,
 )
 def cumsum(x, *, axis):
     """Running sum along an axis."""
-    return np.cumsum(x, axis=axis, dtype=x.dtype) if type(x) is ndarray else np.cumsum(x, axis=axis)
+    return accumulated(np.cumsum, x, axis)
 
 
 def _cumprod_vjp(g: Any, x: Any, out: Any, *, axis: int) -> Any:
     if type(x) is ndarray and x.all():
         weighted = g * _conjugate(out)
-        total = np.flip(np.cumsum(np.flip(weighted, axis=axis), axis=axis), axis=axis)
-        return total / _conjugate(x)
+        return _from_the_end(weighted, axis) / _conjugate(x)
     n = shape_of(x)[axis]
     x, g = np.swapaxes(x, axis, -1), np.swapaxes(g, axis, -1)
     parts = []
@@ -395,7 +401,7 @@ def _cumprod_jvp(t: Any, x: Any, out: Any, *, axis: int) -> Any:
 )
 def cumprod(x, *, axis):
     """Running product along an axis."""
-    return np.cumprod(x, axis=axis, dtype=x.dtype) if type(x) is ndarray else np.cumprod(x, axis=axis)
+    return accumulated(np.cumprod, x, axis)
 
 
 def _logcumsumexp(x: Any, axis: int) -> Any:

@@ -14,6 +14,7 @@ from chainrule.core.batching import spread
 from chainrule.core.kinds import linear
 from chainrule.core.primitive import Primitive
 from chainrule.core.shapes import shape_of
+from chainrule.core.sums import added
 from chainrule.table.reduction import stretch
 
 ndarray = np.ndarray
@@ -136,7 +137,7 @@ def _unexpand(g: Any, x_shape: tuple[int, ...]) -> Any:
     extra = tuple(range(-len(have), -ndim)) if len(have) > ndim else ()
     stretched = tuple(a for a in range(-ndim, 0) if x_shape[a] == 1 and have[a] != 1)
     if extra or stretched:
-        g = np.add.reduce(g, axis=extra + stretched, keepdims=True)
+        g = added(g, extra + stretched, True)
     return to_shape(g, x_shape) if shape_of(g) != x_shape else g
 
 

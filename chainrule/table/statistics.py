@@ -8,6 +8,7 @@ import numpy as np
 
 from chainrule.core.kinds import linear, opaque
 from chainrule.core.shapes import shape_of
+from chainrule.core.sums import added
 from chainrule.table.indexing import scatter_add
 from chainrule.table.reduction import count, kept, shared, shared_jvp
 
@@ -18,7 +19,7 @@ def _away(x: Any, axis: tuple[int, ...]) -> Any:
     """The distance of every element from the mean."""
     if x.dtype == np.float16:  # see ``mean``
         return x - np.mean(x, axis=axis, keepdims=True)
-    return x - np.add.reduce(x, axis=axis, keepdims=True) / (count(shape_of(x), axis) or np.nan)
+    return x - added(x, axis, True) / (count(shape_of(x), axis) or np.nan)
 
 
 def narrowed(result: Any, x: Any) -> Any:
@@ -50,7 +51,7 @@ def _squares(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     """The sum of the squared distances from the mean."""
     away = _away(x, axis)
     squares = np.real(away * np.conjugate(away)) if x.dtype.kind == "c" else away * away
-    return np.add.reduce(squares, axis=axis, keepdims=keepdims)
+    return added(squares, axis, keepdims)
 
 
 def _var_vjp(g: Any, x: Any, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:

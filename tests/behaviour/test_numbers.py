@@ -290,3 +290,44 @@ def test_arrays_in_another_byte_order(dtype):
     assert torch.func.vmap(lambda a: a * 2)(swapped).dtype.isnative
     if dtype != ">i4":
         assert torch.func.grad(lambda a: (a**2).sum())(swapped).tolist() == [6.0, 8.0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim"),
+    [
+        ((100_000, 10), 0),
+        ((3, 5001, 4), 1),
+        pytest.param((5000, 3, 4), (0, 2), marks=differs("it rounds more often")),
+        ((300, 4), 0),
+    ],
+)
+@pytest.mark.parametrize("name", ["sum", "mean", "var"])
+def test_sums_of_many_rows_are_as_exact_as_pairwise_ones(name, shape, dim):
+    x = torch.tensor(np.random.default_rng(0).random(shape, np.float32), requires_grad=True)
+    exact = getattr(x.detach().double(), name)(dim).numpy()
+    got = getattr(x, name)(dim)
+    np.testing.assert_allclose(got.detach().numpy(), exact, rtol=2e-6)
+    assert tuple(getattr(x, name)(dim, keepdim=True).squeeze().shape) == tuple(got.squeeze().shape)
+
+
+def test_the_gradient_of_what_is_broadcast_to_many_rows():
+    weights = np.random.default_rng(1).random((50_000, 3), np.float32)
+    bias = torch.zeros(3, requires_grad=True)
+    ((torch.zeros(50_000, 3) + bias) * torch.tensor(weights)).sum().backward()
+    np.testing.assert_allclose(bias.grad.numpy(), weights.sum(0, dtype=np.float64), rtol=2e-6)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_cumulative_sums_are_computed_in_double_precision(dim):
+    x = torch.tensor(np.random.default_rng(0).random((3000, 7) if dim == 0 else (7, 3000), np.float32))
+    exact = x.double().cumsum(dim)
+    np.testing.assert_allclose(x.cumsum(dim).numpy(), exact.numpy(), rtol=1e-7)
+    backwards = x.clone().requires_grad_()
+    backwards.cumsum(0)[-1].sum().backward()
+    assert backwards.grad.eq(1).all()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_cumulative_products_beyond_the_range():
+    assert torch.tensor([1e30, 1e30, 1e-30]).cumprod(0)[2].item() == pytest.approx(1e30)
+    assert torch.tensor([60000.0, 60000.0, -60000.0], dtype=torch.float16).cumsum(0)[2].item() == pytest.approx(60000)
