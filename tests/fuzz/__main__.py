@@ -48,12 +48,14 @@ def worker(mode: str, first: int, count: int) -> None:
         except Exception as error:  # the generator's or the judge's own
             failure = judging.Failure("fuzz itself", making.text_of(program), f"{type(error).__name__}: {error}")
         if failure:
+            stands = failure.kind not in ("time", "memory", "fuzz itself")
+            if stands and (mode != "torch" or failure.signature not in seen):
+                seen.add(failure.signature)
+                program, failure = judging.shrunk(program, judge, failure)
             signature = report["signature"] = failure.signature
             report["kind"] = failure.kind
-            if signature not in seen:
+            if signature not in seen or stands:
                 seen.add(signature)
-                if failure.kind not in ("time", "memory", "fuzz itself"):
-                    program, failure = judging.shrunk(program, judge, failure)
                 report |= {"program": making.text_of(program), "what": failure.what[:600]}
         print(json.dumps(report), flush=True)
 

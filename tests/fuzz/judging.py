@@ -39,6 +39,7 @@ DOCUMENTED = [
     ("False for True", "no_grad|set_grad_enabled", "views made in no_grad are constants"),
     ("grad: requires_grad True for False", "", "a gradient may have a graph that PyTorch's lacks"),
     ("logged: list of", "", "a hook on a view that is written afterwards"),
+    ("only ours raises RuntimeError: Trying to backward through the graph a second time", "", "a second backward pass"),
     ("only PyTorch", "detached in-place", "detach_() of what an operation saved"),
     ("only PyTorch", "match the broadcast shape", "PyTorch's clamp has no gradient for broadcast bounds"),
     ("requires_grad", "func|vmap", "the derivative of what is constant, or may not be"),
@@ -56,10 +57,13 @@ class Failure(NamedTuple):
     @property
     def signature(self) -> str:
         """What stays the same when the same defect shows again: the names of what was called, and the message without numbers."""
-        calls = sorted(set(re.findall(r"\.(\w+)\(|(\[)|( [-+*/@%&|^]=? )", (self.statement.splitlines() or [""])[-1])))
-        return f"{self.kind}: {re.sub(r'[-+]?[0-9][0-9.e+-]*', 'N', self.what)[:130]} | {' '.join(''.join(c).strip() for c in calls)}"[
-            :220
-        ]
+        lines = self.statement.splitlines() or [""]
+        told = "\n".join(lines[1:-1]) if lines[0].startswith("def") and len(lines) > 2 else lines[-1]
+        calls = sorted(
+            {name for name in re.findall(r"\.(\w+)\b|(\[[:.\w-])|( [-+*/@%&|^]=? )", told) for name in name if name}
+        )
+        message = re.sub(r"[-+]?[0-9][0-9.e+-]*", "N", self.what)[:100]
+        return f"{self.kind}: {message} | {' '.join(c.strip() for c in calls)}"[:200]
 
 
 class Outcome(NamedTuple):
@@ -353,6 +357,44 @@ def against_differences(program: list[Statement], lib: Any, _: Any = None) -> Ou
     return Outcome(agreed, raised)
 
 
+def against_numpy(program: list[Statement], lib: Any) -> Outcome:
+    """f(x) of an array: the value is NumPy's own, the gradient that of central differences of it."""
+    env: dict[str, Any] = {"np": np}
+    agreed: list[Statement] = []
+    with np.errstate(all="ignore"):
+        for statement in program:
+            exec(statement.text, env)
+        f, x = env["f"], env["x"]
+        value = f(x.copy())
+        rng = np.random.default_rng(x.size)
+        d, e = rng.uniform(-1, 1, (2, *x.shape))
+        along = smooth_slope(lambda h: float(f(x + h * d)))
+        xs = np.stack([x, x + 0.01 * d, x - 0.02 * e])
+        checks: list[tuple[str, Any, Any, float]] = [
+            ("value", lambda: lib.func.value_and_grad(f)(x)[0], lambda: value, 1e-12)
+        ]
+        if along is not None:
+            checks += [
+                ("gradient", lambda: np.sum(lib.func.value_and_grad(f)(x)[1] * d), lambda: along, 1e-7),
+                ("jvp", lambda: lib.func.jvp(f, (x,), (d,))[1], lambda: along, 1e-7),
+            ]
+        checks.append(("vmap", lambda: lib.vmap(f)(xs), lambda: np.array([f(row.copy()) for row in xs]), 1e-10))
+        for kind, ours, expected, tolerance in checks:
+            try:
+                got = ours()
+            except Exception as error:
+                if kind == "vmap" and re.search("dynamic shape|data-dependent|vmap:", str(error)):
+                    continue
+                return Outcome(
+                    agreed, [], Failure(kind, program[-1].text, f"{type(error).__name__}: {error}".splitlines()[0])
+                )
+            wanted = expected()
+            if np.all(np.abs(wanted) < 1e6) and not close(np.asarray(got), np.asarray(wanted), tolerance):
+                return Outcome(agreed, [], Failure(kind, program[-1].text, f"values {got!r} for {wanted!r}"))
+            agreed.append(Statement(kind, ""))
+    return Outcome(agreed, [])
+
+
 # ---- shrinking
 
 
@@ -397,6 +439,13 @@ def shrunk(
     changed = True
     while changed:
         changed = False
+        if program[-1].text.startswith(
+            "def f(x)"
+        ):  # a function of an array: what other names stand for may be x itself
+            for name in sorted(set(re.findall(r"\bv\d+\b", program[-1].text))):
+                text = re.sub(rf"\b{name}\b(?! =)", "x", program[-1].text)
+                if text != program[-1].text and (found := fails([*program[:-1], Statement("numpy", text)])):
+                    program, failure, changed = [*program[:-1], Statement("numpy", text)], found, True
         for k in reversed(range(len(program))):
             tried = program[:k] + program[k + 1 :]
             if found := fails(tried):

@@ -6,10 +6,14 @@ a line of the statement that defines the function.
 """
 
 import itertools
+import math
 import random
 import re
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from . import numpy_templates
 from .templates import EINSUMS, INPLACE, RECORD, TEMPLATES, WEIGHTS
 
 HOLE = re.compile(r"\{(\w+)\}")
@@ -40,20 +44,31 @@ def kind_of(x: Any) -> str:
 
 def memory(x: Any) -> int:
     """What is the same for all tensors that share memory."""
-    if hasattr(x, "_raw"):
-        x = x._raw
+    if not hasattr(x, "untyped_storage") or hasattr(x, "_raw"):
+        x = getattr(x, "_raw", x)
         while getattr(x, "base", None) is not None and hasattr(x.base, "shape"):
             x = x.base
         return id(x)
     return x.untyped_storage().data_ptr()
 
 
+def apart(x: Any) -> bool:
+    """No element stands in two places."""
+    return 0 not in (x.stride() if hasattr(x, "stride") else x.strides)
+
+
 def largest(x: Any) -> float:
-    return float(x.detach().abs().max()) if x.numel() and dtype_of(x) != "bool" else 0.0
+    return float(abs(x.detach() if hasattr(x, "detach") else x).max()) if count(x) and dtype_of(x) != "bool" else 0.0
+
+
+def count(x: Any) -> int:
+    return math.prod(x.shape)
 
 
 class Maker:
     """Statements of one block, and the values that they gave when they ran."""
+
+    templates, weights, array = TEMPLATES, WEIGHTS, "torch.tensor"
 
     def __init__(self, torch: Any, rng: random.Random, outer: "Maker | None" = None, kinds: Any = None, **tensors: Any):
         self.torch, self.rng, self.outer = torch, rng, outer
@@ -63,11 +78,11 @@ class Maker:
         self.env.update(tensors)
         self.names = [*tensors] if outer is None else [*outer.names[-6:], *tensors]
         self.own = set() if outer else None  # names that a function's body may write to; None: any
-        self.kinds = kinds or [*WEIGHTS]
+        self.kinds = kinds or [*self.weights]
         self.avoid: re.Pattern[str] | None = outer.avoid if outer else None
         self.statements: list[Statement] = []
         self.definitions: list[str] = []
-        self.x = ""
+        self.x = self.v = ""
 
     # ---- what a hole is filled with
 
@@ -92,7 +107,7 @@ class Maker:
 
     def hole(self, name: str) -> str:
         rng, env = self.rng, self.env
-        if not self.x and name not in "tibcfolvknrqe":
+        if not self.x and name not in "tibcfolvVknrqe":
             self.x = self.pick("f")
         x = env.get(self.x)
         match name:
@@ -101,7 +116,7 @@ class Maker:
             case "f":
                 self.x = self.pick("f" if rng.random() < 0.97 else "t")
             case "o":
-                self.x = self.pick("f" if rng.random() < 0.9 else "t", lambda t: 0 not in t.stride(), self.own)
+                self.x = self.pick("f" if rng.random() < 0.9 else "t", apart, self.own)
             case "l":
                 return self.pick("f", lambda t: t.is_leaf and t.requires_grad)
             case "s":
@@ -109,7 +124,10 @@ class Maker:
             case "w":
                 return self.pick("f", self.broadcasts if rng.random() < 0.9 else None)
             case "v":
-                return f"v{next(self.count)}"
+                self.v = f"v{next(self.count)}"
+                return self.v
+            case "V":
+                return self.v
             case "k":
                 return rng.choice(["2", "0.5", "-1.5", "0.3", "3", "1.0", "-2", "0.7"])
             case "n":
@@ -132,14 +150,14 @@ class Maker:
                 return rng.choice([f"({self.x} > 0.1)", f"({self.x} < 0)", f"({self.x}.abs() > 0.4)"])
             case "I":
                 size = x.shape[0] if x is not None and x.ndim else 1
-                return f"torch.tensor({[rng.randrange(size or 1) for _ in range(rng.randint(1, 3))]})"
+                return f"{self.array}({[rng.randrange(size or 1) for _ in range(rng.randint(1, 3))]})"
             case "J":
                 least = min(x.shape, default=1) or 1
-                return f"(torch.arange({x.numel()}).reshape({tuple(x.shape)}) % {rng.randint(1, least)})"
+                return f"(torch.arange({count(x)}).reshape({tuple(x.shape)}) % {rng.randint(1, least)})"
             case "U":
                 axis = rng.randrange(-x.ndim, x.ndim) if x.ndim else 0
                 turned = rng.choice(["", f".flip({axis})"])
-                return f"{axis}, torch.arange({x.numel()}).reshape({tuple(x.shape)}).argsort({axis}){turned}"
+                return f"{axis}, torch.arange({count(x)}).reshape({tuple(x.shape)}).argsort({axis}){turned}"
             case "sh":
                 return str(self.shape(x))
             case "ix":
@@ -147,7 +165,7 @@ class Maker:
         return self.x
 
     def shape(self, x: Any) -> tuple[int, ...]:
-        size, shape = x.numel(), []
+        size, shape = count(x), []
         while size > 1 and len(shape) < 3:
             factor = self.rng.choice([k for k in range(1, size + 1) if size % k == 0])
             shape.append(factor)
@@ -181,8 +199,8 @@ class Maker:
             elif advanced and size:
                 length = rng.randint(1, 2)
                 chosen = [rng.randrange(-size, size) for _ in range(length)]
-                ways = [str(chosen), f"torch.tensor({chosen})", f"torch.tensor({[chosen]})"]
-                ways.append(f"torch.tensor({[rng.random() < 0.6 for _ in range(size)]})")
+                ways = [str(chosen), f"{self.array}({chosen})", f"{self.array}({[chosen]})"]
+                ways.append(f"{self.array}({[rng.random() < 0.6 for _ in range(size)]})")
                 entry = rng.choice([*ways, ":", ":", str(chosen[0])])
             parts.append(entry)
             axis += 1
@@ -202,10 +220,10 @@ class Maker:
     # ---- statements
 
     def step(self) -> None:
-        kind = self.rng.choices(self.kinds, [WEIGHTS[k] for k in self.kinds])[0]
+        kind = self.rng.choices(self.kinds, [self.weights[k] for k in self.kinds])[0]
         self.x, self.definitions = "", []
         try:
-            template = self.rng.choice(TEMPLATES[kind]) if kind != "transformation" else ""
+            template = self.rng.choice(self.templates[kind]) if kind != "transformation" else ""
             if self.avoid and self.avoid.search(template):
                 return
             text = self.fill(template) if template else self.transformation()
@@ -236,9 +254,9 @@ class Maker:
 
     def register(self, name: str, of_old: str) -> None:
         value = self.env[name]
-        if not hasattr(value, "requires_grad"):
+        if not hasattr(value, "dtype") or not hasattr(value, "shape"):
             return
-        if value.numel() > 150 or value.ndim > 5:
+        if count(value) > 150 or value.ndim > 5:
             raise Rejected
         self.names.append(name)
         if self.own is not None and memory(value) not in self.foreign():
@@ -272,7 +290,7 @@ class Maker:
             result = " + ".join(f"{n}.{self.rng.choice(['sin', 'tanh', 'square', 'clone'])}().sum()" for n in ends)
         else:
             result = made[-1]
-            if inner.env[result].numel() > 12:
+            if count(inner.env[result]) > 12:
                 raise Rejected
         lines = [*"\n".join(s.text for s in inner.statements).split("\n"), f"return {result}"]
         self.definitions.append("\n    ".join([f"def {name}({', '.join(args)}):", *lines]))
@@ -280,7 +298,7 @@ class Maker:
 
     def transformation(self) -> str:
         rng = self.rng
-        x = self.pick("f", lambda t: 0 < t.numel() <= 12)
+        x = self.pick("f", lambda t: 0 < count(t) <= 12)
         value = self.env[x]
         match rng.choice(
             [
@@ -302,7 +320,7 @@ class Maker:
             case "grad":
                 return f"torch.func.grad({self.define(x, scalar=True)})({x})"
             case "two":
-                y = self.pick("f", lambda t: 0 < t.numel() <= 12)
+                y = self.pick("f", lambda t: 0 < count(t) <= 12)
                 f = self.define(x, y, scalar=True)
                 call = rng.choice(
                     [
@@ -408,6 +426,37 @@ def plain_program(lib: Any, seed: int) -> list[Statement]:
     return [*maker.statements, Statement("transformation", maker.definitions[-1])]
 
 
+class NumpyMaker(Maker):
+    templates, weights, array = numpy_templates.TEMPLATES, numpy_templates.WEIGHTS, "np.array"
+
+    def index(self, x: Any) -> str:
+        text = super().index(x)
+        return text.replace("::2", self.rng.choice(["::2", "::-1", "::-2"]))
+
+
+def numpy_program(seed: int) -> list[Statement]:
+    """A function of one array, as NumPy's users write them, and that array."""
+    rng = random.Random(seed)
+    maker = NumpyMaker(None, rng)
+    maker.env["np"] = np
+    x = literal(rng, rng.choice(SHAPES[1:]), lambda: round(rng.uniform(-1.2, 1.2), 4))
+    maker.attempt("input", f"np.array({x})", "x")
+    names: list[str] = []
+    while not names:
+        inner = NumpyMaker(None, rng, maker, x=maker.env["x"])
+        inner.names = ["x", "x"]
+        length = rng.randint(4, 20)
+        for _ in range(3 * length):
+            if len(inner.statements) >= length:
+                break
+            inner.step()
+        names = [n for n in inner.names if n in inner.own and inner.suits(n, "f", lambda t: largest(t) < 1e3)]
+    names = rng.sample(names, min(len(names), 4))
+    result = " + ".join(f"np.sum(np.{rng.choice(['sin', 'tanh', 'square', 'positive'])}({n}))" for n in names)
+    lines = [*"\n".join(s.text for s in inner.statements).split("\n"), f"return {result}"]
+    return [*maker.statements, Statement("numpy", "\n    ".join(["def f(x):", *lines]))]
+
+
 def finish(maker: Maker) -> None:
     """Gradients of a sum over what was made, and a second derivative."""
     rng = maker.rng
@@ -422,7 +471,7 @@ def finish(maker: Maker) -> None:
         ("input", total, "total"),
         ("backward", f"torch.autograd.grad(total, {wanted}, create_graph=True, allow_unused=True)", "first"),
         ("backward", "sum((g * g).sum() for g in first if g is not None).backward(retain_graph=True)", ""),
-        ("backward", "total.backward()", ""),
+        ("backward", "log.clear(), total.backward()", ""),
         ("hooks", "sorted(round(g.sum().item(), 6) for g in log)", "logged"),
     ):
         maker.statements.append(Statement(kind, f"{name} = {text}" if name else text))

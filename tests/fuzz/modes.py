@@ -23,4 +23,8 @@ def plain() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     )
 
 
-MODES = {"torch": torch, "plain": plain}
+def numpy() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
+    return making.numpy_program, lambda program: judging.against_numpy(program, chainrule)
+
+
+MODES = {"torch": torch, "plain": plain, "numpy": numpy}

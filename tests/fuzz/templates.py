@@ -22,7 +22,7 @@ UNARY = words("""sin cos tanh exp sigmoid relu abs square neg erf sinc expm1 flo
  logit double float long bool clamp(-0.5,0.5) clamp(min=0.1) clamp_max(0.3) nan_to_num erfc lgamma() digamma
  rsqrt log acos asin atanh cosh sinh tan log2 log10 exp2 deg2rad rad2deg signbit logical_not t() ceil cumsum(0)
  resolve_conj conj_physical""")
-FUNCTIONAL = words("""relu gelu silu elu selu softplus logsigmoid leaky_relu hardtanh hardswish hardsigmoid softsign tanhshrink
+FUNCTIONAL = words("""relu gelu silu elu selu softplus logsigmoid leaky_relu hardtanh hardswish softsign tanhshrink
  mish celu relu6 softshrink hardshrink""")
 REDUCTIONS = words("sum mean prod amax amin logsumexp var std all any count_nonzero nansum nanmean norm")
 KINDS = {
@@ -152,7 +152,7 @@ INPLACE = {
         | !{o}.diagonal().add_({k}) | !{o}[..., ::2].sin_() | !{o}[{m}] = {k} | !{o}[{m}] *= {k}
         | !{o}.transpose({d}, {d})[0] = {k} | !{o}[..., :1].copy_({w}[..., :1])
         | !{o}.select({d}, 0).add_({w}.select({d}, 0)) | !{o}.narrow({d}, 0, 1).zero_() | !{o}[0] = {x}[-1].clone()
-        | !{o}.unsqueeze(0).mul_(2) | !{o}.reshape(-1)[:1].fill_({k}) | !{o}[:1][..., 0].neg_()
+        | !{o}.unsqueeze(0).mul_(2) | !{o}[:1][..., 0].neg_()
         | !{o}[:, 0] += {w}[:, 0] | !{o}.squeeze().add_({k})""",
 }
 RECORD = {
