@@ -326,7 +326,8 @@ def write_all(array: Array, result: Any, op: str) -> Any:
 
 def _prepare_write(tensor: Tensor, op: str) -> None:
     """Refuse to write into an argument; leave the memory to the tape where it holds it, and go on in a copy."""
-    base = base_of(tensor) or tensor
+    if (base := base_of(tensor)) is None:
+        base = tensor
     if recording() and (type(base._edge) is Leaf or type(tensor._edge) is Leaf):
         raise errors.array_argument_in_place(op)
     if type(base._raw) is ndarray:

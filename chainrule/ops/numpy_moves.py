@@ -270,7 +270,7 @@ def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any =
 
 @implements(np.meshgrid)
 def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    vectors = [x if isinstance(x, Tensor) else wrap(as_array(x)) for x in xi]
+    vectors = [np.reshape(x, -1) if isinstance(x, Tensor) else wrap(as_array(x).reshape(-1)) for x in xi]
     return list(matrices.meshgrid(*vectors, indexing=indexing))
 
 

@@ -39,6 +39,8 @@ def flattened(a: Any, axis: Any) -> tuple[Any, int]:
 
 def _reduce(row: Any, a: Any, axis: Any, keepdims: Any, **params: Any) -> Any:
     keep = keeps(keepdims)
+    if not shape_of(a) and axis in (0, -1) and row is not reduction.mean and not params:
+        axis = ()  # NumPy's ufuncs reduce numbers along an axis, its mean and std don't
     return bind(row, (a,), {"axis": checked_axes(axis, len(shape_of(a))), "keepdims": keep, **params})
 
 
