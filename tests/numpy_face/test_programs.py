@@ -1,0 +1,34 @@
+"""NumPy programs that once meant something else (`tests/fuzz` found and shrunk them): NumPy's value, and its gradient."""
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+
+X = np.array([[1.1, -2.0, 3.0], [0.5, 0.2, -0.1]])
+CASES = {
+    "adding to a row": "v = x * 2; v[0] += 1; r = v ** 2",
+    "adding to a part of a view": "v = x * 2; v[None, 0, 1:3:2] += x[0, 0]; r = v ** 2",
+    "writing into what ravel gives": "v = x * 2; v.ravel()[:1] = x[1, 1]; r = v ** 2",
+    "adding what is read from the same memory": "v = x * 2; v[::-1] += v; r = v ** 2",
+    "numbers reduced along an axis": "r = x.sum().max(axis=0) + np.sum(x.mean(), axis=-1) + x.prod().min(0)",
+    "meshgrid of matrices": "a, b = np.meshgrid(x, x[0]); r = a * b",
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_program(name: str) -> None:
+    env = {"np": np}
+    exec("def f(x):\n    " + CASES[name].replace("; ", "\n    ") + "\n    return np.sum(np.sin(r))", env)
+    f = env["f"]
+    value, gradient = cr.func.value_and_grad(f)(X)
+    assert value == pytest.approx(f(X.copy()), rel=1e-12)
+    h = 1e-6 * np.eye(X.size).reshape(-1, *X.shape)
+    slopes = [(f(X + step) - f(X - step)) / 2e-6 for step in h]
+    np.testing.assert_allclose(gradient.ravel(), slopes, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["mean", "std", "var"])
+def test_numbers_have_no_mean_along_an_axis(name: str) -> None:
+    with pytest.raises(np.exceptions.AxisError):
+        cr.func.grad(lambda x: getattr(x.sum(), name)(axis=0))(X)
