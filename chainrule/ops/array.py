@@ -308,12 +308,12 @@ def write_all(array: Array, result: Any, op: str) -> Any:
     """``x op= y``: the result written into x, with NumPy's rules about shapes and dtypes."""
     tensor, value = array._tensor, result._tensor if type(result) is Array else result
     raw, found = tensor._raw, value._raw
+    if not shape_of(raw) and tensor._view is None:
+        return array_of(value)  # NumPy's scalars are values: others that hold this one keep it
     if shape_of(found) != shape_of(raw):
         raise errors.array_output_shape(op, tuple(shape_of(raw)), tuple(shape_of(found)))
     if not np.can_cast(found.dtype, raw.dtype, "same_kind"):
         raise errors.array_output_dtype(op, raw.dtype, found.dtype)
-    if not shape_of(raw) and tensor._view is None:
-        return array_of(cast(value, raw.dtype))  # NumPy's scalars are values: others that hold this one keep it
     _prepare_write(tensor, f"x {op}")
     value = cast(value, raw.dtype)
     if tensor._view is None and not views_of(tensor) and type(value._raw) is ndarray:

@@ -31,8 +31,8 @@ def checked_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def flattened(a: Any, axis: Any) -> tuple[Any, int]:
-    """The array and an axis counted from the end; all elements in one row where no axis was given."""
-    if axis is None:
+    """The array and an axis counted from the end; all elements in one row where no axis was given, or of a number."""
+    if axis is None or (not shape_of(a) and axis in (0, -1)):
         return np.reshape(a, (-1,)), -1
     return a, checked_axes(axis, len(shape_of(a)))[0]
 
@@ -292,6 +292,8 @@ def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, sta
 
 @implements(np.sort)
 def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    if axis is not None:
+        checked_axes(axis, len(shape_of(a)))  # of a number, too
     a, along = flattened(a, axis)
     index = bind(reduction.argsort, (a,), {"axis": along, "descending": False})
     return indexing.gather(a, index, axis=along)
@@ -365,7 +367,9 @@ def _scan(row: Any, a: Any, axis: Any, dtype: Any) -> Any:
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
     parts = [p for p in (prepend, a, append) if p is not NOTHING]
     if len(parts) > 1:
-        a = np.concatenate([np.atleast_1d(p) for p in parts], axis=axis)
+        edge = list(shape_of(a))
+        edge[checked_axes(axis, len(edge))[0]] = 1
+        a = np.concatenate([p if shape_of(p) else np.broadcast_to(p, edge) for p in parts], axis=axis)
     tail = (slice(None),) * (-checked_axes(axis, len(shape_of(a)))[0] - 1)
     for _ in range(n):
         a = a[(..., slice(1, None), *tail)] - a[(..., slice(None, -1), *tail)]

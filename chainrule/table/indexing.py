@@ -126,6 +126,8 @@ def _along_one_axis(x: Any, index: tuple[Any, ...]) -> Any:
         elif type(item) is not slice or item != _FULL:
             return None
     array = index[axis]  # type: ignore[index]
+    if not array.shape:
+        return None
     if array.dtype != bool:
         return axis, array
     fits = array.ndim == 1 and array.shape == x.shape[axis : axis + 1]  # type: ignore[operator]

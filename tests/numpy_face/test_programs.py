@@ -12,6 +12,10 @@ CASES = {
     "writing into what ravel gives": "v = x * 2; v.ravel()[:1] = x[1, 1]; r = v ** 2",
     "adding what is read from the same memory": "v = x * 2; v[::-1] += v; r = v ** 2",
     "numbers reduced along an axis": "r = x.sum().max(axis=0) + np.sum(x.mean(), axis=-1) + x.prod().min(0)",
+    "a number that becomes an array": "r = x.min(); r -= x",
+    "numbers along their one axis": "r = x.sum().cumsum(0) + x.max().repeat(2, axis=-1) + np.cumprod(x.min(), axis=0)",
+    "numbers and True": "r = x.sum()[True] * x.max()[None][0]",
+    "a difference from a number": "r = np.diff(x, prepend=0.5) + np.diff(x, axis=0, append=x[0, 0])",
     "meshgrid of matrices": "a, b = np.meshgrid(x, x[0]); r = a * b",
 }
 
