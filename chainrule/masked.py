@@ -72,7 +72,7 @@ logsumexp = _masked("logsumexp", "lowest", reductions.logsumexp)
 
 def _counted(x: Any, mask: Any, dim: Any, keepdim: bool) -> Any:
     """How many elements are left."""
-    left = np.broadcast_to(True, tuple(x.shape)) if mask is None else mask.expand(tuple(x.shape))
+    left = tensor_of("masked", np.asarray(True) if mask is None else mask).expand(tuple(x.shape))
     return reductions.sum(left, dim, keepdim)
 
 

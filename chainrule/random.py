@@ -13,6 +13,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dtypes import as_dtype, default_dtype
+from chainrule.core.faces import operand
 from chainrule.core.levels import STACK, Level
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.interpreters.batched import Batched
@@ -253,6 +254,7 @@ def normal(
     requires_grad: bool = False,
 ) -> Tensor:
     """Normal numbers of that mean and standard deviation (numbers with a size, or tensors)."""
+    mean, std = operand("normal", 0, mean), operand("normal", 1, std)
     like = mean if isinstance(mean, Tensor) or size is not None else tensor_of("normal", std)
     negative = std < 0 if isinstance(std, (int, float)) else not STACK.levels and bool((std < 0).any())
     if negative:

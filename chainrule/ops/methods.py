@@ -415,7 +415,14 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 
 
 def set_(self: Tensor, source: Tensor) -> Tensor:
-    """Give the tensor the memory, shape and dtype of another one, as assigning to ``data`` does."""
+    """Give the tensor the memory, shape and dtype of another one, as assigning to ``data`` does.
+
+    Raises:
+        RuntimeError: the tensor requires grad, outside of ``no_grad``.
+    """
+    if recording() and inplace.on_tape(self):
+        inplace.check_history(self, "set_")
+        raise RuntimeError("set_(): the history of a result cannot go on in other memory: assign to `data`")
     self.data = source
     return self
 

@@ -126,6 +126,9 @@ def test_in_place_functions():
     assert torch.nn.functional.elu_(x.neg_()) is x
     assert x.resize_(1, 2).shape == (1, 2) and x.as_strided_((2,), (1,)).shape == (2,)
     assert torch.zeros(5).set_(x).tolist() == x.tolist()
+    for change in (lambda w: w.set_(x), lambda w: w.resize_(1)):
+        with pytest.raises(RuntimeError, match=r"requires? grad"):
+            change(torch.ones(1, requires_grad=True))
 
 
 @pytest.mark.skipif(not OURS, reason="PyTorch makes memory longer")

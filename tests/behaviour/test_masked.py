@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from behaviour import differs, torch
@@ -79,3 +80,15 @@ def test_indices_are_integers():
     x, mask = torch.tensor(X), torch.tensor(MASK)
     assert torch.masked.argmax(x, 0, mask=mask).dtype == torch.int64
     assert x[torch.masked.argmin(x, 0, mask=mask)] == 0.5
+
+
+@differs("masks are tensors there")
+def test_masks_of_numpy_and_in_transformations():
+    x = np.array(X)
+    assert torch.masked.mean(torch.tensor(X), mask=np.array(MASK)).item() == pytest.approx(5 / 3)
+    for name in ("sum", "mean", "std", "logsumexp"):
+        reduce = getattr(torch.masked, name)
+        slope = torch.func.grad(lambda x, reduce=reduce: reduce(x, mask=x > -1.5))(x)
+        assert type(slope) is np.ndarray and slope[1] == 0 and slope[0] != 0
+    many = torch.vmap(lambda x, mask: torch.masked.var(x, mask=mask))(torch.tensor([X, X]), torch.tensor([MASK, MASK]))
+    assert many.tolist() == pytest.approx([np.var([1.5, 0.5, 3.0], ddof=1)] * 2)
