@@ -15,7 +15,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.autograd.backward import grad
 from chainrule.core import engine
-from chainrule.core.levels import entered
+from chainrule.core.levels import entered, within
 from chainrule.core.modes import SPECIAL
 from chainrule.core.node import Leaf, Node
 from chainrule.core.shapes import shape_of
@@ -52,6 +52,7 @@ class Limits:
 # -- rows, by reverse mode -------------------------------------------------------------------------------------------
 
 
+@within
 def rows(
     y: Tensor, xs: Sequence[Tensor], create_graph: bool = False, limits: Limits | None = None, unit: complex = 1
 ) -> list[Tensor]:
@@ -237,6 +238,7 @@ def forward(
     return [list(row) for row in zip(*columns)]
 
 
+@within
 def _columns(
     flat: Callable[..., Sequence[Any]], sources: Sequence[Tensor], k: int, first: int, last: int, create_graph: bool
 ) -> list[Any]:

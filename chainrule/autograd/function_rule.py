@@ -15,7 +15,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.hooks import take
 from chainrule.core.kinds import unfit
-from chainrule.core.modes import LOCAL, switch
+from chainrule.core.modes import LOCAL, SPECIAL, switch
 from chainrule.core.node import FREED, Node
 from chainrule.core.primitive import Primitive
 from chainrule.core.tensor import Tensor, wrap, wrapped
@@ -127,7 +127,9 @@ def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...], old: bool) -> Any:
         cls.setup_context(ctx, args, output)
         return output
     finally:
-        switch(outer)
+        left, LOCAL.mode = LOCAL.mode, outer
+        if left.grad is not outer.grad:
+            SPECIAL.pop() if outer.grad else SPECIAL.append(None)
 
 
 def rule_of(cls: Any) -> Callable[..., Any]:
@@ -209,7 +211,9 @@ def run_backward(ctx: Any, gs: tuple[Any, ...], recorded: bool) -> tuple[Any, ..
         switch(outer.hushed if recorded else outer.muted)
         results = rule(ctx, *gs)
     finally:
-        switch(outer)
+        left, LOCAL.mode = LOCAL.mode, outer
+        if left.grad is not outer.grad:
+            SPECIAL.pop() if outer.grad else SPECIAL.append(None)
     return results if isinstance(results, tuple) else (results,)
 
 

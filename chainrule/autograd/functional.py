@@ -16,7 +16,7 @@ from chainrule import errors
 from chainrule.autograd.backward import grad
 from chainrule.autograd.dense import forward, rows
 from chainrule.core import engine
-from chainrule.core.levels import entered
+from chainrule.core.levels import entered, within
 from chainrule.core.modes import inference_mode
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap, wrapped
@@ -162,6 +162,7 @@ class _Moving:
         if not create_graph:
             self.tangents = [t.detach() for t in self.tangents]
 
+    @within
     def call(self, function: str, func: Callable[..., Any]) -> tuple[Tensors, list[Any], bool]:
         """The outputs' primals and tangents (None where one does not move), and whether they came as a tuple."""
         with entered("jvp", lambda data, level: Dual(data, None, level), leaves=not self.recorded) as level:

@@ -133,13 +133,12 @@ def sweep(
         this.wanted = set(targets)
         this.useful = useful = leading_to(order, this.wanted)
         order = [edge for edge in order if edge in useful]
-    outer = LOCAL.sweep
-    outside = LOCAL.mode if create_graph else None
+    outer, outside, packing = LOCAL.sweep, LOCAL.mode, LOCAL.saved_hooks
     captured: dict[Any, Any] = {}
     retained: list[tuple[Tensor, Any]] = []
     try:
         LOCAL.sweep = this
-        if outside is not None:
+        if create_graph:
             switch(outside.on)
         arrived = _visit(this, order, captured, retained)
         leaves = _arrivals(this, arrived, captured, retained, accumulate)
@@ -150,9 +149,12 @@ def sweep(
         if leaves or retained:
             write_grads(leaves, retained, captured, this.taken, create_graph)
     finally:
-        LOCAL.sweep = outer
-        if outside is not None:
-            switch(outside)
+        left, hooks = LOCAL.mode, LOCAL.saved_hooks
+        LOCAL.sweep, LOCAL.mode, LOCAL.saved_hooks = outer, outside, packing
+        if left.grad is not outside.grad:
+            SPECIAL.pop() if outside.grad else SPECIAL.append(None)
+        if hooks is not packing:  # Ctrl-C came as a context was to be left
+            del SPECIAL[: max(0, len(hooks) - len(packing))]
     return [] if targets is None else [captured.get(target) for target in targets]
 
 

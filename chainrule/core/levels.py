@@ -7,14 +7,16 @@ transformation, and can be told from those of a later one.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from chainrule import errors
 
+F = TypeVar("F", bound=Callable[..., Any])
 _next_level = itertools.count(1).__next__
 
 
@@ -65,18 +67,32 @@ def open_level(
     level.lifted = []
     level.where = errors.user_line()
     level.alive = True
-    STACK.levels.append(level)
+    STACK.levels = [*STACK.levels, level]
     return level
 
 
 def close_level(level: Level) -> None:
     """Leave a level. Its values are dead from now on; leaves that were brought to it get their own data back."""
     level.alive = False
-    STACK.levels.remove(level)
+    STACK.levels = [other for other in STACK.levels if other is not level]
     for ref, data in level.lifted:
         tensor = ref()
         if tensor is not None and getattr(tensor._raw, "level", None) == level:
             tensor._raw = data
+
+
+def within(function: F) -> F:
+    """A function after which this thread's levels are those from before it, also if Ctrl-C comes as one is to be left."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        levels = STACK.levels
+        try:
+            return function(*args, **kwargs)
+        finally:
+            STACK.levels = levels
+
+    return called  # type: ignore[return-value]
 
 
 class entered:

@@ -124,9 +124,18 @@ def is_inference_mode_enabled() -> bool:
     return LOCAL.mode.inference
 
 
+def _one_more() -> None:
+    """An entry of ``SPECIAL``, or none if Ctrl-C comes."""
+    try:
+        SPECIAL.append(None)
+    except BaseException:
+        SPECIAL.pop()
+        raise
+
+
 def set_special() -> None:
     """Have operations take the path that looks at the thread's modes, until ``leave_special``."""
-    SPECIAL.append(None)
+    _one_more()
 
 
 def leave_special() -> None:
@@ -145,11 +154,18 @@ def leave_watched() -> None:
 
 
 def switch(mode: Mode) -> Mode:
-    """Put this thread in a mode; returns the one it was in."""
+    """Put this thread in a mode; returns the one it was in.
+
+    Python looks for Ctrl-C when a function is called and when one that is written in C returns. Whoever has to get back
+    whatever happens therefore does not call this in ``finally``, but assigns ``LOCAL.mode`` there, and then puts the entries
+    of ``SPECIAL`` right.
+    """
     before = LOCAL.mode
+    if before.grad and not mode.grad:
+        _one_more()
     LOCAL.mode = mode
-    if before.grad is not mode.grad:
-        SPECIAL.pop() if mode.grad else SPECIAL.append(None)
+    if mode.grad and not before.grad:
+        SPECIAL.pop()
     return before
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.modes import LOCAL, leave_special, no_grad, set_special
+from chainrule.core.modes import LOCAL, SPECIAL, set_special, switch
 from chainrule.core.node import FREED
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
@@ -34,8 +34,7 @@ class PackedValue:
         self.unpack = unpack
         given = wrap(data) if self.bare else data
         self.time = CLOCK.latest
-        with _aside():
-            self.handle = pack(given)
+        self.handle = _aside(pack, given)
         if CLOCK.latest > self.time and _written_since(given._raw, self.time):
             raise errors.pack_hook_wrote()
 
@@ -43,8 +42,7 @@ class PackedValue:
         kept = self.handle
         if CLOCK.latest > self.time and isinstance(kept, Tensor) and _written_since(kept._raw, self.time):
             raise errors.packed_was_written(kept)
-        with _aside():
-            value = self.unpack(kept)
+        value = _aside(self.unpack, kept)
         if not isinstance(value, Tensor):
             raise errors.unpacked_no_tensor(value)
         if value._raw.shape != self.shape or value._raw.dtype != self.dtype:
@@ -77,7 +75,7 @@ def pop() -> None:
     """Undo the last ``push``, if there is one (a context that was left twice has none)."""
     if LOCAL.saved_hooks:
         LOCAL.saved_hooks = LOCAL.saved_hooks[:-1]
-        leave_special()
+        SPECIAL.pop()
 
 
 def active() -> bool:
@@ -99,17 +97,20 @@ def enable(previous: str | None = None) -> None:
     LOCAL.saved_disabled = previous
 
 
-class _aside(no_grad):
-    """Hooks run unrecorded, and what they do themselves is not packed."""
-
-    def __enter__(self) -> None:
-        super().__enter__()
-        self.hooks = LOCAL.saved_hooks
+def _aside(hook: Hook, value: Any) -> Any:
+    """Run a hook: unrecorded, and what it does itself is not packed."""
+    outer, hooks = LOCAL.mode, LOCAL.saved_hooks
+    try:
         LOCAL.saved_hooks = ()
-
-    def __exit__(self, *exc: object) -> None:
-        LOCAL.saved_hooks = self.hooks
-        super().__exit__(*exc)
+        switch(outer.off)
+        return hook(value)
+    finally:
+        pushed, left = LOCAL.saved_hooks, LOCAL.mode
+        LOCAL.mode, LOCAL.saved_hooks = outer, hooks
+        if left.grad is not outer.grad:
+            SPECIAL.pop() if outer.grad else SPECIAL.append(None)
+        if pushed:  # Ctrl-C came as the hook was to leave a context
+            del SPECIAL[: len(pushed)]
 
 
 def pack_one(data: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.levels import Level, entered
+from chainrule.core.levels import Level, entered, within
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.func.arguments import bare, data_of, dressed, faced, has_tensor, is_array, outputs_of, unfaced, with_aux
@@ -22,6 +22,7 @@ def without_tangent(x: Any, level: Level) -> Dual:
     return Dual(x, None, level)
 
 
+@within
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """``func(*primals)`` and its directional derivative along ``tangents``, in one forward pass.
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.levels import entered
+from chainrule.core.levels import entered, within
 from chainrule.core.modes import inference_mode
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.func.arguments import (
@@ -97,6 +97,7 @@ def jacrev(
     return wrapper
 
 
+@within
 def _rows(trace: Trace, outputs: list[Tensor], k: int, chunk_size: int | None) -> list[Any]:
     """The blocks of the k-th output: for each input ∂y/∂x, of shape (*y.shape, *x.shape)."""
     y = outputs[k]
@@ -171,6 +172,7 @@ def jacfwd(
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
+    @within
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         positions = chosen(argnums, args)

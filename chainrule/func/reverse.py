@@ -17,7 +17,7 @@ from chainrule import errors
 from chainrule.core import engine
 from chainrule.core.array import Array
 from chainrule.core.levels import STACK
-from chainrule.core.modes import LOCAL, SPECIAL, inference_mode, no_grad, recording
+from chainrule.core.modes import LOCAL, MODES, SPECIAL, recording, switch
 from chainrule.core.node import Leaf, next_seq
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
@@ -94,13 +94,16 @@ class Trace:
         self.starts: list[Tensor] = []
         self.specs: list[Any] = []
         if SPECIAL:
-            before, LOCAL.traced = LOCAL.traced, LOCAL.traced or LOCAL.mode.inference
+            outer, before = LOCAL.mode, LOCAL.traced
             try:
+                LOCAL.traced = before or outer.inference
                 linked = linked or recording()
-                with inference_mode(False):
-                    result = self.run(func, positions, kwargs, linked)
+                switch(MODES[True, False, outer.quiet])
+                result = self.run(func, positions, kwargs, linked)
             finally:
-                LOCAL.traced = before
+                left, LOCAL.mode, LOCAL.traced = LOCAL.mode, outer, before
+                if left.grad is not outer.grad:
+                    SPECIAL.pop() if outer.grad else SPECIAL.append(None)
         else:
             result = self.run(func, positions, kwargs, True)
         self.aux = None
@@ -233,14 +236,10 @@ def scalar_of(trace: Trace) -> Tensor:
     return result
 
 
-def _gradient(trace: Trace, argnums: Any, outer: bool) -> Any:
+def _gradient(trace: Trace, argnums: Any) -> Any:
     y = scalar_of(trace)
     seed = np.ones((), y._raw.dtype)
-    if outer:
-        found = trace.pull([y], [seed], False)
-    else:
-        with no_grad():
-            found = trace.pull([y], [seed], False)
+    found = trace.pull([y], [seed], False)
     return trace.arranged(found, isinstance(argnums, int))
 
 
@@ -264,7 +263,7 @@ def _with_value(api: str, func: Callable[..., Any], argnums: Any, has_aux: bool)
         trace = Trace(f"{api}(f)(*args)", func, chosen(argnums, args), args, kwargs, has_aux)
         scalar_of(trace)
         value = trace.value(trace.result)
-        gradient = _gradient(trace, argnums, recording())
+        gradient = _gradient(trace, argnums)
         if has_aux:
             return gradient, (value, tree_map(trace.value, trace.aux))
         return gradient, value
@@ -319,7 +318,7 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         trace = Trace("grad(f)(*args)", func, chosen(argnums, args), args, kwargs, has_aux)
-        gradient = _gradient(trace, argnums, recording())
+        gradient = _gradient(trace, argnums)
         return (gradient, tree_map(trace.value, trace.aux)) if has_aux else gradient
 
     return wrapper

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.levels import Level, entered
+from chainrule.core.levels import Level, entered, within
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.func.arguments import bare, dressed, faced, has_tensor, is_array, unfaced
@@ -88,6 +88,7 @@ def vmap(
     return wrapper
 
 
+@within
 def _mapped(
     func: Callable[..., Any],
     leaves: list[Any],

@@ -18,7 +18,7 @@ from chainrule.autograd.backward import backward
 from chainrule.autograd.function import Function
 from chainrule.core import saved
 from chainrule.core.levels import STACK
-from chainrule.core.modes import LOCAL, enable_grad, is_grad_enabled, no_grad, recording
+from chainrule.core.modes import LOCAL, SPECIAL, enable_grad, is_grad_enabled, no_grad, recording
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import CLOCK, writes_of
 from chainrule.errors.checkpoints import CheckpointError
@@ -153,8 +153,13 @@ def checkpoint(
     first, again = context_fn() if budget is None else Budget(budget).contexts()
     run = _Again(function, args, kwargs, again, preserve_rng_state)
     frame = Frame(run, early_stop, determinism_check == "default", debug)
-    with first, frame.first_run():
-        return function(*args, **kwargs)
+    hooks = LOCAL.saved_hooks
+    try:
+        with first, frame.first_run():
+            return function(*args, **kwargs)
+    finally:
+        left, LOCAL.saved_hooks = LOCAL.saved_hooks, hooks  # also where Ctrl-C came as the context was to be left
+        del SPECIAL[: max(0, len(left) - len(hooks))]
 
 
 class _Again:

@@ -6,14 +6,18 @@ import os
 import random
 import sys
 import threading
+from contextlib import suppress
 
+import numpy as np
 import pytest
 
 import chainrule as cr
 from chainrule.autograd import graph
 from chainrule.core import accumulate, node, versions
+from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, MODES, SPECIAL, WATCHES
 from chainrule.core.watch import Watch
+from chainrule.utils.checkpoint import checkpoint
 
 USUAL = MODES[True, False, False]
 
@@ -149,6 +153,40 @@ def moded(x, y):
     plain(x, y)
 
 
+def checkpointed(x, y):
+    checkpoint(lambda x, y: cr.tanh(x * y).exp(), x, y, use_reentrant=False).sum().backward()
+
+
+def reentrant(x, y):
+    checkpoint(lambda x, y: cr.tanh(x * y).exp(), x, y, use_reentrant=True).sum().backward()
+
+
+def packed(x, y):
+    node = cr.tanh(x * y).grad_fn
+    node._raw_saved_result.register_hooks(lambda t: t * 1, lambda t: t + 0)
+    node(cr.ones(3))
+
+
+def gradient(x, y):
+    cr.func.grad(lambda x: (x * y.detach()).tanh().sum())(x.detach())
+
+
+def second(x, y):
+    cr.func.hessian(lambda x: np.sum(np.tanh(x)))(np.ones(2))
+
+
+def batch(x, y):
+    cr.vmap(cr.func.grad(lambda x: (x * x).sum()))(np.ones((2, 2)))
+
+
+def tangent(x, y):
+    cr.func.jvp(lambda x: (x * x).sum(), (np.ones(2),), (np.ones(2),))
+
+
+def product(x, y):
+    cr.autograd.functional.hvp(lambda x: (x**3).sum(), x.detach(), y.detach())
+
+
 def interrupted(program, at):
     """Run a program that gets Ctrl-C at the n-th place where Python looks for signals; whether it got that far.
 
@@ -156,21 +194,22 @@ def interrupted(program, at):
     """
     x, y = cr.ones(3, requires_grad=True), cr.ones(3, requires_grad=True)
     left = itertools.count(at, -1)
+    hit = False
 
     def profile(frame, event, function):
+        nonlocal hit
         if event in ("call", "c_return") and function is not sys.setprofile and next(left) == 0:
             sys.setprofile(None)
+            hit = True
             raise KeyboardInterrupt
 
-    try:
-        sys.setprofile(profile)
-        program(x, y)
-        sys.setprofile(None)
-        return False, x, y
-    except KeyboardInterrupt:
-        return True, x, y
-    finally:
-        sys.setprofile(None)
+    with suppress(KeyboardInterrupt):
+        try:
+            sys.setprofile(profile)
+            program(x, y)
+        finally:
+            sys.setprofile(None)
+    return hit, x, y
 
 
 @pytest.mark.parametrize("program", [plain, recorded, function, hooked, moded])
@@ -187,6 +226,28 @@ def test_ctrl_c_anywhere_divides_no_gradients_and_hides_no_mode(program):
         LOCAL.mode, LOCAL.saved_hooks, LOCAL.watch = USUAL, (), None  # a context may have been cut in two
         SPECIAL.clear()
         WATCHES.clear()
+        if not hit:
+            break
+    assert at > 20
+
+
+@pytest.mark.parametrize(
+    "program",
+    [recorded, function, hooked, checkpointed, reentrant, packed, gradient, second, batch, tangent, product],
+)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_anywhere_leaves_nothing_switched(program):
+    """What the library switches for itself is switched back: gradients, packing, watches and levels are as before."""
+    program(cr.ones(3, requires_grad=True), cr.ones(3, requires_grad=True))
+    for at in itertools.count():
+        hit, _, _ = interrupted(program, at)
+        state = LOCAL.mode, LOCAL.saved_hooks, LOCAL.watch, LOCAL.sweep, LOCAL.traced, STACK.levels, SPECIAL
+        try:
+            assert state == (USUAL, (), None, None, False, [], [])
+        finally:
+            LOCAL.mode, LOCAL.saved_hooks, LOCAL.watch, STACK.levels = USUAL, (), None, []
+            SPECIAL.clear()
+            WATCHES.clear()
         if not hit:
             break
     assert at > 20
