@@ -43,3 +43,41 @@ def attention(batch: int, length: int, width: int) -> tuple[Array, Array, Array,
 
 def double(size: int) -> Array:
     return chain(size)
+
+
+SCALAR = np.float64(2.0)
+
+
+def small() -> dict[str, Array]:
+    """The operands of single statements."""
+    return {"u": chain(3), "v": chain(3), "M": chain(9).reshape(3, 3), "s": chain(1).reshape(())}
+
+
+def cnn(batch: int, size: int) -> tuple[Array, Any, list[Array]]:
+    """Images, their classes, and weights and biases of two convolutions and a layer."""
+    rng = np.random.default_rng(3)
+    last = 32 * (size // 4) ** 2
+    shapes = [(16, 1, 3, 3), (16,), (32, 16, 3, 3), (32,), (last, 10), (10,)]
+    images = rng.standard_normal((batch, 1, size, size)).astype(np.float32)
+    return images, rng.integers(0, 10, batch), [(rng.standard_normal(s) / 10).astype(np.float32) for s in shapes]
+
+
+def depthwise(batch: int, channels: int, size: int) -> tuple[Array, Array]:
+    rng = np.random.default_rng(4)
+    shapes = ((batch, channels, size, size), (channels, 1, 3, 3))
+    x, weight = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    return x, weight
+
+
+def oscillator() -> tuple[Any, Any, Any]:
+    return np.array([1.0, 0.0]), np.array(1.0), np.array(1.0)
+
+
+def gaussian_process(points: int) -> tuple[Any, Any, Any]:
+    """Places, values, and the logarithms of length, scale and noise."""
+    where = np.linspace(0, 5, points)
+    return where, np.sin(where), np.log([1.0, 1.0, 0.1])
+
+
+def square(size: int) -> Any:
+    return np.random.default_rng(5).standard_normal((size, size))

@@ -39,6 +39,22 @@ WORKS = [
     Work("custom Function, 1 element", "function", (1,), {"torch": 0.6}),
 ]
 
+#: single statements on small tensors: see ``programs.statement`` for the names
+STATEMENTS = {
+    "u * 2.0": 0.8, "2.0 * u": 0.8, "2 + u": 0.8, "2 - u": 0.8, "2 / u": 0.8, "2 ** u": 0.8, "u * f": 0.8, "f * u": 0.8,
+    "f - u": 0.8, "s * u": 0.8, "u + c": 0.8, "u[0]": 0.8, "M[1, 2]": 0.8, "u[1:3]": 0.8, "u[None]": 0.8, "u[i]": 0.8,
+    "torch.stack([u, v])": 0.8, "torch.cat([u, v])": 0.8, "u @ v": 0.8, "M @ u": 0.8, "u > 0": 1.0,
+}  # fmt: skip
+WORKS += [Work(f"`{code}`", code, (100,), {"torch": goal}, inner=100) for code, goal in STATEMENTS.items()]
+WORKS += [
+    Work("CNN, a step of 64 images of 8 × 8", "cnn", (64, 8), {"torch": 1.5}),
+    Work("depthwise convolution 8,32,16,16", "depthwise", (8, 32, 16), {"torch": 1.5}),
+    Work("RK4, 200 steps", "rk4", (200,), {"torch": 1.0}),
+    Work("Gaussian process, 30 points", "gp", (30,), {"torch": 1.0}),
+    Work("Gaussian process, 200 points", "gp", (200,), {"torch": 1.0}),
+    Work("lu_factor, 200 × 200 (value alone)", "lu", (200,), {"torch": 1.0}),
+]
+
 IMPORT_TITLE = "import, over NumPy's"
 IMPORT_GOAL_MS = 50.0
 

@@ -2,8 +2,9 @@
 
 import torch
 
+import programs
 import surface
 import works
 
 VERSION = f"torch {torch.__version__}"
-WORKS = works.works(torch) | surface.works(torch)
+WORKS = works.works(torch) | surface.works(torch) | programs.works(torch)

@@ -105,8 +105,11 @@ def general(prim: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) 
         raise errors.not_broadcastable(prim.name, *checked) from None
 
 
-def unrecorded(value: Callable[..., Any], x: Any, y: Any = None) -> Tensor | None:
-    """The result where nothing is to be recorded, for tensors of one float dtype and numbers. None: take the long way."""
+def unrecorded(value: Callable[..., Any], x: Any, y: Any = None, cutting: str = "") -> Tensor | None:
+    """The result where nothing is to be recorded, for tensors of one float dtype and numbers. None: take the long way.
+
+    ``cutting`` is the name of an operation whose results never have a gradient.
+    """
     mode = None
     if SPECIAL:
         mode = LOCAL.mode
@@ -134,10 +137,11 @@ def unrecorded(value: Callable[..., Any], x: Any, y: Any = None) -> Tensor | Non
     if mode is None or not mode.quiet:
         if source._edge is None:
             cut = source._cut
-        elif mode is None:
+        elif mode is None and not cutting:
             return None
         else:
-            cut = errors.Cut("no_grad", errors.user_line(), (source,))
+            sources = [t for t in (x, y) if type(t) is Tensor and t._edge is not None]
+            cut = errors.Cut("no_grad" if mode is not None else cutting, errors.user_line(), sources)
     try:
         out = value(a) if b is None else value(a, b)
     except ValueError:

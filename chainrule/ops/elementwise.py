@@ -11,7 +11,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core import dtypes, promotion
 from chainrule.core.dispatch import cast
-from chainrule.core.faces import around, binary, general, nary, operand, unary, written
+from chainrule.core.faces import around, binary, general, nary, operand, unary, unrecorded, written
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import EXCHANGED, UFUNCS
 from chainrule.core.tensor import Tensor
@@ -94,11 +94,15 @@ floor_divide = _divides(comparison.floor_divide)
 def discrete(row: Primitive) -> Any:
     """The user's function for a row without a gradient, of one operand or two."""
 
+    floats = "f" in row.accepts
+
     def one(input: Any, *, out: Any = None) -> Tensor:
-        return written(general(row, (input,), {}), out)
+        result = unrecorded(row.value, input, None, row.name) if floats and out is None else None
+        return written(general(row, (input,), {}), out) if result is None else result
 
     def two(input: Any, other: Any, *, out: Any = None) -> Tensor:
-        return written(general(row, (input, other), {}), out)
+        result = unrecorded(row.value, input, other, row.name) if floats and out is None and other is not None else None
+        return written(general(row, (input, other), {}), out) if result is None else result
 
     call = one if len(row.operands) == 1 else two
     call.__name__ = call.__qualname__ = row.name

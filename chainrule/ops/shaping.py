@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 import numpy as np
@@ -32,17 +33,12 @@ def _ints(function: str, sizes: Any) -> tuple[int, ...]:
 
 def _filled(function: str, have: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
     """A target shape with its -1 worked out."""
-    total = 1
-    for n in have:
-        total *= n
+    total = math.prod(have)
     unknown = shape.count(-1)
-    known = 1
-    for n in shape:
-        if n != -1:
-            known *= n
+    known = math.prod(shape) if not unknown else math.prod([n for n in shape if n != -1])
     if unknown > 1:
         raise RuntimeError("only one dimension can be inferred")
-    if builtins.any(n < -1 for n in shape):
+    if shape and min(shape) < -1:
         raise RuntimeError(f"invalid shape dimension {builtins.min(shape)} in {list(shape)}")
     if unknown:
         if known == 0:
