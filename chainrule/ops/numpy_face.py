@@ -15,6 +15,7 @@ from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.ops import einsum, products
 from chainrule.ops.numpy_lists import arranged, operands, promoted
+from chainrule.ops.numpy_reductions import in_dtype, wide
 from chainrule.table import arithmetic, bessel, comparison, trigonometric
 from chainrule.table import shape as rows
 
@@ -147,14 +148,14 @@ def _imag(val: Any) -> Any:
 
 @implements(np.angle)
 def _angle(z: Any, deg: bool = False) -> Any:
-    out = arithmetic.angle(z)
+    out = arithmetic.angle(wide(z))
     return out * (180 / np.pi) if deg else out
 
 
 @implements(np.round, np.around)
 def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     if a.dtype.kind in "iu":
-        return rows.clone(a)
+        return rows.clone(a) if decimals >= 0 else in_dtype(_round(in_dtype(a, np.float64), decimals), a.dtype)
     return comparison.round(a * 10.0**decimals) / 10.0**decimals if decimals else comparison.round(a)
 
 
@@ -178,12 +179,14 @@ if np.sign(2j) == 1j:  # before NumPy 2.0 the sign of the real part
 
 @implements(np.sinc)
 def _sinc(x: Any) -> Any:
-    return trigonometric.sinc(x)
+    return trigonometric.sinc(wide(x))
 
 
 @implements(np.i0)
 def _i0(x: Any) -> Any:
-    return bessel.i0(x)
+    if x.dtype.kind == "c":
+        raise TypeError("i0 not supported for complex values")
+    return bessel.i0(wide(x))
 
 
 @implements(np.fix)
@@ -234,7 +237,12 @@ UFUNCS[np.matmul] = _matmul
 
 @implements(np.inner)
 def _inner(a: Any, b: Any) -> Any:
-    return products.inner(*promoted(a, b))
+    a, b = promoted(a, b)
+    if shape_of(a) and shape_of(b) and shape_of(a)[-1] != shape_of(b)[-1]:
+        raise ValueError(
+            f"shapes {shape_of(a)} and {shape_of(b)} not aligned: {shape_of(a)[-1]} != {shape_of(b)[-1]} (last)"
+        )
+    return products.inner(a, b)
 
 
 @implements(np.outer)
@@ -318,6 +326,12 @@ def _polyval(p: Any, x: Any) -> Any:
 
 @implements(np.convolve)
 def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    a, v = (np.reshape(x, (1,)) if not np.shape(x) else x for x in (a, v))
+    for name, x in (("a", a), ("v", v)):
+        if len(np.shape(x)) > 1:
+            raise ValueError("object too deep for desired array")
+        if not np.shape(x)[0]:
+            raise ValueError(f"{name} cannot be empty")
     n, m = np.shape(a)[0], np.shape(v)[0]
     if n < m:
         return _convolve(v, a, mode)

@@ -15,7 +15,7 @@ from chainrule.ops import products
 from chainrule.ops.numpy_lists import promoted
 from chainrule.table import decompositions, reduction
 from chainrule.table import linalg as rows
-from chainrule.table.shape import clone
+from chainrule.table.shape import cast, clone
 
 raw = np.linalg
 
@@ -208,7 +208,8 @@ def _matrix_power(a: Any, n: int) -> Any:
 @implements(raw.matrix_rank)
 def _matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
     if len(shape_of(A)) < 2:
-        return np.any(A != 0)
+        return cast(np.any(A != 0), dtype=np.dtype(np.intp))
+    A = _matrices("matrix_rank", A)
     s = _svdvals(A)
     limit = tol if tol is not None else np.max(s, axis=-1, keepdims=True) * (epsilon(A) if rtol is None else rtol)
     return np.count_nonzero(s > limit, axis=-1)
@@ -280,6 +281,10 @@ def _matrix_transpose(x: Any, /) -> Any:
 
 @implements(raw.outer)
 def _outer(x1: Any, x2: Any, /) -> Any:
+    x1, x2 = wrapped(x1), wrapped(x2)
+    if len(shape_of(x1)) != 1 or len(shape_of(x2)) != 1:
+        dims = f"x1.ndim={len(shape_of(x1))} and x2.ndim={len(shape_of(x2))}"
+        raise ValueError(f"Input arrays must be one-dimensional, but they are {dims}.")
     return x1[:, None] * x2[None, :]
 
 

@@ -12,11 +12,11 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import as_array, implements
-from chainrule.core.shapes import from_end, shape_of
+from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import joining, matrices, shaping, splitting
 from chainrule.ops.numpy_lists import arranged
-from chainrule.ops.numpy_reductions import checked_axes, flattened
+from chainrule.ops.numpy_reductions import checked_axes, flattened, in_dtype
 from chainrule.table import indexing
 from chainrule.table import shape as rows
 
@@ -105,6 +105,8 @@ def _squeeze(a: Any, axis: Any = None) -> Any:
 @implements(np.broadcast_to)
 def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if any(n < 0 for n in shape):
+        raise ValueError("all elements of broadcast shape must be non-negative")
     return bind(rows.expand, (array,), {"shape": shape}) if tuple(shape_of(array)) != shape else array
 
 
@@ -134,7 +136,7 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
     shift, axis = _tuple(shift), _tuple(axis)
     axes = axis if isinstance(axis, tuple) else (axis,)
     shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
-    return bind(rows.roll, (a,), {"shift": shifts, "axis": from_end(axes, len(shape_of(a)))})
+    return bind(rows.roll, (a,), {"shift": shifts, "axis": checked_axes(axes, len(shape_of(a)))})
 
 
 @implements(np.rot90)
@@ -143,19 +145,19 @@ def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 
 @implements(np.concatenate)
-def _concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, **_: Any) -> Any:
+def _concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, **_: Any) -> Any:
     arrays = [arranged(a) for a in arrays]
     if axis is None:
         arrays, axis = [np.reshape(a, (-1,)) for a in arrays], 0
     n = len(shape_of(arrays[0]))
-    return bind(rows.cat, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n})
+    return in_dtype(bind(rows.cat, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n}), dtype)
 
 
 @implements(np.stack)
-def _stack(arrays: Any, axis: int = 0, out: Any = None, **_: Any) -> Any:
+def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, **_: Any) -> Any:
     arrays = [arranged(a) for a in arrays]
     n = len(shape_of(arrays[0])) + 1
-    return bind(rows.stack, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n})
+    return in_dtype(bind(rows.stack, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n}), dtype)
 
 
 implements(np.atleast_1d)(lambda *arys: joining._each(arys, lambda x: x if shape_of(x) else np.reshape(x, (1,))))
@@ -165,14 +167,14 @@ implements(np.atleast_2d)(
 
 
 @implements(np.vstack)
-def _vstack(tup: Any, **_: Any) -> Any:
-    return np.concatenate([np.atleast_2d(arranged(a)) for a in tup], axis=0)
+def _vstack(tup: Any, **options: Any) -> Any:
+    return np.concatenate([np.atleast_2d(arranged(a)) for a in tup], axis=0, **options)
 
 
 @implements(np.hstack)
-def _hstack(tup: Any, **_: Any) -> Any:
+def _hstack(tup: Any, **options: Any) -> Any:
     arrays = [np.atleast_1d(arranged(a)) for a in tup]
-    return np.concatenate(arrays, axis=0 if len(np.shape(arrays[0])) == 1 else 1)
+    return np.concatenate(arrays, axis=0 if len(np.shape(arrays[0])) == 1 else 1, **options)
 
 
 @implements(np.column_stack)
@@ -225,11 +227,23 @@ def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
 def _pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
     n = len(shape_of(array))
     widths = tuple((int(a), int(b)) for a, b in np.broadcast_to(pad_width, (n, 2)))
+    if mode not in ("constant", "edge", "reflect", "symmetric", "wrap") or kwargs.get("reflect_type", "even") != "even":
+        odd = kwargs.get("reflect_type", "even") != "even"
+        raise errors.numpy_keyword("pad", f"reflect_type={kwargs['reflect_type']!r}" if odd else f"mode={mode!r}")
     if mode == "constant":
-        return rows.pad(array, widths=widths, value=kwargs.get("constant_values", 0))
+        value = kwargs.pop("constant_values", 0)
+        if kwargs:
+            raise ValueError(f"unsupported keyword arguments for mode 'constant': {set(kwargs)}")
+        if np.ndim(value) == 0:
+            return rows.pad(array, widths=widths, value=value)
+        for k, ends in enumerate(np.broadcast_to(value, (n, 2)).tolist()):  # a corner has the value of its last axis
+            for side, end in enumerate(ends):
+                here = tuple((*((widths[k][0], 0), (0, widths[k][1]))[side],) if i == k else (0, 0) for i in range(n))
+                array = rows.pad(array, widths=here, value=end)
+        return array
     for k, (a, b) in enumerate(widths):
         if a or b:
-            index = np.pad(np.arange(shape_of(array)[k]), (a, b), mode=mode)  # type: ignore[call-overload]
+            index = np.pad(np.arange(shape_of(array)[k]), (a, b), mode=mode, **kwargs)  # type: ignore[call-overload]
             array = bind(indexing.take, (array, index), {"axis": k - n})
     return array
 
@@ -265,12 +279,17 @@ def _diag(v: Any, k: int = 0) -> Any:
 
 @implements(np.trace)
 def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
-    return np.sum(_diagonal(a, offset, axis1, axis2), axis=-1)
+    return np.sum(_diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
 @implements(np.meshgrid)
 def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    vectors = [np.reshape(x, -1) if isinstance(x, Tensor) else wrap(as_array(x).reshape(-1)) for x in xi]
+    vectors: list[Any] = [np.reshape(x, -1) if isinstance(x, Tensor) else wrap(as_array(x).reshape(-1)) for x in xi]
+    if sparse:
+        order = [1, 0, *range(2, len(xi))] if indexing == "xy" and len(xi) > 1 else list(range(len(xi)))
+        return [
+            np.reshape(x, [-1 if i == at else 1 for i in range(len(xi))]) for x, at in zip(vectors, order, strict=True)
+        ]
     return list(matrices.meshgrid(*vectors, indexing=indexing))
 
 
@@ -346,7 +365,7 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 @implements(np.delete)
 def _delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     arr, along = flattened(arr, axis)
-    left = np.delete(np.arange(shape_of(arr)[along]), obj)
+    left = np.delete(np.arange(shape_of(arr)[along]), plain(obj) if isinstance(obj, Tensor) else obj)
     return bind(indexing.take, (arr, left), {"axis": along})
 
 
@@ -370,7 +389,9 @@ def _plainly(function: Any) -> None:
     """Integer or boolean results: computed on the numbers, returned as tensors."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        result = function(*[plain(a) if isinstance(a, Tensor) else a for a in args], **kwargs)
+        args = tuple(plain(a) if isinstance(a, Tensor) else a for a in args)
+        kwargs = {name: plain(a) if isinstance(a, Tensor) else a for name, a in kwargs.items()}
+        result = function(*args, **kwargs)
         return tuple(wrap(r) for r in result) if isinstance(result, tuple) else wrap(result)
 
     implements(function)(call)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import builtins
 import math
+import operator
 from typing import Any
 
 import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import bind
-from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, implements
+from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, implements, memory_of
 from chainrule.core.shapes import from_end, shape_of
 from chainrule.ops.numpy_lists import arranged, operands
 from chainrule.table import indexing, reduction, statistics
@@ -34,7 +35,7 @@ def flattened(a: Any, axis: Any) -> tuple[Any, int]:
     """The array and an axis counted from the end; all elements in one row where no axis was given, or of a number."""
     if axis is None or (not shape_of(a) and axis in (0, -1)):
         return np.reshape(a, (-1,)), -1
-    return a, checked_axes(axis, len(shape_of(a)))[0]
+    return a, checked_axes(operator.index(axis), len(shape_of(a)))[0]
 
 
 def _reduce(row: Any, a: Any, axis: Any, keepdims: Any, **params: Any) -> Any:
@@ -44,13 +45,13 @@ def _reduce(row: Any, a: Any, axis: Any, keepdims: Any, **params: Any) -> Any:
     return bind(row, (a,), {"axis": checked_axes(axis, len(shape_of(a))), "keepdims": keep, **params})
 
 
-def _in(a: Any, dtype: Any) -> Any:
+def in_dtype(a: Any, dtype: Any) -> Any:
     return a if dtype is None or a.dtype == dtype else rows.cast(a, dtype=np.dtype(dtype))
 
 
-def _wide(a: Any) -> Any:
+def wide(a: Any) -> Any:
     """NumPy averages integers and booleans in float64."""
-    return _in(a, np.float64) if a.dtype.kind in "iub" else a
+    return in_dtype(a, np.float64) if a.dtype.kind in "iub" else a
 
 
 # -- sums and products -----------------------------------------------------------------------------------------------
@@ -59,7 +60,7 @@ def _wide(a: Any) -> Any:
 def _total(row: Any, a: Any, axis: Any, dtype: Any, keepdims: Any, where: Any, neutral: int) -> Any:
     if where is not True:
         a = np.where(where, a, neutral)
-    return _in(_reduce(row, _in(a, dtype), axis, keepdims), dtype)
+    return in_dtype(_reduce(row, in_dtype(a, dtype), axis, keepdims), dtype)
 
 
 @implements(np.sum)
@@ -73,7 +74,7 @@ def _sum(
     where: Any = True,
 ) -> Any:
     total = _total(reduction.sum, a, axis, dtype, keepdims, where, 0)
-    return total if initial is NOTHING else total + initial
+    return _begun(np.add, total, initial)
 
 
 @implements(np.prod)
@@ -87,16 +88,21 @@ def _prod(
     where: Any = True,
 ) -> Any:
     total = _total(reduction.prod, a, axis, dtype, keepdims, where, 1)
-    return total if initial is NOTHING else total * initial
+    return _begun(np.multiply, total, initial)
+
+
+def _begun(pair: Any, result: Any, initial: Any) -> Any:
+    """A reduction that begins with a number, in the dtype that it has without."""
+    return result if initial is NOTHING or initial is None else in_dtype(pair(result, initial), result.dtype)
 
 
 @implements(np.mean)
 def _mean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
-    a = _in(a, dtype) if dtype is not None else _wide(a)
+    a = in_dtype(a, dtype) if dtype is not None else wide(a)
     if where is True:
-        return _reduce(reduction.mean, a, axis, keepdims)
+        return in_dtype(_reduce(reduction.mean, a, axis, keepdims), dtype)
     return _sum(a, axis, keepdims=keepdims, where=where) / _counted(where, a, axis, keepdims)
 
 
@@ -118,7 +124,14 @@ def _var(
     mean: Any = NOTHING,
     correction: Any = NOTHING,
 ) -> Any:
-    return _spread(statistics.var, a, axis, dtype, ddof if correction is NOTHING else correction, keepdims, where)
+    ddof = ddof if correction is NOTHING else correction
+    if mean is not NOTHING and mean is not None:
+        away = (wide(a) if dtype is None else in_dtype(a, dtype)) - mean
+        squares = np.real(away * np.conjugate(away))
+        return np.sum(squares, axis=axis, keepdims=keeps(keepdims), where=where) / (
+            _counted(where, a, axis, keepdims) - ddof
+        )
+    return _spread(statistics.var, a, axis, dtype, ddof, keepdims, where)
 
 
 @implements(np.std)
@@ -134,18 +147,21 @@ def _std(
     mean: Any = NOTHING,
     correction: Any = NOTHING,
 ) -> Any:
-    return _spread(statistics.std, a, axis, dtype, ddof if correction is NOTHING else correction, keepdims, where)
+    ddof = ddof if correction is NOTHING else correction
+    if mean is not NOTHING and mean is not None:
+        return np.sqrt(_var(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean))
+    return _spread(statistics.std, a, axis, dtype, ddof, keepdims, where)
 
 
 def _spread(row: Any, a: Any, axis: Any, dtype: Any, correction: Any, keepdims: Any, where: Any) -> Any:
     if where is not True:
         raise errors.numpy_keyword(row.name, "where")
-    return _reduce(row, _in(a, dtype) if dtype is not None else _wide(a), axis, keepdims, correction=correction)
+    return _reduce(row, in_dtype(a, dtype) if dtype is not None else wide(a), axis, keepdims, correction=correction)
 
 
 @implements(np.average)
 def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
-    a = _wide(a) if hasattr(a, "dtype") else np.asarray(a)
+    a = wide(a) if hasattr(a, "dtype") else np.asarray(a)
     shape = shape_of(a)
     if weights is None:
         mean = _mean(a, axis, keepdims=keepdims)
@@ -170,14 +186,14 @@ def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 def _extremum(name: str, row: Any, pair: Any, a: Any, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
     if where is not True:
-        if initial is NOTHING:
+        if initial is NOTHING or initial is None:
             raise ValueError(
                 f"reduction operation '{name}' does not have an identity, so to use a where mask one has to specify "
                 "'initial'"
             )
         a = np.where(where, a, initial)
     result = _reduce(row, a, axis, keepdims)
-    return result if initial is NOTHING else pair(result, initial)
+    return _begun(pair, result, initial)
 
 
 @implements(np.max, np.amax)
@@ -254,7 +270,8 @@ implements(np.nanmin)(_extremum_without_nan(_min, np.inf))
 
 
 @implements(np.nanmean)
-def _nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **_: Any) -> Any:
+def _nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **others: Any) -> Any:
+    _refuse("nanmean", others)
     if a.dtype.kind not in "fc":
         return _mean(a, axis, dtype, keepdims=keepdims)
     return _mean(np.where(np.isnan(a), 0, a), axis, dtype, keepdims=keepdims, where=~np.isnan(a))
@@ -262,18 +279,30 @@ def _nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepd
 
 @implements(np.nanvar)
 def _nanvar(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, **_: Any
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, **others: Any
 ) -> Any:
+    _refuse("nanvar", others)
     here = ~np.isnan(a)
     away = np.where(here, a - _nanmean(a, axis, dtype, keepdims=True), 0)
-    return np.sum(away * away, axis=axis, keepdims=keeps(keepdims)) / (_counted(here, a, axis, keepdims) - ddof)
+    left = _counted(here, a, axis, keepdims) - ddof
+    squares = np.real(away * np.conjugate(away))
+    total = np.sum(squares, axis=axis, keepdims=keeps(keepdims))
+    return np.where(left > 0, total / np.where(left > 0, left, 1), np.nan)
 
 
 @implements(np.nanstd)
 def _nanstd(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, **_: Any
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, **others: Any
 ) -> Any:
+    _refuse("nanstd", others)
     return np.sqrt(_nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims))
+
+
+def _refuse(name: str, others: dict[str, Any]) -> None:
+    """Raise for the arguments of NumPy's that a function does not know."""
+    for keyword, value in others.items():
+        if value is not NOTHING and value is not True:
+            raise errors.numpy_keyword(name, keyword)
 
 
 def keeps(keepdims: Any) -> bool:
@@ -301,7 +330,8 @@ def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable
 
 @implements(np.median)
 def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
-    return _quantile(a, 0.5, axis, keepdims=keepdims)
+    middle = _quantile if math.prod(shape_of(a)) else lambda a, q, axis, keepdims: _mean(a, axis, keepdims=keepdims)
+    return middle(a, 0.5, axis, keepdims=keepdims)
 
 
 @implements(np.percentile)
@@ -318,11 +348,16 @@ def _quantile(
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: Any = False,
-    **_: Any,
+    **others: Any,
 ) -> Any:
+    _refuse("quantile", {keyword: value for keyword, value in others.items() if value is not None})
     if method != "linear":
         raise errors.numpy_keyword("quantile", f"method={method!r}")
-    a = _wide(a)
+    if not np.all((np.asarray(q) >= 0) & (np.asarray(q) <= 1)):
+        raise ValueError("Quantiles must be in the range [0, 1]")
+    if a.dtype.kind == "c":
+        raise TypeError("a must be an array of real numbers")
+    a = wide(a)
     ndim = len(shape_of(a))
     axes = checked_axes(axis, ndim)
     ordered, rest = in_order(a, axes)
@@ -331,6 +366,8 @@ def _quantile(
     weight = np.reshape((position - low).astype(a.dtype), (*position.shape, *(1,) * len(rest)))
     below, above = ordered[low], ordered[np.ceil(position).astype(int)]
     result = below + weight * (above - below)
+    if np.isnan(memory_of(ordered[-1])).any():  # NaN is sorted to the end, and is in every quantile
+        result = np.where(np.isnan(ordered[-1]), np.nan, result)
     if keeps(keepdims):
         shape = tuple(1 if k in axes else n for k, n in zip(range(-ndim, 0), shape_of(a), strict=True))
         return np.reshape(result, (*position.shape, *shape))
@@ -360,7 +397,7 @@ def _scan(row: Any, a: Any, axis: Any, dtype: Any) -> Any:
     a, along = flattened(a, axis)
     if dtype is None and a.dtype.kind in "iub" and a.dtype.itemsize < 8:
         dtype = np.uint64 if a.dtype.kind == "u" else np.int64
-    return bind(row, (_in(a, dtype),), {"axis": along})
+    return bind(row, (in_dtype(a, dtype),), {"axis": along})
 
 
 @implements(np.diff)
