@@ -253,7 +253,10 @@ def normal(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Normal numbers of that mean and standard deviation (numbers with a size, or tensors)."""
+    """Normal numbers of that mean and standard deviation (numbers with a size, or tensors).
+
+    As in PyTorch they have the gradient 0 by these: ``mean + std * randn_like(mean)`` has another.
+    """
     mean, std = operand("normal", 0, mean), operand("normal", 1, std)
     like = mean if isinstance(mean, Tensor) or size is not None else tensor_of("normal", std)
     negative = std < 0 if isinstance(std, (int, float)) else not STACK.levels and bool((std < 0).any())

@@ -95,6 +95,7 @@ _SAMPLES = {
     "local_response_norm": "rand(1, 4, 2), 3",
     "lp_pool1d": "rand(1, 2, 6), 2, 3",
     "lp_pool2d": "rand(1, 4, 4), 2, 2",
+    "lp_pool3d": "rand(1, 1, 2, 4, 4), 2, 2",
     "lu_solve": "rand(3, 3), tensor([1, 2, 3]).int(), rand(3, 2)|rand(3, 2), rand(3, 3), tensor([1, 2, 3]).int()",
     "lu_unpack": "rand(3, 3), tensor([1, 2, 3]).int()",
     "matmul": "rand(5, 2, 3), rand(3, 4)",

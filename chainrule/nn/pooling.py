@@ -333,6 +333,11 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
     return _power_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """(Σ xᵖ)^(1/p) over every window of the last three axes."""
+    return _power_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
 # -- back ------------------------------------------------------------------------------------------------------------
 
 

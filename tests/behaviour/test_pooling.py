@@ -129,6 +129,7 @@ def test_power_means():
     x = torch.tensor([[3.0, 4.0, 6.0, 8.0]], dtype=torch.float64)
     np.testing.assert_allclose(F.lp_pool1d(x, 2, 2).numpy(), [[5, 10]])
     np.testing.assert_allclose(F.lp_pool2d(x.reshape(1, 2, 2), 1, 2).numpy(), [[[21]]])
+    np.testing.assert_allclose(F.lp_pool3d(x.reshape(1, 1, 2, 2), 1, (1, 2, 2)).numpy(), [[[[21]]]])
 
 
 def test_pooling_inside_vmap():
