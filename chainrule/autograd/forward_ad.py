@@ -43,7 +43,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
     """
     if not FORWARD.level:
         raise errors.dual_level_not_open()
-    if level not in (None, 0) or STACK.levels[-1] is not FORWARD.level:
+    inner = FORWARD.level in STACK.levels and STACK.levels[-1] is not FORWARD.level
+    if inner or level not in (None, 0):
         raise errors.dual_level_not_last()
     close_level(FORWARD.level)
     FORWARD.end()

@@ -82,15 +82,16 @@ def close_level(level: Level) -> None:
 
 
 def within(function: F) -> F:
-    """A function after which this thread's levels are those from before it, also if Ctrl-C comes as one is to be left."""
+    """A function that leaves this thread's levels as they were if it raises, also if Ctrl-C comes as one is to be left."""
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         levels = STACK.levels
         try:
             return function(*args, **kwargs)
-        finally:
+        except BaseException:
             STACK.levels = levels
+            raise
 
     return called  # type: ignore[return-value]
 
