@@ -16,7 +16,7 @@ _MANY, _BLOCK = 2048, 128
 _WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
 
 
-def added(x: Any, axis: tuple[int, ...], keepdims: bool = False) -> Any:
+def added(x: Any, axis: tuple[int, ...], keepdims: Any = False) -> Any:
     """``np.add.reduce``."""
     if type(x) is ndarray and x.dtype.char in "fF" and x.ndim > 1 and not (len(axis) == x.ndim and x.flags.forc):
         for a in axis:

@@ -174,8 +174,10 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
     if x.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {x.ndim} dimensions")
     d = errors.check_dim("renorm", dim, x.ndim)
-    size = norm(x, p, [k for k in range(x.ndim) if k != d], True)
-    scale = ew.where(ew.gt(size, maxnorm), ew.true_divide(maxnorm, ew.add(size, 1e-7)), 1.0)
+    others = [k for k in range(x.ndim) if k != d]
+    over = ew.gt(norm(x.detach(), p, others, True), maxnorm)
+    size = norm(ew.where(over, x, 0.0), p, others, True)  # of what is not scaled nothing is known to the gradient
+    scale = ew.where(over, ew.true_divide(maxnorm, ew.add(size, 1e-7)), 1.0)
     return ew.mul(x, scale)
 
 

@@ -244,7 +244,7 @@ def complex_(x, y):
 @elementwise(
     d={"x": lambda x: 0 * x},
     vjp={"x": lambda g, x: _angle_vjp(g, x)},
-    jvp={"x": lambda t, x: np.imag(t / x) if _complex(x) else 0 * t},
+    jvp={"x": lambda t, x: np.where(x == 0, 0, np.imag(t / np.where(x == 0, 1, x))) if _complex(x) else 0 * t},
     formula={"x": "0 * g if x.dtype.kind == 'f' else g * 1j * x / np.abs(x) ** 2"},
     promotion="float",
 )
@@ -261,7 +261,9 @@ def _angle_vjp(g: Any, x: Any) -> Any:
     if not _complex(x):
         return np.zeros_like(g)
     size = np.absolute(x)
-    return g * 1j * x / (size * size)
+    zero = size == 0
+    size = np.where(zero, 1, size)
+    return np.where(zero, 0, g * 1j * x / size / size)
 
 
 @elementwise(

@@ -96,10 +96,15 @@ def _divisor(x: Any, axis: tuple[int, ...]) -> Any:
     return n if n else np.nan
 
 
+def _divides(x: Any, out: Any) -> bool:
+    """Whether products without x are out / x: not where there are zeros, or a product left the range of its dtype."""
+    return bool(x.all() and out.all() and np.isfinite(out).all())
+
+
 def _prod_vjp(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     x_shape = shape_of(x)
     g, out = kept(g, axis, keepdims, x_shape), kept(out, axis, keepdims, x_shape)
-    if type(x) is ndarray and x.all():
+    if type(x) is ndarray and _divides(x, out):
         return g * np.conjugate(out / x) if x.dtype.kind == "c" else g * out / x
     others = _product_of_others(x, axis)
     return g * _conjugate(others)
@@ -369,7 +374,7 @@ def cumsum(x, *, axis):
 
 
 def _cumprod_vjp(g: Any, x: Any, out: Any, *, axis: int) -> Any:
-    if type(x) is ndarray and x.all():
+    if type(x) is ndarray and _divides(x, out):
         weighted = g * _conjugate(out)
         return _from_the_end(weighted, axis) / _conjugate(x)
     n = shape_of(x)[axis]

@@ -86,9 +86,8 @@ def scatter_prod(x, index, src, *, axis):
 
 def _winners(x: Any, index: Any, src: Any, out: Any, axis: int, include_self: bool) -> Any:
     """Where x and src are the best at their place, and how many are."""
-    of_x, of_src = x == out, src == at_index(out, index, axis)
-    if not include_self:
-        of_x = scatter(of_x, index, np.zeros(shape_of(index), bool), axis=axis)
+    alone = scatter(np.ones_like(x, dtype=bool), index, np.zeros(shape_of(index), bool), axis=axis)
+    of_x, of_src = ((x == out) | alone) if include_self else alone, src == at_index(out, index, axis)
     number = scatter_add(of_x.astype(x.dtype), index, of_src.astype(x.dtype), axis=axis)
     return of_x, of_src, np.where(number == 0, np.nan, number)  # none equals nan
 
@@ -96,14 +95,16 @@ def _winners(x: Any, index: Any, src: Any, out: Any, axis: int, include_self: bo
 def best_vjp(g: Any, x: Any, index: Any, src: Any, out: Any, *, axis: int, include_self: bool) -> Any:
     """The cotangent at a place, shared evenly among those that are the best there: (x's shares, src's shares)."""
     of_x, of_src, number = _winners(x, index, src, out, axis, include_self)
-    share = g / number
-    of_x_share = share * of_x if include_self else np.where(of_x, share, 0)
-    return of_x_share, at_index(share, index, axis) * of_src
+    share, unknown = g / number, number != number
+    of_src = of_src | at_index(unknown, index, axis)
+    return np.where(of_x | unknown if include_self else of_x, share, 0), np.where(
+        of_src, at_index(share, index, axis), 0
+    )
 
 
 def _best_jvp_x(t: Any, x: Any, index: Any, src: Any, out: Any, *, axis: int, include_self: bool) -> Any:
     of_x, _, number = _winners(x, index, src, out, axis, include_self)
-    return t * of_x / number if include_self else np.where(of_x, t / number, 0)
+    return np.where(of_x | (number != number) if include_self else of_x, t / number, 0)
 
 
 def _best_jvp_src(t: Any, x: Any, index: Any, src: Any, out: Any, *, axis: int, include_self: bool) -> Any:

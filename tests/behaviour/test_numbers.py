@@ -331,3 +331,26 @@ def test_cumulative_sums_are_computed_in_double_precision(dim):
 def test_cumulative_products_beyond_the_range():
     assert torch.tensor([1e30, 1e30, 1e-30]).cumprod(0)[2].item() == pytest.approx(1e30)
     assert torch.tensor([60000.0, 60000.0, -60000.0], dtype=torch.float16).cumsum(0)[2].item() == pytest.approx(60000)
+
+
+def test_renorm_leaves_what_is_short_alone():
+    x = torch.tensor([[NAN, 0.5], [3.0, 4.0], [0.0, 0.0]], dtype=torch.float64, requires_grad=True)
+    x.renorm(2, 0, 1.0)[:, 1].sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [[0.0, 1.0], [-0.096, 0.072], [0.0, 1.0]], rtol=1e-6)
+
+
+def test_the_angle_of_0_has_no_slope():
+    z = torch.tensor([0j, 1j], dtype=torch.complex128, requires_grad=True)
+    z.angle().sum().backward()
+    assert z.grad.tolist() == [0j, -1 + 0j]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@differs("it divides what went out of range")
+def test_products_beyond_the_range_have_their_derivatives_still():
+    x = torch.tensor([1e30, 1e30], requires_grad=True)
+    x.prod().backward()
+    assert x.grad.tolist() == pytest.approx([1e30, 1e30])
+    x = torch.tensor([1e-30, 1e-30], requires_grad=True)
+    x.cumprod(0)[1].backward()
+    assert x.grad.tolist() == pytest.approx([1e-30, 1e-30])

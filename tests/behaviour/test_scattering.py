@@ -87,3 +87,13 @@ def test_a_mask_beside_numbers(index):
     expected = torch.zeros(2, 3).index_put(items, torch.ones(picked.shape), accumulate=True)
     picked.sum().backward()
     assert x.grad.tolist() == expected.tolist()
+
+
+@differs("nan wherever the tensor was")
+@pytest.mark.parametrize("include_self", [True, False])
+def test_what_nothing_is_scattered_to_keeps_its_gradient_even_where_it_is_nan(include_self):
+    x = matrix(math.nan, 2.0, 3.0).requires_grad_()
+    src = matrix(5.0).requires_grad_()
+    out = x.scatter_reduce(0, torch.tensor([1]), src, "amax", include_self=include_self)
+    (out * matrix(7.0, 11.0, 13.0)).sum().backward()
+    assert x.grad.tolist() == [7.0, 0.0, 13.0] and src.grad.tolist() == [11.0]
