@@ -119,11 +119,24 @@ from chainrule.special import (
 newaxis = None
 
 if TYPE_CHECKING:
-    from chainrule import fft, func, masked, nn, primitive, signal, testing, utils
+    from chainrule import cuda, fft, func, masked, nn, primitive, signal, testing, utils
     from chainrule.autograd.jacobian import jacobian
     from chainrule.func import grad, grad_and_value, hessian, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
     from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
     from chainrule.serialization import load, save
+    from chainrule.explaining import explain, record_lines
+    from chainrule.nn.functional import (
+        adaptive_avg_pool1d, alpha_dropout, avg_pool1d, bilinear, celu, channel_shuffle, conv1d, conv2d, conv3d,
+        conv_transpose1d, conv_transpose2d, conv_transpose3d, cosine_similarity, dropout, feature_alpha_dropout,
+        group_norm, hardshrink, layer_norm, max_pool1d, max_pool2d, max_pool3d, pairwise_distance, pdist,
+        pixel_shuffle, pixel_unshuffle, prelu, rms_norm, rrelu, selu, threshold,
+    )
+    from chainrule.settings import (
+        are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision,
+        set_default_device, set_default_tensor_type, set_float32_matmul_precision, use_deterministic_algorithms,
+    )
+    from chainrule.signal.transforms import istft, stft
+    from chainrule.signal.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 
 __version__ = "0.1.0"
 

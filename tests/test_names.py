@@ -1,5 +1,6 @@
 """The public names: those that load when they are first used, from anywhere and at once, and those that are pickled."""
 
+import ast
 import importlib
 import inspect
 import pickle
@@ -43,6 +44,13 @@ def test_transformations_are_at_the_top():
 
     for function in (grad, grad_and_value, hessian, hvp, jacfwd, jacrev, jvp, vjp):
         assert function is getattr(func, function.__name__)
+
+
+def test_type_checkers_see_what_loads_later():
+    tree = ast.parse(inspect.getsource(cr))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    seen = {name.name: getattr(node, "module", "") for node in block.body for name in node.names}
+    assert seen == {name: f"chainrule.{module}".removesuffix(".") for name, module in cr._LAZY.items()}
 
 
 def test_asking_for_a_name_looks_for_no_other(monkeypatch):
