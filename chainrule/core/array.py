@@ -269,10 +269,16 @@ def as_arrays(x: Any) -> Any:
     return [as_arrays(part) for part in x] if type(x) is list else x
 
 
+# Functions that write into their first argument, and what leaves the memory to the tape where it holds it.
+WRITERS: dict[Any, Callable[[Tensor, str], None]] = {}
+
+
 def apply(function: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     """A NumPy function of Arrays, as NumPy's own signature has it."""
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
     mixed = _holds(args, Tensor) or (kwargs and _holds(kwargs, Tensor))
+    if function in WRITERS and args and type(args[0]) is Array:
+        WRITERS[function](args[0]._tensor, f"np.{function.__name__}")
     result = ours(*as_tensors(args), **as_tensors(kwargs))
     if out is None:
         return result if mixed else as_arrays(result)
@@ -283,6 +289,8 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any
     """A ufunc of Arrays. NumPy's scalars are as strong as arrays."""
     mixed = any(isinstance(x, Tensor) for x in inputs)
     operands = [np.asarray(x) if isinstance(x, np.generic) else as_tensors(x) for x in inputs]
+    if method == "at" and type(inputs[0]) is Array:
+        WRITERS[np.ufunc.at](inputs[0]._tensor, f"np.{ufunc.__name__}.at")
     row = UFUNCS.get(ufunc) if method == "__call__" and not kwargs else None
     result = call_ufunc(ufunc, method, operands, out, as_tensors(kwargs)) if row is None else row(*map(plain, operands))
     if out is None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import inplace
-from chainrule.core.array import FAST, Array, apply, apply_ufunc, array_of, carries, plain_or_stacked
+from chainrule.core.array import FAST, WRITERS, Array, apply, apply_ufunc, array_of, carries, plain_or_stacked
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.modes import recording
 from chainrule.core.node import Leaf
@@ -335,6 +335,10 @@ def _prepare_write(tensor: Tensor, op: str) -> None:
     inplace.check_writable(tensor, op)
 
 
+for _writer in (np.put, np.place, np.putmask, np.copyto, np.fill_diagonal, np.put_along_axis, np.ufunc.at):
+    WRITERS[_writer] = _prepare_write
+
+
 def _references(tensor: Tensor) -> int:
     return sys.getrefcount(tensor._raw)
 
@@ -501,7 +505,7 @@ def compress(self: Array, condition: Any, axis: Any = None, out: Any = None) -> 
 
 def conj(self: Array) -> Any:
     """The complex conjugate."""
-    return np.conjugate(self)  # type: ignore[call-overload]
+    return np.conjugate(self) if self.dtype.kind == "c" else self  # type: ignore[call-overload]
 
 
 def fill(self: Array, value: Any) -> None:

@@ -12,12 +12,12 @@ from chainrule import errors
 from chainrule.core import promotion
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import operand, written
-from chainrule.core.protocol import ArrayLike, memory_of
+from chainrule.core.protocol import ArrayLike
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie
 from chainrule.ops.arguments import numpy_names, takes_out, takes_tensors, tensor_of
-from chainrule.ops.shaping import _ints, expand, reshape, transpose, unsqueeze
+from chainrule.ops.shaping import _ints, apart, expand, reshape, transpose, unsqueeze
 from chainrule.table import indexing
 from chainrule.table import shape as rows
 
@@ -40,11 +40,6 @@ def repeat(input: Any, *times: Any, repeats: Any = None) -> Tensor:
     stretched = [n for r, length in zip(times, shape, strict=True) for n in (r, length)]
     joined = [r * length for r, length in zip(times, shape, strict=True)]
     return apart(reshape(expand(reshape(x, *paired), *stretched), *joined), x)
-
-
-def apart(result: Tensor, x: Tensor) -> Tensor:
-    """A result that is never a view: a copy, if it shares memory with x."""
-    return rows.clone(result) if np.may_share_memory(memory_of(result), memory_of(x)) else result
 
 
 @takes_tensors

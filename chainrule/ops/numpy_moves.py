@@ -118,7 +118,11 @@ def _broadcast_arrays(*args: Any, subok: bool = False) -> Any:
 
 @implements(np.flip)
 def _flip(m: Any, axis: Any = None) -> Any:
-    return bind(rows.flip, (m,), {"axis": checked_axes(_tuple(axis), len(shape_of(m)))})
+    n = len(shape_of(m))
+    axes = checked_axes(_tuple(axis), n)  # a view, as NumPy's is
+    return bind(
+        indexing.getitem, (m,), {"index": tuple(slice(None, None, -1 if k in axes else None) for k in range(-n, 0))}
+    )
 
 
 def _tuple(x: Any) -> Any:
@@ -141,7 +145,14 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 @implements(np.rot90)
 def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
-    return joining.rot90(m, k, axes)
+    if len(axes) != 2:
+        raise ValueError("len(axes) must be 2.")
+    a, b = checked_axes(tuple(axes), len(shape_of(m)))
+    if a == b:
+        raise ValueError("Axes must be different.")
+    if k % 2 == 0:
+        return np.flip(m, (a, b) if k % 4 else ())
+    return np.swapaxes(np.flip(m, b), a, b) if k % 4 == 1 else np.flip(np.swapaxes(m, a, b), b)
 
 
 @implements(np.concatenate)
@@ -250,12 +261,18 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> A
 
 @implements(np.tril)
 def _tril(m: Any, k: int = 0) -> Any:
-    return bind(rows.tril, (m,), {"k": k})
+    return bind(rows.tril, (_square(m),), {"k": k})
 
 
 @implements(np.triu)
 def _triu(m: Any, k: int = 0) -> Any:
-    return bind(rows.triu, (m,), {"k": k})
+    return bind(rows.triu, (_square(m),), {"k": k})
+
+
+def _square(m: Any) -> Any:
+    """NumPy masks a vector with a matrix."""
+    n = shape_of(m)
+    return np.broadcast_to(m, (n[0], n[0])) if len(n) == 1 else m
 
 
 @implements(np.diagonal)
@@ -285,12 +302,15 @@ def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any =
 @implements(np.meshgrid)
 def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     vectors: list[Any] = [np.reshape(x, -1) if isinstance(x, Tensor) else wrap(as_array(x).reshape(-1)) for x in xi]
+    grids: Any
     if sparse:
         order = [1, 0, *range(2, len(xi))] if indexing == "xy" and len(xi) > 1 else list(range(len(xi)))
-        return [
+        grids = [
             np.reshape(x, [-1 if i == at else 1 for i in range(len(xi))]) for x, at in zip(vectors, order, strict=True)
         ]
-    return list(matrices.meshgrid(*vectors, indexing=indexing))
+    else:
+        grids = matrices.meshgrid(*vectors, indexing=indexing)
+    return [g.clone() for g in grids] if copy else list(grids)
 
 
 @implements(np.take)

@@ -11,6 +11,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core import dtypes
 from chainrule.core.dispatch import bind
+from chainrule.core.protocol import memory_of
 from chainrule.core.size import Size
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
@@ -314,15 +315,27 @@ def clone(input: Any, *, memory_format: Any = None) -> Tensor:
 
 
 def apart(result: Tensor, input: Tensor) -> Tensor:
-    """The result, as a copy if it may share memory with the input."""
-    new, old = result._raw, input._raw
-    shared = type(new) is np.ndarray and type(old) is np.ndarray and np.may_share_memory(new, old)
-    return clone(result) if shared else result
+    """The result, as a copy if it may share memory with the input, or is its view in a transformation."""
+    shared = np.may_share_memory(memory_of(result), memory_of(input))
+    return clone(result) if shared or result._view is not None else result
+
+
+def _in_rows(x: Any) -> bool:
+    """Whether the elements lie in row order; those of other examples may lie between them."""
+    step = None
+    for n, stride in zip(reversed(x.shape), reversed(x.strides)):
+        if n != 1:
+            if step not in (None, stride):
+                return False
+            step = stride * n
+    return True
 
 
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its memory is in row order, else a copy that is."""
-    if type(input._raw) is not ndarray or input._raw.flags.c_contiguous:
+    if type(input._raw) is not ndarray:
+        return input if _in_rows(input._raw) else rows.clone(input)
+    if input._raw.flags.c_contiguous:
         return input
     copy = rows.clone(input)
     copy._raw = np.ascontiguousarray(copy._raw)

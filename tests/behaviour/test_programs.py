@@ -59,6 +59,12 @@ CASES = {
         "result = torch.vmap(torch.func.grad(f))(x)",
         [[-0.4, -1.0, 1.0]] * 2,
     ),
+    "what contiguous copies is no view in jvp": (
+        "x = torch.tensor([[1., 2.], [3., 4.]])\n"
+        "def f(a):\n    b = a * 1\n    b.T.contiguous().mul_(3)\n    return b ** 2\n"
+        "result = torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]",
+        [[2.0, 4.0], [6.0, 8.0]],
+    ),
     "a tiled tensor is no view in jvp": (
         "x = torch.tensor([[-0.1, -0.7, 0.6]])\n"
         "def f(a):\n    b = a * 1\n    c = b.tile(2)\n    c.T.add_(-1.5)\n    return b ** 2\n"

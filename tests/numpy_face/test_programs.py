@@ -16,6 +16,17 @@ CASES = {
     "numbers along their one axis": "r = x.sum().cumsum(0) + x.max().repeat(2, axis=-1) + np.cumprod(x.min(), axis=0)",
     "numbers and True": "r = x.sum()[True] * x.max()[None][0]",
     "a difference from a number": "r = np.diff(x, prepend=0.5) + np.diff(x, axis=0, append=x[0, 0])",
+    "a tiled array is no view": "v = np.tile(x, 2); v /= 2; w = np.tile(x, (2, 1))[2:]; w %= 0.7; r = v.sum() * w * x",
+    "a flipped array is a view": "v = x * 2; np.flip(v)[0] *= x[0]; np.fliplr(v)[:, 0] = 1; r = v ** 2",
+    "a rotated array is a view": "v = x * 2; np.rot90(v)[0] *= x[:, 0]; r = v ** 2",
+    "conj of real numbers is the array": "v = x * 2; v.conj()[0] *= x[1]; r = v ** 2",
+    "a vector under a triangle": "r = np.triu(x[0]) * np.tril(x[1], -1) + np.triu(x[0], 1) + np.tril(x[0])",
+    "grids are copies": "v = x * 2; a, b = np.meshgrid(v, v); a *= 3; r = v[0, 0] * a + b",
+    "numbers convolved": "r = np.convolve(x[0], x[1, 1]) * np.convolve(x[0, 0], x[1])",
+    "adding at places that are saved": "v = np.tanh(x[0]); w = v * v; np.add.at(v, [0, 0, 1], x[1]); r = v * w",
+    "writing at places that are saved": "v = np.tanh(x[0]); w = v * v; np.put(v, [0, 1], x[1, :2]); r = v * w",
+    "masks over what is saved": "v = np.tanh(x); w = v * v; np.putmask(v, v > 0.2, x); np.fill_diagonal(v, 3); r = v * w",
+    "copies over what is saved": "v = np.tanh(x); w = v * v; np.copyto(v, x[0]); r = v * w",
     "meshgrid of matrices": "a, b = np.meshgrid(x, x[0]); r = a * b",
 }
 
@@ -30,6 +41,8 @@ def test_program(name: str) -> None:
     h = 1e-6 * np.eye(X.size).reshape(-1, *X.shape)
     slopes = [(f(X + step) - f(X - step)) / 2e-6 for step in h]
     np.testing.assert_allclose(gradient.ravel(), slopes, rtol=1e-6, atol=1e-7)
+    value, tangent = cr.func.jvp(f, (X,), (X,))
+    assert (value, tangent) == (pytest.approx(f(X.copy()), rel=1e-12), pytest.approx(np.sum(gradient * X), rel=1e-9))
 
 
 @pytest.mark.parametrize("name", ["mean", "std", "var"])
