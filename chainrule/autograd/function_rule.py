@@ -15,7 +15,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.hooks import take
 from chainrule.core.kinds import unfit
-from chainrule.core.modes import LOCAL, SPECIAL, switch
+from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.node import FREED, Node
 from chainrule.core.primitive import Primitive
 from chainrule.core.tensor import Tensor, wrap, wrapped
@@ -120,7 +120,9 @@ def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...], old: bool) -> Any:
     """Forward (and setup_context), unrecorded."""
     outer = LOCAL.mode
     try:
-        switch(outer.muted)
+        LOCAL.mode = outer.muted
+        if outer.grad:
+            SPECIAL.append(None)
         if old:
             return cls.forward(ctx, *args)
         output = cls.forward(*args)
@@ -208,7 +210,9 @@ def run_backward(ctx: Any, gs: tuple[Any, ...], recorded: bool) -> tuple[Any, ..
     rule = cls.backward if cls.vjp is _BACKWARD else rule_of(cls)
     outer = LOCAL.mode
     try:
-        switch(outer.hushed if recorded else outer.muted)
+        LOCAL.mode = mode = outer.hushed if recorded else outer.muted
+        if outer.grad and not mode.grad:
+            SPECIAL.append(None)
         results = rule(ctx, *gs)
     finally:
         left, LOCAL.mode = LOCAL.mode, outer

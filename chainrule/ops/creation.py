@@ -57,12 +57,17 @@ def asarray(
     return out.requires_grad_() if requires_grad else out
 
 
+_AS_THEY_ARE = frozenset(map(np.dtype, ("f4", "f8", "c8", "c16", "i4", "i8", "u1", "?")))
+
+
 def from_numpy(array: Any) -> Tensor:
     """A tensor that shares the memory of a NumPy array.
 
     Raises:
         TypeError: the argument is not an array.
     """
+    if type(array) is np.ndarray and array.dtype in _AS_THEY_ARE:
+        return wrap(array)
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     return make_tensor(array, None, False, False)
