@@ -63,8 +63,9 @@ def megabytes(name: str) -> float:
 
 
 def seconds_to_import(name: str) -> float:
+    """Of the processor, which a busy machine does not lengthen by much."""
     module = {"autograd": "autograd.numpy", "jax": "jax.numpy"}.get(name, name)
-    code = f"from time import perf_counter as now; start = now(); import {module}; print(now() - start)"
+    code = f"from time import process_time as now; start = now(); import {module}; print(now() - start)"
     return float(python("-c", code))
 
 
@@ -240,6 +241,12 @@ def timed(library: str) -> dict[str, float]:
             y = own.sin(y) * x + y
         return own.sum(y)
 
+    def tensors(x: Any) -> Any:  # chainrule as PyTorch's users write it
+        y = x
+        for _ in range(50):
+            y = tensor_module.sin(y) * x + y
+        return y.sum()
+
     def large(x: Any) -> Any:
         return own.sum(own.sin(x) * x + x)
 
@@ -264,7 +271,12 @@ def timed(library: str) -> dict[str, float]:
             found[f"{key}, compiled"] = least(lambda: compiled(x).block_until_ready())  # noqa: B023
             found[key] = least(lambda: grad(function, x).block_until_ready())  # noqa: B023
         return found
-    return {
+    found = {}
+    if library == "chainrule":
+        tensor_module = importlib.import_module("chainrule")
+        leaf = tensor_module.tensor(few, requires_grad=True)
+        found["small, tensors"] = least(lambda: tensors(leaf).backward())
+    return found | {
         "small": least(lambda: grad(small, few)),
         "large": least(lambda: grad(large, many)),
         "network": least(lambda: grad(network, square)),
@@ -369,7 +381,7 @@ def main() -> None:
     for name in LIBRARIES:
         row = rows[name]
         row["installed beside NumPy, MB"] = f"{ask(name, 'size'):.1f}"
-        row["import, NumPy included, s"] = f"{min(imports[name]):.2f}"
+        row["import, NumPy included, s of CPU"] = f"{min(imports[name]):.2f}"
         able = ask(name, "abilities")
         row["gradient of float64 data"] = able["dtype"]
         row["nesting"] = ", ".join(key for key, works in able["nested"].items() if works) or "none"
@@ -384,6 +396,8 @@ def main() -> None:
         row["µs per small operation, there and back"] = f"{best['small'] / 151 * 1e6:.1f}"
         row["million elements, ms"] = f"{best['large'] * 1e3:.1f}"
         row["two layers of 1,024, ms"] = f"{best['network'] * 1e3:.1f}"
+        if "small, tensors" in best:
+            row["µs per small operation, there and back"] += f"; tensors {best['small, tensors'] / 151 * 1e6:.1f}"
         if "compile" in best:
             row["µs per small operation, there and back"] += (
                 f"; compiled {best['small, compiled'] / 151 * 1e6:.2f} after {best['compile']:.1f} s"
