@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.dispatch import rank
-from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, implements
+from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, implements, memory_of
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.ops import einsum, products
@@ -326,7 +326,7 @@ def _polyval(p: Any, x: Any) -> Any:
 
 @implements(np.convolve)
 def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    a, v = (np.reshape(x, (1,)) if not np.shape(x) else x for x in (a, v))
+    a, v = (x if np.shape(x) else np.reshape(x, (1,)) for x in (arranged(a), arranged(v)))
     for name, x in (("a", a), ("v", v)):
         if len(np.shape(x)) > 1:
             raise ValueError("object too deep for desired array")
@@ -336,7 +336,11 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
     if n < m:
         return _convolve(v, a, mode)
     windows = np.pad(a, m - 1)[np.arange(n + m - 1)[:, None] + np.arange(m)]
-    full = np.matmul(windows, np.flip(v))
+    if np.isfinite(memory_of(v)).all():
+        full = np.matmul(windows, np.flip(v))
+    else:  # beside the ends there is nothing, and not 0 times infinity
+        inside = np.pad(np.ones(n, bool), m - 1)[np.arange(n + m - 1)[:, None] + np.arange(m)]
+        full = np.sum(np.where(inside, windows * np.flip(v), 0), axis=-1)
     if mode == "full":
         return full
     start, length = ((m - 1) // 2, n) if mode == "same" else (m - 1, n - m + 1)

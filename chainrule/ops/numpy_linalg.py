@@ -261,7 +261,11 @@ def _multi_dot(arrays: Any, *, out: Any = None) -> Any:
 
 @implements(raw.cross)
 def _cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    return cross(x1, x2, axis)
+    if np.shape(x1)[axis] != 3 or np.shape(x2)[axis] != 3:
+        raise ValueError(
+            f"Both input arrays must be (arrays of) 3-dimensional vectors, but got shapes {np.shape(x1)} and {np.shape(x2)}"
+        )
+    return np.cross(x1, x2, axis=axis)
 
 
 @implements(raw.diagonal)

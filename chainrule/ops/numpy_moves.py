@@ -321,6 +321,8 @@ def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "
 
 @implements(np.take_along_axis)
 def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    if not hasattr(indices, "dtype") or indices.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
     arr, axis = flattened(arr, axis)
     return bind(indexing.gather, (arr, indices), {"axis": axis})
 

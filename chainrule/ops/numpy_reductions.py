@@ -301,7 +301,7 @@ def _nanstd(
 def _refuse(name: str, others: dict[str, Any]) -> None:
     """Raise for the arguments of NumPy's that a function does not know."""
     for keyword, value in others.items():
-        if value is not NOTHING and value is not True:
+        if value is not NOTHING and not (value is True and keyword == "where"):
             raise errors.numpy_keyword(name, keyword)
 
 

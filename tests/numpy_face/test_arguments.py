@@ -31,6 +31,8 @@ np.nanvar(c) | np.nanstd(c) | np.nanvar(n,ddof=2) | np.nanstd(u,axis=0,ddof=1) |
 np.meshgrid(v,f,sparse=True)[0] | np.meshgrid(v,f,sparse=True,indexing='ij')[1] | np.meshgrid(v,f,v,sparse=True)[2]
 np.concatenate([f,f],dtype=np.float64) | np.stack([f,i],dtype=np.float32,casting='unsafe') | np.hstack([f,f],dtype=float)
 np.linalg.matrix_rank(v) | np.linalg.matrix_rank(v[0]) | np.linalg.matrix_rank(np.stack([i,i])) | np.convolve(v[0],v)
+np.convolve(v,n) | np.convolve(n,v,'same') | np.convolve([np.inf,1.],v) | np.correlate(v,n,'full')
+np.linalg.cross(v,np.eye(3)*v,axis=0) | np.linalg.cross(i,f)
 np.delete(v,i[2]-2) | np.delete(v,[0,1]) | np.searchsorted(v,.5,sorter=i.argsort())
 """
 REFUSED = """
@@ -38,7 +40,8 @@ np.pad(x,1,mode='mean') | np.pad(x,1,mode='linear_ramp') | np.pad(x,1,mode='refl
 np.pad(x,1,stat_length=2) | np.pad(x,1,mode='edge',constant_values=1) | np.quantile(v,2) | np.percentile(v,-1)
 np.quantile(v,.5,weights=v*v) | np.quantile(c,.5) | np.inner(v,v[:2]) | np.inner(v,v[:1]) | np.linalg.outer(x,v)
 np.convolve(x,v) | np.correlate(v,x) | np.convolve(v[:0],v) | np.nanmean(n,where=b) | np.nanvar(n,mean=0.)
-np.broadcast_to(v,(-1,3)) | np.roll(v,1,axis=(0,1)) | np.cumsum(v,axis=(0,0)) | np.argsort(v,axis=(0,)) | np.i0(c)
+np.broadcast_to(v,(-1,3)) | np.nanvar(n,mean=True) | np.linalg.cross(x,x,axis=0) | np.take_along_axis(v,1,0)
+np.roll(v,1,axis=(0,1)) | np.cumsum(v,axis=(0,0)) | np.argsort(v,axis=(0,)) | np.i0(c)
 """
 
 
