@@ -32,7 +32,6 @@ __all__ = [
     "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
 
-open_to_arrays(globals(), __all__, ("chainrule.fft",))
 
 _TO_REAL = (shared.irfft, shared.hfft)
 _FROM_REAL = (shared.rfft, shared.ihfft)
@@ -380,3 +379,6 @@ numpy_names(globals())
 
 def __getattr__(name: str) -> object:
     raise errors.unknown_name(name, __all__, __name__)
+
+
+open_to_arrays(globals(), __all__, ("chainrule.fft",))

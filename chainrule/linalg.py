@@ -457,9 +457,10 @@ __all__ = [
     "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
 
-open_to_arrays(globals(), __all__, ("chainrule.linalg", "chainrule.ops"))
 
 numpy_names(globals())
+
+open_to_arrays(globals(), __all__, ("chainrule.linalg", "chainrule.ops"))
 
 
 def __getattr__(name: str) -> object:

@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.autograd.dense import MEMORY, Limits, bound_of, forward, rows
+from chainrule.core.array import array_of, as_tensors, faced, unfaced
 from chainrule.core.modes import inference_mode, recording
 from chainrule.core.node import Leaf
 from chainrule.core.protocol import ArrayLike
@@ -76,8 +77,8 @@ def jacobian(
 
 
 def _of_tensors(y: Any, x: Any, create_graph: bool, limits: Limits) -> Any:
-    ys, outer = tree_flatten(y)
-    xs, inner = tree_flatten(x)
+    ys, outer = tree_flatten(as_tensors(y))
+    xs, inner = tree_flatten(as_tensors(x))
     if not ys or not xs:
         raise errors.jacobian_of_nothing("y" if not ys else "x")
     for i, t in enumerate(ys):
@@ -106,19 +107,21 @@ def reverse(y: Tensor, xs: Sequence[Tensor], create_graph: bool = False, limits:
 
 
 def _of_function(function: Callable[..., Any], x: Any, mode: str, create_graph: bool | None, limits: Limits) -> Any:
-    leaves, inner = tree_flatten(x)
-    if not leaves:
+    given, inner = tree_flatten(x)
+    if not given:
         raise errors.jacobian_of_nothing("x")
+    leaves = [unfaced(leaf) for leaf in given]
     if create_graph is None:
         create_graph = recording() and any(isinstance(leaf, Tensor) and leaf._edge is not None for leaf in leaves)
     several = type(x) is tuple
-    arrays = not any(isinstance(leaf, (Tensor, ArrayLike)) for leaf in leaves)
+    arrays = not any(isinstance(leaf, (Tensor, ArrayLike)) for leaf in given)
     sources = [_source(leaf, create_graph) for leaf in leaves]
     structure: list[Any] = []
 
     def flat(*args: Tensor) -> list[Any]:
-        tree = tree_unflatten(list(args), inner)
+        tree = tree_unflatten([faced(arg, leaf) for arg, leaf in zip(args, given, strict=True)], inner)
         outputs, outer = tree_flatten(function(*tree) if several else function(tree))
+        outputs = [unfaced(out) for out in outputs]
         if not outputs:
             raise errors.jacobian_of_nothing("the function's result")
         structure[:] = [outer]
@@ -154,7 +157,9 @@ def _output(out: Any) -> Any:
 
 
 def _form(part: Any, arrays: bool) -> Any:
-    return part._raw if arrays and part._edge is None and type(part._raw) is ndarray else part
+    if not arrays:
+        return part
+    return part._raw if part._edge is None and type(part._raw) is ndarray else array_of(part)
 
 
 def _by_either(

@@ -18,7 +18,16 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import printing
-from chainrule.core.protocol import FUNCTIONS, UFUNCS, call_ufunc, check_kinds, implementation, plain
+from chainrule.core.protocol import (
+    FUNCTIONS,
+    UFUNCS,
+    ArrayLike,
+    call_function,
+    call_ufunc,
+    check_kinds,
+    implementation,
+    plain,
+)
 from chainrule.core.tensor import Tensor, wrap
 
 ndarray = np.ndarray
@@ -129,7 +138,11 @@ class Array:
         return complex(self._number(complex, "complex()"))
 
     def __int__(self) -> int:
-        return int(self._tensor)  # a step function: what is lost is zero
+        if self.size != 1:
+            raise TypeError(
+                f"only 0-dimensional arrays can be converted to Python scalars; int() got shape {self.shape}"
+            )
+        return int(self._tensor._concrete("int()").item())  # a step function: the derivative that is lost is zero
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" or self.shape:
@@ -212,6 +225,16 @@ def plain_or_stacked(x: Any) -> Any:
     return x
 
 
+def faced(tensor: Tensor, given: Any) -> Any:
+    """An argument as a function is handed it: with PyTorch's face for a tensor, with NumPy's for an array or a number."""
+    return tensor if isinstance(given, (Tensor, ArrayLike)) else array_of(tensor)
+
+
+def unfaced(x: Any) -> Any:
+    """A result with its tensor in the place of an Array (or of an array of objects that are Arrays)."""
+    return x._tensor if type(x) is Array else plain_or_stacked(x)
+
+
 def as_tensors(x: Any) -> Any:
     """A value with tensors in the place of Arrays, also inside lists, tuples and dicts."""
     kind = type(x)
@@ -273,16 +296,17 @@ def as_arrays(x: Any) -> Any:
 WRITERS: dict[Any, Callable[[Tensor, str], None]] = {}
 
 
-def apply(function: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
     """A NumPy function of Arrays, as NumPy's own signature has it."""
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
     mixed = _holds(args, Tensor) or (kwargs and _holds(kwargs, Tensor))
     if function in WRITERS and args and type(args[0]) is Array:
         WRITERS[function](args[0]._tensor, f"np.{function.__name__}")
-    result = ours(*as_tensors(args), **as_tensors(kwargs))
+    result, out = call_function(function.__name__, ours, as_tensors(args), as_tensors(kwargs))
     if out is None:
         return result if mixed else as_arrays(result)
-    return write_out(function.__name__, out, result)
+    target = next(x for x in (kwargs.get("out"), *args) if x is out or (type(x) is Array and x._tensor is out))
+    return write_out(function.__name__, target, result)
 
 
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any) -> Any:

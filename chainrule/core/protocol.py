@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -106,9 +107,43 @@ def _one_float_dtype(inputs: tuple[Any, ...]) -> bool:
 def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     check_kinds(types)
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
-    out = kwargs.pop("out", None)
-    result = ours(*args, **kwargs)
+    result, out = call_function(function.__name__, ours, args, kwargs)
     return result if out is None else _put(function.__name__, out, result)
+
+
+#: Keywords of NumPy's functions that change nothing about the numbers.
+_HARMLESS = frozenset({"casting", "order", "subok", "optimize", "kind", "stable", "overwrite_input", "device"})
+
+
+def call_function(name: str, ours: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """What an implementation gives, and the ``out`` that was passed. No keyword is passed over silently."""
+    names, out_at, takes_any = _signature(ours)
+    out = None
+    if 0 <= out_at < len(args):
+        out, args = args[out_at], (*args[:out_at], None, *args[out_at + 1 :])
+    if not kwargs:
+        return ours(*args), out
+    kwargs = dict(kwargs)
+    out = kwargs.pop("out", out)
+    if takes_any or names.issuperset(kwargs):
+        return ours(*args, **kwargs), out
+    dtype = kwargs.pop("dtype", None) if "dtype" not in names else None
+    for keyword in [k for k in kwargs if k not in names]:
+        if keyword not in _HARMLESS:
+            raise errors.numpy_keyword(name, keyword)
+        del kwargs[keyword]
+    result = ours(*args, **kwargs)
+    return (result if dtype is None else np.astype(result, np.dtype(dtype))), out
+
+
+@functools.cache
+def _signature(function: Callable[..., Any]) -> tuple[frozenset[str], int, bool]:
+    """The names of a function's parameters, the position of ``out`` (-1: it has none), and whether it takes any keyword."""
+    parameters = inspect.signature(function).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    out = parameters.get("out")
+    by_position = out is not None and out.kind is out.POSITIONAL_OR_KEYWORD
+    return frozenset(parameters), list(parameters).index("out") if by_position else -1, takes_any
 
 
 def implementation(function: Any, operands: tuple[Any, ...]) -> Callable[..., Any]:

@@ -77,12 +77,12 @@ def array_to_number(what: str) -> TypeError:
     )
 
 
-def array_argument_in_place(op: str) -> ValueError:
+def array_leaf_in_place(op: str) -> RuntimeError:
     where = user_line()
     line = f" ({where})" if where is not None else ""
-    return ValueError(
-        f"{op}{line} would write into an array that derivatives are taken with respect to, and so into the caller's.\n"
-        "Write x = x + ... in place of x += ..., or begin with x = x.copy()."
+    return RuntimeError(
+        f"a leaf that requires grad is written in place: {op}{line} would overwrite the values whose gradient you asked for.\n"
+        "Write y = x + ... in place of x += ..., or begin with y = x.copy()."
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.array import Array, array_of, plain_or_stacked
+from chainrule.core.array import Array, array_of, unfaced
 from chainrule.core.dtypes import native
 from chainrule.core.modes import recording
 from chainrule.core.protocol import ArrayLike, plain
@@ -51,16 +51,6 @@ def bare(x: Any) -> Any:
 def has_tensor(leaves: list[Any]) -> bool:
     """Whether the caller works with tensors (and gets them back) rather than with NumPy arrays."""
     return any(isinstance(x, Tensor) for x in leaves)
-
-
-def faced(tensor: Tensor, given: Any) -> Any:
-    """An argument as the function is handed it: with PyTorch's face for a tensor, with NumPy's for an array or a number."""
-    return tensor if isinstance(given, (Tensor, ArrayLike)) else array_of(tensor)
-
-
-def unfaced(x: Any) -> Any:
-    """A result with its tensor in the place of an Array (or of an array of objects that are Arrays)."""
-    return x._tensor if type(x) is Array else plain_or_stacked(x)
 
 
 def dressed(x: Any, tensors: bool) -> Any:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.array import faced, unfaced
 from chainrule.core.levels import Level, entered, within
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.func.arguments import bare, data_of, dressed, faced, has_tensor, is_array, outputs_of, unfaced, with_aux
+from chainrule.func.arguments import bare, data_of, dressed, has_tensor, is_array, outputs_of, with_aux
 from chainrule.interpreters.dual import Dual
 from chainrule.tree import leaf_paths, leaves_like, tree_flatten, tree_map, tree_unflatten
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.array import faced
 from chainrule.core.levels import entered, within
 from chainrule.core.modes import inference_mode
 from chainrule.core.tensor import Tensor, wrap
@@ -23,7 +24,6 @@ from chainrule.func.arguments import (
     chosen,
     data_of,
     dressed,
-    faced,
     has_tensor,
     is_array,
     outputs_of,

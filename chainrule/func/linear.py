@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from chainrule.core import engine
+from chainrule.core.array import unfaced
 from chainrule.core.modes import inference_mode
 from chainrule.core.node import Node
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.func.arguments import data_of, dressed, has_tensor, is_array, unfaced
+from chainrule.func.arguments import data_of, dressed, has_tensor, is_array
 from chainrule.func.reverse import Trace, cotangents_like, differentiable_outputs, start
 from chainrule.tree import leaf_paths, leaves_like, tree_flatten, tree_unflatten
 

@@ -15,24 +15,13 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import engine
-from chainrule.core.array import Array
+from chainrule.core.array import Array, faced, unfaced
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, MODES, SPECIAL, recording, switch
 from chainrule.core.node import Leaf, next_seq
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
-from chainrule.func.arguments import (
-    bare,
-    chosen,
-    data_of,
-    dressed,
-    faced,
-    has_tensor,
-    is_array,
-    outputs_of,
-    unfaced,
-    with_aux,
-)
+from chainrule.func.arguments import bare, chosen, data_of, dressed, has_tensor, is_array, outputs_of, with_aux
 from chainrule.interpreters.dual import Dual
 from chainrule.table.shape import alias
 from chainrule.tree import leaf_paths, leaves_like, tree_flatten, tree_leaves, tree_map, tree_unflatten
@@ -47,14 +36,17 @@ def start(x: Any, linked: bool = True) -> Tensor:
     of that level, and a tape of a lower level ends there.
     """
     data = data_of(x)
-    x = unfaced(x)
+    given, x = x, unfaced(x)
     if data.dtype.kind not in "fc":
         raise errors.func_integer_argument(data)
     level = STACK.levels[-1] if STACK.levels else None
     if level is not None and getattr(data, "level", 0) < level:
         fresh = wrap(level.make(bare(x), level))
     elif linked and isinstance(x, Tensor) and x._edge is not None:
-        return alias(x)  # type: ignore[no-any-return]
+        fresh = alias(x)
+        if given is not x:  # NumPy's face: what the function writes into its argument is its own
+            fresh._view = None
+        return fresh  # type: ignore[no-any-return]
     else:
         fresh = wrap(data)
     fresh._edge = leaf = Leaf(fresh)

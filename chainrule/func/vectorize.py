@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.array import faced, unfaced
 from chainrule.core.levels import Level, entered, within
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
-from chainrule.func.arguments import bare, dressed, faced, has_tensor, is_array, unfaced
+from chainrule.func.arguments import bare, dressed, has_tensor, is_array
 from chainrule.interpreters.batched import Batched
 from chainrule.random import get_rng_state, set_rng_state
 from chainrule.tree import TreeSpec, broadcast_prefix, is_container, tree_flatten, tree_leaves, tree_unflatten

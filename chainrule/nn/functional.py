@@ -154,8 +154,6 @@ __all__ = [
     "upsample_nearest",
 ]  # fmt: skip
 
-open_to_arrays(globals(), __all__, ("chainrule.nn", "chainrule.ops"))
-
 
 def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -168,6 +166,8 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 celu_, elu_, hardtanh_, leaky_relu_ = _in_place(celu), _in_place(elu), _in_place(hardtanh), _in_place(leaky_relu)
 relu_, rrelu_, selu_, threshold_ = _in_place(relu), _in_place(rrelu), _in_place(selu), _in_place(threshold)
+
+open_to_arrays(globals(), __all__, ("chainrule.nn", "chainrule.ops"))
 
 
 def __getattr__(name: str) -> object:

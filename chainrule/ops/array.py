@@ -22,6 +22,7 @@ from chainrule.core.tensor import Tensor, hold, wrap
 from chainrule.core.versions import owner, protected, wrote
 from chainrule.core.view import base_of, views_of
 from chainrule.table import indexing as rows
+from chainrule.table import shape
 from chainrule.table.any_index import put_any, read_any
 
 ndarray = np.ndarray
@@ -325,13 +326,17 @@ def write_all(array: Array, result: Any, op: str) -> Any:
 
 
 def _prepare_write(tensor: Tensor, op: str) -> None:
-    """Refuse to write into an argument; leave the memory to the tape where it holds it, and go on in a copy."""
+    """Leave the memory to the tape, or to the caller whose argument it is, and go on in a copy, where they hold it."""
     if (base := base_of(tensor)) is None:
         base = tensor
-    if recording() and (type(base._edge) is Leaf or type(tensor._edge) is Leaf):
-        raise errors.array_argument_in_place(op)
+    leaf = base._edge if type(base._edge) is Leaf and recording() else None
+    if leaf is not None and leaf.seq < 0:
+        raise errors.array_leaf_in_place(op)
     if type(base._raw) is ndarray:
-        unshare(base)
+        unshare(base, always=leaf is not None)
+    if leaf is not None:  # the argument of a transformation: derivatives are taken by what it was
+        base._edge = shape.alias(wrap(base._raw, leaf))._edge
+        inplace.refresh(base)
     inplace.check_writable(tensor, op)
 
 
@@ -346,30 +351,25 @@ def _references(tensor: Tensor) -> int:
 _ALONE = _references(wrap(np.empty(1)))
 
 
-def unshare(base: Tensor) -> None:
+def unshare(base: Tensor, always: bool = False) -> None:
     """Give a tensor and its views memory of their own if anything else holds theirs, such as a node that saved it.
 
     So a write in NumPy's face changes what the program sees, and never what a rule will read.
     """
     views = views_of(base)
-    data = base._raw
-    members = [base, *views]
-    held = sum(type(v._raw) is ndarray and owner(v._raw) is owner(data) and v._raw is not data for v in views)
-    del data
-    if (
-        _references(base) <= _ALONE + held
-        and all(_references(v) <= _ALONE for v in views)
-        and base._raw.flags.writeable
-    ):
+    own = owner(base._raw) is base._raw
+    held = sum(type(v._raw) is ndarray and v._raw is not base._raw for v in views)
+    alone = own and _references(base) <= _ALONE + held and all(_references(v) <= _ALONE for v in views)
+    if alone and base._raw.flags.writeable and not always:
         return
     fresh = base._raw.copy(order="K")
     taken = []
     for view in views:
         part = inplace.replay_view(fresh, view._view.steps)
-        if type(part) is not ndarray or not np.shares_memory(part, fresh):
+        if type(part) is not ndarray or owner(part) is not fresh:
             return  # it cannot be moved; a backward pass that reads what is overwritten will say so
         taken.append(part)
-    for member, raw in zip(members, [fresh, *taken], strict=True):
+    for member, raw in zip([base, *views], [fresh, *taken], strict=True):
         member._raw = raw
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule import errors
 from chainrule.core.dispatch import rank
 from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, implements, memory_of
 from chainrule.core.shapes import shape_of
@@ -42,29 +43,27 @@ def _size(a: Any, axis: Any = None) -> int:
 
 
 @implements(np.zeros_like)
-def _zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Any:
+def _zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
     array = np.zeros(shape_of(a) if shape is None else shape, dtype or a.dtype)
     return wrap(array) if isinstance(a, Tensor) else array
 
 
 @implements(np.ones_like)
-def _ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Any:
+def _ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
     array = np.ones(shape_of(a) if shape is None else shape, dtype or a.dtype)
     return wrap(array) if isinstance(a, Tensor) else array
 
 
 @implements(np.full_like)
 def _full_like(
-    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
 ) -> Any:
     array = np.full(shape_of(a) if shape is None else shape, fill_value, dtype or a.dtype)
     return wrap(array) if isinstance(a, Tensor) else array
 
 
 @implements(np.empty_like)
-def _empty_like(
-    prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any
-) -> Any:
+def _empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
     return _zeros_like(prototype, dtype, shape=shape)
 
 
@@ -123,9 +122,7 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 @implements(np.clip)
-def _clip(
-    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **_: Any
-) -> Any:
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if rank(low) or rank(high) or isinstance(low, ndarray) or isinstance(high, ndarray):
         if low is None or high is None:
@@ -161,6 +158,8 @@ def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
 
 @implements(np.nan_to_num)
 def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    if not copy:
+        raise errors.numpy_keyword("nan_to_num", "copy=False")
     return comparison.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
 
 
@@ -209,7 +208,10 @@ def _allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan:
 @implements(np.array_equal)
 def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     a1, a2 = arranged(a1), arranged(a2)
-    return shape_of(a1) == shape_of(a2) and bool(np.all(a1 == a2))
+    if shape_of(a1) != shape_of(a2):
+        return False
+    same = a1 == a2
+    return bool(np.all(same | (np.isnan(a1) & np.isnan(a2)) if equal_nan else same))
 
 
 # -- products ---------------------------------------------------------------------------------------------------------
@@ -279,7 +281,7 @@ def _kron(a: Any, b: Any) -> Any:
 
 
 @implements(np.einsum)
-def _einsum(subscripts: Any, *factors: Any, out: Any = None, optimize: Any = False, **_: Any) -> Any:
+def _einsum(subscripts: Any, *factors: Any, out: Any = None, optimize: Any = False) -> Any:
     if not isinstance(subscripts, str):
         subscripts, factors = _with_letters(subscripts, *factors)
     return einsum.einsum(subscripts, *[arranged(x) for x in factors])

@@ -27,8 +27,7 @@ ndarray = np.ndarray
 def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
     target = shape if shape is not None else newshape
     target = (target,) if isinstance(target, (int, np.integer)) else tuple(target)
-    if order not in ("C", "F"):
-        raise errors.numpy_keyword("reshape", f"order={order}")
+    order = _order("reshape", a, order)
     if order == "F":  # the first axis fastest, which is the order of the transpose
         return np.transpose(_reshape(np.transpose(a), target[::-1]))
     if isinstance(a, Tensor):
@@ -36,9 +35,28 @@ def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = 
     return rows.view(a, shape=shaping._filled("reshape", tuple(shape_of(a)), target))
 
 
+def memory_strides(a: Any) -> tuple[int, ...]:
+    """Steps between neighbours in memory, in bytes."""
+    return tuple((a._raw if isinstance(a, Tensor) else a).strides)
+
+
+def _order(name: str, a: Any, order: str) -> str:
+    """``order`` as "C" or "F": "A" and "K" are F where that is how the elements lie in memory."""
+    if order in ("C", "F", None):
+        return order or "C"
+    if order not in ("A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    steps = [step for step, n in zip(memory_strides(a), shape_of(a), strict=True) if n > 1]
+    if steps == sorted(steps) and len(steps) > 1:
+        return "F"
+    if order == "K" and steps != sorted(steps, reverse=True):
+        raise errors.numpy_keyword(name, "order='K' of axes in neither order")
+    return "C"
+
+
 @implements(np.ravel)
 def _ravel(a: Any, order: str = "C") -> Any:
-    return _reshape(a, (-1,), order)
+    return _reshape(a, (-1,), _order("ravel", a, order))
 
 
 @implements(np.transpose, np.permute_dims)
@@ -156,7 +174,7 @@ def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 
 @implements(np.concatenate)
-def _concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, **_: Any) -> Any:
+def _concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None) -> Any:
     arrays = [arranged(a) for a in arrays]
     if axis is None:
         arrays, axis = [np.reshape(a, (-1,)) for a in arrays], 0
@@ -165,7 +183,7 @@ def _concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any =
 
 
 @implements(np.stack)
-def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, **_: Any) -> Any:
+def _stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None) -> Any:
     arrays = [arranged(a) for a in arrays]
     n = len(shape_of(arrays[0])) + 1
     return in_dtype(bind(rows.stack, tuple(arrays), {"axis": normalize_axis_index(axis, n) - n}), dtype)
@@ -316,7 +334,11 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
 @implements(np.take)
 def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     a, axis = flattened(a, axis)
-    return bind(indexing.take, (a, indices if hasattr(indices, "shape") else np.asarray(indices)), {"axis": axis})
+    indices = indices if hasattr(indices, "shape") else np.asarray(indices)
+    if mode != "raise":
+        n = shape_of(a)[axis]
+        indices = np.remainder(indices, n) if mode == "wrap" else np.clip(indices, 0, n - 1)
+    return bind(indexing.take, (a, indices), {"axis": axis})
 
 
 @implements(np.take_along_axis)
@@ -335,7 +357,7 @@ implements(np.diagflat)(lambda v, k=0: _diag(np.reshape(v, (-1,)), k))
 
 
 @implements(np.dstack)
-def _dstack(tup: Any, **_: Any) -> Any:
+def _dstack(tup: Any) -> Any:
     return np.concatenate([np.atleast_3d(arranged(a)) for a in tup], axis=2)
 
 

@@ -455,9 +455,10 @@ UFUNC_METHODS.update(
 def _outer(ufunc: np.ufunc) -> Any:
     """All pairs of elements: the second operand broadcasts against new axes of the first."""
 
-    def pairs(a: Any, b: Any, **_: Any) -> Any:
+    def pairs(a: Any, b: Any, dtype: Any = None) -> Any:
         a, b = operands(a, b)
-        return ufunc(np.reshape(a, (*shape_of(a), *(1,) * len(shape_of(b)))), b)
+        x = np.reshape(a, (*shape_of(a), *(1,) * len(shape_of(b))))
+        return ufunc(x, b) if dtype is None else ufunc(x, b, dtype=dtype)
 
     return pairs
 
