@@ -9,8 +9,10 @@ from typing import Any
 
 from chainrule import errors
 from chainrule.core import saved
+from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL
 from chainrule.core.node import next_seq
+from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor
 from chainrule.core.versions import CLOCK, writes_of
 from chainrule.core.watch import Watch
@@ -35,7 +37,18 @@ class _Enough(BaseException):
 class Frame:
     """One call of a checkpointed function."""
 
-    __slots__ = ("__weakref__", "about", "again", "check", "debug", "early_stop", "ended", "log", "placeholders")
+    __slots__ = (
+        "__weakref__",
+        "about",
+        "again",
+        "check",
+        "debug",
+        "early_stop",
+        "ended",
+        "level",
+        "log",
+        "placeholders",
+    )
 
     def __init__(self, again: Callable[[], None], early_stop: bool, check: bool, debug: bool) -> None:
         self.again = again
@@ -46,6 +59,7 @@ class Frame:
         self.about: list[tuple[Any, Any]] = []
         self.log: list[str] = []
         self.ended = 0  # until the first run is over
+        self.level = STACK.levels[-1] if STACK.levels else 0
 
     @contextmanager
     def first_run(self) -> Iterator[None]:
@@ -61,7 +75,14 @@ class Frame:
             saved.pop()
             self.ended = next_seq()
 
-    def _reserve(self, tensor: Tensor) -> Placeholder:
+    def inside(self, tensor: Tensor) -> bool:
+        """Whether a value is one of a transformation that the function itself uses, and is over when it returns."""
+        data = tensor._raw
+        return isinstance(data, ArrayLike) and data.level > self.level
+
+    def _reserve(self, tensor: Tensor) -> Placeholder | Tensor:
+        if self.inside(tensor):
+            return tensor
         placeholder = Placeholder(self, len(self.placeholders))
         self.placeholders.append(weakref.ref(placeholder))
         self.about.append((tensor._raw.shape, tensor._raw.dtype))
@@ -86,8 +107,10 @@ class Frame:
         return run.values
 
 
-def fill(placeholder: Placeholder) -> Tensor:
+def fill(placeholder: Placeholder | Tensor) -> Tensor:
     """The value a placeholder stands for."""
+    if isinstance(placeholder, Tensor):
+        return placeholder
     frame, index = placeholder.frame, placeholder.index
     runs = _runs()
     values = runs.get(frame)
@@ -130,6 +153,8 @@ class _SecondRun:
         self.started = next_seq()
 
     def take(self, tensor: Tensor) -> Tensor:
+        if self.frame.inside(tensor):
+            return tensor
         index = self.count
         self.count += 1
         if index >= len(self.wanted):

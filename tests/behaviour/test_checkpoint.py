@@ -553,3 +553,23 @@ def test_no_warning_where_the_variant_is_chosen():
         warnings.simplefilter("error")
         checkpoint(f, x).sum().backward()
         reentrant(f, x).sum().backward()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.func.hessian(lambda y: (y**3).sum())(x),
+        lambda x: torch.func.jacfwd(torch.func.grad(lambda y: (y**3).sum()))(x) + x,
+        lambda x: torch.func.jvp(lambda y: y**3, (x,), (x,))[1],
+        lambda x: torch.func.vmap(torch.func.grad(lambda y: y**3))(x),
+    ],
+)
+@differs("saved values of a transformation are not values of the tape")
+def test_functions_that_transform_something(function):
+    x = torch.tensor([0.3, 0.5], requires_grad=True)
+    for early_stop in (True, False):
+        y = checkpoint(function, x, use_reentrant=False, early_stop=early_stop)
+        (got,) = torch.autograd.grad((y * y.detach()).sum(), x)
+        want = function(x)
+        assert torch.equal(y, want)
+        assert torch.allclose(got, torch.autograd.grad((want * want.detach()).sum(), x)[0])
