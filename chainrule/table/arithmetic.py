@@ -55,6 +55,17 @@ def div(x, y):
     """Quotient, element by element. Integers are divided as floats of the default dtype."""
 
 
+_BITS = {"e": np.int16, "f": np.int32, "d": np.int64}
+
+
+def chosen(taken: Any, g: Any) -> Any:
+    """``np.where(taken, g, 0)``: whatever g is, so that infinities and nans stay out."""
+    bits = _BITS.get(g.dtype.char) if type(g) is np.ndarray and g.ndim else None
+    if bits is None or type(taken) is not np.ndarray or taken.dtype.kind != "b":
+        return np.where(taken, g, 0)
+    return np.multiply(g.view(bits), taken).view(g.dtype)  # no branches: many times quicker than where
+
+
 def unit(x: Any) -> Any:
     """x / |x|, and 0 at 0: the direction of steepest ascent of |x|."""
     if not _complex(x):

@@ -17,6 +17,7 @@ from chainrule.core.kinds import linear as linear_row
 from chainrule.core.primitive import Primitive
 from chainrule.core.shapes import shape_of
 from chainrule.core.sums import added
+from chainrule.table.arithmetic import chosen
 from chainrule.table.exponential import sigmoid
 from chainrule.table.reduction import height
 from chainrule.table.reduction import softmax as _softmax
@@ -48,7 +49,7 @@ def elu(x, *, alpha, scale, input_scale):
 
 
 @elementwise(
-    vjp={"x": lambda g, x, *, min_val, max_val: np.where((x > min_val) & (x < max_val), g, 0)},
+    vjp={"x": lambda g, x, *, min_val, max_val: chosen((x > min_val) & (x < max_val), g)},
     formula={"x": "g * ((x > min_val) & (x < max_val))"},
     samples=[{"min_val": -1.0, "max_val": 0.8}],
     accepts="iuf",
@@ -113,7 +114,7 @@ def gelu(x, *, approximate):
 
 
 @elementwise(
-    vjp={"x": lambda g, x: np.where((x > -3) & (x < 3), g / 6, 0)},
+    vjp={"x": lambda g, x: chosen((x > -3) & (x < 3), g / 6)},
     formula={"x": "g * ((x > -3) & (x < 3)) / 6"},
     domain=(-4.2, 4.2),
     accepts="f",
@@ -142,7 +143,7 @@ def log_sigmoid(x):
 
 
 @elementwise(
-    vjp={"x": lambda g, x, *, lambd: np.where(np.absolute(x) > lambd, g, 0)},
+    vjp={"x": lambda g, x, *, lambd: chosen(np.absolute(x) > lambd, g)},
     formula={"x": "g * (np.abs(x) > lambd)"},
     naming=lambda params: "HardshrinkBackward0",
     samples=[{"lambd": 0.7}],
@@ -155,7 +156,7 @@ def hardshrink(x, *, lambd):
 
 
 @elementwise(
-    vjp={"x": lambda g, x, *, lambd: np.where(np.absolute(x) > lambd, g, 0)},
+    vjp={"x": lambda g, x, *, lambd: chosen(np.absolute(x) > lambd, g)},
     formula={"x": "g * (np.abs(x) > lambd)"},
     naming=lambda params: "SoftshrinkBackward0",
     samples=[{"lambd": 0.7}],

@@ -10,7 +10,7 @@ from chainrule.core.kinds import discrete, linear, opaque
 from chainrule.core.primitive import TABLE
 from chainrule.core.shapes import shape_of
 from chainrule.core.sums import accumulated, added
-from chainrule.table.arithmetic import unit
+from chainrule.table.arithmetic import chosen, unit
 
 ndarray = np.ndarray
 
@@ -159,7 +159,7 @@ def shared(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -
     x_shape = shape_of(x)
     g, out = kept(g, axis, keepdims, x_shape), kept(out, axis, keepdims, x_shape)
     mask = attains(x, out)
-    return np.where(mask, g / np.add.reduce(mask, axis=axis, keepdims=True).astype(g.dtype) if axis else g, 0)
+    return chosen(mask, g / np.add.reduce(mask, axis=axis, keepdims=True).astype(g.dtype) if axis else g)
 
 
 def shared_jvp(t: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
