@@ -21,7 +21,7 @@ import blocks  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "docs" / "assets" / "explain_page.png"
-WIDTH, HEIGHT, SCALE, COLOURS = 1300, 735, 1.5, 64
+WIDTH, HEIGHT, SCALE, COLOURS = 1300, 755, 1.5, 64
 
 
 def main() -> None:
