@@ -67,11 +67,12 @@ def getitem(x, *, index):
 
 
 @linear(
-    transpose={"x": lambda g, *, index: g[index]},
+    transpose={"x": lambda g, *, index: getitem(g, index=index)},
     formula={"x": "g[index]"},
     batch=_basic_batch,
     naming=lambda params: "SliceBackward0",
     samples=[
+        {"shapes": [(3,)], "shape": (3,), "index": (slice(None, None, -1),)},
         {"shapes": [(4,)], "shape": (3, 4), "index": (1,)},
         {"shapes": [(3, 2)], "shape": (3, 4), "index": (slice(None), slice(0, 4, 2))},
     ],
@@ -156,7 +157,7 @@ def index(x, *, index):
 
 
 @linear(
-    transpose={"x": lambda g, *, index: g[index]},
+    transpose={"x": lambda g, *, index: getitem(g, index=index)},
     formula={"x": "g[index]"},
     batch=_array_batch,
     naming=lambda params: "IndexPutBackward0",
