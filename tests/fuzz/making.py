@@ -429,6 +429,12 @@ def plain_program(lib: Any, seed: int) -> list[Statement]:
 class NumpyMaker(Maker):
     templates, weights, array = numpy_templates.TEMPLATES, numpy_templates.WEIGHTS, "np.array"
 
+    def hole(self, name: str) -> str:
+        if name == "o":  # NumPy's numbers are values
+            self.x = self.pick("f", lambda t: apart(t) and t.ndim, self.own)
+            return self.x
+        return super().hole(name)
+
     def index(self, x: Any) -> str:
         text = super().index(x)
         return text.replace("::2", self.rng.choice(["::2", "::-1", "::-2"]))
