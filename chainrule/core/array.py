@@ -284,7 +284,8 @@ def as_arrays(x: Any) -> Any:
     """A result with Arrays in the place of tensors, also inside tuples and lists."""
     if isinstance(x, Tensor):
         array = new(Array)
-        array._tensor = x
+        # NumPy's numbers are values: what they are reshaped to has memory of its own
+        array._tensor = x if x._view is None or x._view.base._raw.shape else x.clone()
         return array
     if isinstance(x, tuple):
         parts = [as_arrays(part) for part in x]

@@ -12,7 +12,17 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import inplace
-from chainrule.core.array import FAST, WRITERS, Array, apply, apply_ufunc, array_of, carries, plain_or_stacked
+from chainrule.core.array import (
+    FAST,
+    WRITERS,
+    Array,
+    apply,
+    apply_ufunc,
+    array_of,
+    as_arrays,
+    carries,
+    plain_or_stacked,
+)
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.modes import recording
 from chainrule.core.node import Leaf
@@ -234,7 +244,7 @@ def _getitem(self: Array, index: Any) -> Any:
         part._view = None
         if type(part._raw) is ndarray:
             part._raw = part._raw.copy()
-    return array_of(part)
+    return as_arrays(part)
 
 
 def _setitem(self: Array, index: Any, value: Any) -> None:
@@ -243,7 +253,8 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
     value = _value_for(tensor, value)
     _prepare_write(tensor, "x[...] = ")
     if _is_advanced(items):
-        result = put_any(wrap(tensor._raw, tensor._edge), _fitting(value, tensor, items), items, False)
+        value = _written(_fitting(value, tensor, items), tensor, items)
+        result = put_any(wrap(tensor._raw, tensor._edge), value, items, False)
         inplace.update(tensor, result, "__setitem__")
         return
     if type(tensor._raw) is ndarray and type(value._raw) is ndarray and not _follows(tensor, value):
@@ -252,6 +263,25 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
         return
     region = bind(rows.getitem, (tensor,), {"index": items})
     inplace.update(region, _stretched(value, shape_of(region._raw), tensor), "__setitem__")
+
+
+def _written(value: Tensor, tensor: Tensor, items: tuple[Any, ...]) -> Tensor:
+    """The value, without the derivatives of what is overwritten at once: of several elements for one place the last stays."""
+    constant = value._edge is None and type(value._raw) is ndarray
+    if (
+        constant
+        or any(isinstance(i, Tensor) for i in items)
+        or all(i.dtype == bool for i in items if isinstance(i, ndarray))
+    ):
+        return value
+    shape = tuple(shape_of(tensor._raw))
+    places = np.arange(np.prod(shape, dtype=int)).reshape(shape)[items]
+    last = np.unique(places.ravel()[::-1], return_index=True)[1]
+    if last.size == places.size:
+        return value
+    stays = np.zeros(places.size, bool)
+    stays[places.size - 1 - last] = True
+    return cast(np.where(stays.reshape(places.shape), value, value.detach()), tensor.dtype)
 
 
 def _follows(tensor: Tensor, value: Tensor) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import dtypes
+from chainrule.core import dtypes, inplace
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import memory_of
 from chainrule.core.size import Size
@@ -320,21 +320,18 @@ def apart(result: Tensor, input: Tensor) -> Tensor:
     return clone(result) if shared or result._view is not None else result
 
 
-def _in_rows(x: Any) -> bool:
-    """Whether the elements lie in row order; those of other examples may lie between them."""
-    step = None
-    for n, stride in zip(reversed(x.shape), reversed(x.strides)):
-        if n != 1:
-            if step not in (None, stride):
-                return False
-            step = stride * n
-    return True
+def _in_rows(x: Tensor) -> bool:
+    """Whether the elements of an example lie in row order, if those of what it is a view of do."""
+    if x._view is None:
+        return True
+    part = inplace.replay_view(np.empty(x._view.base._raw.shape), x._view.steps)
+    return bool(part.flags.c_contiguous)
 
 
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its memory is in row order, else a copy that is."""
     if type(input._raw) is not ndarray:
-        return input if _in_rows(input._raw) else rows.clone(input)
+        return input if _in_rows(input) else rows.clone(input)
     if input._raw.flags.c_contiguous:
         return input
     copy = rows.clone(input)

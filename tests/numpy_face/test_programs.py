@@ -27,6 +27,11 @@ CASES = {
     "writing at places that are saved": "v = np.tanh(x[0]); w = v * v; np.put(v, [0, 1], x[1, :2]); r = v * w",
     "masks over what is saved": "v = np.tanh(x); w = v * v; np.putmask(v, v > 0.2, x); np.fill_diagonal(v, 3); r = v * w",
     "copies over what is saved": "v = np.tanh(x); w = v * v; np.copyto(v, x[0]); r = v * w",
+    "adding where one place comes twice": "v = np.sin(x); v[:, [-2, 1]] += x[:, :2]; r = v ** 2",
+    "writing where one place comes twice": "v = np.sin(x); v[[1, 0, 1]] = np.stack([x[0], x[1], x[0] * x[1]]); r = v * x",
+    "multiplying where one place comes twice": "v = x ** 2; v[..., np.array([[-1, -1]])] *= x[:, :1, None]; r = v",
+    "what a number is reshaped to is a copy": "s = x.sum(); v = s.reshape(-1); v *= x[0, 0]; w = np.atleast_1d(s); w[0] = 2; r = s * v * w",
+    "so are its new axes": "s = x[0, 1]; v = s[None]; v += 1; w = np.expand_dims(s, 0); w *= x[0, :1]; r = s * v * w + x",
     "meshgrid of matrices": "a, b = np.meshgrid(x, x[0]); r = a * b",
 }
 
