@@ -19,7 +19,7 @@ from chainrule.errors.algebra import LinAlgError
 from chainrule.ops import elementwise as ew
 from chainrule.ops import joining, matrices, products, shaping
 from chainrule.ops import numpy_linalg as shared
-from chainrule.ops.arguments import numpy_names, takes_out
+from chainrule.ops.arguments import numpy_names, takes_out, takes_tensors
 from chainrule.ops.decomposing import (
     cholesky,
     eigh,
@@ -430,6 +430,7 @@ def top_lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 
 
 @takes_out
+@takes_tensors
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:

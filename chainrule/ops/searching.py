@@ -253,6 +253,8 @@ def _range(name: str, x: Any, low: float, high: float, margin: float) -> tuple[f
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (both 0: of the data)."""
     x = tensor_of("histc", input, "iuf")._concrete("histc()")
+    if not isinstance(bins, (int, np.integer)):
+        raise TypeError(f"histc(): argument 'bins' (position 2) must be int, not {type(bins).__name__}")
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
     counts, _ = np.histogram(x[~np.isnan(x)] if x.dtype.kind == "f" else x, bins, _range("histc", x, min, max, 1))

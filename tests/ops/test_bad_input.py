@@ -68,6 +68,8 @@ WRONG: list[tuple[str, Any, type[Exception], str]] = [
     ("0-d", lambda: list(cr.tensor(1.0)), TypeError, "iteration over a 0-d tensor"),
     ("0-d", lambda: cr.tensor(1.0) @ X, RuntimeError, "at least 1D"),
     ("0-d", lambda: cr.cat([cr.tensor(1.0)]), RuntimeError, "cannot be concatenated: use stack"),
+    ("type", lambda: X.histc(cr.tensor(2)), TypeError, r"histc\(\): argument 'bins' .* must be int, not Tensor"),
+    ("type", lambda: cr.triangular_solve(X, "a"), TypeError, r"triangular_solve\(\): argument 'A' .* must be Tensor"),
     ("range", lambda: X.sum(2), IndexError, r"expected to be in range of \[-2, 1\], but got 2"),
     ("range", lambda: X.transpose(0, -3), IndexError, "Dimension out of range"),
     ("range", lambda: X.unsqueeze(4), IndexError, "Dimension out of range"),
