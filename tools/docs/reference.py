@@ -221,7 +221,7 @@ def _types() -> str:
     lines = ["What the package has itself, beside its operations.", f"Element types: {types}.", f"Constants: {constants}.",
              "Also under the package's own name, and described with their modules:"]  # fmt: skip
     for page in dict.fromkeys(SHARED.values()):
-        names = ", ".join(_link(f"chainrule.{page}.{name}", name) for name in public if _page_of(name) == page)
+        names = ", ".join(_link(f"chainrule.{name}", name) for name in public if _page_of(name) == page)
         lines.append(f"- [{page}]({page}.md): {names}")
     return "\n\n".join(lines)
 
