@@ -120,6 +120,12 @@ class Trace:
         self.edges = [x._edge for x in self.starts]
         return func(*inner, **kwargs)
 
+    def set_starts(self, seq: int) -> None:
+        """Give the starts that are leaves another number: what is numbered later does not take them for its own outside."""
+        for edge in self.edges:
+            if type(edge) is Leaf:
+                edge.seq = seq
+
     def outside(self, order: list[Any], own: Any = ()) -> bool:
         """Whether a graph (oldest first) reaches something that was on the tape before the function was called."""
         ours = self.edges
@@ -387,13 +393,15 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     errors.check_function("vjp", func)
     trace = Trace("vjp(f, *primals)", func, range(len(primals)), primals, {}, has_aux, linked=True)
     outputs, spec = differentiable_outputs(trace, "vjp(f, *primals)")
-    for edge in trace.edges:
-        if type(edge) is Leaf:
-            edge.seq = sys.maxsize  # the function has returned: nobody else can want a derivative by it
+    trace.set_starts(sys.maxsize)  # the function has returned: nobody else can want a derivative by them
 
     def vjp_fn(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         gs = cotangents_like(outputs, spec, cotangents)
-        found = trace.pull(outputs, gs, retain_graph, create_graph)
+        try:
+            trace.set_starts(trace.since)
+            found = trace.pull(outputs, gs, retain_graph, create_graph)
+        finally:
+            trace.set_starts(sys.maxsize)
         used = {id(g) for g in gs}
         found = [g.copy() if type(g) is ndarray and id(g) in used else g for g in found]
         return trace.arranged(found, False)

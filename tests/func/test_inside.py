@@ -41,6 +41,16 @@ def test_indices_that_depend_on_the_values(face, function, transformation):
         np.testing.assert_allclose(np.asarray(tangent), slopes.sum(1))
 
 
+def test_a_checkpoint_runs_again_as_it_ran_first():
+    """Whether an inner derivative is recorded must not depend on who asks for the outer one."""
+
+    def f(r):
+        return grad(lambda c: (c * r).sin().sum())(x[1]) * r
+
+    _, pull = vjp(lambda r: checkpoint(f, r, use_reentrant=False), x[0])
+    close(pull(x[1])[0], vjp(f, x[0])[1](x[1])[0].numpy())
+
+
 def leaf_and_backward(r):
     """w made to require grad inside, mixed with r, differentiated there: 2 w r at w = 1."""
     w = cr.ones(3, dtype=cr.float64).requires_grad_()
