@@ -282,7 +282,7 @@ def _shared(x: Any) -> Any:
 
 def as_arrays(x: Any) -> Any:
     """A result with Arrays in the place of tensors, also inside tuples and lists."""
-    if isinstance(x, Tensor):
+    if type(x) is Tensor or isinstance(x, Tensor):
         array = new(Array)
         # NumPy's numbers are values: what they are reshaped to has memory of its own
         array._tensor = x if x._view is None or x._view.base._raw.shape else x.clone()
@@ -300,10 +300,11 @@ WRITERS: dict[Any, Callable[[Tensor, str], None]] = {}
 def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
     """A NumPy function of Arrays, as NumPy's own signature has it."""
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
-    mixed = _holds(args, Tensor) or (kwargs and _holds(kwargs, Tensor))
     if function in WRITERS and args and type(args[0]) is Array:
         WRITERS[function](args[0]._tensor, f"np.{function.__name__}")
-    result, out = call_function(function.__name__, ours, as_tensors(args), as_tensors(kwargs))
+    operands, mixed = _opened(args)
+    mixed = mixed or (bool(kwargs) and _holds(kwargs, Tensor))
+    result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
     if out is None:
         return result if mixed else as_arrays(result)
     target = next(x for x in (kwargs.get("out"), *args) if x is out or (type(x) is Array and x._tensor is out))
@@ -312,15 +313,34 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
 
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any) -> Any:
     """A ufunc of Arrays. NumPy's scalars are as strong as arrays."""
-    mixed = any(isinstance(x, Tensor) for x in inputs)
-    operands = [np.asarray(x) if isinstance(x, np.generic) else as_tensors(x) for x in inputs]
+    operands, mixed = _opened(inputs)
     if method == "at" and type(inputs[0]) is Array:
         WRITERS[np.ufunc.at](inputs[0]._tensor, f"np.{ufunc.__name__}.at")
     row = UFUNCS.get(ufunc) if method == "__call__" and not kwargs else None
-    result = call_ufunc(ufunc, method, operands, out, as_tensors(kwargs)) if row is None else row(*map(plain, operands))
+    result = call_ufunc(ufunc, method, operands, out, as_tensors(kwargs)) if row is None else row(*operands)
     if out is None:
         return result if mixed else as_arrays(result)
     return write_out(ufunc.__name__, out, result)
+
+
+_SIMPLE = frozenset({Tensor, int, float, bool, complex, str, type(None)})
+
+
+def _opened(args: Any) -> tuple[list[Any], bool]:
+    """Operands with tensors for Arrays and 0-d arrays for NumPy's scalars, and whether there was a Tensor among them."""
+    operands = []
+    mixed = False
+    for x in args:
+        kind = type(x)
+        if kind is Array:
+            x = x._tensor
+        elif kind not in _SIMPLE:
+            mixed = mixed or _holds(x, Tensor)
+            x = np.asarray(x) if isinstance(x, np.generic) else plain(as_tensors(x))
+        elif kind is Tensor:
+            mixed = True
+        operands.append(x)
+    return operands, mixed
 
 
 def write_out(name: str, out: Any, result: Any) -> Any:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,11 +27,12 @@ from chainrule.core.array import (
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.modes import recording
 from chainrule.core.node import Leaf
-from chainrule.core.protocol import UFUNCS
+from chainrule.core.protocol import EXCHANGED, UFUNCS
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, hold, wrap
 from chainrule.core.versions import owner, protected, wrote
 from chainrule.core.view import base_of, views_of
+from chainrule.ops import elementwise, products, reductions
 from chainrule.table import indexing as rows
 from chainrule.table import shape
 from chainrule.table.any_index import put_any, read_any
@@ -59,6 +61,8 @@ def _fast_unary(ufunc: np.ufunc, function: Callable[[Tensor], Tensor]) -> Callab
 
 
 def _fast_binary(ufunc: np.ufunc, function: Callable[..., Tensor], saves: bool) -> Callable[[Any, Any], Any]:
+    exchanged = EXCHANGED.get(ufunc)
+
     def call(x: Any, y: Any) -> Any:
         if type(x) is Array:
             left = x._tensor
@@ -67,11 +71,23 @@ def _fast_binary(ufunc: np.ufunc, function: Callable[..., Tensor], saves: bool) 
         else:
             right = y._tensor
             dtype = right._raw.dtype
+            if (
+                exchanged is not None
+                and (type(x) is float or type(x) is int)
+                and (dtype is float64 or dtype is float32)
+            ):
+                array = new(Array)
+                array._tensor = exchanged(right, x)
+                return array
             left = _alike(x, dtype, saves)
         if left is None or right is None or (dtype is not float64 and dtype is not float32):
             return apply_ufunc(ufunc, "__call__", (x, y), None, {})
+        try:
+            result = function(left, right)
+        except RuntimeError:  # shapes that do not fit: the words are NumPy's
+            return apply_ufunc(ufunc, "__call__", (x, y), None, {})
         array = new(Array)
-        array._tensor = function(left, right)
+        array._tensor = result
         return array
 
     return call
@@ -91,7 +107,8 @@ def _alike(x: Any, dtype: Any, saves: bool) -> Any:
 
 
 def fill_fast() -> None:
-    """Give Arrays a short way to the elementwise rows whose value is a ufunc."""
+    """Give Arrays a short way to the elementwise rows whose value is a ufunc (and that have their functions by now)."""
+    assert getattr(elementwise.UFUNCS[np.add], "fast", None) is not None
     for ufunc, row in UFUNCS.items():
         function = getattr(row, "fast", None)
         if function is None or ufunc.nout != 1 or getattr(row, "ufunc", None) is not ufunc or "f" not in row.accepts:  # type: ignore[attr-defined]
@@ -103,6 +120,24 @@ def fill_fast() -> None:
 
 
 fill_fast()
+FAST[np.matmul] = _fast_binary(np.matmul, products.matmul, True)
+
+
+def _fast_comparison(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def call(x: Any, y: Any) -> Any:
+        left = x._tensor._raw if type(x) is Array else x
+        right = y._tensor._raw if type(y) is Array else y
+        if type(left) in _PLAIN and type(right) in _PLAIN:
+            return array_of(wrap(np.asarray(ufunc(left, right))))
+        return apply_ufunc(ufunc, "__call__", (x, y), None, {})
+
+    return call
+
+
+_PLAIN = frozenset({ndarray, float, int})
+FAST.update(
+    {u: _fast_comparison(u) for u in (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)}
+)
 
 _KNOWN = (ndarray, np.generic, int, float, complex, list, tuple)
 
@@ -495,6 +530,23 @@ all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal d
 round searchsorted squeeze std sum swapaxes take trace var
 """.split():
     setattr(Array, _name, _method(_name, getattr(np, _name)))
+
+
+def _total(name: str, function: Callable[[Tensor], Tensor]) -> None:
+    """A sum or mean of all elements, where the faces agree, takes the short way."""
+    general = getattr(Array, name)
+
+    @functools.wraps(general)
+    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs or self._tensor._raw.dtype.kind != "f":
+            return general(self, *args, **kwargs)
+        return array_of(function(self._tensor))
+
+    setattr(Array, name, method)
+
+
+_total("sum", reductions.sum)
+_total("mean", reductions.mean)
 
 
 def reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
