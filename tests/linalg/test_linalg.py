@@ -424,3 +424,19 @@ def test_gradients_that_are_not_determined():
         L.eigh(hermitian).eigenvectors.real.sum().backward()
     with pytest.raises(RuntimeError, match=r"svd_backward.*ill-defined"):
         L.svd(hermitian).U.real.sum().backward()
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("shape, columns", [((70, 70), 1), ((2, 67, 67), 3), ((33, 33), 40)])
+def test_large_triangles(shape, columns, upper):
+    """Larger than 32, triangular systems are solved by halves."""
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal(shape) + 2 * shape[-1] ** 0.5 * np.eye(shape[-1])
+    triangle = np.triu(a) if upper else np.tril(a)
+    b = rng.standard_normal((*shape[:-1], columns))
+    x = cr.linalg.solve_triangular(cr.tensor(a, requires_grad=True), cr.tensor(b), upper=upper)
+    np.testing.assert_allclose(x.detach().numpy(), np.linalg.solve(triangle, b), rtol=1e-9, atol=1e-12)
+    singular = triangle.copy()
+    singular[..., 40 % shape[-1], 40 % shape[-1]] = 0
+    with pytest.raises(RuntimeError, match="singular"):
+        cr.linalg.solve_triangular(cr.tensor(singular), cr.tensor(b), upper=upper)
