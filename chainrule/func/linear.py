@@ -6,6 +6,7 @@ derivative itself: the transpose of the transpose.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -52,11 +53,17 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     structure = tree_flatten(primals)[1]
     tensors = has_tensor(trace.given)
     targets = [slot._edge for slot in slots]
+    trace.edges += targets
+    trace.set_starts(sys.maxsize)
 
     def jvp_fn(*tangents: Any) -> Any:
         ts = _tangents(trace, structure, tangents)
         paths = [(g, t) for g, t in zip(gradients, ts, strict=True) if g is not None]
-        found = trace.pull([g for g, _ in paths], [t for _, t in paths], True, None, targets, targets)
+        try:
+            trace.set_starts(trace.since)
+            found = trace.pull([g for g, _ in paths], [t for _, t in paths], True, None, targets, targets)
+        finally:
+            trace.set_starts(sys.maxsize)
         zeros = [np.zeros(tuple(y._raw.shape), y._raw.dtype) if t is None else t for t, y in zip(found, outputs)]
         zeros = [t.copy() if type(t) is ndarray and t.base is not None else t for t in zeros]
         return tree_unflatten([dressed(t, tensors or has_tensor(ts)) for t in zeros], spec)

@@ -132,7 +132,7 @@ class Trace:
         for edge in order:
             if edge.seq >= self.since:
                 return False
-            if edge not in ours and edge not in own:
+            if type(edge) is Leaf and edge not in ours and edge not in own:
                 return True
         return False
 

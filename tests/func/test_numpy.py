@@ -115,6 +115,9 @@ def test_a_pullback_from_outside_leaves_no_graph():
     _, pull = vjp(np.sin, A)
     gradient = grad(lambda w: np.sum(pull(w * A)[0]))(2.0)
     assert type(gradient) is np.ndarray and np.allclose(gradient, np.sum(A * np.cos(A)))
+    _, push = linearize(np.sin, A)
+    gradient = grad(lambda w: np.sum(push(w * A)))(2.0)
+    assert type(gradient) is np.ndarray and np.allclose(gradient, np.sum(A * np.cos(A)))
 
 
 @pytest.mark.parametrize("name", CASES)
