@@ -66,10 +66,18 @@ def reshape(input: Any, *sizes: Any, shape: Any = None) -> Tensor:
     """
     x = tensor_of("reshape", input)
     target = _filled("reshape", x._raw.shape, _ints("reshape", sizes if shape is None else (shape,)))
-    if type(x._raw) is ndarray and not _viewable(x._raw, target):
-        copy = rows.clone(x) if x._edge is not None else wrap(x._raw.copy())
+    if (type(x._raw) is ndarray or x._view is not None) and not _viewable(_layout(x), target):
+        copy = rows.clone(x) if x._edge is not None or type(x._raw) is not ndarray else wrap(x._raw.copy())
         return bind(rows.unsafe_view, (copy,), {"shape": target})
     return bind(rows.view, (x,), {"shape": target})
+
+
+def _layout(x: Tensor) -> Any:
+    """An array whose elements lie as x's do; an example's lie as if those of what it is a view of were in row order."""
+    if type(x._raw) is ndarray:
+        return x._raw
+    view = x._view
+    return np.empty(x._raw.shape) if view is None else inplace.replay_view(np.empty(view.base._raw.shape), view.steps)
 
 
 def _viewable(array: Any, target: tuple[int, ...]) -> bool:
@@ -320,20 +328,13 @@ def apart(result: Tensor, input: Tensor) -> Tensor:
     return clone(result) if shared or result._view is not None else result
 
 
-def _in_rows(x: Tensor) -> bool:
-    """Whether the elements of an example lie in row order, if those of what it is a view of do."""
-    if x._view is None:
-        return True
-    part = inplace.replay_view(np.empty(x._view.base._raw.shape), x._view.steps)
-    return bool(part.flags.c_contiguous)
-
-
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its memory is in row order, else a copy that is."""
-    if type(input._raw) is not ndarray:
-        return input if _in_rows(input) else rows.clone(input)
-    if input._raw.flags.c_contiguous:
+    if _layout(input).flags.c_contiguous:
         return input
+    if type(input._raw) is not ndarray:
+        flat = bind(rows.unsafe_view, (rows.clone(input),), {"shape": (input.numel(),)})
+        return bind(rows.unsafe_view, (flat,), {"shape": tuple(input._raw.shape)})
     copy = rows.clone(input)
     copy._raw = np.ascontiguousarray(copy._raw)
     return copy
