@@ -102,7 +102,7 @@ def test_auto_takes_the_cheaper_mode():
     calls = []
 
     def wide(x):
-        calls.append(type(x._raw).__name__)
+        calls.append(type(x.tensor._raw).__name__)
         return x[0] * np.arange(1.0, 50.0) + x[1]
 
     cr.jacobian(wide, np.array([1.0, 2.0]))
