@@ -142,7 +142,7 @@ FAST.update(
 _KNOWN = (ndarray, np.generic, int, float, complex, list, tuple)
 
 
-def _operator(ufunc: np.ufunc, symbol: str, function: Callable[..., Any] | None = None) -> None:
+def _operator(ufunc: np.ufunc, symbol: str, sign: str, function: Callable[..., Any] | None = None) -> None:
     """``x op y``, ``y op x`` and ``x op= y``."""
     compute = function or FAST.get(ufunc) or (lambda x, y: apply_ufunc(ufunc, "__call__", (x, y), None, {}))
 
@@ -162,7 +162,7 @@ def _operator(ufunc: np.ufunc, symbol: str, function: Callable[..., Any] | None 
 
     def in_place(self: Array, other: Any) -> Any:
         result = forward(self, other)
-        return result if result is NotImplemented else write_all(self, result, f"{symbol}=")
+        return result if result is NotImplemented else write_all(self, result, f"{sign}=")
 
     for name, method in ((symbol, forward), ("r" + symbol, reflected), ("i" + symbol, in_place)):
         method.__name__ = f"__{name}__"
@@ -173,22 +173,22 @@ def _arranged(other: Any) -> Any:
     return np.asarray(other) if isinstance(other, (list, tuple)) else other
 
 
-for _symbol, _ufunc in {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "truediv": np.true_divide,
-    "floordiv": np.floor_divide,
-    "mod": np.remainder,
-    "pow": np.power,
-    "matmul": np.matmul,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "lshift": np.left_shift,
-    "rshift": np.right_shift,
-}.items():
-    _operator(_ufunc, _symbol)
+for _symbol, _sign, _ufunc in (
+    ("add", "+", np.add),
+    ("sub", "-", np.subtract),
+    ("mul", "*", np.multiply),
+    ("truediv", "/", np.true_divide),
+    ("floordiv", "//", np.floor_divide),
+    ("mod", "%", np.remainder),
+    ("pow", "**", np.power),
+    ("matmul", "@", np.matmul),
+    ("and", "&", np.bitwise_and),
+    ("or", "|", np.bitwise_or),
+    ("xor", "^", np.bitwise_xor),
+    ("lshift", "<<", np.left_shift),
+    ("rshift", ">>", np.right_shift),
+):
+    _operator(_ufunc, _symbol, _sign)
 
 for _symbol, _ufunc in {
     "eq": np.equal,
@@ -198,7 +198,7 @@ for _symbol, _ufunc in {
     "gt": np.greater,
     "ge": np.greater_equal,
 }.items():
-    _operator(_ufunc, _symbol)
+    _operator(_ufunc, _symbol, "")
     for _extra in ("r", "i"):
         delattr(Array, f"__{_extra}{_symbol}__")
 
@@ -250,7 +250,7 @@ def _read_item(item: Any) -> Any:
                 return tensor
         return raw if raw.shape or raw.dtype == bool else int(raw)
     if isinstance(item, (ndarray, list, tuple, range)):
-        array: Any = item if kind is ndarray else np.asarray(item)
+        array: Any = protected(item) if kind is ndarray else np.asarray(item)
         if array.dtype == object:
             return _read_item(Array(array))
         if not array.size and kind is not ndarray:

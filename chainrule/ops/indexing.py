@@ -16,7 +16,7 @@ from chainrule.core.modes import WATCHES, recording
 from chainrule.core.node import Leaf
 from chainrule.core.protocol import plain as plain_array
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.core.versions import wrote
+from chainrule.core.versions import protected, wrote
 from chainrule.ops.shaping import apart
 from chainrule.table import indexing as rows
 from chainrule.table.any_index import put_any, read_any
@@ -39,7 +39,11 @@ def read_index(index: Any) -> tuple[Any, ...]:
             items.append(_tensor_item(as_tensors(item)))
         elif isinstance(item, (list, tuple, ndarray, range)):
             array = np.asarray(
-                [_scalar(i) for i in item] if not isinstance(item, (ndarray, range)) else plain_array(item)
+                protected(plain_array(item))
+                if isinstance(item, ndarray)
+                else item
+                if isinstance(item, range)
+                else [_scalar(i) for i in item]
             )
             if array.size == 0 and array.dtype.kind == "f":
                 array = array.astype(np.int64)

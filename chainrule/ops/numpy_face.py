@@ -104,6 +104,25 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     return rows.clone(a)
 
 
+# What makes arrays comes here only where it is asked for one ``like=`` a tensor.
+
+
+@implements(np.array, np.asarray, np.asanyarray)
+def _array(object: Any, dtype: Any = None, *, copy: Any = None, order: str = "K", ndmin: int = 0) -> Any:
+    array = wrapped(arranged(object))
+    array = rows.clone(array) if copy else array
+    array = array if dtype is None else np.astype(array, np.dtype(dtype))
+    return np.reshape(array, (1,) * max(0, ndmin - len(shape_of(array))) + tuple(shape_of(array)))
+
+
+def _made(function: Any) -> Any:
+    return lambda *args, **options: wrap(function(*args, **options))
+
+
+for _function in (np.zeros, np.ones, np.empty, np.full, np.eye, np.identity, np.arange, np.tri):
+    implements(_function)(_made(_function))
+
+
 @implements(np.array_repr, np.array_str)
 def _repr(arr: Any, *args: Any, **kwargs: Any) -> str:
     return repr(arr)
