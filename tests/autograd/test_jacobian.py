@@ -110,7 +110,7 @@ def test_auto_takes_the_cheaper_mode():
     calls.clear()
 
     def narrow(x):
-        calls.append(type(x._raw).__name__)
+        calls.append(type(x.tensor._raw).__name__)
         return np.sum(x**2)
 
     cr.jacobian(narrow, X)
