@@ -143,7 +143,7 @@ INPLACE = {
         | !{o}.lerp_({s}, 0.3) | !{o}.masked_fill_({m}, {k}) | !{o}.scatter_({U}, {s})
         | !{o}.scatter_add_({d}, {J}, {s}) | !{o}.index_add_(0, torch.tensor([0]), {s}[:1])
         | !{o}.index_fill_({d}, {I}, {k}) | !{o}.cumsum_({d}) | !{o}.t_() | !{o}.unsqueeze_(0) | !{o}.squeeze_()
-        | !{o}.transpose_({d}, {d}) | !{o}.fill_diagonal_({k}) | !{o}.tril_() | !{o}.mul_({x})
+        | !{o}.transpose_({d}, {d}) | !{o}.fill_diagonal_({k}) | !{o}.tril_()
         | !{o}.add_({x}.clone()) | !{o}.copy_({t}) | !{o}.add_({t}) | !{o}.mul_({t}) | !{o}.addmm_({f}, {f})
         | !{o}.masked_scatter_({m}, {s}.clone()) | !{o}.index_put_((torch.tensor([0]),), {w}[:1].clone())
         | !{o}.floor_() | !{o}.remainder_(0.7)""",
