@@ -30,3 +30,9 @@ def test_against_differences(first):
 def test_against_pytorch(first):
     pytest.importorskip("torch")
     assert run("torch", range(first, first + 20)) > 400
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first", range(0, 120, 40))
+def test_numpy_programs(first):
+    assert run("numpy", range(first, first + 40)) > 100
