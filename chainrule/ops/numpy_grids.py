@@ -115,7 +115,7 @@ def _vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     x = cast(x, np.promote_types(x.dtype, int))
     repeated = np.broadcast_to(np.expand_dims(x, 1), (n, max(columns - 1, 0)))
     powers = np.cumprod(np.concatenate([np.ones((n, 1), x.dtype), repeated], axis=1), axis=1)[:, :columns]
-    return powers if increasing else np.flip(powers, 1)
+    return powers if increasing else np.copy(np.flip(powers, 1))
 
 
 @implements(np.polyfit)

@@ -56,7 +56,10 @@ def _order(name: str, a: Any, order: str) -> str:
 
 @implements(np.ravel)
 def _ravel(a: Any, order: str = "C") -> Any:
-    return _reshape(a, (-1,), _order("ravel", a, order))
+    order = _order("ravel", a, order)
+    if order == "C" and isinstance(a, Tensor):
+        return shaping.ravel(a)  # in row order, so strided elements are copied
+    return _reshape(a, (-1,), order)
 
 
 @implements(np.transpose, np.permute_dims)

@@ -449,5 +449,10 @@ def _shown(x: Any, steps: Any) -> Any:
 def copy_slices(base, part, *, steps):
     """The base, with the region that a view shows (taken by ``steps``) replaced by ``part``."""
     out = np.array(base, order="K", copy=True)
-    _shown(out, steps)[...] = part
+    region = _shown(out, steps)
+    if np.may_share_memory(region, out):
+        region[...] = part
+    elif region.size:  # a cotangent may lie in memory so that what was a view is a copy
+        out = np.array(base, order="C", copy=True)
+        out.reshape(-1)[_shown(np.arange(out.size).reshape(out.shape), steps)] = part
     return out

@@ -65,6 +65,11 @@ CASES = {
         "result = torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]",
         [[2.0, 4.0], [6.0, 8.0]],
     ),
+    "a cotangent that is not in row order, of what was written through a flat view": (
+        "x = torch.tensor(-1.5, requires_grad=True)\ny = torch.eye(2) * x\ny.view(-1)[1:].mul_(0.5)\n"
+        "(y.prod(0).sum() + y.sum()).backward()\nresult = x.grad",
+        1.5,
+    ),
     "a tiled tensor is no view in jvp": (
         "x = torch.tensor([[-0.1, -0.7, 0.6]])\n"
         "def f(a):\n    b = a * 1\n    c = b.tile(2)\n    c.T.add_(-1.5)\n    return b ** 2\n"
