@@ -64,8 +64,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         ) from None
     if not points:
         raise RuntimeError(f"{api}: Expected primals to contain at least one Tensor.")
-    directions = [tangent_like(p, t, i, spec) for i, (p, t) in enumerate(zip(points, directions, strict=True))]
     tensors = has_tensor(points) or has_tensor(directions)
+    directions = [tangent_like(p, t, i, spec) for i, (p, t) in enumerate(zip(points, directions, strict=True))]
     with entered("jvp", without_tangent) as level:
         duals = [faced(wrap(Dual(bare(p), bare(t), level)), p) for p, t in zip(points, directions, strict=True)]
         result = func(*tree_unflatten(duals, spec))

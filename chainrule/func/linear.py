@@ -57,6 +57,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     trace.set_starts(sys.maxsize)
 
     def jvp_fn(*tangents: Any) -> Any:
+        as_given = tensors or has_tensor(tree_flatten(tangents)[0])
         ts = _tangents(trace, structure, tangents)
         paths = [(g, t) for g, t in zip(gradients, ts, strict=True) if g is not None]
         try:
@@ -66,7 +67,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             trace.set_starts(sys.maxsize)
         zeros = [np.zeros(tuple(y._raw.shape), y._raw.dtype) if t is None else t for t, y in zip(found, outputs)]
         zeros = [t.copy() if type(t) is ndarray and t.base is not None else t for t in zeros]
-        return tree_unflatten([dressed(t, tensors or has_tensor(ts)) for t in zeros], spec)
+        return tree_unflatten([dressed(t, as_given) for t in zeros], spec)
 
     return tree_unflatten([trace.value(y) for y in outputs], spec), jvp_fn
 

@@ -198,10 +198,11 @@ class Trace:
         result = unfaced(result)
         if not isinstance(result, Tensor):
             return result
-        if result._edge is not None and recording() and self.outside(engine.reachable([result._edge])):
-            return given if type(given) is Array else result
         leaves = tree_leaves(self.args)
-        return dressed(settled(result._raw), not leaves or has_tensor(leaves))
+        tensors = not leaves or has_tensor(leaves)
+        if result._edge is not None and recording() and self.outside(engine.reachable([result._edge])):
+            return given if type(given) is Array else dressed(result, tensors)
+        return dressed(settled(result._raw), tensors)
 
 
 def _formed(g: Any, begin: Tensor, given: Any, taken: set[int]) -> Any:

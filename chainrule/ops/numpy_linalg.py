@@ -159,9 +159,16 @@ def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
     return rows.H(rows.cholesky(rows.H(a))) if upper else rows.cholesky(a)
 
 
+def _of_triangle(a: Any, UPLO: str) -> Any:
+    """The Hermitian matrices that NumPy reads from one triangle: what is not read has no gradient."""
+    half = np.tril(a, -1) if UPLO == "L" else np.triu(a, 1)
+    return half + rows.H(half) + a * np.eye(shape_of(a)[-1], dtype=a.dtype)
+
+
 @implements(raw.eigh)
 def _eigh(a: Any, UPLO: str = "L") -> Any:
-    return return_types.linalg_eigh(*decompositions.eigh(_matrices("eigh", a, True), UPLO=UPLO.upper()))
+    a, UPLO = _matrices("eigh", a, True), UPLO.upper()
+    return return_types.linalg_eigh(*decompositions.eigh(_of_triangle(a, UPLO), UPLO=UPLO))
 
 
 @implements(raw.eigvalsh)

@@ -84,7 +84,9 @@ def _power_dx(x: Any, y: Any) -> Any:
         if y == 2:
             return 2 * x
         return y if y == 1 else y * x ** (y - 1) if y != 0 else np.zeros_like(x)
-    return np.where(y == 0, 0, y * x ** np.where(y == 0, 1, y - 1))
+    # a base that has no reciprocal is masked, not every exponent 0: the mixed derivative is 1 / x there
+    gone = (y == 0) & ~(np.abs(x) > 2e-38)
+    return np.where(gone, 0, y) * np.where(gone, 1, x) ** (y - 1)
 
 
 def _power_dy(x: Any, y: Any, out: Any) -> Any:
@@ -96,7 +98,7 @@ def _power_dy(x: Any, y: Any, out: Any) -> Any:
     gone = x == 0
     if not _complex(y):
         gone = gone & (y >= 0)
-    return np.where(gone, 0, out * np.log(x))
+    return out * np.log(np.where(gone, 1, x))
 
 
 @elementwise(

@@ -154,6 +154,11 @@ PROGRAMS = {
     "add.at": "y = np.zeros_like(v)\nnp.add.at(y, i, v)\nout = y * c",
     "out=": "y = np.empty_like(v)\nnp.multiply(v, c, out=y)\nnp.add(y, v, y)\nout = y * y",
     "integers in place": "k = (v > .5).astype(int)\nk += 1\nout = k * v",
+    "integers of values": "k = np.int64(v * 3) + np.asarray(v * 2, int) + np.array(v, dtype=bool)\nout = k * v",
+    "eigenvalues of a lower triangle": "a = np.zeros_like(s)\nfor k in range(3):\n    a[k, :k + 1] = s[k, :k + 1]\n"
+    "out = np.linalg.eigvalsh(a)",
+    "what is above the triangle is not read": "a = s + np.arange(9.).reshape(3, 3)\n"
+    "out = np.linalg.eigvalsh(a) * np.linalg.eigh(a, 'U')[0]",
     "augmented with a list": "y = v * 1\ny += [1, 2, 3, 4]\ny *= (1., 2., 3., 4.)\nout = y",
     "power in place": "y = v * 1\ny **= 2\ny //= .5\ny %= 3\ny /= 2\ny -= v\nout = y",
     "matmul in place": "y = s * 1\ny @= s\nout = y",
@@ -455,6 +460,33 @@ def test_nested() -> None:
     np.testing.assert_allclose(
         grad(inner)(V), [(inner(V + d) - inner(V - d)) / 2e-6 for d in 1e-6 * np.eye(4)], rtol=1e-6
     )
+
+
+def test_transformations_inside_transformations_keep_the_face() -> None:
+    seen = []
+
+    def inner(x: Any) -> Any:
+        value, tangent = jvp(np.sin, (x,), (x,))
+        value2, pull = vjp(np.sin, x)
+        value3, push = cr.func.linearize(np.sin, x)
+        seen.extend([value, tangent, value2, pull(x)[0], value3, push(x), value_and_grad(np.sum)(x)[0]])
+        return tangent
+
+    jvp(inner, (V,), (V,))
+    vjp(inner, V)
+    vmap(inner)(M)
+    assert len(seen) == 21
+    assert {type(x) for x in seen} == {cr.Array}
+
+
+@pytest.mark.parametrize(("x", "y"), [(0.3, 0.0), (2.0, 0.0), (0.3, 1.5), (0.0, 2.0), (0.0, 0.0)])
+def test_second_derivatives_of_a_power(x: float, y: float) -> None:
+    """Where the exponent is 0 the mixed one is 1 / x; where the base is 0 what is finite is 0."""
+    dy = jvp(grad(lambda x, y: x**y, 1), (np.array(x), np.array(y)), (np.array(0.0), np.array(1.0)))[1]
+    np.testing.assert_allclose(dy, x**y * np.log(x) ** 2 if x else 0.0, rtol=1e-12)
+    if x:
+        mixed = jvp(grad(lambda x, y: x**y), (np.array(x), np.array(y)), (np.array(0.0), np.array(1.0)))[1]
+        np.testing.assert_allclose(mixed, x ** (y - 1) * (1 + y * np.log(x)), rtol=1e-12)
 
 
 def test_promotion_of_every_pair() -> None:
