@@ -190,15 +190,16 @@ for _symbol, _sign, _ufunc in (
 ):
     _operator(_ufunc, _symbol, _sign)
 
-for _symbol, _ufunc in {
+_comparisons: dict[str, Any] = {
     "eq": np.equal,
     "ne": np.not_equal,
     "lt": np.less,
     "le": np.less_equal,
     "gt": np.greater,
     "ge": np.greater_equal,
-}.items():
-    _operator(_ufunc, _symbol, "")
+}
+for _symbol, _compare in _comparisons.items():
+    _operator(_compare, _symbol, "")
     for _extra in ("r", "i"):
         delattr(Array, f"__{_extra}{_symbol}__")
 

@@ -109,7 +109,7 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 
 @implements(np.array, np.asarray, np.asanyarray)
 def _array(object: Any, dtype: Any = None, *, copy: Any = None, order: str = "K", ndmin: int = 0) -> Any:
-    array = wrapped(arranged(object))
+    array: Any = wrapped(arranged(object))
     array = rows.clone(array) if copy else array
     array = array if dtype is None else np.astype(array, np.dtype(dtype))
     return np.reshape(array, (1,) * max(0, ndmin - len(shape_of(array))) + tuple(shape_of(array)))

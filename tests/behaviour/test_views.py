@@ -331,10 +331,9 @@ class TestData:
 
 
 @differs("PyTorch can")
-@pytest.mark.parametrize("name", ["set_", "resize_"])
-def test_memory_is_not_exchanged(name):
+def test_memory_does_not_grow():
     with pytest.raises(RuntimeError, match="belongs to NumPy"):
-        getattr(torch.zeros(3), name)(5)
+        torch.zeros(3).resize_(5)
 
 
 def test_parts_stay_alive_without_their_base():
