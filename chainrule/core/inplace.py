@@ -120,6 +120,9 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
             raise errors.in_place_dtype(op, new.dtype, data.dtype)
         result = dispatch.cast(result, data.dtype)
         new = result._raw
+    if result._edge is not None and level_of(new) < level_of(data):
+        result = wrap(data.level.make(result, data.level))  # a history of a lower level goes inside
+        new = result._raw
     recorded = recording()
     if recorded and result._edge is not None:
         check_history(tensor, op)
@@ -134,6 +137,11 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
     return tensor
 
 
+def level_of(data: Any) -> int:
+    """The transformation that a tensor's data belongs to; 0 for an array."""
+    return getattr(data, "level", 0)
+
+
 def continue_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
     """Make ``edge`` the tensor's, and mend its base and all views of that."""
     view = tensor._view
@@ -144,7 +152,10 @@ def continue_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
     else:
         params = {"steps": view.steps}
         if type(base._raw) is not ndarray or type(tensor._raw) is not ndarray:
-            hold(base, dispatch.bind(TABLE["copy_slices"], (base._raw, tensor._raw), params))
+            before: Any = base._raw
+            if base._edge is not None and level_of(before) < level_of(tensor._raw):  # its history goes inside
+                before, base._edge = wrap(before, base._edge), None
+            hold(base, dispatch.bind(TABLE["copy_slices"], (before, tensor._raw), params))
         if edge is not None or base._edge is not None:
             about = ((base._raw.shape, base._raw.dtype), (tensor._raw.shape, tensor._raw.dtype))
             _set_edge(base, _node(TABLE["copy_slices"], params, (base._edge, edge), about), cut)

@@ -108,6 +108,16 @@ def escaped_tensor(level: Any, what: str) -> RuntimeError:
     )
 
 
+def escaped_tangent(level: Any, what: str) -> RuntimeError:
+    where, here = level.where, user_line()
+    called = f" (called at {where})" if where else ""
+    return RuntimeError(
+        f"{what}{f' ({here})' if here else ''} was given a tensor that has escaped from inside a function: it was written or "
+        f"made inside {level.name}{called}, which has ended, and depends on what is differentiated outside. Return it from the "
+        "function instead of writing into a tensor or array of the outer function."
+    )
+
+
 def dynamic_shape(what: str, instead: str) -> RuntimeError:
     where = user_line()
     return RuntimeError(

@@ -150,6 +150,8 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
             tangents.append(None)
     out = bind(prim, primals, params)
     if type(own) is not int and not own.alive:  # type: ignore[attr-defined]
+        if any(isinstance(part, Tensor) for part in (out if isinstance(out, tuple) else (out,))):
+            raise errors.escaped_tangent(own, prim.name)
         return out  # its transformation has ended: all that is left is the value
     if (
         not prim.differentiable
@@ -161,7 +163,7 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
         tangent = LOCAL.watch.tangent(prim, primals, tangents, out, params)
     else:
         tangent = prim.jvp(primals, tangents, out, params)  # type: ignore[misc]
-    return _dual(out, tangent, level)
+    return _dual(out, tangent, own)
 
 
 def _dual(out: Any, tangent: Any, level: int) -> Any:
