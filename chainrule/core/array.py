@@ -10,6 +10,7 @@ the result is a Tensor. This module has the class and the way in and out; its op
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -123,6 +124,10 @@ class Array:
             raise errors.array_to_numpy(self, carries=carries(self))
         return self._tensor.__array__(dtype, copy)
 
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """NumPy, as SciPy names it where it asks (``SCIPY_ARRAY_API=1``)."""
+        return sys.modules.get("scipy._lib.array_api_compat.numpy", np)
+
     # -- numbers --------------------------------------------------------------------------------------------------
 
     def _number(self, convert: Callable[[Any], Any], what: str) -> Any:
@@ -133,7 +138,7 @@ class Array:
             )
         if carries(self):
             raise errors.array_to_number(what)
-        return convert(tensor._concrete(what).item())
+        return convert(tensor._concrete(f"{what} of an array").item())
 
     def __float__(self) -> float:
         return float(self._number(float, "float()"))
@@ -146,12 +151,12 @@ class Array:
             raise TypeError(
                 f"only 0-dimensional arrays can be converted to Python scalars; int() got shape {self.shape}"
             )
-        return int(self._tensor._concrete("int()").item())  # a step function: the derivative that is lost is zero
+        return int(self._tensor._concrete("int() of an array").item())  # a step: the derivative that is lost is zero
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" or self.shape:
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
-        return int(self._tensor)
+        return int(self._tensor._concrete("an index of an array").item())
 
     def __bool__(self) -> bool:
         if self.size != 1:
@@ -160,7 +165,7 @@ class Array:
                 if self.size
                 else "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that it is not empty."
             )
-        return bool(self._tensor)
+        return bool(self._tensor._concrete("the truth of an array").item())
 
     def __len__(self) -> int:
         if not self._tensor._raw.shape:

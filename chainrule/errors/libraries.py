@@ -36,7 +36,7 @@ _GUIDES = {
     "scipy.integrate": "a Function that solves the adjoint equation has a gradient (docs/guide/scipy.md, Differential equations)",
     "scipy.optimize": "give it functions of arrays, such as func.value_and_grad(f) (docs/guide/scipy.md); the gradient of a "
     "solution follows from the equation that it solves (docs/guide/from_autograd.md, Fixed points)",
-    "scipy.interpolate": "np.interp is for tensors; a spline is linear in its values, so make its matrix once, from the "
+    "scipy.interpolate": "np.interp keeps the derivative; a spline is linear in its values, so make its matrix once, from the "
     "splines through the unit vectors",
 }
 
@@ -83,12 +83,12 @@ def _text(called: str, x: str, module: str) -> str:
     if module == "numpy" and not instead and hasattr(getattr(sys.modules["numpy"], name, None), "_implementation"):
         return f"{called} makes an array of a list that holds tensors: np.stack([...]) of the list is a tensor. {cut}"
     if instead:
-        return f"{called} takes plain arrays: {instead} is for tensors. {cut}"
+        return f"{called} takes plain arrays: {instead} keeps the derivative. {cut}"
     guide = next((text for part, text in _GUIDES.items() if f"{module}.{name}".startswith(part)), "")
     if guide:
         return f"{called} takes plain arrays: {guide}. {cut}"
     return (
-        f"{called} takes plain arrays, and chainrule has nothing of that name: write it with functions that work on tensors, "
+        f"{called} takes plain arrays, and chainrule has nothing of that name: write it with functions that have rules, "
         f"or give it rules (chainrule.primitive). {cut}"
     )
 

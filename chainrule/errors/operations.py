@@ -307,6 +307,16 @@ def data_dependent(tensor: Any, what: str) -> RuntimeError:
             "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow"
             f"{at}: {many} Use torch.where(condition, a, b), which computes both and chooses."
         )
+    if what == "the truth of an array":
+        return RuntimeError(
+            f"vmap: {what} in if, while, and, or, min() or max(){at}: {many} np.where(condition, a, b), np.minimum and "
+            "np.maximum compute both and choose; a loop whose end depends on the values runs a fixed number of times."
+        )
+    if what.endswith("of an array"):
+        return RuntimeError(
+            f"vmap: {what}{at}: {many} Keep it an array (a 0-d array works in arithmetic, as an index and in "
+            "np.take_along_axis as a number does), or return it and call this outside."
+        )
     if what.startswith(("a boolean mask", "nonzero", "unique")):
         return dynamic_shape(what, "Use torch.where(mask, x, 0.) or multiply by the mask, which keep the size.")
     return RuntimeError(

@@ -636,7 +636,7 @@ def item(self: Array, *args: Any) -> Any:
     """An element as a Python number."""
     if carries(self):
         raise errors.array_to_number("x.item()")
-    return self._tensor._concrete("item()").item(*args)
+    return self._tensor._concrete("item() of an array").item(*args)
 
 
 def tolist(self: Array) -> Any:

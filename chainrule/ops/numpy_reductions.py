@@ -13,6 +13,7 @@ from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, implements, memory_of
 from chainrule.core.shapes import from_end, shape_of
+from chainrule.ops import ordering
 from chainrule.ops.numpy_lists import arranged, operands
 from chainrule.table import indexing, reduction, statistics
 from chainrule.table import shape as rows
@@ -434,6 +435,12 @@ def _reducer(row: Any, function: Any) -> Any:
     return reduce
 
 
+def _running(function: Any, a: Any, axis: Any, dtype: Any) -> Any:
+    if not shape_of(a):
+        raise TypeError("cannot accumulate on a scalar")
+    return function(a if dtype is None else np.astype(a, np.dtype(dtype)), axis)[0]
+
+
 UFUNC_METHODS.update(
     {
         (np.add, "reduce"): _reducer(reduction.sum, _sum),
@@ -447,6 +454,8 @@ UFUNC_METHODS.update(
         ),
         (np.add, "accumulate"): lambda a, axis=0, dtype=None, **_: _scan(reduction.cumsum, a, axis, dtype),
         (np.multiply, "accumulate"): lambda a, axis=0, dtype=None, **_: _scan(reduction.cumprod, a, axis, dtype),
+        (np.maximum, "accumulate"): lambda a, axis=0, dtype=None, **_: _running(ordering.cummax, a, axis, dtype),
+        (np.minimum, "accumulate"): lambda a, axis=0, dtype=None, **_: _running(ordering.cummin, a, axis, dtype),
         (np.logaddexp, "accumulate"): lambda a, axis=0, **_: _scan(reduction.logcumsumexp, a, axis, None),
     }
 )

@@ -93,8 +93,10 @@ def _power_dy(x: Any, y: Any, out: Any) -> Any:
     """out·log x, and 0 where x is 0 and the exponent is not negative."""
     if _complex(y) and not _complex(x):
         x = x + 0j  # a negative number has a logarithm
-    if isinstance(x, (int, float, complex)) and x != 0:
-        return out * np.log(x).item()  # a number, which widens nothing
+    if isinstance(x, (int, float, complex)):  # a number, which widens nothing
+        if x != 0:
+            return out * np.log(x).item()
+        x = np.zeros_like(out)
     gone = x == 0
     if not _complex(y):
         gone = gone & (y >= 0)

@@ -7,6 +7,9 @@ gradients are compared with differences, tangents with gradients, and ``vmap`` w
 from __future__ import annotations
 
 import copy
+import os
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -117,6 +120,7 @@ np.dot([1., 2., 3., 4.], v) | np.linalg.norm([v[0], v[1]]) | (v[0] > .1) * v[0] 
 v.__array_priority__ * 0 + v if hasattr(v, '__array_priority__') else v | v.sum() / v.size | (v - v.mean()) / v.std()
 ((v - v.mean()) ** 2).sum() / (v.size - 1) | m - m.mean(axis=0) | m / m.sum(axis=1, keepdims=True)
 m / m.sum(1)[:, None] | np.exp(m - m.max(axis=1, keepdims=True)) | m.T @ m / len(m) | v[1:] - v[:-1]
+np.maximum.accumulate(v[::-1]) | np.minimum.accumulate(t, 1) | np.maximum.accumulate(m, axis=-1, dtype=np.float32)
 (v[2:] - 2 * v[1:-1] + v[:-2]) | v[np.newaxis] - v[:, np.newaxis] | ((v[:, None] - v[None, :]) ** 2).sum()
 m.reshape(-1, 2).sum(axis=1) | m[..., np.newaxis] * c[:3] | (m * v).sum(axis=-1) | m.sum() ** .5
 """
@@ -487,6 +491,31 @@ def test_second_derivatives_of_a_power(x: float, y: float) -> None:
     if x:
         mixed = jvp(grad(lambda x, y: x**y), (np.array(x), np.array(y)), (np.array(0.0), np.array(1.0)))[1]
         np.testing.assert_allclose(mixed, x ** (y - 1) * (1 + y * np.log(x)), rtol=1e-12)
+
+
+def test_scipys_functions_ask_for_a_namespace() -> None:
+    """Where ``SCIPY_ARRAY_API=1`` says so, functions of ``scipy.special`` look at it first."""
+    program = (
+        "import numpy as np, scipy.special as special\n"
+        "from chainrule.func import grad\n"
+        "x = np.array([.3, .6])\n"
+        "for f in (special.gammaln, lambda x: special.betaln(x, np.array(2.)), special.sinc if hasattr(special, 'sinc') else np.sinc):\n"
+        "    slope = grad(lambda x: np.sum(f(x)))(x)\n"
+        "    assert np.allclose(slope, (f(x + 1e-6) - f(x - 1e-6)) / 2e-6), f\n"
+    )
+    pytest.importorskip("scipy")
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "SCIPY_ARRAY_API": "1"}, check=True, timeout=60)
+
+
+def test_branches_in_vmap_are_refused_in_numpys_words() -> None:
+    for f, words in (
+        (lambda v: v if v[0] > 0 else -v, r"the truth of an array.*np\.where\(condition, a, b\)"),
+        (lambda v: v[: int(v[0])], r"int\(\) of an array.*0-d array"),
+        (lambda v: np.arange(4.0)[range(4)[v.astype(int)[0]]], "an index of an array"),
+        (lambda v: v * v[0].item(), r"item\(\) of an array"),
+    ):
+        with pytest.raises(RuntimeError, match=f"vmap.*{words}"):
+            vmap(f)(M)
 
 
 def test_promotion_of_every_pair() -> None:

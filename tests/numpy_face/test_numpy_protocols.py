@@ -127,7 +127,7 @@ def test_where() -> None:
         ("np.roots(t)", "np.roots"),
         ("np.polydiv(t, A)", "np.polydiv"),
         ("np.subtract.reduce(t)", "np.subtract.reduce"),
-        ("np.maximum.accumulate(t)", "np.maximum.accumulate"),
+        ("np.hypot.accumulate(t)", "np.hypot.accumulate"),
     ],
 )
 def test_a_function_without_a_rule_is_named(expression: str, name: str) -> None:
