@@ -128,7 +128,11 @@ def _fast_comparison(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
         left = x._tensor._raw if type(x) is Array else x
         right = y._tensor._raw if type(y) is Array else y
         if type(left) in _PLAIN and type(right) in _PLAIN:
-            return array_of(wrap(np.asarray(ufunc(left, right))))
+            tensor = wrap(np.asarray(ufunc(left, right)))
+            sources = tuple([z._tensor for z in (x, y) if type(z) is Array and z._tensor._edge is not None])
+            if sources:
+                tensor._cut = errors.Cut(UFUNCS[ufunc].name, errors.user_line(), sources)  # type: ignore[attr-defined]
+            return array_of(tensor)
         return apply_ufunc(ufunc, "__call__", (x, y), None, {})
 
     return call

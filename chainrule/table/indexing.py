@@ -156,8 +156,11 @@ def index(x, *, index):
     return np.ascontiguousarray(out) if x.flags.c_contiguous and type(out) is ndarray and out.ndim else out
 
 
+read = index  # by a name that a rule's parameter ``index`` does not hide
+
+
 @linear(
-    transpose={"x": lambda g, *, index: getitem(g, index=index)},
+    transpose={"x": lambda g, *, index: read(g, index=index)},
     formula={"x": "g[index]"},
     batch=_array_batch,
     naming=lambda params: "IndexPutBackward0",
@@ -188,7 +191,7 @@ def _put_base(g: Any, *, index: tuple[Any, ...], accumulate: bool) -> Any:
 
 
 def _put_values(g: Any, values_shape: tuple[int, ...], *, index: tuple[Any, ...]) -> Any:
-    return unfit(g[index], values_shape, g.dtype)
+    return unfit(read(g, index=index), values_shape, g.dtype)
 
 
 @linear(
