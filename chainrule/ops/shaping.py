@@ -14,6 +14,7 @@ from chainrule.core.dispatch import bind
 from chainrule.core.protocol import memory_of
 from chainrule.core.size import Size
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.versions import strided
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import numpy_names, takes_tensors, tensor_of
 from chainrule.table import shape as rows
@@ -66,18 +67,20 @@ def reshape(input: Any, *sizes: Any, shape: Any = None) -> Tensor:
     """
     x = tensor_of("reshape", input)
     target = _filled("reshape", x._raw.shape, _ints("reshape", sizes if shape is None else (shape,)))
-    if (type(x._raw) is ndarray or x._view is not None) and not _viewable(_layout(x), target):
+    if not _viewable(_layout(x), target):
         copy = rows.clone(x) if x._edge is not None or type(x._raw) is not ndarray else wrap(x._raw.copy())
         return bind(rows.unsafe_view, (copy,), {"shape": target})
     return bind(rows.view, (x,), {"shape": target})
 
 
 def _layout(x: Tensor) -> Any:
-    """An array whose elements lie as x's do; an example's lie as if those of what it is a view of were in row order."""
-    if type(x._raw) is ndarray:
-        return x._raw
-    view = x._view
-    return np.empty(x._raw.shape) if view is None else inplace.replay_view(np.empty(view.base._raw.shape), view.steps)
+    """An array whose elements lie in memory as x's do; inside a transformation, as those of one example."""
+    raw = x._raw
+    if type(raw) is ndarray:
+        return raw
+    shape = tuple(raw.shape)
+    strides = raw.strides if math.prod(shape) else np.empty(shape).strides
+    return strided(np.empty(0, raw.dtype), shape, strides)
 
 
 def _viewable(array: Any, target: tuple[int, ...]) -> bool:
@@ -88,7 +91,10 @@ def _viewable(array: Any, target: tuple[int, ...]) -> bool:
     except ValueError:
         return False
     except TypeError:  # NumPy 2.0 has no copy=
-        return builtins.bool(np.shares_memory(array.reshape(target), array)) or array.size == 0
+        try:
+            array[...].shape = target
+        except AttributeError:
+            return False
     return True
 
 
