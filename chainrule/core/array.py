@@ -40,6 +40,8 @@ _AUTOGRAD = frozenset(
     "backward detach grad grad_fn graph is_leaf output_nr register_hook requires_grad requires_grad_ retain_grad "
     "retains_grad why".split()
 )
+#: The ufuncs of two operands that call a method of the first's elements, if these are objects.
+_ASKED = frozenset("arctan2 fmod hypot".split())
 
 
 class Array:
@@ -77,10 +79,9 @@ class Array:
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
     def __init__(self, data: Any, dtype: Any = None, *, requires_grad: bool = False) -> None:
-        if isinstance(data, Array):
-            data = data._tensor
+        data = plain_or_stacked(data._tensor if isinstance(data, Array) else data)
         if not isinstance(data, Tensor):
-            data = wrap(np.array(plain_or_stacked(data), dtype))
+            data = wrap(np.array(data, dtype))
         elif dtype is not None:
             data = FUNCTIONS[np.astype](data, dtype)
         self._tensor = data.requires_grad_() if requires_grad else data
@@ -94,7 +95,7 @@ class Array:
         if name in _AUTOGRAD:
             return _shared(getattr(self._tensor, name))
         ufunc = getattr(np, name, None)
-        if isinstance(ufunc, np.ufunc) and ufunc.nin == 1:
+        if isinstance(ufunc, np.ufunc) and (ufunc.nin == 1 or name in _ASKED):
             return functools.partial(ufunc, self)  # what NumPy asks the elements of an object array for
         raise errors.no_array_attribute(name)
 
@@ -228,7 +229,7 @@ def is_plain(x: Array) -> bool:
 
 def plain_or_stacked(x: Any) -> Any:
     """An array of objects that holds Arrays (``np.array([x[0], x[1]])``) as one tensor; anything else as it is."""
-    if type(x) is ndarray and x.dtype == _OBJECT and any(isinstance(item, (Array, Tensor)) for item in x.flat):
+    if _is_objects(x) and any(isinstance(item, (Array, Tensor)) for item in x.flat):
         parts = [as_tensors(item) if isinstance(item, (Array, Tensor)) else np.asarray(item) for item in x.flat]
         return np.reshape(np.stack(parts), x.shape)
     return x
@@ -309,8 +310,11 @@ WRITERS: dict[Any, Callable[[Tensor, str], None]] = {}
 def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
     """A NumPy function of Arrays, as NumPy's own signature has it."""
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
-    if function in WRITERS and args and type(args[0]) is Array:
-        WRITERS[function](args[0]._tensor, f"np.{function.__name__}")
+    if function in WRITERS and args:
+        if type(args[0]) is Array:
+            WRITERS[function](args[0]._tensor, f"np.{function.__name__}")
+        elif _is_objects(args[0]):
+            return _write_stacked(functools.partial(apply, function), *args, **kwargs)
     operands, mixed = _opened(args)
     mixed = mixed or (bool(kwargs) and _holds(kwargs, Tensor))
     result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
@@ -323,10 +327,13 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any) -> Any:
     """A ufunc of Arrays. NumPy's scalars are as strong as arrays."""
     operands, mixed = _opened(inputs)
-    if method == "at" and type(inputs[0]) is Array:
-        WRITERS[np.ufunc.at](inputs[0]._tensor, f"np.{ufunc.__name__}.at")
+    if method == "at":
+        if type(inputs[0]) is Array:
+            WRITERS[np.ufunc.at](inputs[0]._tensor, f"np.{ufunc.__name__}.at")
+        elif _is_objects(inputs[0]):
+            return _write_stacked(ufunc.at, *inputs)
     row = UFUNCS.get(ufunc) if method == "__call__" and not kwargs else None
-    result = call_ufunc(ufunc, method, operands, out, as_tensors(kwargs)) if row is None else row(*operands)
+    result = call_ufunc(ufunc, method, operands, as_tensors(out), as_tensors(kwargs)) if row is None else row(*operands)
     if out is None:
         return result if mixed else as_arrays(result)
     return write_out(ufunc.__name__, out, result)
@@ -361,9 +368,32 @@ def write_out(name: str, out: Any, result: Any) -> Any:
             target.copy_(value)
         elif isinstance(target, Array):
             target[...] = value
+        elif _is_objects(target):
+            _write_objects(target, value)
         elif target is not None:
             raise errors.out_is_plain_array(name, target)
     return targets[0] if len(targets) == 1 else targets
+
+
+def _is_objects(x: Any) -> bool:
+    return type(x) is ndarray and x.dtype == _OBJECT
+
+
+def _write_stacked(function: Callable[..., Any], target: ndarray, *args: Any, **kwargs: Any) -> None:
+    """Let a function write into an array of objects that are Arrays."""
+    stacked = Array(target)
+    function(stacked, *args, **kwargs)
+    _write_objects(target, stacked)
+
+
+def _write_objects(target: ndarray, value: Any) -> None:
+    """Write the elements of an Array into an array of objects."""
+    shape = np.broadcast_shapes(target.shape, np.shape(value))
+    if shape != target.shape:
+        raise errors.array_output_shape("out=", target.shape, shape)
+    value = as_arrays(apply(np.broadcast_to, value, shape))
+    for place in np.ndindex(shape):
+        target[place] = value[place]
 
 
 def takes_arrays(function: Callable[..., Any]) -> Callable[..., Any]:

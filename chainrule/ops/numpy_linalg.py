@@ -209,7 +209,8 @@ def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np.
 
 @implements(raw.matrix_power)
 def _matrix_power(a: Any, n: int) -> Any:
-    return power(_matrices("matrix_power", a, True), int(n))
+    a = _matrices("matrix_power", a, True)
+    return a if n == 1 else power(a, int(n))  # NumPy's first power is the array itself
 
 
 @implements(raw.matrix_rank)
@@ -309,8 +310,8 @@ def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     a, b = promoted(_matrices("lstsq", a), _floating(b))
     x = decompositions.pinv(a, atol=0.0, rtol=epsilon(a) if rcond is None else float(rcond)) @ b
     s = decompositions.svd(a, full_matrices=False)[1]
-    rank = _matrix_rank(a)
     m, n = shape_of(a)
+    rank = _matrix_rank(a) if m and n else 0
     away = b - a @ x
     residuals = np.atleast_1d(np.sum(np.square(np.absolute(away)), axis=0)) if m > n else s[:0]
     return x, residuals, rank, s

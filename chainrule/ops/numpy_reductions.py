@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import bind
-from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, implements, memory_of
+from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, implements, memory_of, on_numbers
 from chainrule.core.shapes import from_end, shape_of
+from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import ordering
 from chainrule.ops.numpy_lists import arranged, operands
 from chainrule.table import indexing, reduction, statistics
@@ -317,7 +319,8 @@ def keeps(keepdims: Any) -> bool:
 @implements(np.argsort)
 def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     a, along = flattened(a, axis)
-    return bind(reduction.argsort, (a,), {"axis": along, "descending": False})
+    places = functools.partial(np.argsort, axis=along, kind=kind, stable=stable)  # equal elements as NumPy leaves them
+    return wrap(on_numbers(a, places)) if isinstance(a, Tensor) else on_numbers(a, places)
 
 
 @implements(np.sort)

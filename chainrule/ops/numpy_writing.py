@@ -134,8 +134,11 @@ def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -
         src = arraylike(src)
     _castable(src, dst, casting)
     values = cast(arraylike(src), dst.dtype)
-    if len(shape_of(values)) > len(shape_of(dst)):
-        raise ValueError(f"could not broadcast input array from shape {shape_of(values)} into shape {shape_of(dst)}")
+    have, shape = shape_of(values), tuple(shape_of(dst))
+    if (extra := len(have) - len(shape)) > 0:
+        if have[:extra] != (1,) * extra:
+            raise ValueError(f"could not broadcast input array from shape {have} into shape {shape}")
+        values = np.reshape(values, have[extra:])
     dst.copy_(boxed(values if where is True else np.where(where, values, dst)))
 
 

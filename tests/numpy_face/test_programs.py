@@ -32,6 +32,15 @@ CASES = {
     "multiplying where one place comes twice": "v = x ** 2; v[..., np.array([[-1, -1]])] *= x[:, :1, None]; r = v",
     "what a number is reshaped to is a copy": "s = x.sum(); v = s.reshape(-1); v *= x[0, 0]; w = np.atleast_1d(s); w[0] = 2; r = s * v * w",
     "so are its new axes": "s = x[0, 1]; v = s[None]; v += 1; w = np.expand_dims(s, 0); w *= x[0, :1]; r = s * v * w + x",
+    "a result of transposed operands lies as they do": "v = np.multiply(x.T, x.T); v.reshape(-1)[1:] *= -2; r = v ** 3",
+    "ravel of what lies in columns is a copy": "v = np.where(x.T > 0, x.T, 1); v.ravel()[:1] = 0.3; r = v * x.T",
+    "arrays of elements are written to": "v = np.array([u for u in x[0]]); v += x[1]; np.copyto(v, v * x[0]); "
+    "np.put(v, [0], x[1, 1]); np.add.at(v, [0, 0], x[1, 1:]); np.subtract(v, x[0], out=v, where=x[0] > 0); r = v * x",
+    "functions of two arrays of elements": "v = np.array([u for u in x[0]]); r = np.fmod(v, 0.37) * np.arctan2(v, x) + np.hypot(v, v)",
+    "copyto from extra leading axes of length 1": "v = np.sin(x); np.copyto(v, x[None, :1]); r = v * x",
+    "the first power of a matrix is the matrix": "v = np.outer(x[0], x[1]); w = np.linalg.matrix_power(v, 1); w *= 2; r = v",
+    "least squares of nothing": "r = x + np.linalg.lstsq(x[:0], x[:0])[0][0]",
+    "equal elements in NumPy's order": "v = np.diagflat(x); r = np.take_along_axis(v, np.argsort(v, axis=0), axis=-1)",
     "meshgrid of matrices": "a, b = np.meshgrid(x, x[0]); r = a * b",
 }
 
