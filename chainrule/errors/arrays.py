@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 import numpy as np
 
 from chainrule.errors.libraries import taken_by_library
-from chainrule.errors.words import user_line
+from chainrule.errors.words import UnknownName, user_line
 
 #: PyTorch's methods and what an ndarray has in their place
 _NUMPYS = {
@@ -38,12 +39,18 @@ _NUMPYS = {
 
 
 def no_array_attribute(name: str) -> AttributeError:
-    start = f"'Array' object has no attribute {name!r}"
+    return UnknownName(f"'Array' object has no attribute {name!r}", lambda error: _instead(name))
+
+
+def _instead(name: str) -> str:
     if name in _NUMPYS:
-        return AttributeError(f"{start}: it has NumPy's methods; here it is {_NUMPYS[name]}. (x.tensor has PyTorch's.)")
+        return f": it has NumPy's methods; here it is {_NUMPYS[name]}. (x.tensor has PyTorch's.)"
     if callable(getattr(np, name, None)):
-        return AttributeError(f"{start}: in NumPy it is a function, np.{name}(x, ...).")
-    return AttributeError(f"{start}: it has the methods of a NumPy array; x.tensor has PyTorch's.")
+        return f": in NumPy it is a function, np.{name}(x, ...)."
+    close = difflib.get_close_matches(name, [n for n in dir(np.ndarray) if not n.startswith("_")], 1, 0.7)
+    return (
+        f". Did you mean {close[0]!r}?" if close else ": it has the methods of a NumPy array; x.tensor has PyTorch's."
+    )
 
 
 def array_to_numpy(array: Any, what: str = "np.asarray()", carries: bool = True) -> RuntimeError:

@@ -120,7 +120,22 @@ def fill_fast() -> None:
 
 
 fill_fast()
-FAST[np.matmul] = _fast_binary(np.matmul, products.matmul, True)
+_product = _fast_binary(np.matmul, products.matmul, True)
+
+
+def _matmul(x: Any, y: Any) -> Any:
+    try:
+        return _product(x, y)
+    except RuntimeError:
+        a, b = np.shape(x), np.shape(y)
+        if a and b and a[-1] != b[-2 if len(b) > 1 else 0]:
+            raise ValueError(
+                f"matmul: the last axis of {a} does not match the axis of {b} that it is summed with"
+            ) from None
+        raise
+
+
+FAST[np.matmul] = _matmul
 
 
 def _fast_comparison(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
