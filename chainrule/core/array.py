@@ -43,6 +43,9 @@ _AUTOGRAD = frozenset(
 #: The ufuncs of two operands that call a method of the first's elements, if these are objects.
 _ASKED = frozenset("arctan2 fmod hypot".split())
 
+#: What NumPy asks the elements of an array of objects for: np.sin(np.array([x[0], x[1]])) calls x[0].sin().
+_UNARY = {name: f for name, f in vars(np).items() if isinstance(f, np.ufunc) and f.nin == 1}
+
 
 class Array:
     """An array that autograd can follow, with the interface of ``numpy.ndarray``.
@@ -94,9 +97,8 @@ class Array:
     def __getattr__(self, name: str) -> Any:
         if name in _AUTOGRAD:
             return _shared(getattr(self._tensor, name))
-        ufunc = getattr(np, name, None)
-        if isinstance(ufunc, np.ufunc) and (ufunc.nin == 1 or name in _ASKED):
-            return functools.partial(ufunc, self)  # what NumPy asks the elements of an object array for
+        if name in _UNARY:
+            return functools.partial(_UNARY[name], self)
         raise errors.no_array_attribute(name)
 
     # -- NumPy's protocols ----------------------------------------------------------------------------------------
