@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from chainrule import errors
 from chainrule.autograd.backward import GradientEdge, backward, grad
+from chainrule.core.array import open_to_arrays
 from chainrule.core.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from chainrule.ops.creation import Variable
 
@@ -24,6 +25,8 @@ __all__ = [
     "set_grad_enabled",
 ]
 
+
+open_to_arrays(globals(), ("backward", "grad"), ("chainrule.autograd",))
 
 #: What loads when it is first used; ``gradcheck`` lives on a floor above.
 _LAZY = {

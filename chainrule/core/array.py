@@ -10,6 +10,7 @@ the result is a Tensor. This module has the class and the way in and out; its op
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable, Iterator
 from types import FunctionType
@@ -37,8 +38,7 @@ _OBJECT = np.dtype(object)
 
 #: What an Array shares with its tensor under PyTorch's names, none of which an ndarray has.
 _AUTOGRAD = frozenset(
-    "backward detach grad grad_fn graph is_leaf output_nr register_hook requires_grad requires_grad_ retain_grad "
-    "retains_grad why".split()
+    "backward detach grad_fn graph is_leaf output_nr requires_grad_ retain_grad retains_grad why".split()
 )
 #: The ufuncs of two operands that call a method of the first's elements, if these are objects.
 _ASKED = frozenset("arctan2 fmod hypot".split())
@@ -94,6 +94,33 @@ class Array:
         """The same array with PyTorch's methods."""
         return self._tensor
 
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this array."""
+        return self._tensor.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self._tensor.requires_grad = value
+
+    @property
+    def grad(self) -> Array | None:
+        """The accumulated gradient of a leaf."""
+        return _shared(self._tensor.grad)  # type: ignore[no-any-return]
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        self._tensor.grad = None if value is None else Array(value)._tensor
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Call ``hook(grad)`` with an Array when the gradient is known; what it returns, if anything, replaces it."""
+
+        def call(g: Tensor) -> Tensor | None:
+            changed = hook(array_of(g))
+            return None if changed is None else Array(changed)._tensor
+
+        return self._tensor.register_hook(call)
+
     def __getattr__(self, name: str) -> Any:
         if name in _AUTOGRAD:
             return _shared(getattr(self._tensor, name))
@@ -125,7 +152,7 @@ class Array:
             if dtype is not None and np.dtype(dtype).kind in "iub" and values is not None:
                 return np.array(values, dtype)  # a step function: the derivative that is lost is zero
             raise errors.array_to_numpy(self, carries=carries(self))
-        return self._tensor.__array__(dtype, copy)
+        return self._tensor.__array__(dtype, copy is not False)  # a copy: the tape may have saved the memory
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """NumPy, as SciPy names it where it asks (``SCIPY_ARRAY_API=1``)."""
@@ -149,12 +176,27 @@ class Array:
     def __complex__(self) -> complex:
         return complex(self._number(complex, "complex()"))
 
-    def __int__(self) -> int:
+    def _whole(self, convert: Callable[[Any], int], what: str) -> int:
         if self.size != 1:
             raise TypeError(
-                f"only 0-dimensional arrays can be converted to Python scalars; int() got shape {self.shape}"
+                f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
             )
-        return int(self._tensor._concrete("int() of an array").item())  # a step: the derivative that is lost is zero
+        return convert(self._tensor._concrete(f"{what} of an array").item())  # a step: the derivative that is lost is zero
+
+    def __int__(self) -> int:
+        return self._whole(int, "int()")
+
+    def __trunc__(self) -> int:
+        return self._whole(math.trunc, "math.trunc()")
+
+    def __floor__(self) -> int:
+        return self._whole(math.floor, "math.floor()")
+
+    def __ceil__(self) -> int:
+        return self._whole(math.ceil, "math.ceil()")
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return self._whole(round, "round()") if ndigits is None else apply(np.round, self, ndigits)
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" or self.shape:
@@ -230,10 +272,17 @@ def is_plain(x: Array) -> bool:
 
 
 def plain_or_stacked(x: Any) -> Any:
-    """An array of objects that holds Arrays (``np.array([x[0], x[1]])``) as one tensor; anything else as it is."""
-    if _is_objects(x) and any(isinstance(item, (Array, Tensor)) for item in x.flat):
+    """An array of objects (``np.array([x[0], x[1]])``) as the numbers it holds: a tensor where there are Arrays.
+
+    Anything else is returned as it is.
+    """
+    if not _is_objects(x):
+        return x
+    if any(isinstance(item, (Array, Tensor)) for item in x.flat):
         parts = [as_tensors(item) if isinstance(item, (Array, Tensor)) else np.asarray(item) for item in x.flat]
         return np.reshape(np.stack(parts), x.shape)
+    if all(isinstance(item, (int, float, complex, np.number, np.bool_)) for item in x.flat):
+        return np.array(x.tolist()).reshape(x.shape)
     return x
 
 
@@ -253,7 +302,10 @@ def as_tensors(x: Any) -> Any:
     if kind is Array:
         return x._tensor
     if kind is ndarray:
-        return plain_or_stacked(x) if x.dtype == _OBJECT else x
+        found = plain_or_stacked(x)
+        if _is_objects(found):
+            raise errors.array_of_objects(found)
+        return found
     if kind is list or kind is tuple:
         return kind([as_tensors(item) for item in x]) if _holds_any(x) else x
     if kind is dict:

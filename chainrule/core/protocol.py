@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.shapes import dtype_of
 
 ndarray = np.ndarray
 
@@ -75,17 +76,35 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: dict
         raise errors.no_rule_for_numpy(ufunc.__name__ + ("" if method == "__call__" else "." + method), inputs)
     if method != "__call__":
         return function(*inputs, **kwargs)
-    kwargs = {key: value for key, value in kwargs.items() if key not in ("casting", "order", "subok")}
-    dtype = kwargs.pop("dtype", None)
+    kwargs = {key: value for key, value in kwargs.items() if key not in ("order", "subok")}
+    dtype, casting = kwargs.pop("dtype", None), kwargs.pop("casting", "same_kind")
     where = kwargs.pop("where", True)
     if kwargs:
         raise errors.numpy_keyword(ufunc.__name__, next(iter(kwargs)))
+    if dtype is not None or casting != "same_kind":
+        inputs, dtype = _in_dtype(ufunc, inputs, dtype, casting)
     result = function(*inputs)
     if where is not True:
         if out is None:
             raise errors.numpy_keyword(ufunc.__name__, "where' without 'out")
         result = np.where(where, result, out[0] if isinstance(out, tuple) else out)
     return result if dtype is None else np.astype(result, np.dtype(dtype))
+
+
+def _in_dtype(ufunc: np.ufunc, inputs: Any, dtype: Any, casting: Any) -> tuple[Any, Any]:
+    """The operands cast as ``dtype=`` and ``casting=`` ask for, and the dtype of the result.
+
+    Raises:
+        TypeError: NumPy has no such loop, or ``casting`` forbids it.
+    """
+    given = [
+        type(x) if type(x) in (int, float, complex) else dtype_of(np.asarray(x) if type(x) is bool else x)
+        for x in inputs
+    ]
+    asked = (*[None] * ufunc.nin, *[None if dtype is None else np.dtype(dtype)] * ufunc.nout)
+    found = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout), signature=asked, casting=casting)
+    cast = [x if type(x) in (int, float, complex) else np.astype(x, to) for x, to in zip(inputs, found, strict=False)]
+    return cast, found[-1]
 
 
 def _computes(ufunc: np.ufunc, method: str) -> Callable[..., Any] | None:
@@ -180,7 +199,7 @@ def plain(x: Any) -> Any:
     if type(x) is ndarray:
         return x
     if not isinstance(x, ndarray):
-        data = hasattr(x, "__array__") and not hasattr(x, "__array_function__") and not isinstance(x, np.generic)
+        data = hasattr(x, "__array__") and not (hasattr(x, "__array_function__") or isinstance(x, (np.generic, type)))
         return np.asarray(x) if data else x
     kind: Any = type(x)
     if _means_else(kind):

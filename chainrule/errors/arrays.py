@@ -117,6 +117,14 @@ def array_index(item: Any) -> IndexError:
     )
 
 
+def array_of_objects(array: Any) -> TypeError:
+    kinds = ", ".join(sorted({type(item).__name__ for item in array.flat}))
+    return TypeError(
+        f"an array of objects ({kinds}) of shape {array.shape} stands among arrays of numbers: make it one of numbers first, "
+        "such as with .astype(float)"
+    )
+
+
 def array_setter(name: str) -> AttributeError:
     fix = {"shape": "x = x.reshape(shape)", "dtype": "x = x.astype(dtype)"}.get(name, f"make x again with that {name}")
     return AttributeError(f"x.{name} cannot be assigned to: {fix}")

@@ -53,10 +53,11 @@ def has_tensor(leaves: list[Any]) -> bool:
     return any(isinstance(x, Tensor) for x in leaves)
 
 
-def dressed(x: Any, tensors: bool) -> Any:
+def dressed(x: Any, tensors: bool, taken: set[int] | None = None) -> Any:
     """A result in the caller's form: a tensor, or for callers with arrays an ndarray (0-d for a number).
 
-    What is recorded, because it depends on something outside, is an Array for them.
+    What is recorded, because it depends on something outside, is an Array for them. With ``taken``, an ndarray is made their
+    ``own``.
     """
     if isinstance(x, Tensor):
         if x._edge is not None:
@@ -68,7 +69,18 @@ def dressed(x: Any, tensors: bool) -> Any:
         x = np.asarray(x)
     if tensors:
         return wrap(x)
+    if taken is not None:
+        x = own(x, taken)
     return x if type(x) is ndarray else array_of(wrap(x))
+
+
+def own(x: Any, taken: set[int]) -> Any:
+    """A result with plain memory of its own: no view, and none of the arrays in ``taken``, which it becomes one of."""
+    if type(x) is ndarray:
+        if x.base is not None or id(x) in taken:
+            x = x.copy()
+        taken.add(id(x))
+    return x
 
 
 def chosen(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:

@@ -74,6 +74,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
             result, aux = with_aux(result, api)
         outputs, out_spec = outputs_of(result, api, "f(*primals)")
         values, derivatives = [], []
+        taken = {id(x) for x in (*points, *directions)}
         for y in outputs:
             primal, tangent = taken_apart(y, level)
             if tangent is None:
@@ -83,10 +84,10 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
                         "not allowed with strict=True."
                     )
                 tangent = np.zeros(tuple(y._raw.shape), y._raw.dtype)
-            values.append(dressed(primal, tensors))
-            derivatives.append(dressed(tangent, tensors))
+            values.append(dressed(primal, tensors, taken))
+            derivatives.append(dressed(tangent, tensors, taken))
         if has_aux:
-            aux = tree_map(lambda x: dressed(taken_apart(x, level)[0], tensors) if is_array(x) else x, aux)
+            aux = tree_map(lambda x: dressed(taken_apart(x, level)[0], tensors, taken) if is_array(x) else x, aux)
     value, derivative = tree_unflatten(values, out_spec), tree_unflatten(derivatives, out_spec)
     return (value, derivative, aux) if has_aux else (value, derivative)
 

@@ -202,13 +202,15 @@ def jacfwd(
             outputs, out_spec = outputs_of(result, "jacfwd", "f(*args)")
             real_only("jacfwd", "outputs", outputs)
             blocks = []
+            taken: set[int] = set()
             for y in outputs:
                 tangent = taken_apart(y, level)[1]
                 if tangent is not None:
                     tangent = tangent[..., None] if alone else np.moveaxis(left(tangent, batch), 0, -1)
-                blocks.append([dressed(b, tensors) for b in _split(tangent, y, shapes, bounds)])
+                blocks.append([dressed(b, tensors, taken) for b in _split(tangent, y, shapes, bounds)])
             if has_aux:
-                aux = tree_map(lambda a: _off(a, level, batch, tensors), aux)
+                taken.update(map(id, points))
+                aux = tree_map(lambda a: _off(a, level, batch, tensors, taken), aux)
         jacobian = _nested(blocks, out_spec, specs, isinstance(argnums, int))
         return (jacobian, aux) if has_aux else jacobian
 
@@ -238,7 +240,7 @@ def _split(columns: Any, y: Any, shapes: list[tuple[int, ...]], bounds: list[int
     return [np.reshape(columns[..., begin:end], (*shape, *x)) for x, (begin, end) in pairs]
 
 
-def _off(a: Any, level: int, batch: Any, tensors: bool) -> Any:
+def _off(a: Any, level: int, batch: Any, tensors: bool, taken: set[int]) -> Any:
     """An auxiliary output, off the levels of ``jacfwd``: its value at the point."""
     if not is_array(a):
         return a
@@ -246,7 +248,7 @@ def _off(a: Any, level: int, batch: Any, tensors: bool) -> Any:
     data = primal._raw if isinstance(primal, Tensor) else primal
     if type(data) is Batched and data.level == batch:
         primal = data.payload if data.shared else data.payload[0]
-    return dressed(primal, tensors)
+    return dressed(primal, tensors, taken)
 
 
 def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ from chainrule.core.array import unfaced
 from chainrule.core.modes import inference_mode
 from chainrule.core.node import Node
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.func.arguments import data_of, dressed, has_tensor, is_array
+from chainrule.func.arguments import data_of, dressed, has_tensor, is_array, own
 from chainrule.func.reverse import Trace, cotangents_like, differentiable_outputs, start
 from chainrule.tree import leaf_paths, leaves_like, tree_flatten, tree_unflatten
 
@@ -66,8 +66,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         finally:
             trace.set_starts(sys.maxsize)
         zeros = [np.zeros(tuple(y._raw.shape), y._raw.dtype) if t is None else t for t, y in zip(found, outputs)]
-        zeros = [t.copy() if type(t) is ndarray and t.base is not None else t for t in zeros]
-        return tree_unflatten([dressed(t, as_given) for t in zeros], spec)
+        taken = {id(t) for t in ts}
+        return tree_unflatten([dressed(own(t, taken), as_given) for t in zeros], spec)
 
     return tree_unflatten([trace.value(y) for y in outputs], spec), jvp_fn
 

@@ -21,7 +21,8 @@ from chainrule.core.modes import LOCAL, MODES, SPECIAL, recording, switch
 from chainrule.core.node import Leaf, next_seq
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
-from chainrule.func.arguments import bare, chosen, data_of, dressed, has_tensor, is_array, outputs_of, with_aux
+from chainrule.core.versions import protected
+from chainrule.func.arguments import bare, chosen, data_of, dressed, has_tensor, is_array, outputs_of, own, with_aux
 from chainrule.interpreters.dual import Dual
 from chainrule.table.shape import alias
 from chainrule.tree import leaf_paths, leaves_like, tree_flatten, tree_leaves, tree_map, tree_unflatten
@@ -48,7 +49,7 @@ def start(x: Any, linked: bool = True) -> Tensor:
             fresh._view = None
         return fresh  # type: ignore[no-any-return]
     else:
-        fresh = wrap(data)
+        fresh = wrap(protected(data) if isinstance(x, ndarray) else data)
     fresh._edge = leaf = Leaf(fresh)
     leaf.seq = next_seq()
     return fresh
@@ -202,18 +203,15 @@ class Trace:
         tensors = not leaves or has_tensor(leaves)
         if result._edge is not None and recording() and self.outside(engine.reachable([result._edge])):
             return given if type(given) is Array else dressed(result, tensors)
-        return dressed(settled(result._raw), tensors)
+        value = settled(result._raw)
+        return dressed(value, tensors, {id(value)})  # which the tape may have saved, or the caller have given
 
 
 def _formed(g: Any, begin: Tensor, given: Any, taken: set[int]) -> Any:
     """A gradient in the form its argument had, in memory of its own: ndarray for ndarray, tensor for tensor."""
     if g is None:
         g = np.zeros(begin._raw.shape, begin._raw.dtype)
-    elif type(g) is ndarray:
-        if g.base is not None or id(g) in taken:
-            g = g.copy()
-        taken.add(id(g))
-    return dressed(settled(g), isinstance(given, Tensor))
+    return dressed(settled(own(g, taken)), isinstance(given, Tensor))
 
 
 def settled(x: Any) -> Any:

@@ -106,7 +106,8 @@ def _mapped(
         inner = [x if d is None else entering(x, d, level) for x, d in zip(leaves, dims, strict=True)]
         result = func(*tree_unflatten(inner, spec), **kwargs)
         flat, outputs, out_spec = _output_dims(func, out_dims, result)
-        return [_leaving(func, y, d, level, tensors) for y, d in zip(outputs, flat, strict=True)], out_spec, flat
+        taken = {id(x) for x in leaves}
+        return [_leaving(func, y, d, level, tensors, taken) for y, d in zip(outputs, flat, strict=True)], out_spec, flat
 
 
 def entering(x: Any, dim: int, level: Level) -> Any:
@@ -127,7 +128,7 @@ def left(y: Any, level: Level) -> Any:
     return np.broadcast_to(constant, (level.size or 0, *shape_of(constant)))
 
 
-def _leaving(func: Any, y: Any, dim: int | None, level: Level, tensors: bool) -> Any:
+def _leaving(func: Any, y: Any, dim: int | None, level: Level, tensors: bool, taken: set[int]) -> Any:
     if dim is None:
         inner = unfaced(y)
         data = inner._raw if isinstance(inner, Tensor) else inner
@@ -135,7 +136,7 @@ def _leaving(func: Any, y: Any, dim: int | None, level: Level, tensors: bool) ->
             if not data.shared:
                 name = _name(func)
                 raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
-            return dressed(data.payload, tensors)
+            return dressed(data.payload, tensors, taken)
         return y
     if not is_array(unfaced(y)):
         name = _name(func)
@@ -144,14 +145,14 @@ def _leaving(func: Any, y: Any, dim: int | None, level: Level, tensors: bool) ->
             "None for output?"
         )
     payload = left(y, level)
+    if isinstance(payload, Tensor) and payload._view is not None and not tensors:
+        payload = np.copy(payload)  # each example its own, as in a loop
     if dim:
         ndim = len(shape_of(payload))
         if not -ndim <= dim < ndim:
             raise errors.dim_range("vmap(out_dims=)", dim, ndim)
         payload = np.moveaxis(payload, 0, dim)
-    if type(payload) is ndarray and not tensors and not payload.flags.writeable:
-        payload = payload.copy()
-    return dressed(payload, tensors)
+    return dressed(payload, tensors, taken)
 
 
 def _slice(x: Any, dim: int, begin: int, end: int) -> Any:

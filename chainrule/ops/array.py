@@ -29,7 +29,7 @@ from chainrule.core.modes import recording
 from chainrule.core.node import Leaf
 from chainrule.core.protocol import EXCHANGED, UFUNCS
 from chainrule.core.shapes import shape_of
-from chainrule.core.tensor import Tensor, hold, wrap
+from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import owner, protected, wrote
 from chainrule.core.view import base_of, views_of
 from chainrule.ops import elementwise, products, reductions
@@ -238,7 +238,6 @@ for _name, _special in {
     "pos": _unary(np.positive),
     "abs": _unary(np.absolute),
     "invert": _unary(np.invert),
-    "round": lambda self, ndigits=0: np.round(self, ndigits),
 }.items():
     setattr(Array, f"__{_name}__", _special)
 
@@ -403,8 +402,9 @@ def write_all(array: Array, result: Any, op: str) -> Any:
     _prepare_write(tensor, f"x {op}")
     value = cast(value, raw.dtype)
     if tensor._view is None and not views_of(tensor) and type(value._raw) is ndarray:
-        hold(tensor, value._raw)  # nobody else looks at this memory but the tape, which keeps the old
-        inplace.continue_history(tensor, value._edge, value._cut)
+        _move(tensor, value._raw)  # nobody else looks at this memory but the tape, which keeps the old
+        if recording():
+            inplace.continue_history(tensor, value._edge, value._cut)
     else:
         inplace.update(tensor, value, op)
     return array
@@ -455,7 +455,14 @@ def unshare(base: Tensor, always: bool = False) -> None:
             return  # it cannot be moved; a backward pass that reads what is overwritten will say so
         taken.append(part)
     for member, raw in zip([base, *views], [fresh, *taken], strict=True):
-        member._raw = raw
+        _move(member, raw)
+
+
+def _move(tensor: Tensor, raw: ndarray) -> None:
+    """Let a tensor go on in other memory."""
+    tensor._raw = raw
+    if type(tensor._edge) is Leaf:
+        tensor._edge.data = raw
 
 
 # -- attributes and methods ------------------------------------------------------------------------------------------
@@ -595,6 +602,8 @@ def astype(
 ) -> Any:
     """The array in another dtype; recorded where that is a floating or complex one."""
     target = np.dtype(dtype)
+    if target.kind not in "biufc":
+        return _plain(self, f"astype({target.name!r})").astype(target)
     if not np.can_cast(self.dtype, target, casting):  # type: ignore[attr-defined]
         raise TypeError(f"Cannot cast array data from {self.dtype!r} to {target!r} according to the rule {casting!r}")  # type: ignore[attr-defined]
     return apply(np.astype, self, target, copy=copy)

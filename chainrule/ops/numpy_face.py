@@ -12,7 +12,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import rank
 from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, implements, memory_of
-from chainrule.core.shapes import shape_of
+from chainrule.core.shapes import dtype_of, shape_of
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.ops import einsum, products
 from chainrule.ops.numpy_lists import arranged, operands, promoted
@@ -58,7 +58,10 @@ def _ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, 
 def _full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
 ) -> Any:
-    array = np.full(shape_of(a) if shape is None else shape, fill_value, dtype or a.dtype)
+    shape, dtype = shape_of(a) if shape is None else shape, np.dtype(dtype or dtype_of(a))
+    if isinstance(fill_value, (Tensor, ArrayLike)):
+        return np.copy(np.astype(np.broadcast_to(fill_value, shape), dtype))
+    array = np.full(shape, fill_value, dtype)
     return wrap(array) if isinstance(a, Tensor) else array
 
 
@@ -79,16 +82,12 @@ def _isrealobj(x: Any) -> bool:
 
 @implements(np.result_type)
 def _result_type(*arrays_and_dtypes: Any) -> Any:
-    return np.result_type(*[a.dtype if isinstance(a, (Tensor, ArrayLike)) else a for a in arrays_and_dtypes])
+    return np.result_type(*[dtype_of(a) if isinstance(a, (Tensor, ArrayLike)) else a for a in arrays_and_dtypes])
 
 
 @implements(np.may_share_memory, np.shares_memory)
 def _shares(a: Any, b: Any, max_work: Any = None) -> bool:
-    return bool(np.may_share_memory(_raw(a), _raw(b)))
-
-
-def _raw(x: Any) -> Any:
-    return x._raw if isinstance(x, Tensor) else x
+    return bool(np.may_share_memory(memory_of(a), memory_of(b)))
 
 
 def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:

@@ -10,7 +10,7 @@ import pytest
 import chainrule as cr
 from chainrule import config
 from chainrule.core import versions
-from chainrule.func import grad
+from chainrule.func import grad, linearize, vjp
 
 LARGE = versions.COPIED // 8 + 1000  # of float64
 
@@ -105,6 +105,30 @@ def test_a_write_to_a_part_of_a_hundredth_is_noticed(view) -> None:
     data[40_000:50_000] = 1.0
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.backward()
+
+
+@pytest.mark.parametrize("start", [lambda f, x: vjp(f, x)[1], lambda f, x: linearize(f, x)[1]])
+def test_an_argument_that_is_written_after_the_call(start) -> None:
+    x = np.array([1.0, 2.0])
+    pull = start(lambda x: x * x, x)
+    x -= 1
+    np.testing.assert_array_equal(np.ravel(pull(np.ones(2))), [2.0, 4.0])
+    x = np.ones(LARGE)
+    pull = start(lambda x: x * x, x)
+    x -= 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        pull(np.ones(LARGE))
+
+
+def test_an_argument_that_the_function_writes_by_another_name() -> None:
+    z = np.ones(2)
+
+    def f(x):
+        y = x * x
+        z[:] = 0
+        return np.sum(y * x)
+
+    np.testing.assert_array_equal(grad(f)(z), [3.0, 3.0])
 
 
 def test_strict_arrays_copies_all(monkeypatch) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.func import grad, jacfwd, jacrev, jvp, vmap
+from chainrule.func import grad, jacfwd, jacrev, jvp, linear_transpose, linearize, vjp, vmap
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -91,3 +91,67 @@ def test_what_a_jvp_wrote_outside_cannot_be_used_as_if_it_were_plain(make, face)
 
     with pytest.raises(RuntimeError, match="escaped from inside a function: it was written or made inside jvp"):
         grad(f)(face(X))
+
+
+def _summed(f):
+    return lambda x: (x.sum(), f(x))
+
+
+CALLS = {
+    "vjp": lambda f, x: vjp(f, x)[0],
+    "vjp_fn": lambda f, x: vjp(f, x)[1](f(x))[0],
+    "vjp aux": lambda f, x: vjp(_summed(f), x, has_aux=True)[2],
+    "jvp": lambda f, x: jvp(f, (x,), (np.ones_like(x),))[0],
+    "jvp tangent": lambda f, x: jvp(f, (x,), (x,))[1],
+    "jvp aux": lambda f, x: jvp(_summed(f), (x,), (x,), has_aux=True)[2],
+    "vmap": lambda f, x: vmap(f)(x),
+    "vmap shared": lambda f, x: vmap(lambda i, x: f(x), (0, None))(np.arange(2), x),
+    "vmap not mapped": lambda f, x: vmap(lambda i, x: f(i * 0 + 1 * x), (0, None))(np.arange(2.0), x),
+    "grad aux": lambda f, x: grad(_summed(f), has_aux=True)(x)[1],
+    "jacrev aux": lambda f, x: jacrev(_summed(f), has_aux=True)(x)[1],
+    "jacfwd aux": lambda f, x: jacfwd(_summed(f), has_aux=True)(x)[1],
+    "linearize": lambda f, x: linearize(f, x)[0],
+    "jvp_fn": lambda f, x: linearize(f, x)[1](x),
+    "linear_transpose": lambda f, x: linear_transpose(f, x)(f(x))[0],
+}
+SHARED = {
+    "x": lambda x: x,
+    "x.T": lambda x: x.T,
+    "x[::-1]": lambda x: x[..., ::-1],
+    "broadcast": lambda x: np.broadcast_to(x, (2, *x.shape)),
+    "diagonal": lambda x: np.diagonal(x) if x.ndim > 1 else x,
+    "real": lambda x: x.real,
+}
+
+
+@pytest.mark.parametrize("function", SHARED)
+@pytest.mark.parametrize("call", CALLS)
+def test_results_are_arrays_of_their_own(call, function) -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    y = CALLS[call](SHARED[function], x)
+    assert type(y) is np.ndarray and y.flags.writeable and not np.shares_memory(x, y)
+    y[...] = np.arange(y.size).reshape(y.shape)  # no element shares its place with another
+    np.testing.assert_array_equal(y.ravel(), np.arange(y.size))
+
+
+def test_results_that_are_the_same_are_two_arrays() -> None:
+    twice = lambda x: {"p": x, "q": x}
+    for both in (jvp(twice, (X,), (X,))[1], jacfwd(twice)(X), jacrev(twice)(X), vjp(twice, X)[0], vmap(twice)(X)):
+        assert not np.shares_memory(both["p"], both["q"])
+
+
+@pytest.mark.parametrize("start", [lambda f, x: vjp(f, x), lambda f, x: linearize(f, x)])
+def test_writing_into_a_result_leaves_the_derivative_alone(start) -> None:
+    y, pull = start(np.exp, X)
+    y[:] = 0
+    np.testing.assert_allclose(np.ravel(pull(np.ones(3))), np.exp(X))
+
+
+def test_what_all_examples_share_is_one_array_for_each_afterwards() -> None:
+    def f(a):
+        y = a * 1
+        rows = vmap(lambda b: y)(a)
+        rows[0] = 7.0
+        return (rows * y).sum()
+
+    np.testing.assert_allclose(grad(f)(X), 7 + 4 * X)

@@ -7,6 +7,7 @@ gradients are compared with differences, tangents with gradients, and ``vmap`` w
 from __future__ import annotations
 
 import copy
+import math
 import os
 import subprocess
 import sys
@@ -35,6 +36,7 @@ CONSTANTS = {
     "i": np.array([2, 0, 1, 2]),
     "b": np.array([True, False, True, True]),
     "copy": copy,
+    "math": math,
 }
 
 # One expression a line or between bars: the attributes and methods that numpy.ndarray's reference lists, its operators and
@@ -123,6 +125,12 @@ m / m.sum(1)[:, None] | np.exp(m - m.max(axis=1, keepdims=True)) | m.T @ m / len
 np.maximum.accumulate(v[::-1]) | np.minimum.accumulate(t, 1) | np.maximum.accumulate(m, axis=-1, dtype=np.float32)
 (v[2:] - 2 * v[1:-1] + v[:-2]) | v[np.newaxis] - v[:, np.newaxis] | ((v[:, None] - v[None, :]) ** 2).sum()
 m.reshape(-1, 2).sum(axis=1) | m[..., np.newaxis] * c[:3] | (m * v).sum(axis=-1) | m.sum() ** .5
+np.sign(np.array([v[0], v[1]])) * v[:2]
+v.astype(np.result_type(v, np.float32)) | np.astype(v, np.float32) | np.full_like(v, v[0]) * v | np.full_like(m, v, shape=(2, 4))
+np.arctan2(np.array([v[0], v[1]]), c[:2]) | np.maximum(np.array([v[0], v[1]]), .5) | v[round(v[3])] * v | round(v[3]) * v
+math.floor(v[3]) * v | math.ceil(v[3]) * v | math.trunc(v[3]) * v | np.shares_memory(v, v[1:]) * v
+np.multiply(v.astype(np.float32), v.astype(np.float32), dtype=np.float64) | np.multiply(2, v, dtype=np.float32)
+np.multiply(i.astype(np.int8) + 100, 3, dtype=int) * v | np.less(v, c, dtype=bool) * v | np.add(v, c, casting='no')
 """
 
 CASES = [case.strip() for line in EXPRESSIONS.strip().splitlines() for case in line.split(" | ")]
@@ -318,6 +326,10 @@ REFUSED = {
     "a list of Arrays for an array's method": ("out = i.choose([v, v, v])", RuntimeError, r"np\.stack"),
     "augmenting a plain array": ("w = np.zeros(4)\nw += v\nout = w", (TypeError, RuntimeError), "w"),
     "growing in place": ("y = v[:1] * 1\ny += v\nout = y", ValueError, "non-broadcastable output"),
+    "floats computed as integers": ("out = np.add(v, v, dtype=int)", TypeError, "same_kind"),
+    "casting of a ufunc": ("out = np.add(v, c32, casting='no')", TypeError, "casting rule 'no'"),
+    "an array of words": ("out = v * np.array(['a', 'b', 'c', 'd'], object)", TypeError, "array of objects"),
+    "as objects": ("out = v.astype(object)", RuntimeError, "would drop the derivative"),
     "floats into integers": ("k = (v > .5).astype(int)\nk += v\nout = k", TypeError, "same_kind"),
     "PyTorch's method": ("out = v.unsqueeze(0)", AttributeError, "np.expand_dims"),
     "PyTorch's keyword": ("out = v.sum(dim=0)", TypeError, "dim"),
@@ -449,6 +461,77 @@ def test_a_shared_tensor_is_the_same_memory() -> None:
     b = cr.Array(V)
     b[0] = 9.0
     assert V[0] == 0.3
+
+
+@pytest.mark.parametrize("words", ["np.array([1, 2., True, np.int8(4)], object)", "np.array([[1.], [2]], object)"])
+def test_numbers_that_are_held_as_objects_are_numbers(words: str) -> None:
+    held = eval(words)
+    plain = held.astype(float)
+    for f in (
+        lambda x, k: k * x,
+        lambda x, k: x - k,
+        lambda x, k: np.where(x > k, x, k),
+        lambda x, k: np.maximum(k, x),
+    ):
+        value, pull = vjp(lambda x, f=f: f(x, held), V)
+        assert value.dtype == np.float64
+        np.testing.assert_array_equal(value, f(V, plain))
+        np.testing.assert_array_equal(pull(value)[0], vjp(lambda x, f=f: f(x, plain), V)[1](value)[0])
+
+
+def test_what_numpy_takes_out_is_its_own() -> None:
+    def f(x: Any) -> Any:
+        y = np.exp(x)
+        plain = np.asarray(y.detach())
+        plain -= plain.mean()
+        return np.sum(y)
+
+    np.testing.assert_allclose(grad(f)(V), np.exp(V))
+
+
+def test_a_gradient_descent_by_hand() -> None:
+    x = cr.Array(V, requires_grad=True)
+    same, tensor = x, x.tensor
+    for _ in range(2):
+        loss = (x * x).sum()
+        with cr.no_grad():
+            x -= 0.0  # what was saved stays
+        loss.backward()
+        with cr.no_grad():
+            x -= 0.25 * x.grad
+            x[0] = x[0] * 1
+        x.grad = None
+    assert x is same and x.requires_grad and x.is_leaf
+    np.testing.assert_allclose(x.detach(), V / 4)
+    np.testing.assert_allclose(tensor.detach(), V / 4)
+
+
+def test_gradients_can_be_assigned_and_hooked() -> None:
+    x = cr.Array(V, requires_grad=True)
+    for given in (np.ones(4), cr.Array(np.ones(4)), cr.ones(4, dtype=cr.float64)):
+        x.grad = given
+        assert type(x.grad) is cr.Array and (x.grad == 1).all()
+    x.grad = None
+    assert x.grad is None
+    with pytest.raises(RuntimeError, match="size"):
+        x.grad = np.ones(3)
+    y, seen = x * 2, []
+    y.register_hook(lambda g: seen.append(g))
+    y.register_hook(lambda g: np.full(4, g.std() + 3))  # NumPy's std
+    y.sum().backward()
+    assert type(seen[0]) is cr.Array
+    np.testing.assert_array_equal(x.grad, np.full(4, 6.0))
+    x.requires_grad = False
+    assert not x.requires_grad
+
+
+def test_autograd_functions_take_arrays() -> None:
+    x = cr.Array(V, requires_grad=True)
+    (g,) = cr.autograd.grad((x**2).sum(), x)
+    assert type(g) is cr.Array
+    np.testing.assert_allclose(g, 2 * V)
+    cr.autograd.backward([(x**3).sum()])
+    np.testing.assert_allclose(x.grad, 3 * V**2)
 
 
 def test_printing() -> None:
