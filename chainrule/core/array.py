@@ -181,7 +181,9 @@ class Array:
             raise TypeError(
                 f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
             )
-        return convert(self._tensor._concrete(f"{what} of an array").item())  # a step: the derivative that is lost is zero
+        return convert(
+            self._tensor._concrete(f"{what} of an array").item()
+        )  # a step: the derivative that is lost is zero
 
     def __int__(self) -> int:
         return self._whole(int, "int()")
