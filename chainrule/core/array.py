@@ -44,7 +44,11 @@ _AUTOGRAD = frozenset(
 _ASKED = frozenset("arctan2 fmod hypot".split())
 
 #: What NumPy asks the elements of an array of objects for: np.sin(np.array([x[0], x[1]])) calls x[0].sin().
-_UNARY = {name: f for name, f in vars(np).items() if isinstance(f, np.ufunc) and f.nin == 1}
+_ASKED = {
+    name: f
+    for name, f in vars(np).items()
+    if isinstance(f, np.ufunc) and (f.nin == 1 or name in ("arctan2", "fmod", "hypot"))
+}
 
 
 class Array:
@@ -124,8 +128,8 @@ class Array:
     def __getattr__(self, name: str) -> Any:
         if name in _AUTOGRAD:
             return _shared(getattr(self._tensor, name))
-        if name in _UNARY:
-            return functools.partial(_UNARY[name], self)
+        if name in _ASKED:
+            return functools.partial(_ASKED[name], self)
         raise errors.no_array_attribute(name)
 
     # -- NumPy's protocols ----------------------------------------------------------------------------------------
