@@ -86,6 +86,8 @@ class Array:
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
     def __init__(self, data: Any, dtype: Any = None, *, requires_grad: bool = False) -> None:
+        if isinstance(data, (list, tuple)) and (_holds(data, Array) or _holds(data, Tensor)):
+            data = FUNCTIONS[np.array](as_tensors(data))
         data = plain_or_stacked(data._tensor if isinstance(data, Array) else data)
         if not isinstance(data, Tensor):
             data = wrap(np.array(data, dtype))

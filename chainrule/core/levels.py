@@ -89,8 +89,10 @@ def within(function: F) -> F:
         levels = STACK.levels
         try:
             return function(*args, **kwargs)
-        except BaseException:
+        except BaseException as error:
             STACK.levels = levels
+            if isinstance(error, TypeError):
+                errors.noted(error)
             raise
 
     return called  # type: ignore[return-value]

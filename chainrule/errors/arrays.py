@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import Any
 
 import numpy as np
 
 from chainrule.errors.libraries import taken_by_library
-from chainrule.errors.words import UnknownName, user_line
+from chainrule.errors.words import UnknownName, program_line, user_line
 
 #: PyTorch's methods and what an ndarray has in their place
 _NUMPYS = {
@@ -53,8 +54,21 @@ def _instead(name: str) -> str:
     )
 
 
+_NOT_OF_OBJECTS = re.compile(r"dtype\('O'\)|not supported for the input types")
+
+
+def noted(error: TypeError) -> None:
+    """Say of an error of NumPy's, where it is about an array of objects, what may have made it."""
+    note = (
+        "np.array([...]) of values that carry a derivative is an array of objects, which NumPy's compiled functions don't take. "
+        "Write np.array([...], like=x), where x is an argument of your function, or chainrule.Array([...]), or np.stack([...])."
+    )
+    if _NOT_OF_OBJECTS.search(str(error)) and note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
 def array_to_numpy(array: Any, what: str = "np.asarray()", carries: bool = True) -> RuntimeError:
-    where = user_line()
+    where = program_line()
     line = f" ({where})" if where is not None else ""
     text = (
         f"{what} would drop the derivative of an array of shape {array.shape}{line}: a plain NumPy array cannot carry it.\n"
@@ -67,14 +81,14 @@ def array_to_numpy(array: Any, what: str = "np.asarray()", carries: bool = True)
         x, instead = taken
         return RuntimeError(text + instead.replace(f"{x}.detach().numpy()", f"np.asarray({x}.detach())"))
     return RuntimeError(
-        f"{text}Functions of numpy and scipy.special keep it. To put values together: np.stack([...]) or np.concatenate([...]), "
-        "or write them into out = np.zeros_like(x). For a function without a rule: chainrule.primitive. For plain values, "
+        f"{text}Functions of numpy and scipy.special keep it. To put values together: np.stack([...]), "
+        "np.concatenate([...]) or np.array([...], like=x), or write them into out = np.zeros_like(x). For a function without a rule: chainrule.primitive. For plain values, "
         "without a derivative: np.asarray(x.detach())."
     )
 
 
 def array_to_number(what: str) -> TypeError:
-    where = user_line()
+    where = program_line()
     line = f" ({where})" if where is not None else ""
     return TypeError(
         f"{what} of an array that carries a derivative{line} would drop it silently.\n"

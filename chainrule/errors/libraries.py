@@ -30,7 +30,7 @@ _CUT = "Where the path may be cut"
 #: What to say of the functions of a module.
 _GUIDES = {
     "numpy.ma": "fill the masked array first, as in m.filled(0) * x, or choose with np.where(m.mask, 0, x)",
-    "pandas": "take its numbers first, as in s.to_numpy() * x or df.to_numpy() @ x, which are tensors",
+    "pandas": "take its numbers first, as in s.to_numpy() * x or df.to_numpy() @ x",
     "scipy.stats": "a density is a line of NumPy for tensors (docs/guide/from_autograd.md, Statistics)",
     "scipy.integrate.quad": "the gradient of an integral is the integral of the integrand's gradient, from func.grad",
     "scipy.integrate": "a Function that solves the adjoint equation has a gradient (docs/guide/scipy.md, Differential equations)",

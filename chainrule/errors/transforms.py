@@ -150,6 +150,8 @@ def func_result_type(api: str, result: Any) -> RuntimeError:
         why = "Does the function end without `return`?"
     elif isinstance(result, (list, tuple, dict)):
         why = "It must be one number: with further results beside it, return (number, others) and pass has_aux=True."
+    elif hasattr(getattr(result, "data", None), "requires_grad"):
+        why = "What it holds is followed: return its .data."
     else:
         why = (
             "Either it does not depend on the argument, or the path to it was left: float(), .item() and the math module "

@@ -254,6 +254,12 @@ def user_frame() -> Any:
     return first if frame is None else frame
 
 
+def program_line() -> Where | None:
+    """The innermost line of the program that somebody writes."""
+    frame = user_frame()
+    return None if frame is None else Where(frame.f_code.co_filename, frame.f_lineno)
+
+
 def raising_frame(error: BaseException) -> tuple[Any, int | None]:
     """The innermost frame, of the program that somebody writes, that an error passed, and the instruction it came from."""
     found: tuple[Any, int | None] = (user_frame(), None)

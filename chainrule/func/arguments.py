@@ -35,7 +35,7 @@ def data_of(x: Any) -> Any:
         return np.asarray(x)
     raise ValueError(
         f"Thing passed to transform API must be Tensor, got {type(x)}: pass arrays, tensors or numbers, or containers of "
-        "them"
+        "them" + (", such as its to_numpy()" if hasattr(x, "to_numpy") else "")
     )
 
 

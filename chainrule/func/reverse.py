@@ -119,7 +119,11 @@ class Trace:
             self.starts += starts
             self.specs.append(spec)
         self.edges = [x._edge for x in self.starts]
-        return func(*inner, **kwargs)
+        try:
+            return func(*inner, **kwargs)
+        except TypeError as error:
+            errors.noted(error)
+            raise
 
     def set_starts(self, seq: int) -> None:
         """Give the starts that are leaves another number: what is numbered later does not take them for its own outside."""

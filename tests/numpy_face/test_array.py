@@ -122,6 +122,8 @@ np.dot([1., 2., 3., 4.], v) | np.linalg.norm([v[0], v[1]]) | (v[0] > .1) * v[0] 
 v.__array_priority__ * 0 + v if hasattr(v, '__array_priority__') else v | v.sum() / v.size | (v - v.mean()) / v.std()
 ((v - v.mean()) ** 2).sum() / (v.size - 1) | m - m.mean(axis=0) | m / m.sum(axis=1, keepdims=True)
 m / m.sum(1)[:, None] | np.exp(m - m.max(axis=1, keepdims=True)) | m.T @ m / len(m) | v[1:] - v[:-1]
+np.array([[v[0], 1.], [0., v[1]]], like=v) | np.linalg.det(np.array([v[:2], [1., 2.]], like=v))
+np.full_like(v, v[0]) | np.full_like(m, v, dtype=np.float32) | np.full_like(v, v[1], shape=3)
 np.maximum.accumulate(v[::-1]) | np.minimum.accumulate(t, 1) | np.maximum.accumulate(m, axis=-1, dtype=np.float32)
 (v[2:] - 2 * v[1:-1] + v[:-2]) | v[np.newaxis] - v[:, np.newaxis] | ((v[:, None] - v[None, :]) ** 2).sum()
 m.reshape(-1, 2).sum(axis=1) | m[..., np.newaxis] * c[:3] | (m * v).sum(axis=-1) | m.sum() ** .5
@@ -594,6 +596,38 @@ def test_scipys_functions_ask_for_a_namespace() -> None:
     )
     pytest.importorskip("scipy")
     subprocess.run([sys.executable, "-c", program], env={**os.environ, "SCIPY_ARRAY_API": "1"}, check=True, timeout=60)
+
+
+def test_lists_of_arrays_are_an_array() -> None:
+    f = lambda x: np.linalg.det(cr.Array([[x[0], 1.0], x[1:3]])) + cr.Array(np.array([x[2], 1.0])).sum()
+    np.testing.assert_allclose(grad(f)(V), [V[2], -1.0, V[0] + 1, 0.0])
+    assert cr.Array([cr.tensor(1.0), 2], dtype=np.float64).dtype == np.float64
+
+
+def test_numpys_errors_about_arrays_of_objects_say_what_to_write() -> None:
+    matrix = lambda x: np.linalg.inv(np.array([[x[0], 1.0], [0.0, x[1]]])).sum()
+    for f in (matrix, lambda x: x.sum() if np.isnan(np.array([x[0], x[1]])).any() else x[0]):
+        for transformation in (grad, jacfwd, hessian, lambda f: vmap(lambda x: f(M[0] * x))):
+            with pytest.raises(TypeError) as error:
+                transformation(f)(V)
+            assert ["like=x" in note for note in error.value.__notes__] == [True]
+
+
+class Frame:
+    """What pandas' and xarray's objects have."""
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+    def to_numpy(self) -> Any:
+        return self.data
+
+
+def test_other_libraries_containers_are_named_with_the_way_out() -> None:
+    with pytest.raises(ValueError, match=r"Frame.*to_numpy\(\)"):
+        grad(np.sum)(Frame(V))
+    with pytest.raises(RuntimeError, match=r"Frame.*return its \.data"):
+        grad(lambda x: Frame(x.sum()))(V)
 
 
 def test_branches_in_vmap_are_refused_in_numpys_words() -> None:
