@@ -82,8 +82,8 @@ def array_to_numpy(array: Any, what: str = "np.asarray()", carries: bool = True)
         return RuntimeError(text + instead.replace(f"{x}.detach().numpy()", f"np.asarray({x}.detach())"))
     return RuntimeError(
         f"{text}Functions of numpy and scipy.special keep it. To put values together: np.stack([...]), "
-        "np.concatenate([...]) or np.array([...], like=x), or write them into out = np.zeros_like(x). For a function without a rule: chainrule.primitive. For plain values, "
-        "without a derivative: np.asarray(x.detach())."
+        "np.concatenate([...]) or np.array([...], like=x), or write them into out = np.zeros_like(x). "
+        "For a function without a rule: chainrule.primitive. For plain values, without a derivative: np.asarray(x.detach())."
     )
 
 
