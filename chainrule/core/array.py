@@ -40,9 +40,6 @@ _OBJECT = np.dtype(object)
 _AUTOGRAD = frozenset(
     "backward detach grad_fn graph is_leaf output_nr requires_grad_ retain_grad retains_grad why".split()
 )
-#: The ufuncs of two operands that call a method of the first's elements, if these are objects.
-_ASKED = frozenset("arctan2 fmod hypot".split())
-
 #: What NumPy asks the elements of an array of objects for: np.sin(np.array([x[0], x[1]])) calls x[0].sin().
 _ASKED = {
     name: f
