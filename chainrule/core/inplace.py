@@ -23,7 +23,7 @@ from chainrule.core.node import Leaf, Node, next_seq
 from chainrule.core.primitive import TABLE, Primitive
 from chainrule.core.tensor import InferenceTensor, Tensor, hold, wrap
 from chainrule.core.versions import about_to_write, moved, wrote
-from chainrule.core.view import Step, View, enter, views_of
+from chainrule.core.view import Step, Through, View, enter, views_of
 
 ndarray = np.ndarray
 _WINDOWS = frozenset({"unfold", "as_strided"})  # views in which one place may show more than once
@@ -81,7 +81,7 @@ def overlaps_itself(data: np.ndarray[Any, Any], view: View | None) -> bool:
         return False
     if 0 in data.strides:
         return any(step == 0 and length > 1 for step, length in zip(data.strides, data.shape, strict=True))
-    if view is None or all(prim.name not in _WINDOWS for prim, _ in view.steps):
+    if view is None or all(type(p) is Through or p.name not in _WINDOWS for p, _ in view.steps):
         return False
     extent = 0
     for step, length in sorted(zip(map(abs, data.strides), data.shape, strict=True)):
@@ -151,6 +151,13 @@ def continue_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
         _set_edge(tensor, edge, cut)
     else:
         params = {"steps": view.steps}
+        if _passes_through(view.steps):
+            with enable_grad():
+                whole = _put_back(wrap(base._raw, base._edge), wrap(tensor._raw, edge), view.steps)
+            hold(base, whole._raw)
+            _set_edge(base, whole._edge, whole._cut or cut)
+            refresh(base)
+            return
         if type(base._raw) is not ndarray or type(tensor._raw) is not ndarray:
             before: Any = base._raw
             if base._edge is not None and level_of(before) < level_of(tensor._raw):  # its history goes inside
@@ -195,6 +202,12 @@ def refresh(base: Tensor) -> None:
         if view.origin == "function":
             _spoil(tensor)
             continue
+        if _passes_through(view.steps):
+            with enable_grad():
+                part = _replay(wrap(base._raw, base._edge), view.steps)
+            hold(tensor, part._raw)
+            _set_edge(tensor, part._edge, part._cut)
+            continue
         if type(base._raw) is not ndarray:
             hold(tensor, replay_view(base._raw, view.steps))
         if view.recorded and (base._edge is not None or type(tensor._edge) is not Leaf):
@@ -216,6 +229,27 @@ def replay_view(data: Any, steps: tuple[Step, ...]) -> Any:
     for prim, params in steps:
         data = dispatch.bind(prim, (data,), params)
     return data
+
+
+def _passes_through(steps: tuple[Step, ...]) -> bool:
+    return any(type(prim) is Through for prim, _ in steps)
+
+
+def _replay(tensor: Tensor, steps: tuple[Step, ...]) -> Tensor:
+    """``replay_view`` of a tensor, recorded."""
+    for prim, params in steps:
+        tensor = prim.read(tensor) if type(prim) is Through else dispatch.bind(prim, (tensor,), params)
+    return tensor
+
+
+def _put_back(base: Tensor, part: Tensor, steps: tuple[Step, ...]) -> Tensor:
+    """The base with a part written to it that steps lead to, of which some are no rows."""
+    at = next((k for k, (prim, _) in enumerate(steps) if type(prim) is Through), None)
+    if at is not None:
+        region, through = _replay(base, steps[:at]), steps[at][0]
+        part = through.write(region, _put_back(through.read(region), part, steps[at + 1 :]))
+    steps = steps[:at]
+    return dispatch.bind(TABLE["copy_slices"], (base, part), {"steps": steps}) if steps else part
 
 
 def _edge_through(base: Tensor, steps: tuple[Step, ...]) -> Any:

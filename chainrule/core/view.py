@@ -7,7 +7,8 @@ from there to it. So an in-place write needs one correction of the base's histor
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +19,15 @@ from chainrule.core.versions import owner
 
 ndarray = np.ndarray
 
-#: One step from a base to a view: the row, and its parameters.
-Step = tuple[Primitive, dict[str, Any]]
+#: One step from a base to a view: the row (or a ``Through``), and its parameters.
+Step = tuple[Any, dict[str, Any]]
+
+
+class Through(NamedTuple):
+    """A step that no row takes, inside a transformation: how the part is read, and the base with the part written to it."""
+
+    read: Callable[[Any], Any]
+    write: Callable[[Any, Any], Any]
 
 
 class View:

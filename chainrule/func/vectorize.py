@@ -152,6 +152,8 @@ def _leaving(func: Any, y: Any, dim: int | None, level: Level, tensors: bool, ta
         if not -ndim <= dim < ndim:
             raise errors.dim_range("vmap(out_dims=)", dim, ndim)
         payload = np.moveaxis(payload, 0, dim)
+    if type(payload) is ndarray and not payload.flags.writeable:  # what all examples share is stretched
+        payload = payload.copy()
     return dressed(payload, tensors, taken)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from chainrule.core.protocol import EXCHANGED, UFUNCS
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import owner, protected, wrote
-from chainrule.core.view import base_of, views_of
+from chainrule.core.view import Through, base_of, enter, views_of
 from chainrule.ops import elementwise, products, reductions
 from chainrule.table import indexing as rows
 from chainrule.table import shape
@@ -292,7 +293,11 @@ def _getitem(self: Array, index: Any) -> Any:
     items = _read_index(index)
     tensor = self._tensor
     if _is_advanced(items):
-        return array_of(read_any(tensor, items))
+        part = read_any(tensor, items)
+        if part._raw.shape and not any(i.shape for i in items if isinstance(i, (ndarray, Tensor))):
+            read, write = partial(read_any, items=items), partial(put_any, items=items, accumulate=False)
+            enter(part, tensor, ((Through(read, write), {}),), "")  # integers of each example's own: in NumPy a view
+        return array_of(part)
     part = bind(rows.getitem, (tensor,), {"index": items})
     if not part._raw.shape and Ellipsis not in items:  # NumPy's scalars are values, not views
         part._view = None
@@ -307,7 +312,7 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
     value = _value_for(tensor, value)
     _prepare_write(tensor, "x[...] = ")
     if _is_advanced(items):
-        value = _written(_fitting(value, tensor, items), tensor, items)
+        value = _fitting(value, tensor, items)
         result = put_any(wrap(tensor._raw, tensor._edge), value, items, False)
         inplace.update(tensor, result, "__setitem__")
         return
@@ -319,30 +324,13 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
     inplace.update(region, _stretched(value, shape_of(region._raw), tensor), "__setitem__")
 
 
-def _written(value: Tensor, tensor: Tensor, items: tuple[Any, ...]) -> Tensor:
-    """The value, without the derivatives of what is overwritten at once: of several elements for one place the last stays."""
-    constant = value._edge is None and type(value._raw) is ndarray
-    if (
-        constant
-        or any(isinstance(i, Tensor) for i in items)
-        or all(i.dtype == bool for i in items if isinstance(i, ndarray))
-    ):
-        return value
-    shape = tuple(shape_of(tensor._raw))
-    places = np.arange(np.prod(shape, dtype=int)).reshape(shape)[items]
-    last = np.unique(places.ravel()[::-1], return_index=True)[1]
-    if last.size == places.size:
-        return value
-    stays = np.zeros(places.size, bool)
-    stays[places.size - 1 - last] = True
-    return cast(np.where(stays.reshape(places.shape), value, value.detach()), tensor.dtype)
-
-
 def _follows(tensor: Tensor, value: Tensor) -> bool:
     """Whether writing the value is for the tape."""
     base = base_of(tensor)
-    tensors = (tensor, value) if base is None else (tensor, value, base)
-    return recording() and any(t._edge is not None for t in tensors)
+    base = tensor if base is None else base
+    if recording() and any(t._edge is not None for t in (tensor, value, base)):
+        return True
+    return any(type(view._raw) is not ndarray for view in views_of(base))
 
 
 def _value_for(tensor: Tensor, value: Any) -> Tensor:
@@ -441,9 +429,9 @@ def unshare(base: Tensor, always: bool = False) -> None:
 
     So a write in NumPy's face changes what the program sees, and never what a rule will read.
     """
-    views = views_of(base)
+    views = [view for view in views_of(base) if type(view._raw) is ndarray]
     own = owner(base._raw) is base._raw
-    held = sum(type(v._raw) is ndarray and v._raw is not base._raw for v in views)
+    held = sum(v._raw is not base._raw for v in views)
     alone = own and _references(base) <= _ALONE + held and all(_references(v) <= _ALONE for v in views)
     if alone and base._raw.flags.writeable and not always:
         return

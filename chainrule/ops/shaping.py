@@ -206,7 +206,7 @@ def mT(input: Any) -> Tensor:
     """The last two axes exchanged (``tensor.mT``)."""
     x = tensor_of("mT", input)
     if not x.ndim:
-        return alias(x)
+        return x
     if x.ndim < 2:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor.")
     return bind(rows.transpose, (x,), {"axis0": -2, "axis1": -1})
@@ -368,7 +368,7 @@ moveaxis = movedim
 
 def adjoint(input: Any) -> Tensor:
     """The conjugate transpose of matrices."""
-    return ew.conj(mT(input))
+    return ew.conj(mT(input)) if input.dtype.kind == "c" else mT(input)
 
 
 numpy_names(globals(), transpose={"axis0": "dim0", "axis1": "dim1"})

@@ -295,8 +295,8 @@ def hypot(x, y):
 
 @elementwise(
     ufunc=np.copysign,
-    d={"x": lambda x, y: np.where(x == 0, 0, np.sign(x) * np.sign(np.copysign(x, y))), "y": 0},
-    formula={"x": "g * np.where(x == 0, 0, np.sign(x) * np.sign(y))", "y": "0 * g"},
+    d={"x": lambda x, out: np.sign(x) * np.sign(out), "y": 0},
+    formula={"x": "g * np.sign(x) * np.sign(out)", "y": "0 * g"},
     promotion="float",
     accepts="biuf",
 )

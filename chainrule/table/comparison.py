@@ -245,7 +245,9 @@ def floor_divide(x, y):
     """The floor of the quotient."""
 
 
-@elementwise(ufunc=np.heaviside, d={"x": 0, "y": 0}, formula={"x": "0 * g", "y": "0 * g"}, accepts="biuf")
+@elementwise(
+    ufunc=np.heaviside, d={"x": 0, "y": lambda x: x == 0}, formula={"x": "0 * g", "y": "g * (x == 0)"}, accepts="biuf"
+)
 def heaviside(x, y):
     """0 below zero, y at zero, 1 above."""
 

@@ -190,20 +190,30 @@ def _put_base(g: Any, *, index: tuple[Any, ...], accumulate: bool) -> Any:
     return g if accumulate else index_put(g, np.zeros((), g.dtype), index=index, accumulate=False)
 
 
-def _put_values(g: Any, values_shape: tuple[int, ...], *, index: tuple[Any, ...]) -> Any:
-    return unfit(read(g, index=index), values_shape, g.dtype)
+def _put_values(
+    g: Any, x_shape: tuple[int, ...], values_shape: tuple[int, ...], *, index: tuple[Any, ...], accumulate: bool
+) -> Any:
+    """What the values get; of several that were written to one element, the last, which stayed."""
+    part = read(g, index=index)
+    if not accumulate and not _unique(index):
+        places = np.arange(math.prod(shape_of(part))).reshape(shape_of(part))
+        last = np.empty(x_shape, np.intp)
+        last[index] = places
+        part = np.where(last[index] == places, part, np.zeros((), g.dtype))
+    return unfit(part, values_shape, g.dtype)
 
 
 @linear(
     transpose={"x": _put_base, "values": _put_values},
     formula={
         "x": "g if accumulate else index_put(g, 0.0, index=index, accumulate=False)",
-        "values": "unfit(g[index], values_shape, g.dtype)",
+        "values": "_put_values(g, x_shape, values_shape, index=index, accumulate=accumulate)",
     },
     batch=_array_batch,
     samples=[
         {"shapes": [(3, 4), (4,)], "index": (np.array([0, 2]),), "accumulate": False},
         {"shapes": [(3, 4), (3, 4)], "index": (np.array([0, 2, 0]),), "accumulate": True},
+        {"shapes": [(3, 4), (4, 4)], "index": (np.array([0, 2, 0, -3]),), "accumulate": False},
         {"shapes": [(3, 4), ()], "index": (1,), "accumulate": False},
         {
             "shapes": [(2, 3), ()],

@@ -78,6 +78,19 @@ CASES = {
     ),
     "the clone of an expanded one, too": ("result = torch.tensor([1, 2]).expand(2, 2).clone().view(-1)", [1, 2, 1, 2]),
     "mT of a number": ("result = torch.tensor(1.5).mT + torch.tensor(1.).mH + torch.tensor(1.).adjoint()", 3.5),
+    "mT of a number is the number": (
+        "x = torch.tensor(1.5, requires_grad=True) * 1\ny = x.mT\nresult = y is x and x.adjoint() is x and x.mH is x",
+        True,
+    ),
+    "copysign does not read the sign again": (
+        "x, y = torch.tensor([1., -2.], requires_grad=True), torch.tensor([-1., -1.])\n"
+        "z = torch.copysign(x, y)\ny.neg_()\nz.sum().backward()\nresult = x.grad",
+        [-1.0, 1.0],
+    ),
+    "what all examples share can be written to": (
+        "x = torch.vmap(lambda a: torch.zeros_like(a))(torch.ones(3, 2))\nx[0] += 1\nresult = x",
+        [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]],
+    ),
     "inner promotes numbers": (
         "result = str(torch.inner(torch.tensor(1.), torch.tensor([2.], dtype=torch.float64)).dtype).split('.')[-1]",
         "float64",

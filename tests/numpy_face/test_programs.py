@@ -41,6 +41,7 @@ CASES = {
     "the first power of a matrix is the matrix": "v = np.outer(x[0], x[1]); w = np.linalg.matrix_power(v, 1); w *= 2; r = v",
     "least squares of nothing": "r = x + np.linalg.lstsq(x[:0], x[:0])[0][0]",
     "equal elements in NumPy's order": "v = np.diagflat(x); r = np.take_along_axis(v, np.argsort(v, axis=0), axis=-1)",
+    "the value of heaviside at zero": "r = np.heaviside(np.array([-1.0, 0.0, 0.0]), x) * x",
     "meshgrid of matrices": "a, b = np.meshgrid(x, x[0]); r = a * b",
 }
 
@@ -57,6 +58,29 @@ def test_program(name: str) -> None:
     np.testing.assert_allclose(gradient.ravel(), slopes, rtol=1e-6, atol=1e-7)
     value, tangent = cr.func.jvp(f, (X,), (X,))
     assert (value, tangent) == (pytest.approx(f(X.copy()), rel=1e-12), pytest.approx(np.sum(gradient * X), rel=1e-9))
+
+
+MAPPED = {
+    "what an example's integer takes is a view": "v = x * 2; w = v[x.argmax() % 2]; w *= x[0]; r = v",
+    "views of it": "v = x * 2; w = v[x.argmax() % 2][1:]; v[0] *= x[1]; w[0] = x[0, 0]; w += w[:1]; r = v * w[1]",
+    "of a transposed array": "v = x.T * 2; w = v.T[:, x.argmax() % 3]; w *= x[0, 0]; v[0] += w; r = v * w",
+    "of what is not mapped": "v = np.ones((2, 3)) + 0 * x; w = v[x.argmax() % 2]; w *= x[0]; v[0] += w; r = v * w",
+    "of the argument": "w = x[x.argmax() % 2]; w *= x[0]; x[0] += w; r = x * w",
+    "an element of it is a number": "v = x * 2; w = v[x.argmin() % 2, 0]; w *= 3; r = v * w",
+}
+
+
+@pytest.mark.parametrize("name", MAPPED)
+def test_program_in_vmap(name: str) -> None:
+    env = {"np": np}
+    exec("def f(x):\n    " + MAPPED[name].replace("; ", "\n    ") + "\n    return np.sum(np.sin(r))", env)
+    f = env["f"]
+    examples = np.stack([X, X[::-1], 0.3 - X])
+    np.testing.assert_allclose(cr.vmap(f)(examples), [f(x.copy()) for x in examples], rtol=1e-12)
+    gradients = [cr.func.grad(f)(x) for x in examples]
+    np.testing.assert_allclose(cr.vmap(cr.func.grad(f))(examples), gradients, rtol=1e-10, atol=1e-12)
+    summed = cr.func.grad(lambda x: np.sum(cr.vmap(f)(x)))(examples)
+    np.testing.assert_allclose(summed, gradients, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["mean", "std", "var"])
