@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule.core.protocol import memory_of
+
 from . import numpy_templates
 from .templates import EINSUMS, INPLACE, RECORD, TEMPLATES, WEIGHTS
 
@@ -45,8 +47,8 @@ def kind_of(x: Any) -> str:
 def memory(x: Any) -> int:
     """What is the same for all tensors that share memory."""
     if not hasattr(x, "untyped_storage") or hasattr(x, "_raw"):
-        x = getattr(x, "_raw", x)
-        while getattr(x, "base", None) is not None and hasattr(x.base, "shape"):
+        x = memory_of(getattr(x, "_raw", x))
+        while isinstance(x.base, np.ndarray):
             x = x.base
         return id(x)
     return x.untyped_storage().data_ptr()
@@ -254,7 +256,7 @@ class Maker:
 
     def register(self, name: str, of_old: str) -> None:
         value = self.env[name]
-        if not hasattr(value, "dtype") or not hasattr(value, "shape"):
+        if not hasattr(value, "dtype") or not hasattr(value, "sum"):  # dtypes have a shape, and a dtype
             return
         if count(value) > 150 or value.ndim > 5:
             raise Rejected
