@@ -217,6 +217,9 @@ class Array:
             )
         return bool(self._tensor._concrete("the truth of an array").item())
 
+    def __contains__(self, x: Any) -> bool:
+        return bool(np.any(self == x))
+
     def __len__(self) -> int:
         if not self._tensor._raw.shape:
             raise TypeError("len() of unsized object")

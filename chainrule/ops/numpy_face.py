@@ -340,7 +340,7 @@ def _polyval(p: Any, x: Any) -> Any:
     x = np.asarray(x) if isinstance(x, (int, float, complex, list)) else x  # arrays promote as NumPy's do
     total = np.zeros_like(x)
     for k in range(shape_of(p)[0] if shape_of(p) else len(p)):
-        total = np.add(np.multiply(total, x), p[k])
+        total = np.add(np.multiply(total, x), p[k, ...] if shape_of(p) else p[k])  # an element by itself would be weak
     return total
 
 

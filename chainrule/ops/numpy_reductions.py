@@ -13,7 +13,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, implements, memory_of, on_numbers
-from chainrule.core.shapes import from_end, shape_of
+from chainrule.core.shapes import dtype_of, from_end, shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import ordering
 from chainrule.ops.numpy_lists import arranged, operands
@@ -412,8 +412,9 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: An
         edge[checked_axes(axis, len(edge))[0]] = 1
         a = np.concatenate([p if shape_of(p) else np.broadcast_to(p, edge) for p in parts], axis=axis)
     tail = (slice(None),) * (-checked_axes(axis, len(shape_of(a)))[0] - 1)
+    step = np.not_equal if dtype_of(a) == bool else np.subtract
     for _ in range(n):
-        a = a[(..., slice(1, None), *tail)] - a[(..., slice(None, -1), *tail)]
+        a = step(a[(..., slice(1, None), *tail)], a[(..., slice(None, -1), *tail)])
     return a
 
 

@@ -670,6 +670,23 @@ def test_promotion_of_every_pair() -> None:
                         assert op(*wrapped).dtype == expected, (op, left.dtype, shape, right)
 
 
+def test_dtypes_of_what_is_not_differentiated() -> None:
+    x = np.array([[2, 1, 0], [1, 3, 1]])
+    for program in (
+        "np.diff(x > 1)",
+        "np.diff(x > 1, n=2, axis=0)",
+        "np.polyval(np.array([1, 2]), x.astype('f4'))",
+        "np.polyval(np.array([1., 2.]), x.astype('f4'))",
+    ):
+        expected, found = (eval(program, {"np": np, "x": given}) for given in (x, cr.Array(x)))
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_elements_are_looked_for_everywhere() -> None:
+    assert M[1, 2] in cr.Array(M) and 7.0 not in cr.Array(M)
+
+
 def test_gradients_of_lower_precision_operands_have_their_dtype() -> None:
     f = lambda x, y: np.sum(x * y)
     gx, gy = grad(f, (0, 1))(V.astype(np.float32), V)
