@@ -412,7 +412,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: An
         edge[checked_axes(axis, len(edge))[0]] = 1
         a = np.concatenate([p if shape_of(p) else np.broadcast_to(p, edge) for p in parts], axis=axis)
     tail = (slice(None),) * (-checked_axes(axis, len(shape_of(a)))[0] - 1)
-    step = np.not_equal if dtype_of(a) == bool else np.subtract
+    step = np.not_equal if dtype_of(a).kind == "b" else np.subtract
     for _ in range(n):
         a = step(a[(..., slice(1, None), *tail)], a[(..., slice(None, -1), *tail)])
     return a
