@@ -151,7 +151,7 @@ def continue_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
         _set_edge(tensor, edge, cut)
     else:
         params = {"steps": view.steps}
-        if _passes_through(view.steps):
+        if passes_through(view.steps):
             with enable_grad():
                 whole = _put_back(wrap(base._raw, base._edge), wrap(tensor._raw, edge), view.steps)
             hold(base, whole._raw)
@@ -202,7 +202,7 @@ def refresh(base: Tensor) -> None:
         if view.origin == "function":
             _spoil(tensor)
             continue
-        if _passes_through(view.steps):
+        if passes_through(view.steps):
             with enable_grad():
                 part = _replay(wrap(base._raw, base._edge), view.steps)
             hold(tensor, part._raw)
@@ -231,7 +231,8 @@ def replay_view(data: Any, steps: tuple[Step, ...]) -> Any:
     return data
 
 
-def _passes_through(steps: tuple[Step, ...]) -> bool:
+def passes_through(steps: tuple[Step, ...]) -> bool:
+    """Whether one of the steps to a view is no row."""
     return any(type(prim) is Through for prim, _ in steps)
 
 

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import dtypes
+from chainrule.core import dtypes, inplace
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import memory_of
 from chainrule.core.size import Size
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.core.versions import strided
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import numpy_names, takes_tensors, tensor_of
 from chainrule.table import shape as rows
@@ -75,12 +74,14 @@ def reshape(input: Any, *sizes: Any, shape: Any = None) -> Tensor:
 
 def _layout(x: Tensor) -> Any:
     """An array whose elements lie in memory as x's do; inside a transformation, as those of one example."""
-    raw = x._raw
+    raw, view = x._raw, x._view
     if type(raw) is ndarray:
         return raw
-    shape = tuple(raw.shape)
-    strides = raw.strides if math.prod(shape) else np.empty(shape).strides
-    return strided(np.empty(0, raw.dtype), shape, strides)
+    if view is not None and not inplace.passes_through(view.steps):
+        return inplace.replay_view(_layout(view.base), view.steps)
+    steps = raw.strides
+    order = sorted(range(len(raw.shape)), key=lambda k: -abs(steps[k]))
+    return np.empty([raw.shape[k] for k in order]).transpose([order.index(k) for k in range(len(order))])
 
 
 def _viewable(array: Any, target: tuple[int, ...]) -> bool:

@@ -47,7 +47,7 @@ def kind_of(x: Any) -> str:
 def memory(x: Any) -> int:
     """What is the same for all tensors that share memory."""
     if not hasattr(x, "untyped_storage") or hasattr(x, "_raw"):
-        x = memory_of(getattr(x, "_raw", x))
+        x = np.asarray(x) if isinstance(x, np.generic) else memory_of(getattr(x, "_raw", x))
         while isinstance(x.base, np.ndarray):
             x = x.base
         return id(x)

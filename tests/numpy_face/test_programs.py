@@ -66,6 +66,7 @@ MAPPED = {
     "of a transposed array": "v = x.T * 2; w = v.T[:, x.argmax() % 3]; w *= x[0, 0]; v[0] += w; r = v * w",
     "of what is not mapped": "v = np.ones((2, 3)) + 0 * x; w = v[x.argmax() % 2]; w *= x[0]; v[0] += w; r = v * w",
     "of the argument": "w = x[x.argmax() % 2]; w *= x[0]; x[0] += w; r = x * w",
+    "ravel of what arrays took": "v = x[np.array([[0, -1]]), np.array([-1, 1])]; w = v.ravel(); v *= 2; v -= w; r = x + v.sum()",
     "an element of it is a number": "v = x * 2; w = v[x.argmin() % 2, 0]; w *= 3; r = v * w",
 }
 
