@@ -244,7 +244,10 @@ class Array:
 
     def __format__(self, spec: str) -> str:
         raw = self._tensor._raw
-        return format(raw if type(raw) is ndarray else repr(self), spec)
+        values = raw if type(raw) is ndarray else raw.concrete()
+        if not spec or values is None:  # in vmap there is no one number to format
+            return str(self)
+        return format(values, spec)
 
     def __copy__(self) -> Array:
         return apply(np.copy, self)  # type: ignore[no-any-return]

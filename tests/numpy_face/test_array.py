@@ -544,6 +544,11 @@ def test_printing() -> None:
     seen = []
     jvp(lambda v: seen.append(repr(v)) or v, (V,), (V,))
     assert "Dual" in seen[0]
+    for transformation in (grad, jacfwd, hessian):
+        transformation(lambda v: seen.append(f"{v[1]:.2f} {v.sum():8.3e}") or v.sum())(V)
+        assert seen[-1] == "0.60 4.000e+00"
+    vmap(lambda v: seen.append(f"{v[1]:.2f}") or v)(M)
+    assert "Batched" in seen[-1]
 
 
 def test_nested() -> None:
