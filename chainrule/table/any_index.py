@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule.core.protocol import FUNCTIONS
+from chainrule.core.protocol import FUNCTIONS, detached
 from chainrule.core.shapes import shape_of
 from chainrule.table.indexing import getitem, index, index_put, places, scatter, scatter_add, take
 
@@ -62,6 +62,7 @@ def put_any(x: Any, values: Any, items: Items, accumulate: bool) -> Any:
 
 
 def _put(x: Any, values: Any, parts: _Parts, accumulate: bool) -> Any:
+    """Of several values for one place the last stays, and the others get no derivative."""
     front, where = _in_front(x, parts.arrays)
     (_, *rest), found = shape_of(front), shape_of(where)
     n, m, at = math.prod(found), len(found), parts.at
@@ -70,6 +71,11 @@ def _put(x: Any, values: Any, parts: _Parts, accumulate: bool) -> Any:
         given = given[1:]
     values = np.broadcast_to(np.reshape(values, given), (*rest[:at], *found, *rest[at:]))
     values = np.reshape(_moved(values, at, 0, m), (n, *rest))
+    where = np.reshape(where, (n,))
+    if not accumulate and n > 1:
+        order = np.arange(n)
+        last = take(scatter(np.zeros(shape_of(front)[0], np.intp), where, order, axis=-1), where, axis=-1)
+        values = np.where(np.reshape(last == order, (n, *(1,) * len(rest))), values, detached(values))
     where = np.broadcast_to(np.reshape(where, (n, *(1,) * len(rest))), (n, *rest))
     row = scatter_add if accumulate else scatter
     written = row(front, where, values, axis=-1 - len(rest))

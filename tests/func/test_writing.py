@@ -155,3 +155,17 @@ def test_what_all_examples_share_is_one_array_for_each_afterwards() -> None:
         return (rows * y).sum()
 
     np.testing.assert_allclose(grad(f)(X), 7 + 4 * X)
+
+
+def test_of_an_index_that_comes_twice_the_last_stays_in_every_example() -> None:
+    def pivoted(a):
+        a = a * 1
+        for k in range(2):
+            p = np.argmax(np.abs(a[k:, k])) + k
+            a[[k, p]] = a[[p, k]]  # for some examples p is k
+            a[k + 1 :] -= np.outer(a[k + 1 :, k] / a[k, k], a[k])
+        return np.sum(a * np.cos(np.arange(9.0)).reshape(3, 3))
+
+    matrices = np.random.default_rng(3).uniform(-1, 1, (4, 3, 3)) + np.eye(3)
+    for d in (grad, jacfwd):
+        np.testing.assert_allclose(vmap(d(pivoted))(matrices), [d(pivoted)(m) for m in matrices], rtol=1e-9)
