@@ -30,10 +30,9 @@ oracle: $(VB)/.has-oracle $(VB)/.has-test
 	CHAINRULE_ORACLE=1 $(VB)/bin/python -m pytest -q -n 2 -p no:logging tests/behaviour $(ARGS) # PyTorch logs what cannot be formatted
 	$(VB)/bin/python -m pytest -q -n 2 -m oracle tests $(ARGS)
 
-# random programs: against PyTorch, and against differences (python -m tests.fuzz --help)
+# random programs: against PyTorch, against differences, against NumPy (python -m tests.fuzz --help)
 fuzz: $(VB)/.has-oracle
-	$(VB)/bin/python -m tests.fuzz torch -n $(N) $(ARGS)
-	$(VB)/bin/python -m tests.fuzz plain -n $(N) $(ARGS)
+	$(VB)/bin/python -m tests.fuzz all -n $(N) $(ARGS)
 
 docs: $(V)/.has-docs
 	NO_MKDOCS_2_WARNING=1 $(V)/bin/mkdocs build --strict

@@ -12,8 +12,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
+MODES = ("torch", "plain", "numpy")
 BATCH = 400
 SECONDS = 8
 BYTES = 6 << 30  # of addresses; PyTorch alone takes two
@@ -60,7 +61,19 @@ def worker(mode: str, first: int, count: int) -> None:
         print(json.dumps(report), flush=True)
 
 
-def run(mode: str, first: int, count: int, seconds: float) -> bool:
+class Run(NamedTuple):
+    """What a mode's programs came to, counted by the kind of statement, by the difference, by the signature."""
+
+    mode: str
+    total: str
+    agreed: Counter[str]
+    raised: Counter[str]
+    differed: Counter[str]
+    documented: Counter[str]
+    signatures: Counter[str]
+
+
+def run(mode: str, first: int, count: int, seconds: float) -> Run:
     start, seed, last = time.time(), first, first + count
     programs = statements = 0
     agreed, raised, differed, documented, signatures = (Counter() for _ in range(5))
@@ -100,22 +113,28 @@ def run(mode: str, first: int, count: int, seconds: float) -> bool:
             if process.wait() not in (0, -9):
                 print(f"---- {mode} {seed - 1}: the worker ended with {process.returncode}", flush=True)
                 signatures[f"worker: {process.returncode}"] += 1
-    print(f"\n{mode}: {programs} programs, {statements} statements, {time.time() - start:.0f} s")
-    print(f"{'kind':20}{'agreed':>10}{'both raised':>13}{'differed':>10}")
-    for kind in sorted({*agreed, *raised, *differed}):
-        print(f"{kind:20}{agreed[kind]:10}{raised[kind]:13}{differed[kind]:10}")
-    print(f"{'all':20}{agreed.total():10}{raised.total():13}{differed.total():10}")
-    for title, counts in (("ended at a documented difference", documented), ("failures", signatures)):
-        if counts.pop("", 0) >= 0 and counts:
-            print(f"\n{title}: {counts.total()}")
-            for what, n in counts.most_common(60):
-                print(f"{n:7}  {what}")
-    return not signatures
+    total = f"{programs} programs, {statements} statements, {time.time() - start:.0f} s"
+    return Run(mode, total, agreed, raised, differed, documented, signatures)
+
+
+def table(runs: list[Run]) -> None:
+    for run in runs:
+        for title, counts in (("ended at a documented difference", run.documented), ("failures", run.signatures)):
+            counts.pop("", 0)
+            if counts:
+                print(f"\n{run.mode}: {title}: {counts.total()}")
+                for what, n in counts.most_common(60):
+                    print(f"{n:7}  {what}")
+    for run in runs:
+        print(f"\n{run.mode + ': ' + run.total:50}{'agreed':>10}{'both raised':>13}{'differed':>10}")
+        for kind in sorted({*run.agreed, *run.raised, *run.differed}):
+            print(f"    {kind:46}{run.agreed[kind]:10}{run.raised[kind]:13}{run.differed[kind]:10}")
+        print(f"    {'all':46}{run.agreed.total():10}{run.raised.total():13}{run.differed.total():10}")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("mode", choices=["torch", "plain", "numpy"])
+    parser.add_argument("mode", choices=[*MODES, "all"], help="all: the three in turn")
     parser.add_argument("-n", type=int, default=200, help="how many programs")
     parser.add_argument("--seed", type=int, default=0, help="the first one's seed")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
@@ -125,4 +144,7 @@ if __name__ == "__main__":
     if given.worker:
         worker(given.mode, given.seed, given.n)
     else:
-        sys.exit(not run(given.mode, given.seed, given.n, given.seconds))
+        modes = MODES if given.mode == "all" else (given.mode,)
+        runs = [run(mode, given.seed, max(1, given.n // len(modes)), given.seconds / len(modes)) for mode in modes]
+        table(runs)
+        sys.exit(any(run.signatures for run in runs))

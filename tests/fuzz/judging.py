@@ -13,41 +13,72 @@ import numpy as np
 
 from .making import Statement, dtype_of
 
-# What docs/compat.md says of programs on which the libraries differ: our error or PyTorch's, and where it says so.
+# What docs/compat.md says of programs on which the libraries differ: how the difference begins, a pattern for the statement
+# and the difference, and the row of that page (a test looks it up).
 DOCUMENTED = [
+    ("only PyTorch", "is a view and its base", "writing one of several views (`unbind`, `split`, `chunk`, iteration)"),
+    ("only PyTorch", "A view was created in (no_grad|inference)", "views made in `no_grad`"),
+    ("requires_grad False for True", "no_grad|set_grad_enabled", "views made in `no_grad`"),
+    ("only PyTorch", "derivative for aten::floor_divide", "`x // y`, `floor_divide`"),
     (
         "only PyTorch",
-        r"is a view and (its base|is being)|A view was created in (no_grad|inference)|CopySlices",
-        "writes to views of which PyTorch has one of several",
+        "derivative for aten::\\w+|forward AD|forward mode|double backward|does not support automatic differentiation",
+        "derivatives that PyTorch has not",
     ),
-    ("only PyTorch", "derivative for aten::floor_divide", "floor_divide has a gradient of 0"),
+    ("only PyTorch", "leaf node was passed|non-empty TensorList|ZeroTensors", "derivatives that PyTorch has not"),
+    ("only PyTorch", "match the broadcast shape", "derivatives that PyTorch has not"),
+    ("nan for numbers", "", "derivatives that PyTorch has not"),
+    ("only PyTorch", "not implemented for '", "operands of several dtypes, and dtypes that PyTorch has no kernel for"),
     (
         "only PyTorch",
-        "forward AD|not implemented|does not support|double backward|derivative for",
-        "PyTorch has no derivative",
+        "expected scalar type|expected dtype|the same dtype",
+        "operands of several dtypes, and dtypes that PyTorch has no kernel for",
     ),
-    ("only PyTorch", "modified by an inplace operation", "an in-place operation's own saved value was overwritten"),
-    ("only PyTorch", "vmap|functorch|batching rule|in_dims|wrapper|Batched", "PyTorch's vmap refuses"),
+    (
+        "only PyTorch",
+        "modified by an inplace operation|detached in-place",
+        "overwriting what only PyTorch's rule saved",
+    ),
+    (
+        "only PyTorch",
+        "vmap: |batching rule|functorch|wrapper tensor",
+        "operations and writes that PyTorch's `vmap` refuses",
+    ),
+    ("shape", r"for \(\d{9,}", "operations and writes that PyTorch's `vmap` refuses"),
+    ("shape", "(vmap|f\\d+).*squeeze_", "operations and writes that PyTorch's `vmap` refuses"),
+    ("only ours", "dynamic shape", "what gives each example a shape of its own"),
     (
         "only PyTorch",
         "unsupported operation: some elements|single memory location",
-        "operands that overlap what is written",
+        "operands that overlap what is written (`x[1:] = x[:-1]`)",
     ),
-    ("only PyTorch", "Inference tensors|inference tensor", "inference mode"),
-    ("only PyTorch", "must be Tensor, not", "numbers where PyTorch wants tensors"),
-    (".grad: requires_grad True for False", "", "a gradient may have a graph that PyTorch's lacks"),
-    ("False for True", "no_grad|set_grad_enabled", "views made in no_grad are constants"),
-    ("grad: requires_grad True for False", "", "a gradient may have a graph that PyTorch's lacks"),
+    ("only ours", "more than one element of the written-to tensor", "`x.expand(…)[k:] = v` for an expanded `x`"),
+    ("only PyTorch", "Inference tensors cannot|inference tensor", "`inference_mode`, `is_inference_mode_enabled`"),
+    ("only ours", "Inplace update to inference tensor", "`inference_mode`, `is_inference_mode_enabled`"),
+    ("only PyTorch", "must be Tensor, not|invalid combination of arguments", "numbers where PyTorch wants tensors"),
+    ("only ours", "index \\d+ is out of bounds .* 0[,)]", "indices where there are no elements"),
+    (
+        "only PyTorch",
+        "Tensor dimension is 1, expected 2|N must be greater than 1|length must be non-negative|index_copy_.*slice shape"
+        "|Index to scalar|index_put_.*cannot be broadcast",
+        "shapes that PyTorch alone refuses",
+    ),
+    ("grad: requires_grad True for False", "", "whether a derivative of zero is a constant"),
+    ("requires_grad", "torch.(func|vmap|autograd)", "whether a derivative of zero is a constant"),
+    ("only PyTorch", "does not require grad", "whether a derivative of zero is a constant"),
+    ("only ours", "through the graph a second time", "a second backward pass"),
     ("logged: list of", "", "a hook on a view that is written afterwards"),
-    ("only ours raises RuntimeError: Trying to backward through the graph a second time", "", "a second backward pass"),
-    ("only PyTorch", "detached in-place", "detach_() of what an operation saved"),
-    ("only PyTorch", "match the broadcast shape", "PyTorch's clamp has no gradient for broadcast bounds"),
-    ("requires_grad", "func|vmap", "the derivative of what is constant, or may not be"),
-    ("shape", r"for \(\d{9,}", "PyTorch's vmap of what is not mapped"),
-    ("only PyTorch", "leaf node was passed|Nested forward mode|non-empty TensorList", "PyTorch refuses"),
-    ("only PyTorch", "invalid combination of arguments", "arguments that PyTorch does not take"),
-    ("only PyTorch", "view size is not compatible", "gradients of zeros lie in memory as PyTorch leaves them"),
-    ("nan for", "", "PyTorch's derivative is nan"),
+    ("only", "view size is not compatible", "how gradients and results lie in memory"),
+]
+
+
+_ELEMENTS = "arrays of elements that carry derivatives (`np.array([x[0], x[1]])`)"
+# The same of NumPy programs; the pattern is for the error.
+OF_NUMPY = [
+    ("value", "has no callable \\w+ method|not supported for the input types|dtype\\('O'\\)", _ELEMENTS),
+    ("value", "setting an array element with a sequence|'(float|int)' object has no attribute 'shape'", _ELEMENTS),
+    ("value", "float\\(\\) of an array that carries a derivative", _ELEMENTS),
+    ("value", r"np\.asarray\(\) would drop the derivative", "`np.array([a, b])` of arrays that carry derivatives"),
 ]
 
 
@@ -240,9 +271,9 @@ def against_torch(program: list[Statement], ours: Any, torch: Any) -> Outcome:
                         what = f"at the end, {name}: {what}"
                         break
             if what:
-                for start, pattern, why in DOCUMENTED:
+                for start, pattern, row in DOCUMENTED:
                     if start in what and re.search(pattern, f"{statement.text}\n{what}"):
-                        return Outcome(agreed, raised, documented=why)
+                        return Outcome(agreed, raised, documented=row)
                 if "values" in what and shaky(program[: at + 1], torch, tolerance):
                     return Outcome(agreed, raised, documented="a kink, a tie or rounding")
                 return Outcome(agreed, raised, Failure(statement.kind, statement.text, what))
@@ -359,6 +390,9 @@ def against_differences(program: list[Statement], lib: Any, _: Any = None) -> Ou
     return Outcome(agreed, raised)
 
 
+_ARRAYS_OF_ELEMENTS = re.compile(r"np\.array\(\[|= \[row\.sum\(\) for")
+
+
 def against_numpy(program: list[Statement], lib: Any) -> Outcome:
     """f(x) of an array: the value is NumPy's own, the gradient that of central differences of it."""
     env: dict[str, Any] = {"np": np}
@@ -389,10 +423,13 @@ def against_numpy(program: list[Statement], lib: Any) -> Outcome:
                 if kind == "vmap" and re.search("dynamic shape|data-dependent|vmap|all examples", str(error)):
                     raised.append(Statement(kind, ""))
                     continue
-                if "would drop the derivative" in str(error) or "derivatives are taken with respect" in str(error):
-                    return Outcome(
-                        agreed, raised, documented="what a plain array cannot carry, and writing into the argument"
-                    )
+                for start, pattern, row in OF_NUMPY:
+                    if (
+                        kind == start
+                        and re.search(pattern, str(error))
+                        and _ARRAYS_OF_ELEMENTS.search(program[-1].text)
+                    ):
+                        return Outcome(agreed, raised, documented=row)
                 return Outcome(
                     agreed, [], Failure(kind, program[-1].text, f"{type(error).__name__}: {error}".splitlines()[0])
                 )

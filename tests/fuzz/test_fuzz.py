@@ -1,5 +1,7 @@
 """A fixed few of the random programs; ``make fuzz`` runs many. What they found is in tests/behaviour/test_programs.py."""
 
+from pathlib import Path
+
 import pytest
 
 from . import judging, making, modes
@@ -36,3 +38,9 @@ def test_against_pytorch(first):
 @pytest.mark.parametrize("first", range(0, 120, 40))
 def test_numpy_programs(first):
     assert run("numpy", range(first, first + 40)) > 100
+
+
+@pytest.mark.parametrize("row", sorted({row for *_, row in judging.DOCUMENTED + judging.OF_NUMPY}))
+def test_every_difference_is_documented(row):
+    page = Path(__file__).parents[2] / "docs" / "compat.md"
+    assert f"\n| {row}" in page.read_text(encoding="utf-8")
