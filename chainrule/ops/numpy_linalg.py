@@ -155,7 +155,7 @@ def _slogdet(a: Any) -> Any:
 
 @implements(raw.cholesky)
 def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
-    a = _matrices("cholesky", a, True)
+    a = _of_triangle(_matrices("cholesky", a, True), "U" if upper else "L")
     return rows.H(rows.cholesky(rows.H(a))) if upper else rows.cholesky(a)
 
 
