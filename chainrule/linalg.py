@@ -412,6 +412,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
 
 
 @takes_out
+@takes_tensors
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """The solution X of A @ X = B, where L is the Cholesky factor of A."""
     lower = shaping.adjoint(L) if upper else L

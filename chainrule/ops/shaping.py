@@ -367,7 +367,8 @@ swapaxes = swapdims = transpose
 moveaxis = movedim
 
 
-def adjoint(input: Any) -> Tensor:
+@takes_tensors
+def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of matrices."""
     return ew.conj(mT(input)) if input.dtype.kind == "c" else mT(input)
 
