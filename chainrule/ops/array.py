@@ -36,7 +36,7 @@ from chainrule.core.view import Through, base_of, enter, views_of
 from chainrule.ops import elementwise, products, reductions
 from chainrule.table import indexing as rows
 from chainrule.table import shape
-from chainrule.table.any_index import put_any, read_any
+from chainrule.table.any_index import is_array, put_any, read_any
 
 ndarray = np.ndarray
 new = object.__new__
@@ -294,7 +294,7 @@ def _getitem(self: Array, index: Any) -> Any:
     tensor = self._tensor
     if _is_advanced(items):
         part = read_any(tensor, items)
-        if part._raw.shape and not any(i.shape for i in items if isinstance(i, (ndarray, Tensor))):
+        if part._raw.shape and all(type(i) is not ndarray and not i.shape for i in items if is_array(i)):
             read, write = partial(read_any, items=items), partial(put_any, items=items, accumulate=False)
             enter(part, tensor, ((Through(read, write), {}),), "")  # integers of each example's own: in NumPy a view
         return array_of(part)

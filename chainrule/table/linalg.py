@@ -14,7 +14,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.kinds import opaque, unfit
 from chainrule.core.protocol import memory_of, on_numbers
-from chainrule.core.shapes import shape_of
+from chainrule.core.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
 raw = np.linalg
@@ -262,15 +262,20 @@ def det(x):
     return raw.det(x)
 
 
-def _slogdet_vjp(g: Any, x: Any, sign: Any) -> Any:
+def _inv_or_nan(x: Any, logabsdet: Any) -> Any:
+    """The inverse, and nan for singular matrices."""
+    return inv(np.where((logabsdet == -np.inf)[..., None, None], np.array(np.nan, dtype_of(x)), x))
+
+
+def _slogdet_vjp(g: Any, x: Any, sign: Any, logabsdet: Any) -> Any:
     g_sign, g_log = g
     if x.dtype.kind == "c":
         g_log = g_log - 1j * np.imag(np.conjugate(g_sign) * sign)
-    return _at_matrix(g_log) * H(inv(x))
+    return _at_matrix(g_log) * H(_inv_or_nan(x, logabsdet))
 
 
-def _slogdet_jvp(t: Any, x: Any, sign: Any) -> Any:
-    trace = _trace_of_product(inv(x).mT, t)
+def _slogdet_jvp(t: Any, x: Any, sign: Any, logabsdet: Any) -> Any:
+    trace = _trace_of_product(_inv_or_nan(x, logabsdet).mT, t)
     if x.dtype.kind == "c":
         return sign * (1j * np.imag(trace)), np.real(trace)
     return np.zeros_like(sign), trace

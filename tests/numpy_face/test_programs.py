@@ -42,6 +42,7 @@ CASES = {
     "least squares of nothing": "r = x + np.linalg.lstsq(x[:0], x[:0])[0][0]",
     "equal elements in NumPy's order": "v = np.diagflat(x); r = np.take_along_axis(v, np.argsort(v, axis=0), axis=-1)",
     "the value of heaviside at zero": "r = np.heaviside(np.array([-1.0, 0.0, 0.0]), x) * x",
+    "what True and arrays of one number take is a copy": "v = np.sin(x); w = v[True]; w *= 2; u = v[np.array(1)]; u += w[0, 1]; r = v",
     "meshgrid of matrices": "a, b = np.meshgrid(x, x[0]); r = a * b",
 }
 
@@ -82,6 +83,16 @@ def test_program_in_vmap(name: str) -> None:
     np.testing.assert_allclose(cr.vmap(cr.func.grad(f))(examples), gradients, rtol=1e-10, atol=1e-12)
     summed = cr.func.grad(lambda x: np.sum(cr.vmap(f)(x)))(examples)
     np.testing.assert_allclose(summed, gradients, rtol=1e-10, atol=1e-12)
+
+
+def test_slogdet_of_a_singular_matrix_beside_others() -> None:
+    examples = np.stack([np.ones((2, 2)), [[2.0, 1.0], [0.0, 4.0]]])
+    logabsdet = lambda x: np.linalg.slogdet(x)[1]
+    gradients = cr.vmap(cr.func.grad(logabsdet))(examples)
+    np.testing.assert_allclose(gradients, [np.full((2, 2), np.nan), [[0.5, 0.0], [-0.125, 0.25]]])
+    value, tangent = cr.func.jvp(logabsdet, (examples,), (examples,))
+    np.testing.assert_allclose(value, [-np.inf, np.log(8)])
+    np.testing.assert_allclose(tangent, [np.nan, 2.0])
 
 
 @pytest.mark.parametrize("name", ["mean", "std", "var"])
