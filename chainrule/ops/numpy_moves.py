@@ -262,6 +262,9 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> A
     if mode not in ("constant", "edge", "reflect", "symmetric", "wrap") or kwargs.get("reflect_type", "even") != "even":
         odd = kwargs.get("reflect_type", "even") != "even"
         raise errors.numpy_keyword("pad", f"reflect_type={kwargs['reflect_type']!r}" if odd else f"mode={mode!r}")
+    plain = np.ndim(kwargs.get("constant_values", 0)) == 0
+    if plain and isinstance(array, Tensor) and shaping.layout(array).flags.fnc:  # the result lies in columns, too
+        return np.transpose(_pad(np.transpose(array), widths[::-1], mode, **kwargs))
     if mode == "constant":
         value = kwargs.pop("constant_values", 0)
         if kwargs:

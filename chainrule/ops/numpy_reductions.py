@@ -17,6 +17,7 @@ from chainrule.core.shapes import dtype_of, from_end, shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import ordering
 from chainrule.ops.numpy_lists import arranged, operands
+from chainrule.ops.shaping import layout
 from chainrule.table import indexing, reduction, statistics
 from chainrule.table import shape as rows
 
@@ -328,8 +329,22 @@ def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable
     if axis is not None:
         checked_axes(axis, len(shape_of(a)))  # of a number, too
     a, along = flattened(a, axis)
-    index = bind(reduction.argsort, (a,), {"axis": along, "descending": False})
-    return indexing.gather(a, index, axis=along)
+    return laid_alike(_sorted, a, along)
+
+
+def _sorted(a: Any, along: int) -> Any:
+    return indexing.gather(a, bind(reduction.argsort, (a,), {"axis": along, "descending": False}), axis=along)
+
+
+def laid_alike(function: Any, a: Any, along: int) -> Any:
+    """A function along an axis, whose result lies in memory as the array does, as NumPy's copies do (``order="K"``)."""
+    steps = layout(a).strides if isinstance(a, Tensor) else a.strides
+    n = len(steps)
+    order = sorted(range(n), key=lambda k: -abs(steps[k]))
+    if order == list(range(n)):
+        return function(a, along)
+    result = function(np.transpose(a, order), order.index(along % n) - n)
+    return np.transpose(result, [order.index(k) for k in range(n)])
 
 
 @implements(np.median)

@@ -14,7 +14,7 @@ from chainrule.core.protocol import UFUNC_METHODS, implements
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import wrap
 from chainrule.ops.numpy_calculus import arraylike, boxed, known, take
-from chainrule.ops.numpy_reductions import checked_axes, flattened
+from chainrule.ops.numpy_reductions import checked_axes, flattened, laid_alike
 from chainrule.ops.numpy_samples import numbers, settled
 from chainrule.table import indexing
 
@@ -85,7 +85,7 @@ def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", o
 @implements(np.partition)
 def _partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
     a, along = flattened(a, axis)
-    return np.take_along_axis(a, _argpartition(a, kth, along), axis=along)
+    return laid_alike(lambda a, along: np.take_along_axis(a, _argpartition(a, kth, along), axis=along), a, along)
 
 
 def _add_reduceat(a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:

@@ -66,19 +66,19 @@ def reshape(input: Any, *sizes: Any, shape: Any = None) -> Tensor:
     """
     x = tensor_of("reshape", input)
     target = _filled("reshape", x._raw.shape, _ints("reshape", sizes if shape is None else (shape,)))
-    if not _viewable(_layout(x), target):
+    if not _viewable(layout(x), target):
         copy = rows.clone(x) if x._edge is not None or type(x._raw) is not ndarray else wrap(x._raw.copy())
         return bind(rows.unsafe_view, (copy,), {"shape": target})
     return bind(rows.view, (x,), {"shape": target})
 
 
-def _layout(x: Tensor) -> Any:
+def layout(x: Tensor) -> Any:
     """An array whose elements lie in memory as x's do; inside a transformation, as those of one example."""
     raw, view = x._raw, x._view
     if type(raw) is ndarray:
         return raw
     if view is not None and not inplace.passes_through(view.steps):
-        return inplace.replay_view(_layout(view.base), view.steps)
+        return inplace.replay_view(layout(view.base), view.steps)
     steps = raw.strides
     order = sorted(range(len(raw.shape)), key=lambda k: -abs(steps[k]))
     return np.empty([raw.shape[k] for k in order]).transpose([order.index(k) for k in range(len(order))])
@@ -133,6 +133,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The axes from ``start_dim`` to ``end_dim`` joined into one."""
     x = tensor_of("flatten", input)
     if not x.ndim:
+        errors.check_dim("flatten", start_dim, 1), errors.check_dim("flatten", end_dim, 1)
         return reshape(x, 1)
     start, end = errors.check_dim("flatten", start_dim, x.ndim), errors.check_dim("flatten", end_dim, x.ndim)
     if start > end:
@@ -337,7 +338,7 @@ def apart(result: Tensor, input: Tensor) -> Tensor:
 
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its memory is in row order, else a copy that is."""
-    if _layout(input).flags.c_contiguous:
+    if layout(input).flags.c_contiguous:
         return input
     if type(input._raw) is not ndarray:
         flat = bind(rows.unsafe_view, (rows.clone(input),), {"shape": (input.numel(),)})

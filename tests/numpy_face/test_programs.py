@@ -43,6 +43,11 @@ CASES = {
     "equal elements in NumPy's order": "v = np.diagflat(x); r = np.take_along_axis(v, np.argsort(v, axis=0), axis=-1)",
     "the value of heaviside at zero": "r = np.heaviside(np.array([-1.0, 0.0, 0.0]), x) * x",
     "what True and arrays of one number take is a copy": "v = np.sin(x); w = v[True]; w *= 2; u = v[np.array(1)]; u += w[0, 1]; r = v",
+    "sorted columns lie in columns": "v = np.sort(x.T, axis=0); v.ravel()[:2] = x[0, 0]; r = v",
+    "so do partitioned ones": "v = np.partition(x.T, 1, axis=0); v.ravel()[:2] = x[0, 0]; "
+    "w = np.partition(x.T, 0)[..., 0]; w.ravel()[0] = 2; r = v * w[:, None]",
+    "and padded ones": "v = np.pad(x.T, 1, mode='edge'); v.ravel()[:3] = 5; "
+    "w = np.pad(x.T, (0, 1)); w.reshape(-1)[:2] = 3; r = v ** 2 + w.sum()",
     "meshgrid of matrices": "a, b = np.meshgrid(x, x[0]); r = a * b",
 }
 
