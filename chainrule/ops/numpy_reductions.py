@@ -196,6 +196,8 @@ def _extremum(name: str, row: Any, pair: Any, a: Any, axis: Any, keepdims: Any, 
                 "'initial'"
             )
         a = np.where(where, a, initial)
+    if initial is not NOTHING and initial is not None and not math.prod(shape_of(a)):
+        return in_dtype(np.sum(a, axis=axis, keepdims=keeps(keepdims)) + initial, a.dtype)
     result = _reduce(row, a, axis, keepdims)
     return _begun(pair, result, initial)
 
