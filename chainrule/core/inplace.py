@@ -21,6 +21,7 @@ from chainrule.core import dispatch, promotion
 from chainrule.core.modes import LOCAL, enable_grad, recording
 from chainrule.core.node import Leaf, Node, next_seq
 from chainrule.core.primitive import TABLE, Primitive
+from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import InferenceTensor, Tensor, hold, wrap
 from chainrule.core.versions import about_to_write, moved, wrote
 from chainrule.core.view import Step, Through, View, enter, views_of
@@ -47,6 +48,17 @@ def check_writable(tensor: Tensor, op: str, same: bool = False) -> None:
         if not data.flags.writeable:
             raise errors.read_only(op)
         about_to_write(data)
+    elif not same and tensor._view is not None and overlaps_itself(_as_it_would_lie(tensor._view), tensor._view):
+        raise errors.expanded_in_place(op)
+
+
+def _as_it_would_lie(view: View) -> np.ndarray[Any, Any]:
+    """An array where a view of a transformation's value would have its elements, if its base were an ordinary array."""
+    steps = view.steps
+    if any(type(prim) is Through for prim, _ in steps):
+        return np.empty(0)
+    part = replay_view(np.empty(shape_of(view.base._raw), bool), steps)
+    return part if type(part) is ndarray else np.empty(0)
 
 
 def _check_recorded(tensor: Tensor, op: str) -> None:
@@ -79,8 +91,8 @@ def overlaps_itself(data: np.ndarray[Any, Any], view: View | None) -> bool:
     """Whether two elements of an array are one place in memory: an expanded array, or windows that overlap."""
     if not data.size:
         return False
-    if 0 in data.strides:
-        return any(step == 0 and length > 1 for step, length in zip(data.strides, data.shape, strict=True))
+    if any(step == 0 and length > 1 for step, length in zip(data.strides, data.shape, strict=True)):
+        return True
     if view is None or all(type(p) is Through or p.name not in _WINDOWS for p, _ in view.steps):
         return False
     extent = 0

@@ -381,3 +381,20 @@ def test_as_strided_of_examples_that_are_not_contiguous():
     assert torch.vmap(lambda t: t.as_strided((2,), (1,)))(x).tolist() == [[0.0, 1.0], [6.0, 7.0]]
     with pytest.raises(RuntimeError, match="not contiguous"):
         torch.vmap(lambda t: t.as_strided((2,), (1,)))(x.transpose(1, 2))
+
+
+@differs("PyTorch writes in an order that is not defined")
+@pytest.mark.parametrize(
+    "run", [lambda f, x: f(x), lambda f, x: torch.func.jvp(f, (x,), (x,)), lambda f, x: torch.vmap(f)(x)]
+)
+@pytest.mark.parametrize(
+    "part", [lambda y: y.unfold(-1, 2, 1), lambda y: y.unfold(-1, 2, 1).unsqueeze(0), lambda y: y.expand(2, *y.shape)]
+)
+def test_a_write_to_elements_that_are_one_is_refused(part, run):
+    def f(x):
+        y = x * 1
+        part(y).mul_(2)
+        return y
+
+    with pytest.raises(RuntimeError, match="single memory location"):
+        run(f, torch.ones(2, 3))

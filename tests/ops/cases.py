@@ -309,7 +309,7 @@ z.index_put_((m.tensor([0,1]),m.tensor([1,2])),y[0,:2]) | z.masked_scatter_(y.de
 z.transpose_(0,1) | z.unsqueeze_(0) | z.squeeze_() | z.fill_diagonal_(0.) | z[0]=1. | z[0]=y[1] | z[:,1]=y[:,2]
 z[0,0]=y[1,1] | z[...]=y | z[:]=y | z[:]=0 | z[1:]=y[1:] | z[::2]=y[::2] | z[z.detach()>0]=0.
 z[y.detach()>0]=y.mean() | z[y.detach()>0]=y[y.detach()>0] | z[m.tensor([0,2])]=y[:2] | z[[0,2]]=y[:2]
-z[m.tensor([0,0])]=y[0] | z[:,m.tensor([0,1])]=y[:,:2] | z[m.tensor([0,1]),m.tensor([1,2])]=y[0,:2] | z[None]=y
+z[:,m.tensor([0,1])]=y[:,:2] | z[m.tensor([0,1]),m.tensor([1,2])]=y[0,:2] | z[None]=y
 z[0,None]=y[0] | z[...,0]=y[:,0] | z[-1]=y[0] | z[0]=y | z[0]=y[0,:2] | z[5]=1. | z[0,0]=y[0] | z[0:0]=y[0:0]
 z[0]=[1.,2.,3.,4.] | z[0]=m.arange(4) | z[0]=m.arange(4).double() | z[0]=y[0:1] | z[0]=y[None,0:1]
 z[m.tensor([9])]=1. | z[m.tensor(1)]=y[0] | z[True]=y | z[m.tensor([True,False,True])]=y[:2]
