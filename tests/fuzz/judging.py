@@ -22,7 +22,7 @@ DOCUMENTED = [
     ("only PyTorch", "derivative for aten::floor_divide", "`x // y`, `floor_divide`"),
     (
         "only PyTorch",
-        "derivative for aten::\\w+|forward AD|forward mode|double backward|does not support automatic differentiation",
+        "derivative for (aten::\\w+|'_\\w+_backward')|forward AD|forward mode|double backward|does not support automatic differentiation",
         "derivatives that PyTorch has not",
     ),
     ("only PyTorch", "leaf node was passed|non-empty TensorList|ZeroTensors", "derivatives that PyTorch has not"),
