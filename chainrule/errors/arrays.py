@@ -67,9 +67,12 @@ def noted(error: TypeError) -> None:
         error.add_note(note)
 
 
+def _in_brackets(where: Any) -> str:
+    return f" ({where})" if where is not None else ""
+
+
 def array_to_numpy(array: Any, what: str = "np.asarray()", carries: bool = True) -> RuntimeError:
-    where = program_line()
-    line = f" ({where})" if where is not None else ""
+    line = _in_brackets(program_line())
     text = (
         f"{what} would drop the derivative of an array of shape {array.shape}{line}: a plain NumPy array cannot carry it.\n"
         if carries
@@ -88,8 +91,7 @@ def array_to_numpy(array: Any, what: str = "np.asarray()", carries: bool = True)
 
 
 def array_to_number(what: str) -> TypeError:
-    where = program_line()
-    line = f" ({where})" if where is not None else ""
+    line = _in_brackets(program_line())
     return TypeError(
         f"{what} of an array that carries a derivative{line} would drop it silently.\n"
         "NumPy's functions keep it: np.sin(x) in place of math.sin(x). A plain array or list cannot hold it: in place of "
@@ -99,8 +101,7 @@ def array_to_number(what: str) -> TypeError:
 
 
 def array_leaf_in_place(op: str) -> RuntimeError:
-    where = user_line()
-    line = f" ({where})" if where is not None else ""
+    line = _in_brackets(user_line())
     return RuntimeError(
         f"a leaf that requires grad is written in place: {op}{line} would overwrite the values whose gradient you asked for.\n"
         "Write y = x + ... in place of x += ..., or begin with y = x.copy()."

@@ -162,9 +162,9 @@ FAST.update(
 _KNOWN = (ndarray, np.generic, int, float, complex, list, tuple)
 
 
-def _operator(ufunc: np.ufunc, symbol: str, sign: str, function: Callable[..., Any] | None = None) -> None:
-    """``x op y``, ``y op x`` and ``x op= y``."""
-    compute = function or FAST.get(ufunc) or (lambda x, y: apply_ufunc(ufunc, "__call__", (x, y), None, {}))
+def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
+    """``x op y`` and, for an arithmetic ``sign``, ``y op x`` and ``x op= y``. (Comparisons are their own reflections.)"""
+    compute = FAST.get(ufunc) or (lambda x, y: apply_ufunc(ufunc, "__call__", (x, y), None, {}))
 
     def forward(self: Array, other: Any) -> Any:
         if type(other) is Array or isinstance(other, _KNOWN):
@@ -184,7 +184,10 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str, function: Callable[..., A
         result = forward(self, other)
         return result if result is NotImplemented else write_all(self, result, f"{sign}=")
 
-    for name, method in ((symbol, forward), ("r" + symbol, reflected), ("i" + symbol, in_place)):
+    methods = {symbol: forward}
+    if sign:
+        methods |= {"r" + symbol: reflected, "i" + symbol: in_place}
+    for name, method in methods.items():
         method.__name__ = f"__{name}__"
         setattr(Array, f"__{name}__", method)
 
@@ -219,9 +222,7 @@ _comparisons: dict[str, Any] = {
     "ge": np.greater_equal,
 }
 for _symbol, _compare in _comparisons.items():
-    _operator(_compare, _symbol, "")
-    for _extra in ("r", "i"):
-        delattr(Array, f"__{_extra}{_symbol}__")
+    _operator(_compare, _symbol)
 
 
 def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
