@@ -17,21 +17,21 @@ from chainrule.backends.memory import keep_freed_memory
 if config.KEEP_MEMORY:
     keep_freed_memory()
 
-from chainrule.core.device import (
+from chainrule.types.device import (
     contiguous_format, device, layout, memory_format, preserve_format, strided,
 )
-from chainrule.core.dtype import (
+from chainrule.types.dtype import (
     bool, cdouble, cfloat, complex64, complex128, double, dtype, float, float16, float32, float64,
     get_default_dtype, half, int, int8, int16, int32, int64, long, short, uint8, uint16, uint32, uint64,
 )
 from chainrule.core.array import Array, open_to_arrays as _open_to_arrays
-from chainrule.core.dtypes import finfo, iinfo, set_default_dtype
+from chainrule.types.dtypes import finfo, iinfo, set_default_dtype
 from chainrule.core.modes import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )
-from chainrule.core.promotion import can_cast, promote_types, result_type
-from chainrule.core.printing import get_printoptions, printoptions, set_printoptions
-from chainrule.core.size import Size
+from chainrule.types.promotion import can_cast, promote_types, result_type
+from chainrule.types.printing import get_printoptions, printoptions, set_printoptions
+from chainrule.types.size import Size
 from chainrule.core.tensor import Tensor, attach as _attach
 from chainrule.ops import array as _array, methods, numpy_face, numpy_linalg, numpy_moves, numpy_reductions  # they register themselves
 from chainrule.ops.creation import (

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import dtypes
 from chainrule.core.array import open_to_arrays
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import written
@@ -24,6 +23,7 @@ from chainrule.ops import creation, shaping
 from chainrule.ops import numpy_fft as shared
 from chainrule.ops.arguments import creates, floating, numpy_names, tensor_of
 from chainrule.table import shape as rows
+from chainrule.types import dtypes
 
 Ints = int | tuple[int, ...] | list[int]
 

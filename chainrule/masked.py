@@ -12,12 +12,12 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import cast
-from chainrule.core.dtypes import as_dtype
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
 from chainrule.ops import ordering, reductions, statistics
 from chainrule.ops.arguments import axes_of, tensor_of
 from chainrule.ops.norms import vector_norm
+from chainrule.types.dtypes import as_dtype
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",

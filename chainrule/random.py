@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.dtypes import as_dtype, default_dtype
 from chainrule.core.faces import operand
 from chainrule.core.levels import STACK, Level
 from chainrule.core.tensor import Tensor, attach, wrap
@@ -21,6 +20,7 @@ from chainrule.ops import creation
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import creates, takes_out, tensor_of
 from chainrule.ops.creation import _made, _sizes
+from chainrule.types.dtypes import as_dtype, default_dtype
 
 
 class Generator:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule.core.device import check_device, device
-from chainrule.core.dtypes import set_default_dtype
+from chainrule.types.device import check_device, device
+from chainrule.types.dtypes import set_default_dtype
 
 
 def get_default_device() -> device:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import printing
 from chainrule.core.protocol import (
     FUNCTIONS,
     UFUNCS,
@@ -31,6 +30,7 @@ from chainrule.core.protocol import (
     plain,
 )
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.types import printing
 
 ndarray = np.ndarray
 new = object.__new__

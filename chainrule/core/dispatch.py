@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.dtypes import as_dtype
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Node, Output, next_seq
 from chainrule.core.primitive import TABLE, Primitive
@@ -23,6 +22,7 @@ from chainrule.core.shapes import dtype_of, shape_of
 from chainrule.core.tensor import InferenceTensor, Tensor, wrap
 from chainrule.core.versions import protected
 from chainrule.core.view import viewed
+from chainrule.types.dtypes import as_dtype
 
 ndarray = np.ndarray
 generic = np.generic

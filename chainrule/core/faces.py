@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import dtypes, promotion
 from chainrule.core.array import Array, as_arrays
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.inplace import write_out
@@ -25,6 +24,7 @@ from chainrule.core.protocol import ArrayLike
 from chainrule.core.shapes import dtype_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import protected
+from chainrule.types import dtypes, promotion
 
 ndarray = np.ndarray
 generic = np.generic

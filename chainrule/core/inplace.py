@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import dispatch, promotion
+from chainrule.core import dispatch
 from chainrule.core.modes import LOCAL, enable_grad, recording
 from chainrule.core.node import Leaf, Node, next_seq
 from chainrule.core.primitive import TABLE, Primitive
@@ -25,6 +25,7 @@ from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import InferenceTensor, Tensor, hold, wrap
 from chainrule.core.versions import about_to_write, moved, wrote
 from chainrule.core.view import Step, Through, View, enter, views_of
+from chainrule.types import promotion
 
 ndarray = np.ndarray
 _WINDOWS = frozenset({"unfold", "as_strided"})  # views in which one place may show more than once

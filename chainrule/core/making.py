@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import promotion
 from chainrule.core.array import Array, as_tensors
-from chainrule.core.dtype import DTYPE_OF
-from chainrule.core.dtypes import as_dtype, default_dtype, get_default_complex_dtype, native
 from chainrule.core.protocol import plain
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.types import promotion
+from chainrule.types.dtype import DTYPE_OF
+from chainrule.types.dtypes import as_dtype, default_dtype, get_default_complex_dtype, native
 
 ndarray = np.ndarray
 

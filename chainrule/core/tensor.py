@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import printing
 from chainrule.core.copying import copy_graph, copy_memory
-from chainrule.core.device import device
-from chainrule.core.dtype import DTYPE_OF
-from chainrule.core.dtype import dtype as Dtype
-from chainrule.core.dtypes import default_dtype
 from chainrule.core.levels import STACK, lift_leaf
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
 from chainrule.core.primitive import TABLE
 from chainrule.core.protocol import ArrayLike, array_function, array_ufunc, detached, plain
-from chainrule.core.size import Size
 from chainrule.core.versions import apart, version_of
+from chainrule.types import printing
+from chainrule.types.device import device
+from chainrule.types.dtype import DTYPE_OF
+from chainrule.types.dtype import dtype as Dtype
+from chainrule.types.dtypes import default_dtype
+from chainrule.types.size import Size
 
 ndarray = np.ndarray
 _CPU = device("cpu")

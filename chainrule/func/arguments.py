@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.array import Array, array_of, unfaced
-from chainrule.core.dtypes import native
 from chainrule.core.modes import recording
 from chainrule.core.protocol import ArrayLike, plain
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.tree import tree_flatten
+from chainrule.types.dtypes import native
 
 ndarray = np.ndarray
 _NUMBERS = (float, int, complex)

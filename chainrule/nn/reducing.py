@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import promotion
 from chainrule.core.dispatch import cast
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
 from chainrule.ops import reductions, shaping
 from chainrule.ops.arguments import tensor_of
+from chainrule.types import promotion
 
 ndarray = np.ndarray
 

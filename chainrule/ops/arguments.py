@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import dtypes
-from chainrule.core.device import check_device
 from chainrule.core.dispatch import cast
 from chainrule.core.faces import around, operand
 from chainrule.core.inplace import write_out
 from chainrule.core.tensor import Tensor
+from chainrule.types import dtypes
+from chainrule.types.device import check_device
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.array import Array
-from chainrule.core.device import check_device
-from chainrule.core.dtypes import as_dtype, default_dtype, get_default_complex_dtype
 from chainrule.core.making import make_tensor
-from chainrule.core.size import Size
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.arguments import creates, number_in, tensor_of
 from chainrule.ops.shaping import _ints
+from chainrule.types.device import check_device
+from chainrule.types.dtypes import as_dtype, default_dtype, get_default_complex_dtype
+from chainrule.types.size import Size
 
 
 def tensor(

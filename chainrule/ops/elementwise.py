@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import dtypes, promotion
 from chainrule.core.dispatch import cast
 from chainrule.core.faces import around, binary, general, nary, operand, unary, unrecorded, written
 from chainrule.core.primitive import Primitive
@@ -17,6 +16,7 @@ from chainrule.core.protocol import EXCHANGED, UFUNCS
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import arithmetic, comparison, exponential, trigonometric
+from chainrule.types import dtypes, promotion
 
 add_, sub_ = binary(arithmetic.add), binary(arithmetic.sub)
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import promotion
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import operand, written
 from chainrule.core.protocol import ArrayLike
@@ -20,6 +19,7 @@ from chainrule.ops.arguments import numpy_names, takes_out, takes_tensors, tenso
 from chainrule.ops.shaping import _ints, apart, expand, reshape, transpose, unsqueeze
 from chainrule.table import indexing
 from chainrule.table import shape as rows
+from chainrule.types import promotion
 
 ndarray = np.ndarray
 

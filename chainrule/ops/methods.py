@@ -11,9 +11,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import inplace, view
-from chainrule.core.device import check_device, strided
 from chainrule.core.dispatch import cast
-from chainrule.core.dtypes import as_dtype
 from chainrule.core.faces import binary
 from chainrule.core.modes import recording
 from chainrule.core.protocol import as_array
@@ -42,6 +40,8 @@ from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import number_in, numpy_names, tensor_of
 from chainrule.table import arithmetic
 from chainrule.table import indexing as table
+from chainrule.types.device import check_device, strided
+from chainrule.types.dtypes import as_dtype
 
 ndarray = np.ndarray
 _OPERANDS = (Tensor, int, float, complex, ndarray, np.generic)

@@ -6,13 +6,13 @@ from typing import Any
 
 from chainrule import errors
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.dtypes import as_dtype
 from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor
 from chainrule.ops import numpy_linalg as shared
 from chainrule.ops.arguments import axes_of, numpy_names
 from chainrule.ops.decomposing import tensor_like
 from chainrule.table import reduction
+from chainrule.types.dtypes import as_dtype
 
 
 def _for_norm(function: str, x: Any, dtype: Any) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule.core import dtypes
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arguments import tensor_of
+from chainrule.types import dtypes
 
 
 def is_tensor(obj: Any) -> bool:

@@ -9,12 +9,12 @@ import numpy as np
 
 from chainrule import return_types
 from chainrule.core.dispatch import bind, cast, record_one
-from chainrule.core.dtypes import as_dtype
 from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import axes_of, axis_of, floating, numpy_names, summed, takes_out, tensor_of
 from chainrule.table import decompositions, reduction, statistics
+from chainrule.types.dtypes import as_dtype
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)

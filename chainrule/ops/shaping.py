@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import dtypes, inplace
+from chainrule.core import inplace
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import memory_of
-from chainrule.core.size import Size
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import numpy_names, takes_tensors, tensor_of
 from chainrule.table import shape as rows
 from chainrule.table import windows
+from chainrule.types import dtypes
+from chainrule.types.size import Size
 
 ndarray = np.ndarray
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core import dtypes
-from chainrule.core.device import check_device
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.types import dtypes
+from chainrule.types.device import check_device
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",

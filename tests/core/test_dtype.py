@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.core.dtype import DTYPE_OF
+from chainrule.types.dtype import DTYPE_OF
 
 ALL = list(DTYPE_OF.items())
 IDS = [numpys.name for numpys, _ in ALL]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chainrule.core import dtypes, printing
+from chainrule.types import dtypes, printing
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chainrule.core.size import Size
+from chainrule.types.size import Size
 
 
 class Three:

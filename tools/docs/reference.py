@@ -17,7 +17,7 @@ from chainrule.core.primitive import TABLE, Primitive
 #: Pages of names of the package itself: title, then the modules that define them.
 TOP = {
     "array": ("Array", ["core.array"]),
-    "creation": ("Making tensors", ["ops.creation", "core.size", "core.tensor"]),
+    "creation": ("Making tensors", ["ops.creation", "types.size", "core.tensor"]),
     "elementwise": ("Elementwise", ["ops.elementwise", "ops.floats"]),
     "reductions": (
         "Reductions, order, statistics",

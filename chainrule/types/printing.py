@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from chainrule.core import dtypes
-from chainrule.core.dtypes import as_dtype, to_complex, torch_name
+from chainrule.types import dtypes
+from chainrule.types.dtypes import as_dtype, to_complex, torch_name
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 

@@ -1,6 +1,6 @@
 """Element types inside: NumPy's dtype objects under PyTorch's names.
 
-A dtype here *is* a ``np.dtype``, which is what arrays have and rules compare. Users get those of ``core.dtype``.
+A dtype here *is* a ``np.dtype``, which is what arrays have and rules compare. Users get those of ``types.dtype``.
 """
 
 import builtins

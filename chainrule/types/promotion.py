@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core import dtypes
-from chainrule.core.dtype import DTYPE_OF, dtype
-from chainrule.core.dtypes import DType, as_dtype, default_dtype, get_default_complex_dtype, to_complex, torch_name
+from chainrule.types import dtypes
+from chainrule.types.dtype import DTYPE_OF, dtype
+from chainrule.types.dtypes import DType, as_dtype, default_dtype, get_default_complex_dtype, to_complex, torch_name
 
 _KIND_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 _WIDE_UNSIGNED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)

@@ -2,7 +2,7 @@
 
 NumPy's dtype objects take no attributes, so ``dtype`` stands for one, which it has in ``dtype.dtype`` (where NumPy looks for
 it). There is one object for each element type. Arrays, rules and everything else inside keep NumPy's objects, in
-``core.dtypes``; ``DTYPE_OF`` leads from them to these, and ``as_dtype`` back.
+``types.dtypes``; ``DTYPE_OF`` leads from them to these, and ``as_dtype`` back.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from chainrule.core import dtypes
-from chainrule.core.dtypes import SPELLINGS, as_dtype
+from chainrule.types import dtypes
+from chainrule.types.dtypes import SPELLINGS, as_dtype
 
 _COPIED = ("alignment", "byteorder", "char", "itemsize", "kind", "name", "num", "str", "type")
 
