@@ -25,9 +25,9 @@ test: $(V)/.has-test
 bench: $(VB)/.has-bench
 	$(VB)/bin/python benchmarks/eager.py $(ARGS)
 
-# the tests of behaviour, run by PyTorch itself, and those that compare with it
+# the tests that take their `torch` from tests/behaviour.py, run by PyTorch itself, and those that compare with it
 oracle: $(VB)/.has-oracle $(VB)/.has-test
-	CHAINRULE_ORACLE=1 $(VB)/bin/python -m pytest -q -n 2 -p no:logging tests/behaviour $(ARGS) # PyTorch logs what cannot be formatted
+	CHAINRULE_ORACLE=1 $(VB)/bin/python -m pytest -q -n 2 -p no:logging $$(grep -rl --include='*.py' '^from behaviour import' tests) $(ARGS) # PyTorch logs what cannot be formatted
 	$(VB)/bin/python -m pytest -q -n 2 -m oracle tests $(ARGS)
 
 # random programs: against PyTorch, against differences, against NumPy (python -m tests.fuzz --help)

@@ -1,4 +1,4 @@
-"""A fixed few of the random programs; ``make fuzz`` runs many. What they found is in tests/behaviour/test_programs.py."""
+"""A fixed few of the random programs; ``make fuzz`` runs many. What they found is in test_found_programs.py."""
 
 from pathlib import Path
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from . import torch
+from behaviour import torch
 
 X = "x = torch.tensor([[1., -2., 3.], [-1., 2., -3.]], requires_grad=True)\n"
 CASES = {

@@ -1,7 +1,7 @@
-"""Tests of behaviour that PyTorch documents, written once and run against both libraries.
+"""Behaviour that PyTorch documents: its tests are written once and run against both libraries.
 
-Without further ado ``torch`` is chainrule. With ``CHAINRULE_ORACLE=1`` (``make oracle``) it is the real one, which keeps
-these tests from encoding a misunderstanding of ours.
+A test module that takes its ``torch`` from here gets chainrule. With ``CHAINRULE_ORACLE=1`` (``make oracle`` runs those
+modules so) it gets the real one, which keeps the tests from encoding a misunderstanding of ours.
 """
 
 import os
