@@ -95,7 +95,7 @@ def _sweeper(y: Tensor, xs: Sequence[Tensor], unit: complex, create_graph: bool)
         if not plain:
             found: Any = grad(y, list(xs), wrap(seeds), True, create_graph, allow_unused=True, is_grads_batched=True)
             return list(found)
-        with entered("jacobian", _shared, size=last - first, leaves=False) as level:
+        with entered("jacobian", Batched, size=last - first, lift_leaves=False) as level:
             found = _pulled(root, Batched(seeds, level), targets, create_graph, list(order))
             return [None if f is None else _spread(f, last - first, level) for f in found]
 
@@ -248,7 +248,7 @@ def _columns(
     block = np.zeros((count, source.numel()), source.dtype)
     block[np.arange(count), np.arange(first, last)] = 1
     block = block.reshape(count, *source.shape)
-    with entered("jacobian", _shared, size=count, leaves=False) as inner, entered("jacobian", _still) as outer:
+    with entered("jacobian", Batched, size=count, lift_leaves=False) as inner, entered("jacobian", Dual) as outer:
         args = []
         for i, s in enumerate(sources):
             data = s if s._edge is not None else s._raw
@@ -292,14 +292,6 @@ class _Beside:
 
 
 # -- parts of both ---------------------------------------------------------------------------------------------------
-
-
-def _shared(data: Any, level: Any) -> Batched:
-    return Batched(data, level, True)
-
-
-def _still(data: Any, level: Any) -> Dual:
-    return Dual(data, None, level)
 
 
 def _spread(value: Any, count: int, level: Any) -> Any:

@@ -19,10 +19,6 @@ from chainrule.table.shape import alias
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 
-def _without_tangent(data: Any, level: Any) -> Dual:
-    return Dual(data, None, level)
-
-
 def enter_dual_level() -> int:
     """Open the level of forward mode, which is 0; :class:`dual_level` does it and closes it again.
 
@@ -31,7 +27,7 @@ def enter_dual_level() -> int:
     """
     if FORWARD.level:
         raise errors.nested_dual_level()
-    FORWARD.level = open_level("forward_ad.dual_level", _without_tangent, leaves=False)
+    FORWARD.level = open_level("forward_ad.dual_level", Dual, lift_leaves=False)
     return 0
 
 

@@ -142,7 +142,7 @@ class Call:
         lifts = []
         for lift in self.lifts:
             old = lift.level
-            fresh = stack.enter_context(entered(old.name, old.make, size=old.size, randomness=old.randomness))
+            fresh = stack.enter_context(entered(old.name, old.interpreter, size=old.size, randomness=old.randomness))
             lifts.append(Lift(fresh, lift.batched, lift.size, (*lift.former, old)))
         return Call(self.cls, self.args, self.at, tuple(lifts))
 

@@ -165,7 +165,7 @@ class _Moving:
     @within
     def call(self, function: str, func: Callable[..., Any]) -> tuple[Tensors, list[Any], bool]:
         """The outputs' primals and tangents (None where one does not move), and whether they came as a tuple."""
-        with entered("jvp", lambda data, level: Dual(data, None, level), leaves=not self.recorded) as level:
+        with entered("jvp", Dual, lift_leaves=not self.recorded) as level:
             args = [wrap(Dual(_inside(x), _inside(t), level)) for x, t in zip(self.starts, self.tangents)]
             outputs, several = _tensors(function, _RETURNED, func(*args))
             if self.strict:

@@ -134,7 +134,7 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
         result = dispatch.cast(result, data.dtype)
         new = result._raw
     if result._edge is not None and level_of(new) < level_of(data):
-        result = wrap(data.level.make(result, data.level))  # a history of a lower level goes inside
+        result = wrap(data.level.constant(result))  # a history of a lower level goes inside
         new = result._raw
     recorded = recording()
     if recorded and result._edge is not None:

@@ -28,9 +28,13 @@ class Level(int):
     alive: bool
     size: int | None  # of the mapped axis, under vmap
     randomness: str
-    make: Callable[[Any, Level], Any]  # a value of this level that stands for a lower one
-    leaves: bool
+    interpreter: Any  # the class of its values
+    lift_leaves: bool
     lifted: list[tuple[Any, Any]]
+
+    def constant(self, data: Any) -> Any:
+        """A value of this level that stands for a lower one: all examples share it, or it has no tangent."""
+        return self.interpreter.constant(data, self)
 
 
 class _Stack(threading.local):
@@ -43,27 +47,27 @@ STACK = _Stack()
 
 def open_level(
     name: str,
-    make: Callable[[Any, Level], Any],
+    interpreter: Any,
     *,
     size: int | None = None,
     randomness: str = "same",
-    leaves: bool = True,
+    lift_leaves: bool = True,
 ) -> Level:
     """Enter a new level of this thread.
 
     Args:
         name: what the user called.
-        make: ``make(data, level)`` is a value of this level that stands for a lower one.
+        interpreter: the class of the level's values; ``interpreter.constant(data, level)`` stands for a lower one.
         size: the length of the mapped axis, for vmap.
         randomness: what random functions do inside: "error", "different", "same".
-        leaves: whether tensors that are made to require grad inside are brought to this level.
+        lift_leaves: whether tensors that are made to require grad inside are brought to this level.
     """
     level = Level(_next_level())
     level.name = name
-    level.make = make
+    level.interpreter = interpreter
     level.size = size
     level.randomness = randomness
-    level.leaves = leaves
+    level.lift_leaves = lift_leaves
     level.lifted = []
     level.where = errors.user_line()
     level.alive = True
@@ -103,8 +107,8 @@ class entered:
 
     __slots__ = ("level", "name", "options")
 
-    def __init__(self, name: str, make: Callable[[Any, Level], Any], **options: Any) -> None:
-        self.name = name, make
+    def __init__(self, name: str, interpreter: Any, **options: Any) -> None:
+        self.name = name, interpreter
         self.options = options
 
     def __enter__(self) -> Level:
@@ -118,7 +122,7 @@ class entered:
 def innermost() -> Level | None:
     """The level that a tape started now belongs to; None outside of all."""
     for level in reversed(STACK.levels):
-        if level.leaves:
+        if level.lift_leaves:
             return level
     return None
 
@@ -133,7 +137,7 @@ def lift_leaf(tensor: Any) -> None:
     data = tensor._raw
     if level is not None and getattr(data, "level", 0) < level:
         level.lifted.append((weakref.ref(tensor), data))
-        tensor._raw = level.make(data, level)
+        tensor._raw = level.constant(data)
 
 
 def escaped(value: Any) -> bool:

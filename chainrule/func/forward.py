@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.array import faced, unfaced
-from chainrule.core.levels import Level, entered, within
+from chainrule.core.levels import entered, within
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.func.arguments import bare, data_of, dressed, has_tensor, is_array, outputs_of, with_aux
@@ -17,10 +17,6 @@ from chainrule.interpreters.dual import Dual
 from chainrule.tree import leaf_paths, leaves_like, tree_flatten, tree_map, tree_unflatten
 
 ndarray = np.ndarray
-
-
-def without_tangent(x: Any, level: Level) -> Dual:
-    return Dual(x, None, level)
 
 
 @within
@@ -66,7 +62,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         raise RuntimeError(f"{api}: Expected primals to contain at least one Tensor.")
     tensors = has_tensor(points) or has_tensor(directions)
     directions = [tangent_like(p, t, i, spec) for i, (p, t) in enumerate(zip(points, directions, strict=True))]
-    with entered("jvp", without_tangent) as level:
+    with entered("jvp", Dual) as level:
         duals = [faced(wrap(Dual(bare(p), bare(t), level)), p) for p, t in zip(points, directions, strict=True)]
         result = func(*tree_unflatten(duals, spec))
         aux = None

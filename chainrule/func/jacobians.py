@@ -30,9 +30,9 @@ from chainrule.func.arguments import (
     real_only,
     with_aux,
 )
-from chainrule.func.forward import taken_apart, tangent_like, without_tangent
+from chainrule.func.forward import taken_apart, tangent_like
 from chainrule.func.reverse import Trace, differentiable_outputs, scalar_of
-from chainrule.func.vectorize import left, shared
+from chainrule.func.vectorize import left
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import Dual
 from chainrule.tree import leaves_like, tree_flatten, tree_map, tree_unflatten
@@ -118,7 +118,7 @@ def _rows(trace: Trace, outputs: list[Tensor], k: int, chunk_size: int | None) -
                 parts.append([None if g is None else g[None] for g in found])
                 continue
             basis.reshape(-1)[begin :: n + 1] = 1
-            with entered("jacrev", shared, size=rows) as level:
+            with entered("jacrev", Batched, size=rows) as level:
                 found = trace.pull([y], [Batched(basis.reshape(rows, *shape), level)], more)
                 parts.append([None if g is None else left(g, level) for g in found])
     blocks = []
@@ -185,8 +185,8 @@ def jacfwd(
         shapes = [tuple(d.shape) for d in datas]
         bounds = list(itertools.accumulate([math.prod(shape) for shape in shapes], initial=0))
         with (
-            entered("jacfwd", shared, size=bounds[-1], randomness=randomness) as batch,
-            entered("jacfwd", without_tangent) as level,
+            entered("jacfwd", Batched, size=bounds[-1], randomness=randomness) as batch,
+            entered("jacfwd", Dual) as level,
         ):
             columns = [_columns(d, begin, bounds[-1]) for d, begin in zip(datas, bounds, strict=False)]
             alone = bounds[-1] == 1  # nothing to vectorize

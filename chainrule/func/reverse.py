@@ -42,7 +42,7 @@ def start(x: Any, linked: bool = True) -> Tensor:
         raise errors.func_integer_argument(data)
     level = STACK.levels[-1] if STACK.levels else None
     if level is not None and getattr(data, "level", 0) < level:
-        fresh = wrap(level.make(bare(x), level))
+        fresh = wrap(level.constant(bare(x)))
     elif linked and isinstance(x, Tensor) and x._edge is not None:
         fresh = alias(x)
         if given is not x:  # NumPy's face: what the function writes into its argument is its own

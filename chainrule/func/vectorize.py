@@ -21,10 +21,6 @@ from chainrule.tree import TreeSpec, broadcast_prefix, is_container, tree_flatte
 ndarray = np.ndarray
 
 
-def shared(x: Any, level: Level) -> Batched:
-    return Batched(x, level, shared=True)
-
-
 def vmap(
     func: Callable[..., Any],
     in_dims: Any = 0,
@@ -102,7 +98,7 @@ def _mapped(
 ) -> tuple[list[Any], TreeSpec, list[Any]]:
     """The leaves of the outputs, their structure, and where each has the mapped axis."""
     tensors = has_tensor(leaves)
-    with entered("vmap", shared, size=size, randomness=randomness) as level:
+    with entered("vmap", Batched, size=size, randomness=randomness) as level:
         inner = [x if d is None else entering(x, d, level) for x, d in zip(leaves, dims, strict=True)]
         result = func(*tree_unflatten(inner, spec), **kwargs)
         flat, outputs, out_spec = _output_dims(func, out_dims, result)

@@ -40,6 +40,11 @@ class Batched(ArrayLike):
         self.shape = shape if shared else shape[1:]
         self.dtype = payload.dtype if type(payload) is ndarray else dtype_of(payload)
 
+    @classmethod
+    def constant(cls, data: Any, level: int) -> Batched:
+        """What all examples share."""
+        return cls(data, level, True)
+
     @property
     def inside(self) -> Any:
         return self.payload

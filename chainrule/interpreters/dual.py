@@ -35,6 +35,11 @@ class Dual(ArrayLike):
         self.shape = tuple(shape_of(primal))
         self.dtype = dtype_of(primal)
 
+    @classmethod
+    def constant(cls, data: Any, level: int) -> Dual:
+        """What has no tangent."""
+        return cls(data, None, level)
+
     @property
     def inside(self) -> Any:
         return self.primal
