@@ -13,7 +13,7 @@ from typing import Any
 
 from chainrule import errors
 from chainrule.core.modes import LOCAL, SPECIAL, no_grad, recording
-from chainrule.core.node import FREED, Leaf, Node, next_seq, output_of
+from chainrule.core.node import FREED, Leaf, Node, new_node, output_of
 from chainrule.core.primitive import Primitive
 from chainrule.core.saved import SavedTensor, pack_one, unpack_one
 from chainrule.core.tensor import Tensor, wrap
@@ -244,13 +244,4 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 def _guarded(result: Any, edges: list[Any], ctx: Any) -> Any:
     if not isinstance(result, Tensor) or result._raw.dtype.kind not in "fc":
         return result
-    node = Node()
-    node.prim = _TWICE
-    node.pullback = _differentiated_twice
-    node.params = {"function": ctx._forward_cls.__name__}
-    node.edges = tuple(edges)
-    node.fits = None
-    node.hooks = None
-    node.saved = ()
-    node.seq = next_seq()
-    return wrap(result._raw, node)
+    return wrap(result._raw, new_node(_TWICE, {"function": ctx._forward_cls.__name__}, tuple(edges)))

@@ -16,11 +16,11 @@ import numpy as np
 from chainrule import errors
 from chainrule.autograd import function_levels
 from chainrule.autograd.context import FunctionCtx, once_differentiable
-from chainrule.autograd.function_rule import _SETUP_CONTEXT, FunctionMethods, FunctionRow, pullback, row_of, run_forward
+from chainrule.autograd.function_rule import _SETUP_CONTEXT, FunctionMethods, FunctionRow, row_of, run_forward
 from chainrule.core.array import Array, as_arrays, as_tensors
 from chainrule.core.inplace import check_history, continue_history
 from chainrule.core.modes import LOCAL, WATCHES
-from chainrule.core.node import Leaf, Node, Output, next_seq
+from chainrule.core.node import Leaf, Output, new_node, next_seq
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import owner, wrote
@@ -121,19 +121,12 @@ class Function(FunctionMethods):
         marked = ctx.dirty_tensors or ctx.non_differentiable
         if marked:
             _check_dirty(ctx, args, outputs)
-        node = Node()
-        node.prim = cls._rows.get(n) or row_of(cls, n)
-        node.pullback = pullback
-        node.params = {"ctx": ctx, "at": at, "count": len(args)}
-        node.edges = tuple(edges)
-        node.fits = tuple(fits)
-        node.hooks = None
+        saved: tuple[Any, ...] = ()
         if ctx.to_save:
             ctx._keep(args, outputs)
-            node.saved = _HOLDS
-        else:
-            node.saved = ()
-        node.seq = next_seq()
+            saved = _HOLDS
+        row = cls._rows.get(n) or row_of(cls, n)
+        node = new_node(row, {"ctx": ctx, "at": at, "count": len(args)}, tuple(edges), saved, tuple(fits))
         if WATCHES and LOCAL.watch is not None:
             LOCAL.watch.recorded(node)
         if n == 1 and not isinstance(output, tuple):

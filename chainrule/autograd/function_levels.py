@@ -21,7 +21,7 @@ from chainrule.core import engine
 from chainrule.core.dispatch import rank
 from chainrule.core.inplace import continue_history
 from chainrule.core.modes import LOCAL, enable_grad, recording
-from chainrule.core.node import Leaf, Node, Output, next_seq, output_of
+from chainrule.core.node import Leaf, Output, new_node, next_seq, output_of
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, hold, wrap, wrapped
@@ -104,15 +104,8 @@ def _recorded(call: Call, datas: list[Any], top: int) -> Outcome:
             call.cls.setup_context(ctx, call.shown(below), outputs if outcome.several else outputs[0])
             call.marks(outcome, ctx, outputs)
     n = len(outcome.values)
-    node = Node()
-    node.prim = row_of(call.cls, n)
-    node.pullback = _pullback
-    node.params = {"ctx": outcome.ctx, "call": call, "below": below, "outcome": outcome}
-    node.edges = edges
-    node.fits = None
-    node.hooks = None
-    node.saved = ()
-    node.seq = next_seq()
+    params = {"ctx": outcome.ctx, "call": call, "below": below, "outcome": outcome}
+    node = new_node(row_of(call.cls, n), params, edges, pullback=_pullback)
     if n > 1:
         node.params["_outputs"] = (None,) * n
         seq = next_seq()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.node import FREED, Leaf, Node, Output, next_seq
+from chainrule.core.node import FREED, Leaf, Node, Output, new_node, next_seq
 from chainrule.core.primitive import TABLE
 from chainrule.core.versions import owner, writes_of
 
@@ -69,16 +69,9 @@ def _copied(edge: Any, memo: Memo) -> Any:
         raise errors.copy_function(edge)
     if type(edge.saved) not in (tuple, type(FREED)):
         raise errors.copy_packed(edge)
-    node = Node()
-    node.prim = edge.prim
-    node.pullback = edge.pullback
-    node.params = edge.params
-    node.fits = edge.fits
-    node.hooks = None
-    node.edges = tuple(None if e is None else memo[id(e)] for e in edge.edges)
-    node.saved = edge.saved if edge.saved is FREED else tuple(_saved(edge, value, memo) for value in edge.saved)
-    node.seq = next_seq()
-    return node
+    edges = tuple(None if e is None else memo[id(e)] for e in edge.edges)
+    saved = edge.saved if edge.saved is FREED else tuple(_saved(edge, value, memo) for value in edge.saved)
+    return new_node(edge.prim, edge.params, edges, saved, edge.fits, edge.pullback)
 
 
 def _saved(node: Node, value: Any, memo: Memo) -> Any:

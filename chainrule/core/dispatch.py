@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.modes import LOCAL, SPECIAL, recording
-from chainrule.core.node import Node, Output, next_seq
+from chainrule.core.node import Node, Output, new_node, next_seq
 from chainrule.core.primitive import TABLE, Primitive
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.protocol import plain as plain_array
@@ -113,21 +113,13 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
             out = np.asarray(out)
         if out.dtype.kind not in "fc":
             return _unrecorded(prim, operands, out, needs, params)
-    node = Node()
-    node.prim = prim
-    node.pullback = prim.pullback  # type: ignore[assignment]
-    node.params = params
-    node.edges = tuple(edges)
-    node.fits = _fits(prim, datas, out if not several else out[0])
-    node.hooks = None
-    node.saved = _saved(prim, datas, edges, out) if prim.saves else ()
-    if plain and node.saved:
-        node.saved = tuple(
-            [protected(v) if type(v) is ndarray and any(v is x for x in operands) else v for v in node.saved]
-        )
+    fits = _fits(prim, datas, out if not several else out[0])
+    saved = _saved(prim, datas, edges, out) if prim.saves else ()
+    if plain and saved:
+        saved = tuple([protected(v) if type(v) is ndarray and any(v is x for x in operands) else v for v in saved])
     if inference and not LOCAL.traced:
-        _check_inference(prim, operands, node.saved)
-    node.seq = next_seq()
+        _check_inference(prim, operands, saved)
+    node = new_node(prim, params, tuple(edges), saved, fits)
     if SPECIAL:
         _special(node)
     if not several:
@@ -159,18 +151,9 @@ def recorded_one(prim: Primitive, x: Tensor, out: ndarray[Any, Any], params: dic
     dtype = data.dtype
     if edge is None or not prim.differentiable or (SPECIAL and not LOCAL.mode.grad) or out.dtype.kind not in "fc":
         return _unrecorded(prim, (x,), out, edge is not None, params)  # type: ignore[no-any-return]
-    node = Node()
-    node.prim = prim
-    node.pullback = prim.pullback  # type: ignore[assignment]
-    node.params = params
-    node.edges = (edge,)
-    if prim.needs_fits or out.dtype is not dtype or dtype.kind == "c":
-        node.fits = ((data.shape, dtype),)
-    else:
-        node.fits = None
-    node.hooks = None
-    node.saved = tuple([out if name == "out" else data for name in prim.saves]) if prim.saves else ()
-    node.seq = next_seq()
+    fits = ((data.shape, dtype),) if prim.needs_fits or out.dtype is not dtype or dtype.kind == "c" else None
+    saved = tuple([out if name == "out" else data for name in prim.saves]) if prim.saves else ()
+    node = new_node(prim, params, (edge,), saved, fits)
     if SPECIAL:
         _special(node)
     tensor = new(Tensor)

@@ -19,8 +19,8 @@ import numpy as np
 from chainrule import errors
 from chainrule.core import dispatch
 from chainrule.core.modes import LOCAL, enable_grad, recording
-from chainrule.core.node import Leaf, Node, next_seq
-from chainrule.core.primitive import TABLE, Primitive
+from chainrule.core.node import Leaf, new_node
+from chainrule.core.primitive import TABLE
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import InferenceTensor, Tensor, hold, wrap
 from chainrule.core.versions import about_to_write, moved, wrote
@@ -178,7 +178,7 @@ def continue_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
             hold(base, dispatch.bind(TABLE["copy_slices"], (before, tensor._raw), params))
         if edge is not None or base._edge is not None:
             about = ((base._raw.shape, base._raw.dtype), (tensor._raw.shape, tensor._raw.dtype))
-            _set_edge(base, _node(TABLE["copy_slices"], params, (base._edge, edge), about), cut)
+            _set_edge(base, new_node(TABLE["copy_slices"], params, (base._edge, edge), fits=about), cut)
         elif base._cut is None:
             base._cut = cut
     refresh(base)
@@ -193,19 +193,6 @@ def _set_edge(tensor: Tensor, edge: Any, cut: Any) -> None:
     tensor._edge = edge
     if edge is None:
         tensor._cut = cut
-
-
-def _node(prim: Primitive, params: dict[str, Any], edges: tuple[Any, ...], fits: tuple[Any, ...]) -> Node:
-    node = Node()
-    node.prim = prim
-    node.pullback = prim.pullback  # type: ignore[assignment]
-    node.params = params
-    node.edges = edges
-    node.fits = fits
-    node.hooks = None
-    node.saved = ()
-    node.seq = next_seq()
-    return node
 
 
 def refresh(base: Tensor) -> None:
@@ -230,8 +217,8 @@ def refresh(base: Tensor) -> None:
 def _spoil(tensor: Tensor) -> None:
     """Make gradients of a custom Function's output fail: it shares memory that was written to, and its rule knows not."""
     if tensor._edge is not None:
-        tensor._edge = _node(TABLE["alias"], {}, (tensor._edge,), ((tensor._raw.shape, tensor._raw.dtype),))
-        tensor._edge.pullback = _spoiled
+        fits = ((tensor._raw.shape, tensor._raw.dtype),)
+        tensor._edge = new_node(TABLE["alias"], {}, (tensor._edge,), fits=fits, pullback=_spoiled)
 
 
 def _spoiled(*_: Any) -> Any:
@@ -273,7 +260,7 @@ def _edge_through(base: Tensor, steps: tuple[Step, ...]) -> Any:
         return None
     last = len(steps) - 1
     for i, (prim, params) in enumerate(steps):
-        edge = _node(prim, params, (edge,), ((data.shape, data.dtype),))
+        edge = new_node(prim, params, (edge,), fits=((data.shape, data.dtype),))
         if i < last:
             data = dispatch.bind(prim, (data,), params)
     return edge

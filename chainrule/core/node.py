@@ -154,6 +154,27 @@ class Node:
         return RemovableHandle(hooks_of(self).pre, hook)
 
 
+def new_node(
+    prim: Primitive,
+    params: dict[str, Any],
+    edges: tuple[Any, ...],
+    saved: tuple[Any, ...] = (),
+    fits: tuple[Any, ...] | None = None,
+    pullback: Callable[..., tuple[Any, ...]] | None = None,
+) -> Node:
+    """A node at the end of the tape. (The templates of ``faces``, for speed, fill theirs themselves.)"""
+    node = Node()
+    node.prim = prim
+    node.pullback = pullback or prim.pullback  # type: ignore[assignment]
+    node.params = params
+    node.edges = edges
+    node.saved = saved
+    node.fits = fits
+    node.hooks = None
+    node.seq = next_seq()
+    return node
+
+
 class Output:
     """One output of a node that has several. Its cotangent is put in its slot of the node's cotangents.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule.core.modes import LOCAL
-from chainrule.core.node import Node, next_seq
+from chainrule.core.node import Node, new_node
 from chainrule.core.primitive import Primitive
 from chainrule.core.saved import unpack
 from chainrule.core.tensor import Tensor, wrap, wrapped
@@ -36,15 +36,7 @@ def tied(node: Node, grads: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _tied(grad: Tensor, anchors: tuple[Any, ...]) -> Tensor:
-    node = Node()
-    node.prim = _TIE
-    node.pullback = _pull
-    node.params = {}
-    node.edges = (grad._edge, *anchors)
-    node.fits = node.hooks = None
-    node.saved = ()
-    node.seq = next_seq()
-    return wrap(grad._raw, node)
+    return wrap(grad._raw, new_node(_TIE, {}, (grad._edge, *anchors)))
 
 
 def _pull(node: Node, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -64,4 +56,5 @@ def _value(x: Any, *operands: Any) -> Any:
 
 _TIE = Primitive(_value, "linear", formula={"x": "g"}, listed=False)
 _TIE.name = "tie"
+_TIE.pullback = _pull
 _TIE.doc = "The first operand. The others are what it depends on with derivative 0."
