@@ -16,7 +16,7 @@ from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
 from chainrule.ops import ordering, reductions, statistics
 from chainrule.ops.arguments import axes_of, tensor_of
-from chainrule.ops.norms import vector_norm
+from chainrule.ops.linalg.norms import vector_norm
 from chainrule.types.dtypes import as_dtype
 
 __all__ = [

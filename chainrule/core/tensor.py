@@ -36,7 +36,13 @@ _CPU = device("cpu")
 _UNSET = frozenset({"_grad", "_cut", "_view", "_views", "_edge"})
 
 
-class Tensor:
+if TYPE_CHECKING:
+    from chainrule.core.methods import Methods  # a stub: what declarations attach
+else:
+    Methods = object
+
+
+class Tensor(Methods):
     """An array that autograd can follow. Made by ``tensor``, ``from_numpy`` and the other creation functions."""
 
     __slots__ = ("__weakref__", "_cut", "_edge", "_grad", "_raw", "_view", "_views")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors, random
+from chainrule.core.declare import op
 from chainrule.core.dispatch import cast
 from chainrule.core.faces import nary, unary
 from chainrule.core.inplace import in_place
@@ -32,6 +33,7 @@ def _applied(name: str, function: Any, input: Any, inplace: bool, **params: Any)
     return in_place(name + "_", function)(input, **params)  # type: ignore[no-any-return]
 
 
+@op()
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0). The derivative at 0 is 0.
 
@@ -42,16 +44,19 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     return ew.relu(input) if not inplace else _applied("relu", ew.relu, input, True)
 
 
+@op()
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """x limited to [0, 6]."""
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
+@op()
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where it is positive, else negative_slope·x."""
     return _applied("leaky_relu", _leaky_relu, input, inplace, negative_slope=negative_slope)
 
 
+@op("nn.functional.prelu prelu")
 @takes_tensors
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where it is positive, else weight·x, with one weight for all or for each channel (axis 1)."""
@@ -71,16 +76,19 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return tie(ew.where(ew.gt(input, 0), input, ew.mul(weight, input)))
 
 
+@op("nn.functional.threshold threshold")
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x where it is over the threshold, else ``value``."""
     return _applied("threshold", _threshold, input, inplace, threshold=threshold, value=value)
 
 
+@op()
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where it is positive, else alpha·(exp(x) − 1)."""
     return _applied("elu", _elu, input, inplace, alpha=alpha, scale=1.0, input_scale=1.0)
 
 
+@op("nn.functional.selu selu")
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The scaled elu that keeps mean 0 and variance 1 (Klambauer and others, 2017)."""
     return _applied(
@@ -94,6 +102,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     )
 
 
+@op("nn.functional.celu celu")
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where it is positive, else alpha·(exp(x/alpha) − 1)."""
     if alpha == 0:
@@ -101,16 +110,19 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _applied("celu", _elu, input, inplace, alpha=alpha, scale=1.0, input_scale=1 / alpha)
 
 
+@op()
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x·sigmoid(x), also known as swish."""
     return _silu(input) if not inplace else _applied("silu", _silu, input, True)
 
 
+@op()
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x·tanh(softplus(x))."""
     return _mish(input) if not inplace else _applied("mish", _mish, input, True)
 
 
+@op()
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """x·Φ(x) with the normal distribution function Φ; ``approximate="tanh"`` for the approximation with tanh."""
     if approximate not in ("none", "tanh"):
@@ -118,16 +130,19 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     return _gelu(input, approximate=approximate)  # type: ignore[no-any-return]
 
 
+@op()
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta·x)) / beta; x itself where beta·x is over the threshold."""
     return _softplus(tensor_of("softplus", input, "f"), beta=beta, threshold=threshold)  # type: ignore[no-any-return]
 
 
+@op()
 def softsign(input: Tensor) -> Tensor:
     """x / (1 + |x|)."""
     return ew.true_divide(input, ew.add(ew.abs(input), 1))  # type: ignore[no-any-return]
 
 
+@op()
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """x limited to [min_val, max_val]. At a bound the derivative is 0."""
     if min_val > max_val:
@@ -135,31 +150,37 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     return _applied("hardtanh", _hardtanh, input, inplace, min_val=min_val, max_val=max_val)
 
 
+@op()
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """x/6 + 1/2, limited to [0, 1]."""
     return _applied("hardsigmoid", _hardsigmoid, input, inplace)
 
 
+@op()
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x·hardsigmoid(x)."""
     return _applied("hardswish", _hardswish, input, inplace)
 
 
+@op()
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x)), without overflow."""
     return _log_sigmoid(input)  # type: ignore[no-any-return]
 
 
+@op()
 def tanhshrink(input: Tensor) -> Tensor:
     """x − tanh(x)."""
     return ew.sub(input, ew.tanh(input))
 
 
+@op("nn.functional.hardshrink hardshrink")
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x where |x| is over lambd, else 0."""
     return _hardshrink(input, lambd=lambd)  # type: ignore[no-any-return]
 
 
+@op()
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd."""
     if lambd < 0:
@@ -167,6 +188,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return _softshrink(input, lambd=lambd)  # type: ignore[no-any-return]
 
 
+@op()
 @takes_tensors
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along ``dim`` times the sigmoid of the second half."""
@@ -192,24 +214,28 @@ def _dim(name: str, dim: int | None, ndim: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
+@op()
 @takes_tensors
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """exp(x) / Σ exp(x) along ``dim``."""
     return reductions.softmax(input, _dim("softmax", dim, input.ndim), dtype)
 
 
+@op()
 @takes_tensors
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """The softmax of −x."""
     return reductions.softmax(ew.neg(input), _dim("softmin", dim, input.ndim), dtype)
 
 
+@op()
 @takes_tensors
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """The logarithm of the softmax along ``dim``, without overflow."""
     return reductions.log_softmax(input, _dim("log_softmax", dim, input.ndim), dtype)
 
 
+@op()
 @takes_tensors
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A random near-one-hot sample with the probabilities softmax(logits) (Jang and others, 2017).

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors, random
+from chainrule.core.declare import op
 from chainrule.core.dispatch import cast
 from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie
@@ -36,6 +37,7 @@ def _factor(function: str, name: str, value: Any) -> int:
     return value.__index__()  # type: ignore[no-any-return]
 
 
+@op("nn.functional.pixel_shuffle pixel_shuffle")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels as pixels: (..., c·r², h, w) becomes (..., c, h·r, w·r).
 
@@ -57,6 +59,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return shaping.apart(moved.reshape(*lead, c // (r * r), h * r, w * r), x)
 
 
+@op("nn.functional.pixel_unshuffle pixel_unshuffle")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """The inverse of :func:`pixel_shuffle`: (..., c, h·r, w·r) becomes (..., c·r², h, w)."""
     x, r = _image("pixel_unshuffle", input), _factor("pixel_unshuffle", "downscale_factor", downscale_factor)
@@ -72,6 +75,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return shaping.apart(moved.reshape(*lead, c * r * r, h // r, w // r), x)
 
 
+@op("nn.functional.channel_shuffle channel_shuffle")
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The channels (axis 1) of the groups in turns: the first of each group, then the second of each."""
     x = tensor_of("channel_shuffle", input)
@@ -87,6 +91,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 # -- normalization ---------------------------------------------------------------------------------------------------
 
 
+@op()
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """x / (k + alpha·mean(x² of ``size`` neighbouring channels))^beta; outside the channels there are zeros."""
     x = tensor_of("local_response_norm", input, "iuf")
@@ -127,6 +132,7 @@ def _whole_channels(input: Tensor, p: float, training: bool, inplace: bool) -> T
     return _times(input, ew.mul(_kept(input, shape, p), 1 / (1 - p) if p < 1 else 0.0), inplace)  # type: ignore[no-any-return]
 
 
+@op()
 @takes_tensors
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each channel of (n, channels, length), or without n, set to 0 with probability p, the others divided by 1 − p."""
@@ -138,6 +144,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _whole_channels(input.unsqueeze(0), p, training, inplace).squeeze(0)
 
 
+@op()
 @takes_tensors
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each channel of (n, channels, height, width) set to 0 with probability p, the others divided by 1 − p."""
@@ -149,6 +156,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _whole_channels(input, p, training, inplace)
 
 
+@op()
 @takes_tensors
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each channel of (n, channels, depth, height, width) set to 0 with probability p, the others divided by 1 − p."""
@@ -176,6 +184,7 @@ def _alpha(input: Tensor, p: float, shape: tuple[int, ...], inplace: bool) -> Te
     return out.add_(shift) if inplace else ew.add(out, shift)  # type: ignore[no-any-return]
 
 
+@op("nn.functional.alpha_dropout alpha_dropout")
 @takes_tensors
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Elements set to selu's lower limit with probability p; then scaled so that mean 0 and variance 1 stay."""
@@ -185,6 +194,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     return _alpha(input, p, tuple(input.shape), inplace)
 
 
+@op("nn.functional.feature_alpha_dropout feature_alpha_dropout")
 @takes_tensors
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """As :func:`alpha_dropout`, for whole channels (axis 1)."""
@@ -196,6 +206,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
     return _alpha(input, p, (*input.shape[:2], *(1,) * (input.ndim - 2)), inplace)
 
 
+@op("nn.functional.rrelu rrelu")
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import binary
 from chainrule.core.modes import recording
@@ -126,6 +127,7 @@ def _from_picks(row: Any, x: Any, target: Any, weight: Any, ignore_index: int, m
     return loss if mode != "none" else loss.reshape(tuple(target.shape))
 
 
+@op()
 @takes_tensors
 def nll_loss(
     input: Tensor,
@@ -149,6 +151,7 @@ def nll_loss(
     return _from_picks(rows.nll_loss, x, target, weight, ignore_index, mode)
 
 
+@op()
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -241,6 +244,7 @@ def _soft_cross_entropy(x: Any, target: Any, weight: Any, mode: str, label_smoot
     return total if mode == "sum" else ew.true_divide(total, x.numel() / classes)  # type: ignore[no-any-return]
 
 
+@op()
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -267,6 +271,7 @@ def binary_cross_entropy(
     return reduced(loss if weight is None else ew.mul(loss, weight), mode)
 
 
+@op()
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind
 from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie
@@ -106,6 +107,7 @@ def _named_padding(x: Any, padding: str, kernel: Ints, stride: Ints, dilation: I
     return x, tuple(t // 2 for t in totals)
 
 
+@op("nn.functional.conv1d conv1d")
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
@@ -132,6 +134,7 @@ def conv1d(
     return _convolved(1, input, weight, bias, stride, padding, dilation, groups)
 
 
+@op("nn.functional.conv2d conv2d")
 def conv2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
@@ -148,6 +151,7 @@ def conv2d(
     return _convolved(2, input, weight, bias, stride, padding, dilation, groups)
 
 
+@op("nn.functional.conv3d conv3d")
 def conv3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
@@ -187,6 +191,7 @@ def _transposed(
     return out if batch else out.squeeze(0)  # type: ignore[no-any-return]
 
 
+@op("nn.functional.conv_transpose1d conv_transpose1d")
 def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -206,6 +211,7 @@ def conv_transpose1d(
     return _transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@op("nn.functional.conv_transpose2d conv_transpose2d")
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -214,6 +220,7 @@ def conv_transpose2d(
     return _transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@op("nn.functional.conv_transpose3d conv_transpose3d")
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -234,6 +241,7 @@ def _block(function: str, kernel_size: Any, stride: Any, padding: Any, dilation:
     return params
 
 
+@op()
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The blocks of images (n, channels, height, width) as columns: (n, channels·kernel, blocks).
 
@@ -253,6 +261,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     return out if batch else out.squeeze(0)  # type: ignore[no-any-return]
 
 
+@op()
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:

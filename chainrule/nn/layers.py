@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors, random
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import new
 from chainrule.core.modes import SPECIAL, no_grad
@@ -31,6 +32,7 @@ _NO_PARAMS: dict[str, Any] = {}
 # -- affine maps -----------------------------------------------------------------------------------------------------
 
 
+@op()
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weightᵀ + bias.
 
@@ -94,6 +96,7 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return out if input.ndim == 2 else out.reshape(*lead, weight.shape[0])
 
 
+@op("nn.functional.bilinear bilinear")
 @takes_tensors
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1) and (..., in2) and a weight (out, in1, in2)."""
@@ -110,6 +113,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 # -- dropout and look-ups --------------------------------------------------------------------------------------------
 
 
+@op("nn.functional.dropout dropout")
 @takes_tensors
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each element set to 0 with probability p, the others divided by 1 − p; the input itself if not ``training``."""
@@ -122,6 +126,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return input.mul_(noise) if inplace else ew.mul(input, noise)  # type: ignore[no-any-return]
 
 
+@op()
 @takes_tensors
 def embedding(
     input: Tensor,
@@ -176,6 +181,7 @@ def _shrink(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
     weight[used] = wrap(np.where(norms > max_norm, found * (max_norm / (norms + 1e-7)), found).astype(weight.dtype))
 
 
+@op()
 @takes_tensors
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Integers as rows of zeros with a 1, of shape (*tensor.shape, num_classes); by default all up to the largest."""
@@ -230,6 +236,7 @@ def _trailing(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any =
     return tuple(range(-len(shape), 0))
 
 
+@op("nn.functional.layer_norm layer_norm")
 @takes_tensors
 def layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
@@ -240,6 +247,7 @@ def layer_norm(
     return tie(_affine(_standardized(x, axes, eps, "NativeLayerNormBackward0"), weight, bias))
 
 
+@op("nn.functional.rms_norm rms_norm")
 @takes_tensors
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """x / √(mean(x²) + eps) over the last axes; then times weight. ``eps`` is the dtype's by default."""
@@ -267,6 +275,7 @@ def _update(running: Any, fresh: Any, momentum: float) -> None:
             running.copy_(ew.add(ew.mul(running, 1 - momentum), ew.mul(cast(fresh, running.dtype), momentum)))
 
 
+@op()
 @takes_tensors
 def batch_norm(
     input: Tensor,
@@ -307,6 +316,7 @@ def batch_norm(
     return tie(_affine(_standardized(x, axes, eps, "NativeBatchNormBackward0"), weight, bias))
 
 
+@op()
 @takes_tensors
 def instance_norm(
     input: Tensor,
@@ -334,6 +344,7 @@ def instance_norm(
     return tie(_affine(out, _by_channel(weight, x), _by_channel(bias, x)))
 
 
+@op("nn.functional.group_norm group_norm")
 @takes_tensors
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
@@ -356,6 +367,7 @@ def group_norm(
     return _affine(out, _by_channel(weight, x), _by_channel(bias, x))  # type: ignore[no-any-return]
 
 
+@op()
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
     """Vectors along ``dim`` over their p-norm (at least ``eps``)."""
     size = ew.clamp(reductions.norm(input, p, dim, True), min=eps)
@@ -365,6 +377,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
 # -- similarity ------------------------------------------------------------------------------------------------------
 
 
+@op("nn.functional.cosine_similarity cosine_similarity")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along ``dim``; norms count as at least ``eps``."""
     name = "cosine_similarity"
@@ -373,6 +386,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return reductions.sum(ew.mul(*units), dim)
 
 
+@op("nn.functional.pairwise_distance pairwise_distance")
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 − x2 + eps along the last axis."""
     return reductions.norm(ew.add(ew.sub(x1, x2), eps), p, -1, keepdim)
@@ -381,6 +395,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 # -- attention -------------------------------------------------------------------------------------------------------
 
 
+@op()
 @takes_tensors
 def scaled_dot_product_attention(
     query: Tensor,

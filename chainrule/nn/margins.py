@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.declare import op
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie
 from chainrule.nn.classification import log_sigmoid
@@ -17,6 +18,7 @@ from chainrule.ops import gathering, reductions
 from chainrule.ops.arguments import takes_tensors, tensor_of
 
 
+@op()
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -31,6 +33,7 @@ def hinge_embedding_loss(
     return reduced(ew.add(far, ew.where(ew.ne(target, -1), input, 0.0)), mode)
 
 
+@op()
 @takes_tensors
 def margin_ranking_loss(
     input1: Tensor,
@@ -52,6 +55,7 @@ def margin_ranking_loss(
     return reduced(ew.clamp(loss, min=0), mode)
 
 
+@op()
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
@@ -60,6 +64,7 @@ def soft_margin_loss(
     return reduced(ew.neg(log_sigmoid(ew.mul(target, input))), mode)
 
 
+@op()
 def multilabel_soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -76,6 +81,7 @@ def multilabel_soft_margin_loss(
     return reduced(reductions.mean(loss, -1), mode)
 
 
+@op()
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -130,6 +136,7 @@ def _in_range(function: str, index: Any, classes: int) -> None:
         raise RuntimeError(f"target out of range: {function} has classes from 0 to {classes - 1}")
 
 
+@op()
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
@@ -166,6 +173,7 @@ def multilabel_margin_loss(
     return tie(reduced(loss if x.ndim == 2 else loss.squeeze(0), mode))
 
 
+@op()
 @takes_tensors
 def cosine_embedding_loss(
     input1: Tensor,
@@ -198,6 +206,7 @@ def cosine_embedding_loss(
     return reduced(ew.add(ew.where(ew.eq(target, 1), same, zero), ew.where(ew.eq(target, -1), far, zero)), mode)
 
 
+@op()
 @takes_tensors
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
@@ -229,6 +238,7 @@ def _distance(a: Any, b: Any, p: float = 2.0, eps: float = 1e-6) -> Any:
     return reductions.norm(ew.add(ew.sub(a, b), eps), p, -1)
 
 
+@op()
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

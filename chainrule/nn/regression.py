@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind
 from chainrule.core.faces import nary, new
 from chainrule.core.modes import SPECIAL
@@ -25,6 +26,7 @@ _MEANS = tuple({"ndim": n, "mean": True} for n in range(9))
 _MSE = rows.mse_loss
 
 
+@op()
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -80,6 +82,7 @@ def mse_loss(
     return bind(_MSE, (x, y), {"ndim": x.ndim, "mean": mode == "mean"})  # type: ignore[no-any-return]
 
 
+@op()
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -93,6 +96,7 @@ def l1_loss(
     return weighted(ew.abs(ew.sub(x, y)), weight, input, mode_of(reduction, size_average, reduce))
 
 
+@op()
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -110,6 +114,7 @@ def smooth_l1_loss(
     return reduced(loss if beta in (0, 1) else ew.true_divide(loss, beta), mode)
 
 
+@op()
 @takes_tensors
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
@@ -122,6 +127,7 @@ def huber_loss(
     return reduced(times_weights(loss, weight, input), mode_of(reduction))  # unlike the others, not over the weights
 
 
+@op()
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -152,6 +158,7 @@ def kl_div(
     return ew.true_divide(total, x.shape[0]) if batch and x.ndim else total  # type: ignore[no-any-return]
 
 
+@op()
 @takes_tensors
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
@@ -179,6 +186,7 @@ def gaussian_nll_loss(
     return reduced(ew.add(loss, 0.5 * math.log(2 * math.pi)) if full else loss, reduction)
 
 
+@op()
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.declare import op
 from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie
 from chainrule.nn.pooling import along_axis, averages
@@ -123,6 +124,7 @@ def _positive(x: Any, new: list[int]) -> list[int]:
     return new
 
 
+@op()
 def interpolate(
     input: Tensor,
     size: Any = None,
@@ -190,6 +192,7 @@ def _deprecated(name: str) -> None:
     errors.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.")
 
 
+@op()
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
@@ -198,12 +201,14 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
+@op()
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """As :func:`interpolate` with the mode "nearest", which replaces it."""
     _deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor, "nearest")
 
 
+@op()
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """As :func:`interpolate` with the mode "bilinear" and ``align_corners=True``, which replaces it."""
     _deprecated("upsample_bilinear")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie
@@ -84,6 +85,7 @@ def _cubic_weights(t: Any) -> list[Any]:
     return [far(ew.add(t, 1)), near(t), near(ew.rsub(t, 1)), far(ew.rsub(t, 2))]
 
 
+@op()
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
@@ -158,6 +160,7 @@ def _cubic_sample(flat: Any, places: list[Any], spatial: tuple[int, ...], paddin
     return total
 
 
+@op()
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """The grid for :func:`grid_sample` that maps every place of an image through a matrix.
 
@@ -194,6 +197,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
 # -- pairs and bags --------------------------------------------------------------------------------------------------
 
 
+@op("nn.functional.pdist pdist")
 def pdist(input: Tensor, p: float = 2) -> Tensor:
     """The p-norms of the differences of all pairs of rows: (0, 1), (0, 2) …, (1, 2) ….
 
@@ -210,6 +214,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     return tie(reductions.norm(ew.sub(x[i], x[j]), p, -1))
 
 
+@op()
 @takes_tensors
 def embedding_bag(
     input: Tensor,

@@ -5,15 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.declare import store_results
 from chainrule.core.dispatch import cast
 from chainrule.core.faces import around, operand
-from chainrule.core.inplace import write_out
 from chainrule.core.tensor import Tensor
 from chainrule.types import dtypes
 from chainrule.types.device import check_device
@@ -103,41 +102,6 @@ def number_in(value: Any, dtype: Any) -> Any:
     return np.asarray(value).astype(dtype)
 
 
-#: NumPy's names for arguments, which PyTorch takes, too
-_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
-
-
-def numpy_names(scope: dict[str, Any], **more: dict[str, str]) -> None:
-    """Let a module's public functions that have ``dim`` be called with NumPy's ``axis``, ``keepdims``, ``x`` or ``a``.
-
-    ``more`` has other names for arguments of some functions: where overloads of PyTorch differ, or its methods.
-    """
-    renaming: dict[Any, Any] = {}  # a function may have two names
-    for name, function in list(scope.items()):
-        if type(function) is FunctionType and function.__module__ == scope["__name__"] and not name.startswith("_"):
-            code = inspect.unwrap(function).__code__
-            own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-            also = dict(more.get(function.__name__, {}))
-            if "dim" in own and "axis" not in own:
-                also |= {theirs: ours for theirs, ours in _NUMPY_NAMES.items() if ours in own and theirs not in own}
-            if also:
-                scope[name] = renaming.setdefault(function, _renaming(function, also))
-
-
-def _renaming(function: F, also: dict[str, str]) -> F:
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
-            return function(*args)
-        for name in also.keys() & kwargs.keys():
-            if also[name] in kwargs:
-                raise TypeError(f"{function.__name__}() got {also[name]!r} twice: {name!r} is another name for it")
-            kwargs[also[name]] = kwargs.pop(name)
-        return function(*args, **kwargs)
-
-    return call  # type: ignore[return-value]
-
-
 def takes_out(function: F) -> F:
     """Give a function that returns one or several tensors the argument ``out=``."""
 
@@ -145,7 +109,7 @@ def takes_out(function: F) -> F:
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         if out is None:
             return function(*args, **kwargs)
-        return _into(function.__name__, function(*args, **kwargs), out)
+        return store_results(function.__name__, function(*args, **kwargs), out)
 
     return call  # type: ignore[return-value]
 
@@ -170,15 +134,6 @@ def creates(function: F) -> F:
             return function(*args, **kwargs)
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = getattr(out, "dtype", None)
-        return _into(function.__name__, function(*args, **kwargs), out)
+        return store_results(function.__name__, function(*args, **kwargs), out)
 
     return call  # type: ignore[return-value]
-
-
-def _into(name: str, result: Any, out: Any) -> Any:
-    if not isinstance(result, tuple):
-        return write_out(out, result)
-    if not isinstance(out, (tuple, list)) or len(out) != len(result):
-        raise TypeError(f"{name}(): argument 'out' must be a tuple of {len(result)} Tensors, not {type(out).__name__}")
-    written = [write_out(o, r) for o, r in zip(out, result, strict=True)]
-    return type(result)(*written) if hasattr(result, "_fields") else tuple(written)

@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.declare import op
 from chainrule.core.dispatch import cast
 from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
-from chainrule.ops.arguments import floating, numpy_names, takes_out, tensor_of
+from chainrule.ops.arguments import floating, tensor_of
+from chainrule.ops.linalg.numpy_face import cross as cross_along
 from chainrule.ops.matrices import diff
 from chainrule.ops.numpy_calculus import _distances, _slope
-from chainrule.ops.numpy_linalg import cross as cross_along
 from chainrule.ops.ordering import cumsum
 from chainrule.ops.reductions import norm
 from chainrule.ops.reductions import sum as sum_
@@ -25,6 +26,7 @@ from chainrule.ops.splitting import narrow
 # -- of samples ------------------------------------------------------------------------------------------------------
 
 
+@op("trapezoid trapz")
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral along ``dim`` by the trapezoidal rule.
 
@@ -39,6 +41,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor
     return sum_(_areas("trapezoid", y, x, dx, dim), dim)
 
 
+@op()
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The running integral along ``dim`` by the trapezoidal rule, of n − 1 entries."""
     return cumsum(_areas("cumulative_trapezoid", y, x, dx, dim), dim)  # type: ignore[no-any-return]
@@ -71,6 +74,7 @@ def _areas(name: str, y: Any, x: Any, dx: Any, dim: int) -> Tensor:
     return ew.true_divide(ew.mul(pairs, width), 2)
 
 
+@op()
 def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The slopes of a sampled function along each of ``dim`` (all axes by default): second-order differences.
 
@@ -112,7 +116,7 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
 # -- of vectors ------------------------------------------------------------------------------------------------------
 
 
-@takes_out
+@op(method=True, out=True)
 def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
     """The vector product along ``dim`` (the first axis of length 3, by default)."""
     a, b = tensor_of("cross", input), tensor_of("cross", other)
@@ -134,6 +138,7 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
     return cross_along(a, b, d - a.ndim)  # type: ignore[no-any-return]
 
 
+@op()
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Tensor:
     """The p-norm distance of every row of one matrix to every row of another; leading axes broadcast.
 
@@ -163,7 +168,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Tensor:
     return tie(norm(apart, p, -1) if a.shape[-1] else sum_(apart, -1))
 
 
-@takes_out
+@op(method=True, in_place=True, out=True)
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
     """The entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
     x = tensor_of("renorm", input, "fc")
@@ -181,6 +186,7 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
     return ew.mul(x, scale)
 
 
+@op()
 def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """Indices into a flattened tensor of that shape, as one tensor of indices for each axis."""
     where = indices if isinstance(indices, Tensor) else wrap(as_array(indices))
@@ -192,6 +198,3 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     after = [int(np.prod(sizes[k + 1 :], dtype=np.int64)) for k in range(len(sizes))]
     return tuple(ew.remainder(ew.floor_divide(where, step), n) for step, n in zip(after, sizes, strict=True))
-
-
-numpy_names(globals())

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.array import Array
+from chainrule.core.declare import op
 from chainrule.core.making import make_tensor
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.arguments import creates, number_in, tensor_of
@@ -16,6 +17,7 @@ from chainrule.types.dtypes import as_dtype, default_dtype, get_default_complex_
 from chainrule.types.size import Size
 
 
+@op(arrays=False)
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
@@ -39,6 +41,7 @@ def tensor(
     return make_tensor(data, dtype, requires_grad, True)
 
 
+@op(arrays=False)
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor that shares the data's memory where it can; a tensor is returned as it is (with its graph)."""
     check_device(device)
@@ -49,6 +52,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return make_tensor(data, dtype, False, False)
 
 
+@op(arrays=False)
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -60,6 +64,7 @@ def asarray(
 _AS_THEY_ARE = frozenset(map(np.dtype, ("f4", "f8", "c8", "c16", "i4", "i8", "u1", "?")))
 
 
+@op(arrays=False)
 def from_numpy(array: Any) -> Tensor:
     """A tensor that shares the memory of a NumPy array.
 
@@ -73,6 +78,7 @@ def from_numpy(array: Any) -> Tensor:
     return make_tensor(array, None, False, False)
 
 
+@op(arrays=False)
 def from_dlpack(ext_tensor: Any) -> Tensor:
     """A tensor that shares the memory of another library's array (a capsule is what PyTorch took in former times)."""
     if not hasattr(ext_tensor, "__dlpack__"):
@@ -80,12 +86,14 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     return ext_tensor.detach() if isinstance(ext_tensor, Tensor) else from_numpy(np.from_dlpack(ext_tensor))
 
 
+@op(arrays=False)
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A vector that shares the memory of an object with a buffer (of bytes, a copy: they cannot be written to)."""
     array = np.frombuffer(buffer, as_dtype(dtype), count, offset)
     return _made(array if array.flags.writeable else array.copy(), requires_grad)
 
 
+@op(arrays=False)
 @creates
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A 0-d tensor of the default dtype."""
@@ -111,24 +119,28 @@ def _sizes(name: str, size: Any) -> tuple[int, ...]:
     return shape
 
 
+@op(arrays=False)
 @creates
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None) -> Tensor:
     """Zeros of a shape."""
     return _made(np.zeros(_sizes("zeros", size), _float_or(dtype)), requires_grad)
 
 
+@op(arrays=False)
 @creates
 def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None) -> Tensor:
     """Ones of a shape."""
     return _made(np.ones(_sizes("ones", size), _float_or(dtype)), requires_grad)
 
 
+@op(arrays=False)
 @creates
 def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None) -> Tensor:
     """Memory of a shape, with whatever is in it."""
     return _made(np.empty(_sizes("empty", size), _float_or(dtype)), requires_grad)
 
 
+@op(arrays=False)
 @creates
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """One value in a shape; its Python type gives the dtype (a float the default one)."""
@@ -147,7 +159,7 @@ def _like(name: str, what: str, function: Any) -> Any:
 
     like.__name__ = like.__qualname__ = name
     like.__doc__ = f"{what} of another tensor's shape and dtype."
-    return creates(like)
+    return op()(creates(like))
 
 
 zeros_like = _like("zeros_like", "Zeros", np.zeros)
@@ -155,6 +167,7 @@ ones_like = _like("ones_like", "Ones", np.ones)
 empty_like = _like("empty_like", "Memory", np.empty)
 
 
+@op()
 @creates
 def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
@@ -166,6 +179,7 @@ def full_like(
     return _made(np.full(tuple(input.shape), value), requires_grad)
 
 
+@op(arrays=False)
 @creates
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The identity matrix (n rows, m columns)."""
@@ -176,6 +190,7 @@ def _number(x: Any) -> Any:
     return x.item() if isinstance(x, Tensor) else x
 
 
+@op(arrays=False)
 @creates
 def arange(
     start: Any = 0,
@@ -211,6 +226,7 @@ def arange(
     return _made((start + step * np.arange(n)).astype(kind), requires_grad)
 
 
+@op(arrays=False)
 @creates
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
@@ -219,6 +235,7 @@ def linspace(
     return _spaced(np.linspace, start, end, steps, dtype, requires_grad)
 
 
+@op(arrays=False)
 @creates
 def logspace(
     start: Any,
@@ -257,18 +274,21 @@ def _spaced(function: Any, start: Any, end: Any, steps: int, dtype: Any, require
     return _made(array.astype(_float_or(dtype)), requires_grad)
 
 
+@op(arrays=False)
 @creates
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Row and column indices of the lower triangle."""
     return wrap(np.stack(np.tril_indices(row, offset, col)).astype(np.int64 if dtype is None else as_dtype(dtype)))
 
 
+@op(arrays=False)
 @creates
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Row and column indices of the upper triangle."""
     return wrap(np.stack(np.triu_indices(row, offset, col)).astype(np.int64 if dtype is None else as_dtype(dtype)))
 
 
+@op(arrays=False)
 def Variable(data: Any, requires_grad: bool = False, volatile: Any = None) -> Tensor:
     """PyTorch's old name for a tensor that may require grad: the same memory, as a leaf."""
     if not isinstance(data, Tensor):
@@ -297,6 +317,7 @@ CharTensor, ByteTensor = _typed("CharTensor", np.int8), _typed("ByteTensor", np.
 BoolTensor = _typed("BoolTensor", np.bool_)
 
 
+@op("Tensor.new_tensor")
 @creates
 def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
@@ -305,6 +326,7 @@ def new_tensor(
     return make_tensor(data, self.dtype if dtype is None else dtype, requires_grad, True)
 
 
+@op("Tensor.new")
 def new(self: Tensor, *args: Any) -> Tensor:
     """PyTorch's old name for :func:`new_empty` of a size, or :func:`new_tensor` of data."""
     if len(args) == 1 and not isinstance(args[0], (int, Size)):
@@ -312,24 +334,28 @@ def new(self: Tensor, *args: Any) -> Tensor:
     return new_empty(self, *args or (0,))
 
 
+@op("Tensor.new_zeros")
 @creates
 def new_zeros(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of this tensor's dtype."""
     return _made(np.zeros(_sizes("new_zeros", size), self.dtype if dtype is None else as_dtype(dtype)), requires_grad)
 
 
+@op("Tensor.new_ones")
 @creates
 def new_ones(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of this tensor's dtype."""
     return _made(np.ones(_sizes("new_ones", size), self.dtype if dtype is None else as_dtype(dtype)), requires_grad)
 
 
+@op("Tensor.new_empty")
 @creates
 def new_empty(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Memory of this tensor's dtype."""
     return _made(np.empty(_sizes("new_empty", size), self.dtype if dtype is None else as_dtype(dtype)), requires_grad)
 
 
+@op("Tensor.new_full")
 @creates
 def new_full(
     self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind
 from chainrule.core.faces import operand
 from chainrule.core.shapes import shape_of
@@ -15,6 +16,7 @@ from chainrule.table import contraction, reduction
 from chainrule.table import shape as moves
 
 
+@op()
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """Einstein summation. In the graph it shows as what it is made of: permutes, reshapes and bmm.
 

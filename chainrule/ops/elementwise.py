@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.declare import op
 from chainrule.core.dispatch import cast
 from chainrule.core.faces import around, binary, general, nary, operand, unary, unrecorded, written
 from chainrule.core.primitive import Primitive
@@ -25,6 +26,7 @@ def _scaled(other: Any, alpha: Any) -> Any:
     return other if alpha == 1 else mul(other, alpha) if isinstance(other, Tensor) else other * alpha
 
 
+@op(method=True, in_place=True)
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """input + alpha·other.
 
@@ -35,6 +37,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     return add_(input, _scaled(other, alpha), out=out)
 
 
+@op("sub subtract", method=True, in_place=True)
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """input − alpha·other."""
     return sub_(input, _scaled(other, alpha), out=out)
@@ -126,11 +129,13 @@ _clamp_between, _logit = nary(comparison.clamp_between), nary(exponential.logit)
 _complex = binary(arithmetic.complex_)
 
 
+@op("abs absolute", method=True, in_place=True)
 def abs(input: Any, *, out: Any = None) -> Tensor:
     """Absolute value of every element; the gradient at 0 is 0."""
     return _abs(input, out=out)
 
 
+@op("div divide", method=True, in_place=True)
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
     """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
     if rounding_mode is None:
@@ -147,6 +152,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
+@op(method=True, in_place=True)
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """input to the power exponent."""
     whole = isinstance(input, Tensor) and input.dtype.kind in "iu"
@@ -176,11 +182,13 @@ def _whole_power(x: Any, exponent: Tensor) -> Tensor:
     return where(negative, cast(inverse, power.dtype), power)
 
 
+@op()
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """other − alpha·input."""
     return rsub_(_scaled(input, alpha), other)
 
 
+@op(method=True)
 def logaddexp(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """log(exp(input) + exp(other)), without overflow."""
     kinds = {getattr(getattr(x, "dtype", None), "kind", "") for x in (input, other)}
@@ -192,12 +200,14 @@ def logaddexp(input: Any, other: Any, *, out: Any = None) -> Tensor:
     return written(add(larger, log1p(exp(sub(smaller, larger)))), out)
 
 
+@op(method=True, in_place=True)
 def heaviside(input: Any, values: Any, *, out: Any = None) -> Tensor:
     """0 where input is negative, ``values`` where it is 0, else 1."""
     x, y = _same_dtype("heaviside", input, values)
     return written(cast(comparison.heaviside(x, y), x.dtype), out)
 
 
+@op(method=True, in_place=True)
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """input to the power exponent, in float64 (or complex128)."""
 
@@ -209,6 +219,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     return _pow(wide(input), wide(exponent), out=out)
 
 
+@op("round special.round", method=True, in_place=True)
 def round(input: Any, *, decimals: int = 0, out: Any = None) -> Tensor:
     """The nearest integer, ties to even; or to that many decimals."""
     if getattr(getattr(input, "dtype", None), "kind", "") in "iu":
@@ -219,11 +230,13 @@ def round(input: Any, *, decimals: int = 0, out: Any = None) -> Tensor:
     return true_divide(_rint(mul(input, factor)), factor, out=out)
 
 
+@op(method=True, in_place=True)
 def frac(input: Any, *, out: Any = None) -> Tensor:
     """The fractional part: input − trunc(input)."""
     return sub(input, trunc(input), out=out)
 
 
+@op()
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``; with the condition alone, the indices where it does.
 
@@ -262,6 +275,7 @@ def _plain(x: Any) -> Any:
     return x
 
 
+@op("clamp clip", method=True, in_place=True)
 def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
     """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes.
 
@@ -293,42 +307,50 @@ def _as_number(bound: Any) -> Any:
     return bound.item() if one else bound
 
 
+@op(method=True, in_place=True)
 def clamp_min(input: Any, min: Any, *, out: Any = None) -> Tensor:
     """The elements, at least ``min``."""
     return clamp(input, min=min, out=out)
 
 
+@op(method=True, in_place=True)
 def clamp_max(input: Any, max: Any, *, out: Any = None) -> Tensor:
     """The elements, at most ``max``."""
     return clamp(input, max=max, out=out)
 
 
+@op(method=True, in_place=True)
 def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Tensor:
     """input + weight·(end − input)."""
     return _lerp(input, end, weight, out=out)
 
 
+@op(method=True, in_place=True)
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Tensor:
     """input + value·tensor1·tensor2."""
     return written(general(arithmetic.addcmul, (input, tensor1, tensor2), {"value": value}), out)
 
 
+@op(method=True, in_place=True)
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Tensor:
     """input + value·tensor1/tensor2."""
     return written(general(arithmetic.addcdiv, (input, tensor1, tensor2), {"value": value}), out)
 
 
+@op(method=True, in_place=True)
 def nan_to_num(input: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None, *, out: Any = None) -> Tensor:
     """nan replaced by ``nan``, infinities by ``posinf`` and ``neginf`` (the largest finite numbers by default)."""
     params = {"nan": 0.0 if nan is None else nan, "posinf": posinf, "neginf": neginf}
     return written(general(comparison.nan_to_num, (input,), params), out)
 
 
+@op("logit special.logit", method=True, in_place=True)
 def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Tensor:
     """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
     return _logit(input, eps=eps, out=out)
 
 
+@op(method=True)
 def positive(input: Any) -> Tensor:
     """The tensor itself (``+x``)."""
     if getattr(input, "dtype", None) == np.bool_:
@@ -336,6 +358,7 @@ def positive(input: Any) -> Tensor:
     return tensor_of("positive", input)
 
 
+@op(method=True, in_place=True)
 def sign(input: Any, *, out: Any = None) -> Tensor:
     """−1, 0 or 1; of booleans themselves."""
     if getattr(input, "dtype", None) == np.bool_:
@@ -343,6 +366,7 @@ def sign(input: Any, *, out: Any = None) -> Tensor:
     return _sign(input, out=out)
 
 
+@op(method=True, in_place=True)
 def sgn(input: Any, *, out: Any = None) -> Tensor:
     """The sign; of a complex number its direction z/|z| (0 at 0)."""
     x = tensor_of("sgn", input)
@@ -353,12 +377,14 @@ def sgn(input: Any, *, out: Any = None) -> Tensor:
     return written(where(zero, 0.0, true_divide(x, where(zero, 1.0, size))), out)
 
 
+@op()
 def real(input: Tensor) -> Tensor:
     """The real part (the tensor itself, for real dtypes)."""
     x = tensor_of("real", input)
     return arithmetic.real(x) if x.dtype.kind == "c" else x
 
 
+@op()
 def imag(input: Tensor) -> Tensor:
     """The imaginary part.
 
@@ -371,17 +397,20 @@ def imag(input: Tensor) -> Tensor:
     return arithmetic.imag(x)
 
 
+@op(method=True, in_place=True)
 def conj_physical(input: Any, *, out: Any = None) -> Tensor:
     """The complex conjugate (the tensor itself, for real dtypes)."""
     x = tensor_of("conj_physical", input)
     return written(general(arithmetic.conj_physical, (x,), {}) if x.dtype.kind == "c" else x, out)
 
 
+@op(method=True)
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate (the tensor itself, for real dtypes)."""
     return conj_physical(tensor_of("conj", input))
 
 
+@op()
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     """The complex tensor real + i·imag."""
     real, imag = tensor_of("complex", real), tensor_of("complex", imag)
@@ -393,11 +422,13 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     return _complex(real, imag, out=out)
 
 
+@op()
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     """The complex tensor with that absolute value and angle."""
     return complex(mul(abs, cos(angle)), mul(abs, sin(angle)), out=out)
 
 
+@op(method=True)
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether |input − other| ≤ atol + rtol·|other|, element by element."""
     if rtol < 0 or atol < 0:
@@ -411,11 +442,13 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     return logical_or(close, logical_and(isnan(input), isnan(other))) if equal_nan else close
 
 
+@op(method=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close (see :func:`isclose`)."""
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
+@op(method=True)
 @takes_tensors
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""

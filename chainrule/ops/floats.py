@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import return_types
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor, wrap
@@ -15,11 +16,13 @@ from chainrule.ops.arguments import tensor_of
 from chainrule.table import exponential
 
 
+@op(method=True)
 def isposinf(input: Any, *, out: Any = None) -> Tensor:
     """Whether an element is +∞."""
     return written(_infinite("isposinf", input, np.inf), out)
 
 
+@op(method=True)
 def isneginf(input: Any, *, out: Any = None) -> Tensor:
     """Whether an element is −∞."""
     return written(_infinite("isneginf", input, -np.inf), out)
@@ -32,12 +35,14 @@ def _infinite(name: str, input: Any, infinity: float) -> Tensor:
     return ew.eq(x, infinity) if x.dtype.kind == "f" else wrap(np.zeros(tuple(x.shape), np.bool_))
 
 
+@op(method=True)
 def isreal(input: Any) -> Tensor:
     """Whether an element has no imaginary part."""
     x = tensor_of("isreal", input)
     return ew.eq(ew.imag(x), 0) if x.dtype.kind == "c" else wrap(np.ones(tuple(x.shape), np.bool_))
 
 
+@op(method=True, in_place=True)
 def ldexp(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """input · 2**other."""
     if not isinstance(other, Tensor) or other.dtype.kind not in "iu":
@@ -49,6 +54,7 @@ def ldexp(input: Any, other: Any, *, out: Any = None) -> Tensor:
     return written(x, out)
 
 
+@op(method=True)
 def frexp(input: Any) -> Any:
     """Mantissas in ±[0.5, 1) and exponents (int32): input = mantissa · 2**exponent. Gradients flow to mantissas."""
     x = tensor_of("frexp", input)

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import as_array, memory_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
-from chainrule.ops.arguments import number_in, numpy_names, takes_out, takes_tensors, tensor_of
+from chainrule.ops.arguments import number_in, takes_tensors, tensor_of
 from chainrule.table import indexing as rows
 
 ndarray = np.ndarray
@@ -36,7 +37,7 @@ def _bounds(name: str, index: Any, n: int, d: int, error: type[Exception] = Runt
         raise error(f"{name}(): index {bad} is out of bounds for dimension {d} with size {n}")
 
 
-@takes_out
+@op(method=True, out=True)
 @takes_tensors
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other dims."""
@@ -64,7 +65,7 @@ def _cut(name: str, x: Tensor, index: Any, d: int) -> Tensor:
     return x if all(c == slice(None) for c in cut) else x[tuple(cut)]
 
 
-@takes_out
+@op(method=True, out=True)
 @takes_tensors
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Elements at indices along ``dim``; the other axes broadcast (``np.take_along_axis``)."""
@@ -86,7 +87,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     return gather(shaping.expand(input, *want_x), d, shaping.expand(indices, *want_i))
 
 
-@takes_out
+@op(method=True, out=True)
 def take(input: Tensor, index: Any) -> Tensor:
     """Elements at indices into the flattened tensor (negative ones count from the end)."""
     x, where = tensor_of("take", input), _integers("take", index)
@@ -102,6 +103,7 @@ def _integers(name: str, index: Any) -> Any:
     return index
 
 
+@op(method=True, in_place=True)
 def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
     """A copy with a value (a number or 0-d tensor) where the mask is True."""
     if getattr(mask, "dtype", None) != np.bool_:
@@ -121,7 +123,7 @@ def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
     return ew.where(mask, wrap(number_in(value, input.dtype)), input)
 
 
-@takes_out
+@op(method=True, out=True)
 def masked_select(input: Tensor, mask: Any) -> Tensor:
     """The elements where the mask is True, in one vector."""
     if getattr(mask, "dtype", None) != np.bool_:
@@ -130,6 +132,3 @@ def masked_select(input: Tensor, mask: Any) -> Tensor:
         )
     x, m = shaping.broadcast_tensors(input, mask)
     return x[m]
-
-
-numpy_names(globals())

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import operand, written
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie
-from chainrule.ops.arguments import numpy_names, takes_out, takes_tensors, tensor_of
+from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.ops.shaping import _ints, apart, expand, reshape, transpose, unsqueeze
 from chainrule.table import indexing
 from chainrule.table import shape as rows
@@ -24,6 +25,7 @@ from chainrule.types import promotion
 ndarray = np.ndarray
 
 
+@op("Tensor.repeat")
 def repeat(input: Any, *times: Any, repeats: Any = None) -> Tensor:
     """Copies of the tensor side by side along every axis (``np.tile``)."""
     x = tensor_of("repeat", input)
@@ -42,6 +44,7 @@ def repeat(input: Any, *times: Any, repeats: Any = None) -> Tensor:
     return apart(reshape(expand(reshape(x, *paired), *stretched), *joined), x)
 
 
+@op(method=True)
 @takes_tensors
 def tile(input: Tensor, *times: Any, dims: Any = None) -> Tensor:
     """As :func:`repeat`, with missing repeats counted as 1."""
@@ -49,6 +52,7 @@ def tile(input: Tensor, *times: Any, dims: Any = None) -> Tensor:
     return repeat(input, *(1,) * (input.ndim - len(times)), *times)
 
 
+@op(method=True)
 def repeat_interleave(input: Any, repeats: Any, dim: int | None = None, *, output_size: Any = None) -> Tensor:
     """Every element (or entry along ``dim``) repeated in place."""
     x = tensor_of("repeat_interleave", input)
@@ -84,6 +88,7 @@ def repeated(n: int, counts: Any) -> np.ndarray[Any, Any]:
     return np.repeat(np.arange(n), counts)
 
 
+@op(method=True)
 def flip(input: Any, *axes: Any, dims: Any = None) -> Tensor:
     """The order along axes reversed (a copy)."""
     x = tensor_of("flip", input)
@@ -93,6 +98,7 @@ def flip(input: Any, *axes: Any, dims: Any = None) -> Tensor:
     return bind(rows.flip, (x,), {"axis": tuple(a - x.ndim for a in order)}) if x.ndim else rows.clone(x)
 
 
+@op(method=True)
 def fliplr(input: Any) -> Tensor:
     """Columns in reverse order."""
     if tensor_of("fliplr", input).ndim < 2:
@@ -100,6 +106,7 @@ def fliplr(input: Any) -> Tensor:
     return flip(input, 1)
 
 
+@op(method=True)
 def flipud(input: Any) -> Tensor:
     """Rows in reverse order."""
     if not tensor_of("flipud", input).ndim:
@@ -107,6 +114,7 @@ def flipud(input: Any) -> Tensor:
     return flip(input, 0)
 
 
+@op(method=True)
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """Rotated by k quarter turns in the plane of two axes (a copy)."""
     x = tensor_of("rot90", input)
@@ -135,6 +143,7 @@ def _whole(argument: str, value: Any) -> int | tuple[int, ...]:
         raise TypeError(f"roll(): argument '{argument}' must be tuple of ints, not {type(value).__name__}") from None
 
 
+@op(method=True)
 def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     """Elements shifted along axes, around the ends; without ``dims`` as if flattened."""
     x = tensor_of("roll", input)
@@ -193,6 +202,7 @@ def _list(function: str, tensors: Any) -> list[Any]:
     return [cast(x, target) for x in xs]
 
 
+@op("cat concat concatenate")
 def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Tensor:
     """Tensors one after another along ``dim``.
 
@@ -228,6 +238,7 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Ten
 concat = concatenate = cat
 
 
+@op()
 def stack(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Tensor:
     """Tensors of one shape, side by side along a new axis.
 
@@ -255,14 +266,14 @@ def _some(name: str, tensors: Any) -> Any:
     return tensors
 
 
-@takes_out
+@op(out=True)
 def hstack(tensors: Any) -> Tensor:
     """Side by side: along the second axis (the first, of vectors)."""
     xs = [atleast_1d(x) for x in _some("hstack", tensors)]
     return cat(xs, 0 if xs[0].ndim == 1 else 1)
 
 
-@takes_out
+@op("vstack row_stack", out=True)
 def vstack(tensors: Any) -> Tensor:
     """One above another: along the first axis (vectors become rows)."""
     return cat([atleast_2d(x) for x in _some("vstack", tensors)], 0)
@@ -271,29 +282,32 @@ def vstack(tensors: Any) -> Tensor:
 row_stack = vstack
 
 
-@takes_out
+@op(out=True)
 def dstack(tensors: Any) -> Tensor:
     """Along the third axis."""
     return cat([atleast_3d(x) for x in _some("dstack", tensors)], 2)
 
 
-@takes_out
+@op(out=True)
 def column_stack(tensors: Any) -> Tensor:
     """Vectors as columns of a matrix, matrices side by side."""
     parts = [tensor_of("column_stack", x) for x in _some("column_stack", tensors)]
     return cat([reshape(x, x.numel(), 1) if x.ndim <= 1 else x for x in parts], 1)
 
 
+@op()
 def atleast_1d(*tensors: Any) -> Any:
     """Numbers become vectors of length 1."""
     return _each(tensors, lambda x: x if x.ndim else reshape(x, 1))
 
 
+@op()
 def atleast_2d(*tensors: Any) -> Any:
     """Vectors become matrices of one row."""
     return _each(tensors, lambda x: x if x.ndim > 1 else unsqueeze(x, 0) if x.ndim else reshape(x, 1, 1))
 
 
+@op()
 def atleast_3d(*tensors: Any) -> Any:
     """At least three axes."""
 
@@ -312,6 +326,7 @@ def _each(tensors: Any, function: Any) -> Any:
     return done[0] if len(done) == 1 else done
 
 
+@op("nn.functional.pad")
 def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
     """Padding around the last axes: ``(left, right)`` of the last one, then of the one before, and so on.
 
@@ -359,6 +374,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
     return x if mode == "circular" else tie(x)
 
 
+@op()
 def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Tensor:
     """As ``pad`` with a constant."""
     return pad_(input, pad, value=value)
@@ -367,7 +383,7 @@ def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Tensor:
 pad_ = pad
 
 
-@takes_out
+@op(method=True, out=True)
 def index_select(input: Any, dim: int, index: Any) -> Tensor:
     """Entries at indices along ``dim`` (a copy; indices may repeat)."""
     x = tensor_of("index_select", input)
@@ -386,6 +402,3 @@ def index_select(input: Any, dim: int, index: Any) -> Tensor:
     if where.ndim == 0:
         where = where.reshape(1)
     return bind(indexing.take, (x, where), {"axis": d - x.ndim})
-
-
-numpy_names(globals())

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind
 from chainrule.core.tensor import Tensor
-from chainrule.ops.arguments import numpy_names, takes_out, takes_tensors, tensor_of
+from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.ops.joining import atleast_2d, cat, pad, stack
 from chainrule.ops.shaping import diagonal as diagonal_of
 from chainrule.ops.shaping import expand, reshape, transpose
@@ -20,13 +21,13 @@ from chainrule.ops.splitting import narrow
 from chainrule.table import shape as rows
 
 
-@takes_out
+@op(method=True, in_place=True, out=True)
 def tril(input: Any, diagonal: int = 0) -> Tensor:
     """The lower triangle of matrices, up to a diagonal; zeros elsewhere."""
     return bind(rows.tril, (_matrix("tril", input),), {"k": diagonal})
 
 
-@takes_out
+@op(method=True, in_place=True, out=True)
 def triu(input: Any, diagonal: int = 0) -> Tensor:
     """The upper triangle of matrices, from a diagonal; zeros elsewhere."""
     return bind(rows.triu, (_matrix("triu", input),), {"k": diagonal})
@@ -39,6 +40,7 @@ def _matrix(name: str, x: Any) -> Any:
     return x
 
 
+@op(method=True)
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The last axis put on the diagonal of a new pair of axes; zeros elsewhere."""
     x = tensor_of("diag_embed", input)
@@ -50,7 +52,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return bind(rows.undiagonal, (x,), {"offset": offset, "axis1": a - n, "axis2": b - n, "sizes": (length, length)})
 
 
-@takes_out
+@op(method=True, out=True)
 def diag(input: Any, diagonal: int = 0) -> Tensor:
     """A matrix with that diagonal, of a vector; a copy of the diagonal, of a matrix."""
     x = tensor_of("diag", input)
@@ -61,11 +63,13 @@ def diag(input: Any, diagonal: int = 0) -> Tensor:
     raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {x.ndim}D")
 
 
+@op(method=True)
 def diagflat(input: Any, offset: int = 0) -> Tensor:
     """A matrix with the flattened elements on a diagonal."""
     return diag_embed(reshape(input, -1), offset)
 
 
+@op()
 @takes_tensors
 def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Coordinate grids: the i-th result varies along axis i (along the other, for the first two, with "xy")."""
@@ -82,6 +86,7 @@ def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple[Tensor, ...]:
     return tuple(transpose(g, 0, 1) for g in grids) if indexing == "xy" and n > 1 else tuple(grids)
 
 
+@op()
 @takes_tensors
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of one element of each vector, one a row."""
@@ -93,6 +98,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return stack([reshape(g, -1) for g in meshgrid(*tensors)], 1)
 
 
+@op()
 @takes_tensors
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All combinations of r elements of a vector, one a row."""
@@ -104,6 +110,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     return input[picks]
 
 
+@op()
 @takes_tensors
 def block_diag(*tensors: Tensor) -> Tensor:
     """Matrices along the diagonal of a large one."""
@@ -117,6 +124,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     return cat(done, 0)
 
 
+@op()
 @takes_tensors
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector's elements, as columns."""
@@ -127,7 +135,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     return stack([x ** int(p) for p in powers], -1) if n else x.new_zeros((x.shape[0], 0))
 
 
-@takes_out
+@op(method=True, out=True)
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Differences of neighbours along ``dim``, n times."""
     x = tensor_of("diff", input)
@@ -146,6 +154,3 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
         later, earlier = narrow(x, dim, 1, length - 1), narrow(x, dim, 0, length - 1)
         x = later ^ earlier if x.dtype == np.bool_ else later - earlier
     return x
-
-
-numpy_names(globals())

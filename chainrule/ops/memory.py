@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import memory_of
 from chainrule.core.tensor import Tensor
 from chainrule.core.versions import owner
 from chainrule.ops import shaping, splitting
-from chainrule.ops.arguments import takes_out, takes_tensors, tensor_of
+from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.ops.reductions import sum as sum_
 from chainrule.table import memory as rows
 from chainrule.table import shape as moves
@@ -20,6 +21,7 @@ from chainrule.table import shape as moves
 ndarray = np.ndarray
 
 
+@op("Tensor.storage_offset")
 def storage_offset_of(self: Tensor) -> int:
     """How many elements of the memory come before the tensor's first."""
     array = self._raw
@@ -29,6 +31,7 @@ def storage_offset_of(self: Tensor) -> int:
     return int(start // array.itemsize)
 
 
+@op(method=True, in_place="view")
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view with a size and strides (in elements) of the caller's; elements may show several times.
 
@@ -72,6 +75,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     return bind(rows.as_strided, (x,), {"size": sizes, "stride": strides, "offset": offset - start})  # type: ignore[no-any-return]
 
 
+@op(method=True)
 @takes_tensors
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A copy in which what :func:`as_strided` shows is ``src``."""
@@ -86,6 +90,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     return bind(moves.copy_slices, (input, src), {"steps": ((rows.as_strided, params),)})  # type: ignore[no-any-return]
 
 
+@op()
 def view_as_real(input: Any) -> Tensor:
     """Complex numbers as pairs (real part, imaginary part) along a new last axis: a view.
 
@@ -99,6 +104,7 @@ def view_as_real(input: Any) -> Tensor:
     return bind(rows.view_as_real, (x,), {})  # type: ignore[no-any-return]
 
 
+@op()
 def view_as_complex(input: Any) -> Tensor:
     """Pairs (real part, imaginary part) along the last axis as complex numbers: a view.
 
@@ -120,6 +126,7 @@ def view_as_complex(input: Any) -> Tensor:
     return bind(rows.view_as_complex, (x,), {})  # type: ignore[no-any-return]
 
 
+@op("Tensor.sum_to_size")
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     """Summed over the axes that broadcasting a tensor of that size to this one's shape would stretch."""
     target = shaping._ints("sum_to_size", size)
@@ -144,7 +151,7 @@ def _copying(name: str, view: Any) -> Any:
     call = several if name in ("split", "split_with_sizes", "unbind") else one
     call.__name__ = call.__qualname__ = name + "_copy"
     call.__doc__ = f"As :func:`{name}`, but a copy that shares no memory with the tensor."
-    return takes_out(call)
+    return op(method=name == "narrow", out=True)(call)
 
 
 def _slice(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:

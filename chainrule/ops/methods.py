@@ -18,26 +18,14 @@ from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.core.versions import wrote
 from chainrule.ops import (
-    calculus,
     creation,
-    floats,
-    gathering,
     indexing,
-    joining,
-    matrices,
-    memory,
-    ordering,
     products,
-    queries,
-    reductions,
     scattering,
-    searching,
     shaping,
-    splitting,
-    statistics,
 )
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import number_in, numpy_names, tensor_of
+from chainrule.ops.arguments import number_in, tensor_of
 from chainrule.table import arithmetic
 from chainrule.table import indexing as table
 from chainrule.types.device import check_device, strided
@@ -120,68 +108,14 @@ attach(
 # -- functions that are methods under the same name ------------------------------------------------------------------
 
 _ELEMENTWISE = """
-add sub mul div true_divide pow float_power maximum minimum fmax fmin atan2 hypot copysign logaddexp logaddexp2
-remainder fmod floor_divide heaviside nextafter exp exp2 expm1 log log2 log10 log1p sigmoid sin cos tan asin acos atan
-sinh cosh tanh asinh acosh atanh sinc deg2rad rad2deg neg abs positive square sqrt rsqrt reciprocal relu sign floor
-ceil trunc round frac angle conj_physical conj eq ne lt le gt ge logical_and logical_or logical_xor logical_not
-bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift isnan isinf isfinite signbit gcd
-lcm clamp clamp_min clamp_max clip lerp addcmul addcdiv nan_to_num logit xlogy isclose allclose equal absolute
-negative multiply divide subtract arcsin arccos arctan arctan2 arcsinh arccosh arctanh fix greater greater_equal less
-less_equal not_equal sgn
+mul true_divide maximum minimum fmax fmin atan2 hypot copysign logaddexp2 remainder fmod floor_divide nextafter exp
+exp2 expm1 log log2 log10 log1p sigmoid sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc deg2rad
+rad2deg neg square sqrt rsqrt reciprocal relu floor ceil trunc angle eq ne lt le gt ge logical_and logical_or
+logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift isnan
+isinf isfinite signbit gcd lcm xlogy negative multiply arcsin arccos arctan arctan2 arcsinh arccosh arctanh fix
+greater greater_equal less less_equal not_equal
 """.split()
-_FLOATS = "isposinf isneginf isreal ldexp frexp".split()
-_REDUCTIONS = """
-sum nansum mean nanmean prod amax amin aminmax max min argmax argmin var std logsumexp softmax log_softmax norm dist
-any all count_nonzero
-""".split()
-_ORDERING = """
-argsort sort msort topk kthvalue median mode quantile cumsum cumprod logcumsumexp cummax cummin
-""".split()
-_STATISTICS = "cov corrcoef nanmedian nanquantile".split()
-_CALCULUS = "cross renorm".split()
-_MEMORY = "as_strided as_strided_scatter narrow_copy sum_to_size".split()
-_SHAPING = """
-reshape view view_as reshape_as flatten ravel unflatten permute transpose t movedim moveaxis squeeze unsqueeze expand
-expand_as broadcast_to diagonal clone contiguous unfold swapaxes swapdims adjoint
-""".split()
-_JOINING = """
-repeat tile repeat_interleave flip fliplr flipud rot90 roll index_select
-""".split()
-_SPLITTING = """
-narrow select unbind split split_with_sizes chunk tensor_split hsplit vsplit dsplit unsafe_chunk unsafe_split
-unsafe_split_with_sizes
-""".split()
-_MATRICES = "tril triu diag diag_embed diagflat diff".split()
-_GATHERING = "gather take_along_dim take masked_fill masked_select".split()
-_SCATTERING = """
-scatter scatter_add scatter_reduce index_add index_copy index_fill index_put index_reduce put masked_scatter
-select_scatter slice_scatter diagonal_scatter
-""".split()
-_SEARCHING = """
-nonzero nonzero_static argwhere unique unique_consecutive bincount histc histogram
-""".split()
-_PRODUCTS = "matmul mm bmm mv dot vdot inner outer ger addmm addmv addr baddbmm addbmm kron trace".split()
-_CREATION = "new new_tensor new_zeros new_ones new_empty new_full".split()
-
-for _module, _names in (
-    (ew, _ELEMENTWISE),
-    (reductions, _REDUCTIONS),
-    (ordering, _ORDERING),
-    (shaping, _SHAPING),
-    (joining, _JOINING),
-    (splitting, _SPLITTING),
-    (floats, _FLOATS),
-    (matrices, _MATRICES),
-    (gathering, _GATHERING),
-    (scattering, _SCATTERING),
-    (statistics, _STATISTICS),
-    (calculus, _CALCULUS),
-    (memory, _MEMORY),
-    (searching, _SEARCHING),
-    (products, _PRODUCTS),
-    (creation, _CREATION),
-):
-    attach(**{name: getattr(_module, name) for name in _names})
+attach(**{name: getattr(ew, name) for name in _ELEMENTWISE})
 
 
 def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
@@ -191,7 +125,6 @@ def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 
 attach(
     where=where,
-    storage_offset=memory.storage_offset_of,
     T=property(shaping.T),
     mT=property(shaping.mT),
     H=property(shaping.adjoint),
@@ -203,19 +136,14 @@ attach(
 # -- in place --------------------------------------------------------------------------------------------------------
 
 _IN_PLACE = """
-pow maximum minimum atan2 hypot copysign remainder fmod floor_divide exp exp2 expm1 log log2 log10 log1p sigmoid sin
-cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc deg2rad rad2deg neg abs square sqrt rsqrt reciprocal relu
-sign floor ceil trunc round frac clamp clamp_min clamp_max clip lerp addcmul addcdiv nan_to_num logit xlogy eq ne lt
-le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not true_divide
-multiply divide subtract absolute negative fix float_power heaviside sgn conj_physical arcsin arccos arctan arctan2
-arcsinh arccosh arctanh greater greater_equal less less_equal not_equal bitwise_left_shift bitwise_right_shift gcd lcm
-nextafter cumsum cumprod tril triu scatter scatter_add index_add index_copy index_fill index_put masked_fill
-masked_scatter addmm addmv addr baddbmm addbmm scatter_reduce index_reduce put renorm ldexp
+maximum minimum atan2 hypot copysign remainder fmod floor_divide exp exp2 expm1 log log2 log10 log1p sigmoid sin cos
+tan asin acos atan sinh cosh tanh asinh acosh atanh sinc deg2rad rad2deg neg square sqrt rsqrt reciprocal relu floor
+ceil trunc xlogy eq ne lt le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor
+bitwise_not true_divide multiply negative fix arcsin arccos arctan arctan2 arcsinh arccosh arctanh greater
+greater_equal less less_equal not_equal bitwise_left_shift bitwise_right_shift gcd lcm nextafter
 """.split()
-_MODULES = (ew, floats, ordering, matrices, gathering, scattering, products, calculus)
 for _name in _IN_PLACE:
-    _function = next(getattr(m, _name) for m in _MODULES if hasattr(m, _name))
-    attach(**{_name + "_": inplace.in_place(_name + "_", _function)})
+    attach(**{_name + "_": inplace.in_place(_name + "_", getattr(ew, _name))})
 
 
 def _ufunc_in_place(op: str, ufunc: Any, function: Any) -> Any:
@@ -369,34 +297,6 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     return self
 
 
-def unsqueeze_(self: Tensor, dim: int) -> Tensor:
-    """A new axis of length 1, in place."""
-    return inplace.reshaped(self, lambda x: shaping.unsqueeze(x, dim), "unsqueeze_")
-
-
-def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
-    """Axes of length 1 removed, in place."""
-    return inplace.reshaped(self, lambda x: shaping.squeeze(x, dim), "squeeze_")
-
-
-def t_(self: Tensor) -> Tensor:
-    """The transpose of a matrix, in place."""
-    return inplace.reshaped(self, shaping.t, "t_")
-
-
-def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two axes exchanged, in place."""
-    return inplace.reshaped(self, lambda x: shaping.transpose(x, dim0, dim1), "transpose_")
-
-
-numpy_names(globals())
-
-
-def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """As :func:`as_strided`, in place."""
-    return inplace.reshaped(self, lambda x: memory.as_strided(x, size, stride, storage_offset), "as_strided_")
-
-
 def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Another shape for the same elements, in place.
 
@@ -432,13 +332,6 @@ attach(
     zero_=zero_,
     copy_=copy_,
     fill_diagonal_=fill_diagonal_,
-    unsqueeze_=unsqueeze_,
-    squeeze_=squeeze_,
-    t_=t_,
-    transpose_=transpose_,
-    swapaxes_=transpose_,
-    swapdims_=transpose_,
-    as_strided_=as_strided_,
     resize_=resize_,
     resize_as_=resize_as_,
     set_=set_,
@@ -561,16 +454,6 @@ attach(
     cuda=cuda,
     _base=property(_base),
     _is_view=is_view,
-    resolve_conj=queries.resolve_conj,
-    resolve_neg=queries.resolve_neg,
-    is_conj=queries.is_conj,
-    is_neg=queries.is_neg,
-    is_signed=queries.is_signed,
-    is_same_size=queries.is_same_size,
-    get_device=queries.get_device,
-    to_dense=queries.resolve_conj,
-    is_pinned=queries.is_conj,
-    is_shared=queries.is_conj,
     __dlpack__=lambda self, **options: self.numpy().__dlpack__(**options),
     __dlpack_device__=lambda self: (1, 0),  # the CPU
     is_cpu=True,

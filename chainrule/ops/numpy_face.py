@@ -375,5 +375,5 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 LATER["numpy"] = tuple(
     f"chainrule.ops.numpy_{name}" for name in ("calculus", "grids", "samples", "selections", "writing")
 )
-LATER["numpy.fft"] = ("chainrule.ops.numpy_fft",)  # NumPy itself loads numpy.fft when it is first needed
+LATER["numpy.fft"] = ("chainrule.ops.fft.numpy_face",)  # NumPy itself loads numpy.fft when it is first needed
 LATER["scipy.special"] = ("chainrule.ops.scipy_special",)  # by then SciPy is there

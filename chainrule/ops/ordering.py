@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from chainrule import return_types
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import on_numbers
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import axis_of, floating, numpy_names, summed, takes_out, tensor_of
+from chainrule.ops.arguments import axis_of, floating, summed, tensor_of
 from chainrule.ops.reductions import any as any_
 from chainrule.ops.reductions import argmax, nonempty, of_number, picked
 from chainrule.table import reduction, statistics
@@ -20,6 +21,7 @@ from chainrule.table import reduction, statistics
 # -- sorting ---------------------------------------------------------------------------------------------------------
 
 
+@op(method=True)
 def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """Indices that sort along ``dim``; equal elements keep their order, and nan counts as the largest."""
     x = tensor_of("argsort", input, "biuf")
@@ -29,7 +31,7 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool
     return bind(reduction.argsort, (x,), {"axis": axis, "descending": descending})  # type: ignore[no-any-return]
 
 
-@takes_out
+@op(method=True, out=True)
 def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
     """Sorted values along ``dim``, and where they came from; equal elements keep their order."""
     x = tensor_of("sort", input, "biuf")
@@ -39,13 +41,13 @@ def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | 
     return return_types.sort(*picked("sort", x, argsort(x, axis, descending), axis, True))
 
 
-@takes_out
+@op(method=True, out=True)
 def msort(input: Any) -> Tensor:
     """Sorted values along the first dimension."""
     return sort(input, 0).values  # type: ignore[no-any-return]
 
 
-@takes_out
+@op(method=True, out=True)
 def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest (or smallest) elements along ``dim``, and their indices."""
     x = tensor_of("topk", input, "iuf")
@@ -59,7 +61,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     return return_types.topk(*picked("topk", x, indices, axis, True))
 
 
-@takes_out
+@op(method=True, out=True)
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element along ``dim`` (counted from 1), and its index."""
     x = tensor_of("kthvalue", input, "iuf")
@@ -75,7 +77,7 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     return return_types.kthvalue(*picked("kthvalue", x, indices, axis, keepdim))
 
 
-@takes_out
+@op(method=True, out=True)
 def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The (lower) median of everything, or along ``dim`` with its index; nan where there is one."""
     x = tensor_of("median", input, "iuf")
@@ -95,7 +97,7 @@ def median(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     return return_types.median(*picked("median", x, indices, axis, keepdim, overload=1))
 
 
-@takes_out
+@op(method=True, out=True)
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent value along ``dim`` (the smallest of those), and the last index of it."""
     x = tensor_of("mode", input, "biuf")
@@ -146,7 +148,7 @@ def checked_levels(name: str, x: Any, q: Any, interpolation: str) -> Tensor:
     return wrap(levels)
 
 
-@takes_out
+@op(method=True, out=True)
 def quantile(
     input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -181,31 +183,31 @@ def _scan(name: str, row: Any, x: Any, dim: Any) -> Tensor:
     return x.clone() if axis is None else bind(row, (x,), {"axis": axis})  # type: ignore[no-any-return]
 
 
-@takes_out
+@op(method=True, in_place=True, out=True)
 def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
     """Running sum along ``dim``."""
     return _scan("cumsum", reduction.cumsum, summed(tensor_of("cumsum", input), dtype), dim)
 
 
-@takes_out
+@op(method=True, in_place=True, out=True)
 def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
     """Running product along ``dim``. The gradient is right where elements are zero, too."""
     return _scan("cumprod", reduction.cumprod, summed(tensor_of("cumprod", input), dtype), dim)
 
 
-@takes_out
+@op(method=True, out=True)
 def logcumsumexp(input: Any, dim: int) -> Tensor:
     """Running log Σ exp along ``dim``, without overflow."""
     return _scan("logcumsumexp", reduction.logcumsumexp, floating(tensor_of("logcumsumexp", input, "biuf")), dim)
 
 
-@takes_out
+@op(method=True, out=True)
 def cummax(input: Any, dim: int) -> Any:
     """Running maximum along ``dim``, and the index of it (the last, of equal ones)."""
     return return_types.cummax(*_running("cummax", np.maximum, input, dim))
 
 
-@takes_out
+@op(method=True, out=True)
 def cummin(input: Any, dim: int) -> Any:
     """Running minimum along ``dim``, and the index of it (the last, of equal ones)."""
     return return_types.cummin(*_running("cummin", np.minimum, input, dim))
@@ -229,6 +231,3 @@ def _last_best(better: Any, axis: int, array: Any) -> Any:
         here |= np.isnan(array)
     where = np.where(here, np.arange(array.shape[-1]), 0)
     return np.moveaxis(np.maximum.accumulate(where, axis=-1), -1, axis).astype(np.int64)
-
-
-numpy_names(globals())

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import NO_PARAMS, new, operand, written
 from chainrule.core.modes import SPECIAL
@@ -16,7 +17,7 @@ from chainrule.core.protocol import UFUNCS, ArrayLike
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import numpy_names, takes_out, takes_tensors, tensor_of
+from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import contraction
 from chainrule.table import shape as moves
 
@@ -60,6 +61,7 @@ def _c_name(dtype: Any) -> str:
     return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(dtype.name, dtype.name)
 
 
+@op(method=True)
 def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """The matrix product ``input @ other``: of vectors, matrices, and stacks of matrices (leading axes broadcast).
 
@@ -156,12 +158,12 @@ def numpy_matmul(x: Any, y: Any) -> Any:
 UFUNCS[np.matmul] = numpy_matmul
 
 
-def _ranked(name: str, ranks: tuple[int, int], what: str) -> Any:
+def _ranked(name: str, second: str, ranks: tuple[int, int], what: str, doc: str) -> Any:
     def function(input: Any, other: Any, *, out: Any = None) -> Tensor:
         x, y = _checked(name, input, other)
         for position, (z, rank) in enumerate(zip((x, y), ranks, strict=True)):
             if z.ndim != rank:
-                names = ("self", "mat2" if name != "mv" else "vec")
+                names = ("self", second if name != "dot" else "mat2")
                 raise RuntimeError(
                     f"{names[position]} must be a {what.split('|')[position]}: {name} got shapes "
                     f"{tuple(x.shape)} and {tuple(y.shape)}; matmul takes any rank"
@@ -175,26 +177,23 @@ def _ranked(name: str, ranks: tuple[int, int], what: str) -> Any:
         return written(result, out)
 
     function.__name__ = function.__qualname__ = name
-    return function
+    function.__doc__ = doc
+    return op(method=True, also={second: "other"})(function)
 
 
-mm = _ranked("mm", (2, 2), "matrix|matrix")
-mm.__doc__ = "The product of two matrices."
-bmm = _ranked("bmm", (3, 3), "3D tensor|3D tensor")
-bmm.__doc__ = "The products of two stacks of matrices."
-mv = _ranked("mv", (2, 1), "matrix|vector")
-mv.__doc__ = "The product of a matrix and a vector."
-dot = _ranked("dot", (1, 1), "1D tensor|1D tensor")
-dot.__doc__ = "The inner product of two vectors."
+mm = _ranked("mm", "mat2", (2, 2), "matrix|matrix", "The product of two matrices.")
+bmm = _ranked("bmm", "mat2", (3, 3), "3D tensor|3D tensor", "The products of two stacks of matrices.")
+mv = _ranked("mv", "vec", (2, 1), "matrix|vector", "The product of a matrix and a vector.")
+dot = _ranked("dot", "tensor", (1, 1), "1D tensor|1D tensor", "The inner product of two vectors.")
 
 
-@takes_out
+@op(method=True, out=True)
 def vdot(input: Any, other: Any) -> Tensor:
     """The inner product of two vectors, the first conjugated."""
     return dot(ew.conj(input), other)
 
 
-@takes_out
+@op(method=True, out=True)
 def inner(input: Any, other: Any) -> Tensor:
     """Products summed over the last axis of both."""
     if not getattr(input, "ndim", 1) or not getattr(other, "ndim", 1):
@@ -203,6 +202,7 @@ def inner(input: Any, other: Any) -> Tensor:
     return tensordot(x, y, ([-1], [-1]))
 
 
+@op("outer ger", method=True)
 def outer(input: Any, vec2: Any, *, out: Any = None) -> Tensor:
     """All products of an element of one vector and one of another, of shape (n, m).
 
@@ -223,19 +223,19 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Tensor:
 ger = outer
 
 
-@takes_out
+@op(method=True, in_place=True, out=True)
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·(mat1 @ mat2)."""
     return _plus(input, mm(mat1, mat2), beta, alpha)
 
 
-@takes_out
+@op(method=True, in_place=True, out=True)
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·(mat @ vec)."""
     return _plus(input, mv(mat, vec), beta, alpha)
 
 
-@takes_out
+@op(method=True, in_place=True, out=True)
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·outer(vec1, vec2)."""
     pairs = outer(vec1, vec2)
@@ -248,13 +248,13 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
     return _plus(input, pairs, beta, alpha)
 
 
-@takes_out
+@op(method=True, in_place=True, out=True)
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·(batch1 @ batch2)."""
     return _plus(input, bmm(batch1, batch2), beta, alpha)
 
 
-@takes_out
+@op(method=True, in_place=True, out=True)
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
     products = bmm(batch1, batch2)
@@ -270,7 +270,7 @@ def _plus(x: Any, y: Any, beta: Any, alpha: Any) -> Tensor:
     return ew.add(x if beta == 1 else ew.mul(x, beta), y)
 
 
-@takes_out
+@op(out=True)
 @takes_tensors
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of several matrices, in the cheapest order."""
@@ -312,6 +312,7 @@ def multi_dot(tensors: Any) -> Tensor:
     return result.squeeze(-1) if last.ndim == 1 else result
 
 
+@op(also={"axes": "dims"})
 @takes_tensors
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Products summed over pairs of axes: the last ``dims`` of a with the first of b, or two lists of axes."""
@@ -349,7 +350,7 @@ def _permute(x: Any, axes: list[int]) -> Any:
     return x if axes == sorted(axes) else moves.permute(x, axes=tuple(axes))
 
 
-@takes_out
+@op(method=True, out=True)
 def kron(input: Any, other: Any) -> Tensor:
     """The Kronecker product."""
     input, other = tensor_of("kron", input), tensor_of("kron", other)
@@ -362,15 +363,10 @@ def kron(input: Any, other: Any) -> Tensor:
     return whole.reshape([p * q for p, q in zip(a.shape, b.shape, strict=True)])
 
 
+@op(method=True)
 def trace(input: Any) -> Tensor:
     """The sum of the diagonal of a matrix."""
     input = tensor_of("trace", input)
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got input with dim {input.ndim}")
     return moves.diagonal(input, offset=0, axis1=-2, axis2=-1).sum()
-
-
-_MATRIX = {"mat2": "other"}
-numpy_names(
-    globals(), mm=_MATRIX, bmm=_MATRIX, mv={"vec": "other"}, dot={"tensor": "other"}, tensordot={"axes": "dims"}
-)

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from chainrule import return_types
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast, record_one
 from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import axes_of, axis_of, floating, numpy_names, summed, takes_out, tensor_of
+from chainrule.ops.arguments import axes_of, axis_of, floating, summed, tensor_of
 from chainrule.table import decompositions, reduction, statistics
 from chainrule.types.dtypes import as_dtype
 
@@ -23,6 +24,7 @@ float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 # -- sums ------------------------------------------------------------------------------------------------------------
 
 
+@op(method=True)
 def sum(
     input: Any,
     dim: Any = None,
@@ -59,6 +61,7 @@ def _whole(input: Any) -> dict[str, Any] | None:
     return None
 
 
+@op(method=True)
 def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Product of all elements, or along ``dim``. The gradient is right where elements are zero, too."""
     return _total("prod", reduction.prod, input, dim, keepdim, dtype, out)
@@ -79,6 +82,7 @@ def _total(name: str, row: Any, input: Any, dim: Any, keepdim: bool, dtype: Any,
     return written(result, out)
 
 
+@op(method=True)
 def mean(
     input: Any,
     dim: Any = None,
@@ -113,29 +117,33 @@ def mean(
     return written(bind(reduction.mean, (x,), params), out)
 
 
+@op(method=True)
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over ``dim``, with nan counted as 0."""
     x = tensor_of("nansum", input)
     return sum(ew.where(ew.isnan(x), 0.0, x) if x.dtype.kind in "fc" else x, dim, keepdim, dtype=dtype)
 
 
-@takes_out
+@op(method=True, out=True)
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over ``dim`` of the elements that are not nan."""
     x = tensor_of("nanmean", input, "fc" if dtype is None else "biufc")
     return nansum(x, dim, keepdim, dtype=dtype) / sum(ew.logical_not(ew.isnan(x)), dim, keepdim)
 
 
+@op(method=True)
 def count_nonzero(input: Any, dim: Any = None) -> Tensor:
     """How many elements are not zero."""
     return sum(ew.ne(tensor_of("count_nonzero", input), 0), dim)
 
 
+@op(method=True)
 def any(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
     """Whether any element is nonzero."""
     return _truth("any", reduction.any, input, dim, keepdim, out)
 
 
+@op(method=True)
 def all(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
     """Whether all elements are nonzero."""
     return _truth("all", reduction.all, input, dim, keepdim, out)
@@ -151,11 +159,13 @@ def _truth(name: str, row: Any, input: Any, dim: Any, keepdim: bool, out: Any) -
 # -- extrema ---------------------------------------------------------------------------------------------------------
 
 
+@op(method=True)
 def amax(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Tensor:
     """Maximum over ``dim``; elements that tie share the gradient evenly."""
     return written(_extremum("amax", reduction.amax, input, dim, keepdim), out)
 
 
+@op(method=True)
 def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Tensor:
     """Minimum over ``dim``; elements that tie share the gradient evenly."""
     return written(_extremum("amin", reduction.amin, input, dim, keepdim), out)
@@ -184,13 +194,13 @@ def nonempty(name: str, x: Any, axes: tuple[int, ...], whole: bool = False) -> N
             raise IndexError(f"{name}(): Expected reduction dim {a % x.ndim} to have non-zero size.")
 
 
-@takes_out
+@op(method=True, out=True)
 def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
     """Minimum and maximum."""
     return return_types.aminmax(amin(input, dim, keepdim), amax(input, dim, keepdim))
 
 
-@takes_out
+@op(method=True, out=True)
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """Maximum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise maximum."""
     if isinstance(dim, Tensor) or other is not None:
@@ -200,7 +210,7 @@ def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
     return return_types.max(*_best("max", reduction.argmax, input, dim, keepdim))
 
 
-@takes_out
+@op(method=True, out=True)
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """Minimum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise minimum."""
     if isinstance(dim, Tensor) or other is not None:
@@ -232,11 +242,13 @@ def picked(name: str, x: Any, indices: Any, axis: int, keepdim: bool, overload: 
     return values, indices if keepdim else indices.squeeze(axis)
 
 
+@op(method=True)
 def argmax(input: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Index of the maximum, of everything (flattened) or along ``dim``. Integers: no gradient."""
     return _arg("argmax", reduction.argmax, input, dim, keepdim)
 
 
+@op(method=True)
 def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Index of the minimum, of everything (flattened) or along ``dim``. Integers: no gradient."""
     return _arg("argmin", reduction.argmin, input, dim, keepdim)
@@ -256,19 +268,19 @@ def _arg(name: str, row: Any, input: Any, dim: int | None, keepdim: bool) -> Ten
 # -- spread ----------------------------------------------------------------------------------------------------------
 
 
-@takes_out
+@op(method=True, out=True)
 def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
     """Variance over ``dim``, divided by n − correction (1 by default; 0 with ``unbiased=False``)."""
     return _spread("var", statistics.var, input, dim, unbiased, keepdim, correction)[0]
 
 
-@takes_out
+@op(method=True, out=True)
 def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
     """Standard deviation over ``dim``: the square root of :func:`var`; its gradient where it is 0 is 0."""
     return _spread("std", statistics.std, input, dim, unbiased, keepdim, correction)[0]
 
 
-@takes_out
+@op(out=True)
 def var_mean(
     input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Any:
@@ -277,7 +289,7 @@ def var_mean(
     return (result, bind(reduction.mean, (x,), axes))
 
 
-@takes_out
+@op(out=True)
 def std_mean(
     input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Any:
@@ -302,18 +314,20 @@ def _spread(name: str, row: Any, input: Any, dim: Any, unbiased: Any, keepdim: b
 # -- exponentials and norms ------------------------------------------------------------------------------------------
 
 
-@takes_out
+@op("logsumexp special.logsumexp", method=True, out=True)
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """log Σ exp(x) over ``dim``, without overflow."""
     x = floating(tensor_of("logsumexp", input))
     return bind(reduction.logsumexp, (x,), {"axis": axes_of("logsumexp", dim, x.ndim), "keepdims": keepdim})  # type: ignore[no-any-return]
 
 
+@op("softmax special.softmax", method=True)
 def softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Tensor:
     """exp(x) / Σ exp(x) along ``dim``: positive, and 1 in sum."""
     return _soft("softmax", reduction.softmax, input, dim, dtype)
 
 
+@op("log_softmax special.log_softmax", method=True)
 def log_softmax(input: Any, dim: int | None = None, dtype: Any = None) -> Tensor:
     """The logarithm of the softmax along ``dim``, without overflow."""
     return _soft("log_softmax", reduction.log_softmax, input, dim, dtype)
@@ -332,7 +346,7 @@ def _soft(name: str, row: Any, input: Any, dim: int | None, dtype: Any) -> Tenso
     return bind(row, (x,), {"axis": axis})  # type: ignore[no-any-return]
 
 
-@takes_out
+@op(method=True, out=True)
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The p-norm over ``dim`` (everything by default). Its gradient where it is 0 is 0."""
     x = tensor_of("norm", input)
@@ -365,9 +379,7 @@ def _nuclear(x: Any, dim: Any, keepdim: bool) -> Tensor:
     return total
 
 
+@op(method=True)
 def dist(input: Any, other: Any, p: float = 2) -> Tensor:
     """The p-norm of input − other."""
     return norm(ew.sub(input, other), p)
-
-
-numpy_names(globals())

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
-from chainrule.ops.arguments import number_in, numpy_names, takes_tensors, tensor_of
+from chainrule.ops.arguments import number_in, takes_tensors, tensor_of
 from chainrule.ops.gathering import _bounds, _integers, _same_rank
 from chainrule.ops.indexing import _value_shape, read_index
 from chainrule.ops.ordering import cumsum
@@ -61,6 +62,7 @@ def _scattering(name: str, row: Any, input: Any, dim: int, index: Any, src: Any,
     return bind(row, (x, index, src), {"axis": d - x.ndim, **params})  # type: ignore[no-any-return]
 
 
+@op(method=True, in_place=True)
 def scatter(
     input: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
@@ -82,11 +84,13 @@ def scatter(
     return _scattering("scatter", rows.scatter, input, dim, index, source)
 
 
+@op(method=True, in_place=True)
 def scatter_add(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
     """A copy with the elements of ``src`` added at indices along ``dim``; repeated indices add up."""
     return _scattering("scatter_add", rows.scatter_add, input, dim, index, src)
 
 
+@op(method=True, in_place=True)
 def scatter_reduce(input: Tensor, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
     """A copy in which every place along ``dim`` that an index names combines what is there with what is scattered there.
 
@@ -177,6 +181,7 @@ def _check_entries(name: str, x: Tensor, d: int, index: Tensor, source: Tensor) 
         )
 
 
+@op(method=True, in_place=True)
 @_for_numbers
 def index_add(input: Tensor, dim: int, index: Any, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """A copy with entries of ``source`` added at indices along ``dim``."""
@@ -186,6 +191,7 @@ def index_add(input: Tensor, dim: int, index: Any, source: Tensor, *, alpha: Any
     return put_any(input, values, where, True)  # type: ignore[no-any-return]
 
 
+@op(method=True, in_place=True)
 @_for_numbers
 def index_copy(input: Tensor, dim: int, index: Any, source: Tensor) -> Tensor:
     """A copy with entries of ``source`` written at indices along ``dim``."""
@@ -193,6 +199,7 @@ def index_copy(input: Tensor, dim: int, index: Any, source: Tensor) -> Tensor:
     return put_any(input, source, where, False)  # type: ignore[no-any-return]
 
 
+@op(method=True, in_place=True)
 @_for_numbers
 def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
     """A copy with the entries at indices along ``dim`` filled with a value (a number or 0-d tensor)."""
@@ -213,6 +220,7 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
     return put_any(input, number, where, False)  # type: ignore[no-any-return]
 
 
+@op(method=True, in_place=True)
 @_for_numbers
 def index_reduce(
     input: Tensor, dim: int, index: Any, source: Tensor, reduce: str, *, include_self: bool = True
@@ -229,6 +237,7 @@ def index_reduce(
 # -- anywhere --------------------------------------------------------------------------------------------------------
 
 
+@op(method=True, in_place=True)
 @takes_tensors
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with values written (or added) at ``input[indices]``."""
@@ -248,6 +257,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
         raise _value_shape(error, input, items, values) from None
 
 
+@op(method=True, in_place=True)
 @takes_tensors
 def put(input: Tensor, index: Any, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with elements of ``source`` written (or added) at indices into the flattened tensor."""
@@ -271,6 +281,7 @@ def put(input: Tensor, index: Any, source: Tensor, accumulate: bool = False) -> 
     return rows.index_put(input.reshape(-1), values, index=(flat,), accumulate=accumulate).reshape(input.shape)  # type: ignore[no-any-return]
 
 
+@op(method=True, in_place=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy with the mask's places filled, in order, with elements of ``source``; tensor and mask broadcast."""
     if getattr(mask, "dtype", None) != np.bool_:
@@ -297,6 +308,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return rows.index_put(x, values, index=(np.asarray(m, order="C"),), accumulate=False)  # type: ignore[no-any-return]
 
 
+@op()
 def fill(input: Tensor, value: Any) -> Tensor:
     """A copy in which every element is a number, or a 0-d tensor, to which the gradient flows."""
     x = tensor_of("fill", input)
@@ -323,6 +335,7 @@ def _exchanged(name: str, input: Tensor, src: Tensor, row: Any, **params: Any) -
     return bind(moves.copy_slices, (input, cast(src, input.dtype)), {"steps": ((row, params),)})  # type: ignore[no-any-return]
 
 
+@op(method=True)
 @takes_tensors
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy with the entry at ``index`` along ``dim`` exchanged for ``src``: ``select``, written to."""
@@ -335,6 +348,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return _exchanged("select_scatter", input, src, rows.getitem, index=(*(slice(None),) * d, index))
 
 
+@op(method=True)
 @takes_tensors
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
@@ -346,6 +360,7 @@ def slice_scatter(
     return _exchanged("slice_scatter", input, src, rows.getitem, index=(*(slice(None),) * d, slice(start, end, step)))
 
 
+@op(method=True)
 @takes_tensors
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy with the diagonal of two axes exchanged for ``src``: ``diagonal``, written to."""
@@ -354,6 +369,3 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     return _exchanged("diagonal_scatter", input, src, moves.diagonal, offset=offset, axis1=a - n, axis2=b - n)
-
-
-numpy_names(globals())

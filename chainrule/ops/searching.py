@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors, return_types
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.ops.arguments import takes_out, takes_tensors, tensor_of
+from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import indexing as rows
 
 ndarray = np.ndarray
 
 
-@takes_out
+@op("nonzero argwhere", method=True, out=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Indices of the nonzero elements: a matrix with one row each, or one vector per axis."""
     input = tensor_of("nonzero", input)
@@ -30,7 +31,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 argwhere = nonzero
 
 
-@takes_out
+@op(method=True, out=True)
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """As :func:`nonzero`, with exactly ``size`` rows: cut, or filled up with ``fill_value``."""
     if size < 0:
@@ -41,6 +42,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     return wrap(out)
 
 
+@op(method=True)
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -83,6 +85,7 @@ def _chosen(x: Tensor, indices: Any, dim: int | None) -> Tensor:
     return x.reshape(-1)[wrap(indices)] if dim is None else x.index_select(dim, wrap(indices))  # type: ignore[attr-defined, no-any-return]
 
 
+@op(method=True)
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -109,7 +112,7 @@ def unique_consecutive(
 # -- in sorted vectors -----------------------------------------------------------------------------------------------
 
 
-@takes_out
+@op(out=True)
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,
@@ -204,7 +207,7 @@ def _insertions(sequence: Any, values: Any, side: Any) -> Any:
     return np.where(np.isnan(values), sequence.shape[-1], found) if values.dtype.kind == "f" else found
 
 
-@takes_out
+@op(out=True)
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The index of the bucket (between sorted boundaries) that every value falls in."""
     boundaries = tensor_of("bucketize", boundaries)
@@ -216,6 +219,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 # -- counted ---------------------------------------------------------------------------------------------------------
 
 
+@op(method=True)
 @takes_tensors
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often every non-negative integer occurs; with weights, the sum of their weights."""
@@ -249,7 +253,7 @@ def _range(name: str, x: Any, low: float, high: float, margin: float) -> tuple[f
     return (low - margin, high + margin) if low == high else (low, high)
 
 
-@takes_out
+@op(method=True, out=True)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (both 0: of the data)."""
     x = tensor_of("histc", input, "iuf")._concrete("histc()")
@@ -261,6 +265,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     return wrap(counts.astype(x.dtype))
 
 
+@op(method=True)
 def histogram(
     input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:
@@ -288,6 +293,7 @@ def histogram(
     return return_types.histogram(wrap(counts.astype(x.dtype)), wrap(edges.copy()))
 
 
+@op()
 def histogramdd(
     input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:
@@ -314,6 +320,7 @@ def histogramdd(
     return return_types.histogramdd(wrap(found.astype(x.dtype)), tuple(wrap(e) for e in edges))
 
 
+@op()
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among the test elements; with ``invert``, whether it is not. One of both may be a number.
 

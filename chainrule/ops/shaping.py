@@ -10,11 +10,12 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import inplace
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import memory_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import numpy_names, takes_tensors, tensor_of
+from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import shape as rows
 from chainrule.table import windows
 from chainrule.types import dtypes
@@ -57,6 +58,7 @@ def _filled(function: str, have: tuple[int, ...], shape: tuple[int, ...]) -> tup
     return shape
 
 
+@op(method=True)
 def reshape(input: Any, *sizes: Any, shape: Any = None) -> Tensor:
     """The same elements in another shape: a view where memory allows, else a copy. One size may be -1.
 
@@ -100,6 +102,7 @@ def _viewable(array: Any, target: tuple[int, ...]) -> bool:
     return True
 
 
+@op("Tensor.view")
 def view(input: Any, *sizes: Any, size: Any = None) -> Tensor:
     """As :func:`reshape`, but never a copy.
 
@@ -118,18 +121,21 @@ def view(input: Any, *sizes: Any, size: Any = None) -> Tensor:
     return bind(rows.view, (x,), {"shape": target})
 
 
+@op("Tensor.view_as")
 @takes_tensors
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """A view in the shape of ``other``."""
     return view(input, *other.shape)
 
 
+@op("Tensor.reshape_as")
 @takes_tensors
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """Reshaped to the shape of ``other``."""
     return reshape(input, *other.shape)
 
 
+@op(method=True)
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The axes from ``start_dim`` to ``end_dim`` joined into one."""
     x = tensor_of("flatten", input)
@@ -148,11 +154,13 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(x, *shape[:start], n, *shape[end + 1 :])
 
 
+@op(method=True)
 def ravel(input: Any) -> Tensor:
     """All elements along one axis, contiguous: a view if they are already, else a copy."""
     return reshape(contiguous(tensor_of("ravel", input)), -1)
 
 
+@op(method=True)
 @takes_tensors
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One axis split into several."""
@@ -161,6 +169,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     return reshape(input, *shape[:d], *_filled("unflatten", (shape[d],), tuple(sizes)), *shape[d + 1 :])
 
 
+@op(method=True)
 def permute(input: Any, *order: Any, dims: Any = None) -> Tensor:
     """The axes in another order."""
     x = tensor_of("permute", input)
@@ -176,6 +185,7 @@ def permute(input: Any, *order: Any, dims: Any = None) -> Tensor:
     return bind(rows.permute, (x,), {"axes": axes})
 
 
+@op("transpose swapaxes swapdims", method=True, in_place="view", also={"axis0": "dim0", "axis1": "dim1"})
 def transpose(input: Any, dim0: Any, dim1: Any = None) -> Tensor:
     """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
     if dim1 is None and isinstance(dim0, (tuple, list)):
@@ -191,6 +201,7 @@ def alias(x: Any) -> Tensor:
     return bind(rows.alias, (x,), {})
 
 
+@op(method=True, in_place="view")
 def t(input: Any) -> Tensor:
     """The transpose of a matrix (a vector or number is returned as it is)."""
     x = tensor_of("t", input)
@@ -215,6 +226,7 @@ def mT(input: Any) -> Tensor:
     return bind(rows.transpose, (x,), {"axis0": -2, "axis1": -1})
 
 
+@op("movedim moveaxis", method=True)
 def movedim(input: Any, source: Any, destination: Any) -> Tensor:
     """Axes moved to other places, the others kept in order."""
     x = tensor_of("movedim", input)
@@ -234,6 +246,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
     return bind(rows.permute, (x,), {"axes": tuple(order)})
 
 
+@op(method=True, in_place="view")
 def squeeze(input: Any, dim: Any = None) -> Tensor:
     """Axes of length 1 removed: all of them, or those of ``dim`` that are."""
     x = tensor_of("squeeze", input)
@@ -249,6 +262,7 @@ def squeeze(input: Any, dim: Any = None) -> Tensor:
     return bind(rows.squeeze, (x,), {"axis": tuple(a - n for a in axes), "overload": overload})
 
 
+@op(method=True, in_place="view")
 def unsqueeze(input: Any, dim: int) -> Tensor:
     """A new axis of length 1 at ``dim``."""
     x = tensor_of("unsqueeze", input)
@@ -256,6 +270,7 @@ def unsqueeze(input: Any, dim: int) -> Tensor:
     return bind(rows.unsqueeze, (x,), {"axis": (errors.check_dim("unsqueeze", dim, n) - n,)})
 
 
+@op("Tensor.expand")
 def expand(input: Any, *sizes: Any, size: Any = None) -> Tensor:
     """Axes of length 1 stretched to the given sizes, without copying; -1 keeps a size."""
     x = tensor_of("expand", input)
@@ -288,17 +303,20 @@ def expand(input: Any, *sizes: Any, size: Any = None) -> Tensor:
     return bind(rows.expand, (x,), {"shape": tuple(target)})
 
 
+@op("Tensor.expand_as")
 @takes_tensors
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """Expanded to the shape of ``other``."""
     return expand(input, *other.shape)
 
 
+@op(method=True)
 def broadcast_to(input: Any, size: Any) -> Tensor:
     """Broadcast to a shape, without copying."""
     return expand(input, *_ints("broadcast_to", (size,)))
 
 
+@op()
 @takes_tensors
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Several tensors broadcast to their common shape."""
@@ -306,6 +324,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple(t if t.shape == shape else expand(t, *shape) for t in tensors)
 
 
+@op()
 def broadcast_shapes(*shapes: Any) -> Any:
     """The shape that the given ones broadcast to."""
     try:
@@ -316,6 +335,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
         ) from None
 
 
+@op(method=True)
 def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A diagonal of two axes, as the last axis (a view)."""
     x = tensor_of("diagonal", input)
@@ -326,6 +346,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
     return bind(rows.diagonal, (x,), {"offset": offset, "axis1": a - n, "axis2": b - n})
 
 
+@op(method=True)
 def clone(input: Any, *, memory_format: Any = None) -> Tensor:
     """A copy; gradients flow through it."""
     return rows.clone(tensor_of("clone", input))
@@ -337,6 +358,7 @@ def apart(result: Tensor, input: Tensor) -> Tensor:
     return clone(result) if shared or result._view is not None else result
 
 
+@op("Tensor.contiguous")
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its memory is in row order, else a copy that is."""
     if layout(input).flags.c_contiguous:
@@ -349,6 +371,7 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     return copy
 
 
+@op(method=True)
 def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
     """Windows of ``size`` along a dimension, every ``step``, as a new last axis (a view)."""
     x = tensor_of("unfold", input)
@@ -369,10 +392,8 @@ swapaxes = swapdims = transpose
 moveaxis = movedim
 
 
+@op(method=True)
 @takes_tensors
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of matrices."""
     return ew.conj(mT(input)) if input.dtype.kind == "c" else mT(input)
-
-
-numpy_names(globals(), transpose={"axis0": "dim0", "axis1": "dim1"})

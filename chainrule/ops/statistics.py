@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors, return_types
+from chainrule.core.declare import op
 from chainrule.core.dispatch import cast
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
-from chainrule.ops.arguments import axis_of, floating, numpy_names, takes_out, takes_tensors, tensor_of
+from chainrule.ops.arguments import axis_of, floating, takes_tensors, tensor_of
 from chainrule.ops.gathering import gather
 from chainrule.ops.matrices import diag
 from chainrule.ops.ordering import BLENDS, argsort, checked_levels, cumsum, median, sort
@@ -22,6 +23,7 @@ from chainrule.ops.reductions import sum as sum_
 # -- covariances -----------------------------------------------------------------------------------------------------
 
 
+@op(method=True)
 @takes_tensors
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
@@ -101,6 +103,7 @@ def _weights(n: int, fweights: Any, aweights: Any) -> tuple[Any, Any]:
     return weights, total
 
 
+@op(method=True)
 def corrcoef(input: Any) -> Tensor:
     """The correlation coefficients of variables: their covariances, divided by both standard deviations."""
     x = tensor_of("corrcoef", input)
@@ -122,7 +125,7 @@ def corrcoef(input: Any) -> Tensor:
 # -- without nan -----------------------------------------------------------------------------------------------------
 
 
-@takes_out
+@op(method=True, out=True)
 def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     """The (lower) median of what is not nan: of everything, or along ``dim`` with its index."""
     x = tensor_of("nanmedian", input, "iuf")
@@ -150,7 +153,7 @@ def _median_of_numbers(x: Tensor) -> Tensor:
     return ew.where(ew.eq(missing, n), np.nan, median(ew.where(nan, filler, x)))  # type: ignore[no-any-return]
 
 
-@takes_out
+@op(method=True, out=True)
 def nanquantile(
     input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -175,6 +178,3 @@ def nanquantile(
     if dim is None:
         return result.reshape((*result.shape[:ndim], *(1,) * x.ndim))  # type: ignore[no-any-return]
     return result.unsqueeze(axis % flat.ndim + ndim)  # type: ignore[no-any-return]
-
-
-numpy_names(globals())

@@ -195,7 +195,7 @@ def _entries() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:
 
 
 #: Modules whose names are, in part, the package's own as well; both are described on one page.
-SHARED = {"autograd": "autograd", "func": "func", "linalg": "linalg", "ops.decomposing": "linalg", "ops.factors": "linalg",
+SHARED = {"autograd": "autograd", "func": "func", "linalg": "linalg", "ops.linalg.decompositions": "linalg", "ops.linalg.factors": "linalg",
           "special": "special", "signal": "signal", "nn": "nn", "explaining": "explain", "random": "random"}  # fmt: skip
 
 

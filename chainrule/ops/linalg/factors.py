@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors, return_types
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import implements
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import matrices, products, shaping
-from chainrule.ops.arguments import takes_out, tensor_of
-from chainrule.ops.decomposing import matrices_of
-from chainrule.ops.numpy_linalg import checked, stretched
+from chainrule.ops.arguments import tensor_of
+from chainrule.ops.linalg.decompositions import matrices_of
+from chainrule.ops.linalg.numpy_face import checked, stretched
 from chainrule.table import eigen
 from chainrule.table import linalg as rows
 from chainrule.table import lu as _lu_rows
@@ -30,7 +31,7 @@ ndarray = np.ndarray
 # -- eigenvalues -----------------------------------------------------------------------------------------------------
 
 
-@takes_out
+@op(out=True)
 def eig(A: Tensor) -> Any:
     """Eigenvalues and eigenvectors of square matrices, as ``(eigenvalues, eigenvectors)``; both complex.
 
@@ -50,7 +51,7 @@ def eig(A: Tensor) -> Any:
     return return_types.linalg_eig(*bind(eigen.eig, (A,), {"strict": True}))
 
 
-@takes_out
+@op(out=True)
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of square matrices, in no order; complex."""
     return eig(A).eigenvalues  # type: ignore[no-any-return]
@@ -123,7 +124,7 @@ def _zero_pivot(function: str) -> Callable[[int], str]:
     )
 
 
-@takes_out
+@op(out=True)
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """As :func:`lu_factor`, with ``info`` (the place of a zero on U's diagonal, from 1; else 0) instead of an error."""
     packed, pivots, _ = _factors("linalg.lu_factor", A, pivot)
@@ -133,7 +134,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     return return_types.linalg_lu_factor_ex(packed, ew.add(pivots, 1).to(np.int32), info)
 
 
-@takes_out
+@op(out=True)
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """The factors of A = P @ L @ U in compact form, as ``(LU, pivots)``, for :func:`lu_solve`.
 
@@ -170,7 +171,7 @@ def _permutation(order: Any, dtype: Any) -> Any:
     return ew.eq(order.unsqueeze(-2), wrap(np.arange(n)).unsqueeze(-1)).to(dtype)
 
 
-@takes_out
+@op(out=True)
 def lu(A: Tensor, *, pivot: bool = True) -> Any:
     """The factors of A = P @ L @ U, as ``(P, L, U)``: a permutation, a unit lower and an upper triangle.
 
@@ -195,7 +196,7 @@ def _order(function: str, pivots: Any, rows_: int) -> Any:
     return bind(_lu_rows.row_order, (pivots,), {"rows": rows_})
 
 
-@takes_out
+@op("lu_unpack", out=True)
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """What :func:`lu_factor` returned, as ``(P, L, U)``; parts that are not asked for are empty."""
     packed, pivots = matrices_of("lu_unpack", LU_data), _pivots("lu_unpack", LU_pivots)
@@ -210,7 +211,7 @@ def _solved(T: Any, B: Any, upper: bool, unit: bool) -> Any:
     return rows.solve_triangular(T, B, upper=upper, unitriangular=unit)
 
 
-@takes_out
+@op(out=True)
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """The solution X of A @ X = B, given :func:`lu_factor` of A.
 
@@ -262,7 +263,7 @@ def _identity(A: Any) -> Any:
     return wrap(np.eye(A.shape[-1], dtype=A.dtype))
 
 
-@takes_out
+@op(out=True)
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """The inverse of square matrices, as ``(inverse, info)``: nan, and a positive info, for a singular one."""
     A = matrices_of("linalg.inv_ex", A, True)
@@ -278,7 +279,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     return return_types.linalg_inv_ex(out, info)
 
 
-@takes_out
+@op(out=True)
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The Cholesky factor, as ``(L, info)``: nan, and the order of the first minor that is not positive, where none is."""
     A = matrices_of("linalg.cholesky_ex", A, True)
@@ -297,7 +298,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
 # -- orthogonal matrices ---------------------------------------------------------------------------------------------
 
 
-@takes_out
+@op("linalg.householder_product orgqr", method=True, out=True)
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     """The first n columns of H₁H₂…H_k, where H_i = I − tau_i·v·vᴴ and v is column i of A under a 1 on the diagonal.
 

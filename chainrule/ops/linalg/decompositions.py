@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule import errors, return_types
+from chainrule.core.declare import op
 from chainrule.core.faces import operand, written
 from chainrule.core.tensor import Tensor
 from chainrule.ops import shaping
-from chainrule.ops.arguments import takes_out
-from chainrule.ops.numpy_linalg import checked
+from chainrule.ops.linalg.numpy_face import checked
 from chainrule.table import decompositions
 from chainrule.table import linalg as rows
 
@@ -32,6 +32,7 @@ def matrices_of(function: str, x: Any, square: bool = False, name: str = "A") ->
     return checked(function, tensor_like(function, x), square, name)
 
 
+@op()
 def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
     """The lower triangular L with A = L @ Lᴴ (with ``upper`` the U with A = Uᴴ @ U), for positive definite A.
 
@@ -47,7 +48,7 @@ def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
     return written(shaping.adjoint(factor) if upper else factor, out)
 
 
-@takes_out
+@op(out=True)
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
     """Eigenvalues and eigenvectors of Hermitian matrices, as ``(eigenvalues, eigenvectors)``.
 
@@ -65,12 +66,13 @@ def _uplo(UPLO: str) -> str:
     return UPLO.upper()
 
 
+@op()
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
     """The eigenvalues of Hermitian matrices, ascending. Equal ones do no harm to the gradient."""
     return written(eigh(A, UPLO).eigenvalues, out)
 
 
-@takes_out
+@op(out=True)
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """The singular value decomposition A = U @ diag(S) @ Vh, as ``(U, S, Vh)``.
 
@@ -84,12 +86,13 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     )
 
 
+@op()
 def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
     """The singular values, descending. Equal ones do no harm to the gradient."""
     return written(decompositions.svd(matrices_of("linalg.svd", A), full_matrices=False)[1], out)
 
 
-@takes_out
+@op(out=True)
 def qr(A: Tensor, mode: str = "reduced") -> Any:
     """The decomposition A = Q @ R, as ``(Q, R)``.
 
@@ -105,6 +108,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
     return return_types.linalg_qr(A.new_zeros((0,)) if mode == "r" else q, r)
 
 
+@op("linalg.matrix_exp matrix_exp", method=True)
 def matrix_exp(A: Tensor) -> Tensor:
     """The matrix exponential of square matrices."""
     return decompositions.matrix_exp(matrices_of("linalg.matrix_exp", A, True))

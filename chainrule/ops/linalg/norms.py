@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule import errors
+from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor
-from chainrule.ops import numpy_linalg as shared
-from chainrule.ops.arguments import axes_of, numpy_names
-from chainrule.ops.decomposing import tensor_like
+from chainrule.ops.arguments import axes_of
+from chainrule.ops.linalg import numpy_face as shared
+from chainrule.ops.linalg.decompositions import tensor_like
 from chainrule.table import reduction
 from chainrule.types.dtypes import as_dtype
 
@@ -24,6 +25,7 @@ def _for_norm(function: str, x: Any, dtype: Any) -> Any:
     return x
 
 
+@op()
 def vector_norm(
     x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
 ) -> Tensor:
@@ -33,6 +35,7 @@ def vector_norm(
     return written(bind(reduction.vector_norm, (x,), params), out)
 
 
+@op()
 def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None
 ) -> Tensor:
@@ -51,6 +54,7 @@ def matrix_norm(
     return written(shared.matrix_norm(name, A, ord, (row, column), bool(keepdim)), out)
 
 
+@op()
 def norm(
     A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
 ) -> Tensor:
@@ -79,6 +83,3 @@ def norm(
     if isinstance(ord, str):
         return matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype, out=out)
     return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype, out=out)
-
-
-numpy_names(globals())

@@ -1,0 +1,179 @@
+"""Where users find an operation. ``op`` says it once, beside the definition; everything else reads it here.
+
+Derived from a declaration: the public namespaces, the methods of Tensor, their in-place forms, ``out=``, NumPy's names
+of arguments, the stubs that editors read, ``chainrule ops``, the table of operations in the documentation, and the
+calls that tests make.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+from chainrule.core.array import takes_arrays
+from chainrule.core.inplace import in_place as write_in_place
+from chainrule.core.inplace import reshaped, write_out
+from chainrule.core.primitive import Primitive
+from chainrule.core.tensor import attach
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Operation:
+    """A public operation.
+
+    Attributes:
+        names: what it is called, with the namespace: ``exp``, ``linalg.inv``, ``nn.functional.relu``.
+        function: on tensors, as the package itself calls it.
+        public: as users call it: on Arrays, too, with ``out=`` and NumPy's names of arguments.
+        methods: its names as a method of Tensor.
+        in_place: the names of the methods that write the result into the tensor.
+        sample: arguments to call it with, as they are written after ``from chainrule import *``.
+        row: the row of the table that it is; None for a composite.
+    """
+
+    __slots__ = ("function", "in_place", "methods", "names", "public", "row", "sample")
+
+    def __init__(self, names: list[str], function: Callable[..., Any], sample: str, row: Primitive | None) -> None:
+        self.names, self.function, self.public, self.sample, self.row = names, function, function, sample, row
+        self.methods: list[str] = []
+        self.in_place: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"<operation {self.names[0]}>"
+
+
+#: Public name -> operation.
+OPERATIONS: dict[str, Operation] = {}
+
+#: Where the operations of a module are found, if they don't say.
+_NAMESPACES = {
+    "chainrule.nn": "nn.functional.",
+    "chainrule.ops.linalg": "linalg.",
+    "chainrule.ops.fft": "fft.",
+    "chainrule.special": "special.",
+}
+
+
+def op(
+    names: str = "",
+    *,
+    method: bool = False,
+    in_place: bool | Literal["view"] = False,
+    out: bool = False,
+    arrays: bool = True,
+    also: dict[str, str] | None = None,
+    sample: str = "",
+) -> Callable[[F], F]:
+    """Declare a public operation: the decorator of a function on tensors, or of an elementwise row.
+
+    Args:
+        names: its public names, separated by spaces; by default the function's own, in its module's namespace.
+            ``Tensor.view`` is a method only.
+        method: whether its names without a namespace are methods of Tensor, too.
+        in_place: whether each method has a form with ``_`` that writes into the tensor; "view": a form that makes it the
+            view that the function returns.
+        out: whether to give it an argument ``out=``, for functions that have none of their own.
+        arrays: whether it takes Arrays. (What makes tensors from anything, and what asks about them, does not.)
+        also: other names of its arguments. NumPy's names for ``dim`` and its companions need not be said.
+        sample: arguments to call it with.
+    """
+
+    def declare(declared: F) -> F:
+        row = declared if isinstance(declared, Primitive) else None
+        function: Any = row.fast if row is not None else declared
+        home = next((space for module, space in _NAMESPACES.items() if function.__module__.startswith(module)), "")
+        operation = Operation(names.split() or [home + function.__name__], function, sample, row)
+        for name in operation.names:
+            OPERATIONS[name] = operation
+        keyworded = _keywords(function, also or {}, out)
+        if arrays and not hasattr(keyworded, "takes_arrays"):
+            operation.public = takes_arrays(keyworded)
+        operation.methods = [name.removeprefix("Tensor.") for name in operation.names if name.startswith("Tensor.")]
+        if method:
+            operation.methods += [name for name in operation.names if "." not in name]
+        attach(**dict.fromkeys(operation.methods, keyworded))
+        if in_place:
+            operation.in_place = [name + "_" for name in operation.methods]
+            form = _becomes_view if in_place == "view" else write_in_place
+            attach(**{name: form(name, keyworded) for name in operation.in_place})
+        return declared
+
+    return declare
+
+
+def namespace(prefix: str, home: str) -> dict[str, Callable[..., Any]]:
+    """The public functions of a namespace (``""``, ``"linalg."``) that are declared so far.
+
+    ``home`` is the module that shows them: a function's home is the first, as pickles need it.
+    """
+    found = {}
+    for name, operation in OPERATIONS.items():
+        head, _, last = name.rpartition(".")
+        if head + "." * bool(head) == prefix:
+            found[last] = function = operation.public
+            if function is not operation.function and name == operation.names[0]:  # as it is pickled
+                function.__module__, function.__qualname__ = home, last
+    return found
+
+
+# -- arguments -------------------------------------------------------------------------------------------------------
+
+
+def _becomes_view(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The method ``x.name(...)`` after which x is the view of it that the function returns."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return reshaped(self, lambda x: function(x, *args, **kwargs), name)
+
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    method.__doc__ = f"In-place form of :func:`{function.__name__}`."
+    return method
+
+
+#: NumPy's names for arguments, which PyTorch takes, too
+_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+
+
+def _keywords(function: Callable[..., Any], also: dict[str, str], out: bool) -> Callable[..., Any]:
+    """The function with other names for its arguments, and with ``out=``; itself where there is neither."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
+    also = dict(also)
+    if "dim" in own and "axis" not in own:
+        also |= {theirs: ours for theirs, ours in _NUMPY_NAMES.items() if ours in own and theirs not in own}
+    if not also and not out:
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            return function(*args)
+        for name in also.keys() & kwargs.keys():
+            if also[name] in kwargs:
+                raise TypeError(f"{function.__name__}() got {also[name]!r} twice: {name!r} is another name for it")
+            kwargs[also[name]] = kwargs.pop(name)
+        target = kwargs.pop("out", None) if out else None
+        result = function(*args, **kwargs)
+        return result if target is None else store_results(function.__name__, result, target)
+
+    if out:
+        signature = inspect.signature(function)
+        parameter = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Tensor | None")
+        rest = list(signature.parameters.values())
+        at = len(rest) - (bool(rest) and rest[-1].kind is inspect.Parameter.VAR_KEYWORD)
+        call.__signature__ = signature.replace(parameters=[*rest[:at], parameter, *rest[at:]])  # type: ignore[attr-defined]
+    return call
+
+
+def store_results(name: str, result: Any, out: Any) -> Any:
+    """Write one result, or several, into the tensors that the caller gave."""
+    if not isinstance(result, tuple):
+        return write_out(out, result)
+    if not isinstance(out, (tuple, list)) or len(out) != len(result):
+        raise TypeError(f"{name}(): argument 'out' must be a tuple of {len(result)} Tensors, not {type(out).__name__}")
+    written = [write_out(o, r) for o, r in zip(out, result, strict=True)]
+    return type(result)(*written) if hasattr(result, "_fields") else tuple(written)

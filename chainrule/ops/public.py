@@ -1,0 +1,29 @@
+"""Imports every module that declares operations of the package's own namespace."""
+
+from chainrule.ops import (  # noqa: F401
+    array,
+    calculus,
+    creation,
+    einsum,
+    elementwise,
+    floats,
+    gathering,
+    joining,
+    matrices,
+    memory,
+    methods,
+    numpy_face,
+    numpy_moves,
+    numpy_reductions,
+    ordering,
+    products,
+    queries,
+    reductions,
+    scattering,
+    searching,
+    shaping,
+    splitting,
+    statistics,
+)
+from chainrule.ops.linalg import decompositions, factors, norms, solving  # noqa: F401
+from chainrule.ops.linalg import numpy_face as linalg_face  # noqa: F401

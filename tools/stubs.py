@@ -1,0 +1,184 @@
+"""Write the stubs (``.pyi``) that tell editors and type checkers what the declarations put into the public namespaces.
+
+``python tools/stubs.py`` writes them; with ``--check`` it only says which are out of date.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import inspect
+import keyword
+import re
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+HEADER = '"""Made by tools/stubs.py from the declarations."""\n\n'
+NAMESPACES = ("chainrule", "chainrule.linalg", "chainrule.fft", "chainrule.nn.functional")
+METHODS = "chainrule/core/methods.pyi"
+_WORD = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.\w+)*")
+_EVERYWHERE = {"Any", "None", "True", "False"}
+
+
+class Stub:
+    """The text of one stub: its definitions, and the imports that their annotations need."""
+
+    def __init__(self, own: set[str]) -> None:
+        self.own = own  # names that the stub defines itself, which annotations must not mean
+        self.imports: set[str] = set()
+        self.lines: list[str] = []
+
+    def function(self, name: str, function: Any, indent: str = "", method: bool = False) -> None:
+        """``def name(...)``, with the first line of its documentation."""
+        scope = getattr(inspect.unwrap(function), "__globals__", {})
+        try:
+            signature = inspect.signature(function)
+        except ValueError:
+            signature = inspect.Signature([inspect.Parameter(n, kind) for n, kind in _ANYTHING])
+        parameters = []
+        for position, parameter in enumerate(signature.parameters.values()):
+            if method and not position:
+                parameter = parameter.replace(name="self", kind=inspect.Parameter.POSITIONAL_ONLY)
+                parameter = parameter.replace(annotation=inspect.Parameter.empty, default=inspect.Parameter.empty)
+            else:
+                known = parameter.annotation is not inspect.Parameter.empty
+                text = self.annotation(parameter.annotation, scope) if known else "Any"
+                parameter = parameter.replace(annotation=_Text(text))
+            if parameter.default is not inspect.Parameter.empty:
+                parameter = parameter.replace(default=_Text("..."))
+            parameters.append(parameter)
+        returns = signature.return_annotation
+        returns = "Any" if returns is inspect.Signature.empty else self.annotation(returns, scope)
+        text = str(inspect.Signature(parameters)).replace("'", "")
+        text = text.replace("(self, /)", "(self)").replace("(self, /, ", "(self, ")
+        doc = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ").replace("\\", "\\\\")
+        self.lines.append(f"{indent}def {name}{text} -> {returns}:")
+        self.lines.append(f'{indent}    """{doc}"""' if doc else f"{indent}    ...")
+
+    def annotation(self, annotation: Any, scope: dict[str, Any]) -> str:
+        """An annotation as text in which every name is imported under its own name."""
+        text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+        return _WORD.sub(lambda match: self._name(match.group(), scope), text)
+
+    def _name(self, dotted: str, scope: dict[str, Any]) -> str:
+        first = dotted.partition(".")[0]
+        if first in _EVERYWHERE or keyword.iskeyword(first):
+            return dotted
+        value = scope.get(first, getattr(builtins, first, None))
+        if isinstance(value, types.ModuleType):
+            self.imports.add(f"import {value.__name__} as {first}" if value.__name__ != first else f"import {first}")
+            return dotted
+        if value is getattr(builtins, first, self) and first not in scope:
+            if first not in self.own:
+                return dotted
+            self.imports.add("import builtins")
+            return f"builtins.{dotted}"
+        home, name = _home(value), getattr(value, "__qualname__", None)
+        if name != first or home in (None, "types", "builtins") or home.startswith("typing"):
+            return "Any"  # an alias, a type variable
+        if first in self.own:
+            return dotted
+        self.imports.add(f"from {home} import {first}")
+        return dotted
+
+    def value(self, name: str, value: Any) -> None:
+        """A constant, a class or a submodule."""
+        if isinstance(value, types.ModuleType):
+            parent, _, last = value.__name__.rpartition(".")
+            line = f"import {last} as {name}" if not parent else f"from {parent} import {last} as {name}"
+            self.imports.add(line)
+        elif isinstance(value, type) and value.__name__ == name:
+            self.imports.add(f"from {_home(value)} import {name} as {name}")
+        else:
+            self.lines.append(f"{name}: {self._type_of(value)}")
+
+    def _type_of(self, value: Any) -> str:
+        kind = type(value)
+        if kind.__module__ == "builtins":
+            return "Any" if value is None else self._name(kind.__name__, {})
+        self.imports.add(f"from {_home(kind)} import {kind.__name__} as _{kind.__name__}")
+        return f"_{kind.__name__}"
+
+    def text(self) -> str:
+        return HEADER + "\n".join(["from typing import Any", *sorted(self.imports), *self.lines]) + "\n"
+
+
+def _home(value: Any) -> str | None:
+    """The module that defines a class (some give their public home for it, as pickles need)."""
+    home = getattr(value, "__module__", None)
+    if home != "chainrule":
+        return home
+    methods = [method for method in vars(value).values() if inspect.isfunction(method)]
+    return methods[0].__module__ if methods else home
+
+
+class _Text(str):
+    """Text that is its own repr, as signatures print annotations and defaults."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+_ANYTHING = (("args", inspect.Parameter.VAR_POSITIONAL), ("kwargs", inspect.Parameter.VAR_KEYWORD))
+
+
+def of_namespace(module: types.ModuleType) -> str:
+    """The stub of a module whose public names come from declarations."""
+    stub = Stub(set(module.__all__))
+    for name in module.__all__:
+        value = getattr(module, name)
+        (stub.function if inspect.isfunction(value) else stub.value)(name, value)
+    if module.__name__ == "chainrule":
+        stub.lines.append("__version__: str")
+    return stub.text()
+
+
+def of_tensor() -> str:
+    """The stub of the methods that declarations attach to Tensor."""
+    tensor = importlib.import_module("chainrule.core.tensor").Tensor
+    written = set(inspect.getsource(tensor).split("def ")) and {
+        name for name, value in vars(tensor).items() if getattr(value, "__module__", "") == tensor.__module__
+    }
+    stub = Stub({name for name in dir(tensor) if not name.startswith("_")})
+    stub.lines.append("\nclass Methods:")
+    for name, value in sorted(vars(tensor).items()):
+        if name.startswith("_") or name in written or isinstance(value, types.MemberDescriptorType):
+            continue
+        base = vars(tensor).get(name[:-1]) if name.endswith("_") else None
+        if inspect.isfunction(value):
+            stub.function(name, base if inspect.isfunction(base) else value, "    ", method=True)
+        elif isinstance(value, property):
+            home = getattr(value.fget, "__module__", "")
+            if home != tensor.__module__:
+                stub.lines += ["    @property", f"    def {name}(self) -> Any: ..."]
+        else:
+            stub.lines.append(f"    {name}: {stub._type_of(value)}")
+    return stub.text()
+
+
+def stubs() -> dict[Path, str]:
+    """Every stub, by its path."""
+    found = {ROOT / METHODS: of_tensor()}
+    for name in NAMESPACES:
+        module = importlib.import_module(name)
+        path = Path(str(module.__file__)).with_suffix(".pyi")
+        found[path] = of_namespace(module)
+    return found
+
+
+def main() -> int:
+    stale = {path: text for path, text in stubs().items() if not path.exists() or path.read_text() != text}
+    check = "--check" in sys.argv
+    for path, text in stale.items():
+        if not check:
+            path.write_text(text)
+        print(f"{path.relative_to(ROOT)}: {'out of date, run python tools/stubs.py' if check else 'written'}")
+    return bool(stale) and check
+
+
+if __name__ == "__main__":
+    sys.exit(main())
