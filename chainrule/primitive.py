@@ -65,25 +65,17 @@ def _decorator(
             raise TypeError(f"{kind.__name__}() decorates a function that computes the value, not {function!r}")
         if ufunc is not None:
             _check_ufunc(function, ufunc)
-        if kind is kinds.elementwise:
-            _check_partials(function, options)
-        made = _function(kind(*args, listed=False, **options)(function), function, ufunc)
+        if ufunc is not None:
+            options["ufunc"] = ufunc
+        made = _function(kind(*args, listed=False, **options)(function), function)
         prim = made.row  # type: ignore[attr-defined]
+        if ufunc is not None:
+            UFUNCS[ufunc] = prim
         if config.CHECK_ROWS and (prim.samples or (prim.kind == "elementwise" and not prim.parameters)):
             rulecheck(prim)
         return made
 
     return declare
-
-
-def _check_partials(function: Function, options: dict[str, Any]) -> None:
-    operands = inspect.signature(function).parameters
-    ruled = {**(options["d"] or {}), **(options["vjp"] or {})}
-    if not ruled:
-        raise TableError(f"row {function.__name__}: no derivative for any operand; write one, or unsupported('why')")
-    for name in ruled:
-        if name not in operands:
-            raise TableError(f"row {function.__name__}: a rule for {name!r}, which is not an operand of it")
 
 
 def _check_ufunc(function: Function, ufunc: Any) -> None:
@@ -94,7 +86,7 @@ def _check_ufunc(function: Function, ufunc: Any) -> None:
         raise TableError(f"row {function.__name__}: {ufunc.__name__} has a rule in chainrule already")
 
 
-def _function(prim: Primitive, function: Function, ufunc: Any) -> Function:
+def _function(prim: Primitive, function: Function) -> Function:
     """The user's function for a row."""
     plain = faces.face(prim) if prim.kind == "elementwise" else functools.partial(bind_checked, prim)
     signature = inspect.signature(function)
@@ -119,9 +111,6 @@ def _function(prim: Primitive, function: Function, ufunc: Any) -> Function:
 
     public = takes_arrays(call)
     public.row = prim  # type: ignore[attr-defined]
-    if ufunc is not None:
-        prim.ufunc = ufunc
-        UFUNCS[ufunc] = prim
     return public
 
 
@@ -130,7 +119,7 @@ def bind_checked(prim: Primitive, *operands: Any, **params: Any) -> Any:
     checked = [faces.operand(prim.name, i, x) for i, x in enumerate(operands)]
     for x in checked:
         if hasattr(x, "dtype") and x.dtype.kind not in prim.accepts and prim.kind != "discrete":
-            raise errors.no_kernel(prim.name, x.dtype, prim.accepts)
+            raise errors.no_kernel(prim.name, x.dtype, prim.accepts, prim.on_bools)
     return bind(prim, checked, params)
 
 

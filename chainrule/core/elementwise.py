@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.batching import aligned
-from chainrule.core.primitive import Primitive, Rule, argument_names, enter, refuse, unsupported
+from chainrule.core.primitive import Primitive, Rule, TableError, argument_names, refuse, register, unsupported
 from chainrule.core.rules import environment, is_identity, read, reading, total, unfit
 
 ndarray = np.ndarray
@@ -163,46 +163,40 @@ def _elementwise_jvp(
 def elementwise(
     *,
     d: Mapping[str, Any] | None = None,
-    formula: Mapping[str, str],
-    ufunc: Callable[..., Any] | None = None,
-    value: Callable[..., Any] | None = None,
     vjp: Mapping[str, Rule] | None = None,
     jvp: Mapping[str, Rule] | None = None,
-    domain: Any = None,
     **options: Any,
 ) -> Callable[[Callable[..., Any]], Primitive]:
     """Declare an operation whose output element depends on the same element of each operand (after broadcasting).
 
     Args:
         d: for each differentiable operand its partial derivative: a rule, a number, or ``unsupported(why)``.
-        formula: for each differentiable operand its VJP in NumPy, as text; checked against the rule by tests.
-        ufunc: the NumPy function that this row answers for; it computes the value, too, unless ``value`` does. Without
-            either the decorated function does.
         vjp, jvp: rules that replace the derived ones. A VJP next to a partial is a quicker form of it for real numbers;
             next to a JVP it holds for complex numbers, too (for operations that are not holomorphic).
-        domain: ``(low, high)`` for each operand, from which sample inputs are drawn.
-        samples: the parameters to check the row with, as a list of dicts; for a row without parameters nothing.
+        options: the other columns (``Primitive``), among them ``formula``: for each differentiable operand its VJP in
+            NumPy, as text, where the rule's own source does not say it best; ``ufunc``: the NumPy function that this row
+            answers for, which computes the value, too, unless ``value`` does; ``domain``: ``(low, high)`` for each operand,
+            from which sample inputs are drawn; ``samples``: the parameters to check the row with, as a list of dicts.
     """
     d, vjp, jvp = dict(d or {}), dict(vjp or {}), dict(jvp or {})
 
     def declare(function: Callable[..., Any]) -> Primitive:
-        prim = Primitive(
-            function,
-            "elementwise",
-            value=value or ufunc,
-            formula=formula,
-            structure="diagonal",
-            domain=domain,
-            **options,
-        )
-        if isinstance(ufunc, np.ufunc):
-            prim.ufunc = ufunc
+        prim = Primitive(function, "elementwise", structure="diagonal", **options)
         rules = {name: vjp.get(name, d.get(name)) for name in prim.operands if name in d or name in vjp}
-        prim.partials = dict(d)
+        for name in {**d, **vjp, **jvp}:
+            if name not in prim.operands:
+                raise TableError(f"row {prim.name}: a rule for {name!r}, which is not an operand of it")
+            if name not in rules:
+                raise TableError(f"row {prim.name}: a JVP with respect to {name!r}, and no VJP")
+            if name in d and name in vjp and name in jvp:
+                raise TableError(f"row {prim.name}: nothing reads the partial of {name!r} beside its VJP and JVP")
+        if not rules:
+            raise TableError(f"row {prim.name}: no derivative for any operand; write one, or unsupported('why')")
+        prim.partials = {name: partial for name, partial in d.items() if name not in vjp}
         prim.set_vjps({k: (r if callable(r) or isinstance(r, unsupported) else _times(r)) for k, r in rules.items()})
         prim.pullback = _elementwise_pullback(prim, d, vjp, jvp)
         prim.jvp = _elementwise_jvp(prim, d, vjp, jvp)
         prim.batch = aligned
-        return enter(prim)
+        return register(prim)
 
     return declare

@@ -67,12 +67,9 @@ def promoted(prim: Primitive, operands: list[Any]) -> list[Any]:
         )
     if prim.promotion == "float" and target.kind in "iub":
         target = dtypes.default_dtype()
-    if target.kind in "iu" and prim.name not in _COMPARISONS:
+    if target.kind in "iu" and prim.promotion != "comparison":  # NumPy compares any two integers rightly
         operands = [around(x, target) if type(x) is int else x for x in operands]
     return [cast(x, target) if hasattr(x, "dtype") and dtype_of(x) != target else x for x in operands]
-
-
-_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})  # right for any integer, in NumPy
 
 
 def around(x: int, dtype: Any) -> int:
@@ -96,7 +93,7 @@ def general(prim: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) 
         checked = promoted(prim, checked)
     for x in checked:
         if hasattr(x, "dtype") and dtype_of(x).kind not in prim.accepts:
-            raise errors.no_kernel(prim.name, x.dtype, prim.accepts)
+            raise errors.no_kernel(prim.name, x.dtype, prim.accepts, prim.on_bools)
     try:
         return bind(prim, checked, params)
     except ValueError as error:

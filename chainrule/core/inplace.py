@@ -28,7 +28,6 @@ from chainrule.core.view import Step, Through, View, enter, views_of
 from chainrule.types import promotion
 
 ndarray = np.ndarray
-_WINDOWS = frozenset({"unfold", "as_strided"})  # views in which one place may show more than once
 
 
 def check_writable(tensor: Tensor, op: str, same: bool = False) -> None:
@@ -94,7 +93,7 @@ def overlaps_itself(data: np.ndarray[Any, Any], view: View | None) -> bool:
         return False
     if any(step == 0 and length > 1 for step, length in zip(data.strides, data.shape, strict=True)):
         return True
-    if view is None or all(type(p) is Through or p.name not in _WINDOWS for p, _ in view.steps):
+    if view is None or all(type(p) is Through or not p.overlaps for p, _ in view.steps):
         return False
     extent = 0
     for step, length in sorted(zip(map(abs, data.strides), data.shape, strict=True)):

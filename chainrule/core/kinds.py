@@ -23,7 +23,7 @@ import numpy as np
 from chainrule.core.batching import contracted, leading
 from chainrule.core.contract import contraction_value, cotangent_subscripts, formula_of
 from chainrule.core.elementwise import elementwise
-from chainrule.core.primitive import Primitive, Rule, TableError, enter, refuse, unsupported
+from chainrule.core.primitive import Primitive, Rule, TableError, refuse, register, unsupported
 from chainrule.core.rules import conjugate, environment, read, reading, total, unfit
 from chainrule.core.shapes import shape_of
 
@@ -43,8 +43,7 @@ def _when_needed(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
         nonlocal made
         if made is None:
             made = _general_pullback(prim)
-            if prim.pullback is first:  # the nodes to come need not ask
-                prim.pullback = made
+            object.__setattr__(prim, "pullback", made)  # the nodes to come need not ask
         return made(node, g, saved, edges)
 
     return first
@@ -53,6 +52,7 @@ def _when_needed(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
 def _general_pullback(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
     """Run each needed operand's rule, then cast back what dtype promotion changed."""
     cells: list[Any] = []
+    shared = None if prim.shared is None else reading(prim, prim.shared[1])
     for operand in prim.operands:
         rule = prim.vjps.get(operand)
         if rule is None:
@@ -83,6 +83,8 @@ def _general_pullback(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
         return unary
 
     def nary(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        if shared is not None:
+            saved = (*saved, shared(node, g, saved))
         grads = [
             None if edge is None or cell is None else cell(node, g, saved)
             for cell, edge in zip(cells, edges, strict=True)
@@ -116,7 +118,7 @@ def _names(prim: Primitive, operands: Any) -> tuple[str, ...]:
 def linear(
     *,
     transpose: Mapping[str, Rule],
-    formula: Mapping[str, str],
+    formula: Mapping[str, str] | None = None,
     value: Callable[..., Any] | None = None,
     batch: Callable[..., Any] | None = None,
     jvp: Callable[..., Any] | None = None,
@@ -127,7 +129,7 @@ def linear(
     Args:
         transpose: for each of them the transposed map, from output cotangent to operand cotangent. For a variadic row
             the one rule returns a tuple.
-        formula: the same in NumPy, as text.
+        formula: the same in NumPy, as text, where the rule's own source does not say it best.
         batch: the batching rule; without it the value must accept extra leading axes (axes counted from the end).
     """
 
@@ -138,7 +140,7 @@ def linear(
         prim.pullback = _when_needed(prim)
         prim.jvp = jvp or _linear_jvp(prim)
         prim.batch = batch or leading
-        return enter(prim)
+        return register(prim)
 
     return declare
 
@@ -152,37 +154,25 @@ def contraction(
     """
 
     def declare(function: Callable[..., Any]) -> Primitive:
-        prim = Primitive(function, "contraction", value=value or contraction_value(subscripts), **options)
+        prim = Primitive(
+            function, "contraction", value=value or contraction_value(subscripts), structure=subscripts, **options
+        )
         x, y = prim.operands
         left, right = cotangent_subscripts(subscripts)
         to_left, to_right = contraction_value(left), contraction_value(right)
-        names = {"x": x, "y": y}
-        rules: dict[str, Rule] = {
-            x: _with_names(lambda g, other: to_left(g, conjugate(other)), ("g", y)),
-            y: _with_names(lambda g, other: to_right(conjugate(other), g), ("g", x)),
-        }
-        prim.formula = prim.formula or {x: formula_of(left, "g", names["y"]), y: formula_of(right, names["x"], "g")}
-        prim.structure = subscripts
-        prim.set_vjps({k: r for k, r in rules.items()})
+        prim._texts = {x: formula_of(left, "g", y), y: formula_of(right, x, "g"), **prim._texts}
+        prim.set_vjps({x: to_left, y: to_right}, reads={x: ("g", y), y: ("g", x)})
         prim.pullback = _contraction_pullback(to_left, to_right)
         prim.jvp = _bilinear_jvp(prim)
-        prim.batch = options.get("batch") or contracted
-        return enter(prim)
+        prim.batch = contracted
+        return register(prim)
 
     return declare
 
 
-def _with_names(rule: Rule, names: tuple[str, ...]) -> Rule:
-    """The same rule, with its parameters named after the operands it reads."""
-    first, second = names
-    scope: dict[str, Any] = {"rule": rule}
-    exec(f"def named({first}, {second}):\n    return rule({first}, {second})", scope)
-    return scope["named"]  # type: ignore[no-any-return]
-
-
 def _contraction_pullback(to_left: Rule, to_right: Rule) -> Callable[..., tuple[Any, ...]]:
     def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        y, x = saved  # the rule for x names y, the rule for y names x
+        y, x = saved  # the rule for x reads y, the rule for y reads x
         if node.fits is None:
             return (
                 None if edges[0] is None else to_left(g, y),
@@ -213,7 +203,8 @@ def opaque(
     *,
     vjp: Mapping[str, Any],
     jvp: Mapping[str, Any] | unsupported,
-    formula: Mapping[str, str],
+    shared: Mapping[str, Rule] | None = None,
+    formula: Mapping[str, str] | None = None,
     value: Callable[..., Any] | None = None,
     batch: Callable[..., Any] | None = None,
     **options: Any,
@@ -222,20 +213,21 @@ def opaque(
 
     Args:
         vjp: for each differentiable operand the rule from output cotangent(s) to its cotangent.
+        shared: what several VJPs need, computed once: a name, which they read, and its rule.
         jvp: for each the rule from its tangent ``t`` to the output tangent(s); the contributions are added.
         batch: the batching rule; without it the value must accept extra leading axes.
     """
 
     def declare(function: Callable[..., Any]) -> Primitive:
         prim = Primitive(function, "opaque", value=value, formula=formula, **options)
-        prim.set_vjps(vjp)
+        prim.set_vjps(vjp, shared=shared)
         prim.needs_fits = prim.needs_fits or prim.variadic
         prim.pullback = _when_needed(prim)
         prim.jvp = refuse(prim, "JVP", jvp) if isinstance(jvp, unsupported) else _opaque_jvp(prim, jvp)
         prim.batch = batch or leading
         if isinstance(jvp, Mapping) and set(jvp) != set(vjp):
             raise TableError(f"row {prim.name}: VJP and JVP are for different operands")
-        return enter(prim)
+        return register(prim)
 
     return declare
 
@@ -272,6 +264,6 @@ def discrete(
         prim = Primitive(function, "discrete", value=value, structure="zero", **options)
         prim.differentiable = False
         prim.batch = batch or leading
-        return enter(prim)
+        return register(prim)
 
     return declare

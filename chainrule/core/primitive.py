@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.rule_text import partial_text, vjp_text
 
 Rule = Callable[..., Any]
 
@@ -64,10 +65,13 @@ class Primitive:
         parameters: names of the static parameters.
         saves: what a node keeps, in order.
         vjps: for each differentiable operand the rule from cotangent to cotangent.
+        reads: for each of them the names that its rule reads.
+        shared: the name of what several of the rules need, and the rule that computes it, once.
+        partials: for the elementwise operands whose VJP is made of their partial derivative, that.
         pullback: ``(node, g, saved, edges) -> cotangents``, what the engine calls.
         jvp: ``(operands, tangents, out, params) -> tangent``, what Dual calls.
         batch: ``(prim, payloads, batched, size, params) -> payload``, what Batched calls.
-        formula: for each differentiable operand its VJP, written in NumPy.
+        formula: for each differentiable operand its VJP in NumPy, as text: what the row says, or its rule's source does.
         samples: operands and parameters to check the row with (the format is in ``testing.samples``).
         domain: where the elements of sample operands lie: ``(low, high)``, "bool", "int" or "complex"; or one of these
             for each operand.
@@ -76,9 +80,22 @@ class Primitive:
         listed: whether it is in ``TABLE``; rows of ``chainrule.primitive`` are their functions' own.
         tied: recorded cotangents count as depending on the operands, though with derivative 0: PyTorch's rule has them.
         accepts: the kinds of dtypes (as in ``dtype.kind``) that the operation makes sense for.
+        structure: what the local Jacobian looks like. "diagonal": an element of the result depends on the same element of
+            the operand. "selection": it is an element of the operand, or a constant. "sum", "mean": it is one of some of
+            them. "ik,kj->ij": a product summed over subscripts. "axis", "matrix": dense along the parameter ``axis``, or
+            the last two axes, and block diagonal along all others. "zero". "dense": anything.
+        moves: whether the value only moves elements, so that what it does to positions says where they go.
+        view: whether the result shows the operand's memory; ``overlaps``: maybe more than once at one place.
+        naming: what PyTorch calls the node: a text, or a function of the parameters (and the node).
+        promotion: "common" (to one dtype), "float" (and integers to the default float), "comparison" (numbers keep their
+            values) or "none".
+        remedy: what helps against a nan of the operation.
+        on_bools: the message for booleans, which ``accepts`` leaves out.
     """
 
     __slots__ = (
+        "_frozen",
+        "_texts",
         "accepts",
         "aliases",
         "batch",
@@ -86,7 +103,6 @@ class Primitive:
         "doc",
         "domain",
         "fast",
-        "formula",
         "jvp",
         "kind",
         "listed",
@@ -94,17 +110,22 @@ class Primitive:
         "name",
         "naming",
         "needs_fits",
+        "on_bools",
         "operands",
         "outputs",
+        "overlaps",
         "overloads",
         "parameters",
         "partials",
         "promotion",
         "pullback",
+        "reads",
+        "remedy",
         "samples",
         "save_from",
         "save_users",
         "saves",
+        "shared",
         "structure",
         "tied",
         "ufunc",
@@ -114,6 +135,7 @@ class Primitive:
         "vjps",
     )
 
+    _frozen: bool
     bind: Callable[..., Any]  # set by dispatch, which knows the interpreters
 
     def __init__(
@@ -121,7 +143,10 @@ class Primitive:
         function: Callable[..., Any],
         kind: str,
         *,
+        name: str = "",
+        doc: str = "",
         value: Callable[..., Any] | None = None,
+        ufunc: Any = None,
         outputs: Sequence[str] = ("out",),
         aliases: Mapping[str, str] | None = None,
         formula: Mapping[str, str] | None = None,
@@ -129,40 +154,49 @@ class Primitive:
         domain: Any = None,
         promotion: str = "common",
         view: bool = False,
+        overlaps: bool = False,
         moves: bool = False,
-        structure: str = "dense",
-        naming: Callable[..., str] | None = None,
+        structure: str = "",
+        naming: str | Callable[..., str] | None = None,
+        remedy: str = "",
+        on_bools: str = "",
         overloads: str = "",
         accepts: str = "biufc",
         listed: bool = True,
         tied: bool = False,
     ) -> None:
+        object.__setattr__(self, "_frozen", False)
         code = function.__code__
         positional = code.co_varnames[: code.co_argcount]
         self.variadic = bool(code.co_flags & 0x04)  # *args
         if self.variadic:
             positional = (*positional, "*" + code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
-        self.name = function.__name__.rstrip("_")
-        self.doc = function.__doc__ or ""
+        self.name = name or function.__name__.rstrip("_")
+        self.doc = doc or function.__doc__ or ""
         self.kind = kind
-        self.ufunc = value if isinstance(value, np.ufunc) else None
-        self.value = value or function
+        self.ufunc = next((f for f in (ufunc, value) if isinstance(f, np.ufunc)), None)
+        self.value = value or ufunc or function
         self.operands = positional
         self.parameters = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
         self.outputs = tuple(outputs)
-        self.formula = dict(formula or {})
+        self._texts: dict[str, str | None] = dict(formula or {})
         self.samples = samples
         self.domain = domain
         self.promotion = promotion
         self.view = view
+        self.overlaps = overlaps
         self.moves = moves
-        self.structure = structure
+        self.structure = structure or ("selection" if moves else "dense")
         self.naming = naming
+        self.remedy = remedy
+        self.on_bools = on_bools
         self.overloads = overloads
         self.accepts = accepts
         self.listed = listed
         self.tied = tied
         self.vjps: dict[str, Rule | unsupported] = {}
+        self.reads: dict[str, tuple[str, ...]] = {}
+        self.shared: tuple[str, Rule] | None = None
         self.partials: dict[str, Any] = {}
         self.saves: tuple[str, ...] = ()
         self.save_users: tuple[tuple[int, ...] | None, ...] = ()
@@ -176,6 +210,19 @@ class Primitive:
         names = {"x": "self", "y": "other", "out": "result"}
         names.update(aliases or {})
         self.aliases = names
+
+    def __setattr__(self, column: str, content: Any) -> None:
+        if self._frozen and column not in _OPEN:
+            raise TableError(f"row {self.name} is complete: its {column} cannot be replaced")
+        object.__setattr__(self, column, content)
+
+    @property
+    def formula(self) -> dict[str, str]:
+        for operand, rule in self.vjps.items():
+            if self.listed and operand not in self._texts and not isinstance(rule, unsupported):
+                partial = self.partials.get(operand)
+                self._texts[operand] = vjp_text(rule, self.shared) if partial is None else partial_text(partial)
+        return {operand: text for operand, text in self._texts.items() if text is not None}
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
         return Primitive.bind(self, operands, params)
@@ -192,6 +239,8 @@ class Primitive:
         """``ExpBackward0``; a row's ``naming`` reads the parameters, or the parameters and the node."""
         if self.naming is None:
             return f"{camel(self.name)}Backward{self.overloads[self.number_among(node)] if self.overloads else 0}"
+        if isinstance(self.naming, str):
+            return self.naming
         name = self.naming(params) if self.naming.__code__.co_argcount == 1 else self.naming(params, node)
         return name if name[-1:].isdigit() or name == "CopySlices" else name + "Backward0"
 
@@ -203,33 +252,47 @@ class Primitive:
                 return i
         return -1
 
-    def set_vjps(self, rules: Mapping[str, Rule | unsupported]) -> None:
-        """Fill the VJP column and derive the save list from the rules' parameter names."""
-        known = {*self.operands, *self.outputs, "out", "g"}
-        saves: list[str] = []
-        users: dict[str, list[int]] = {}
-        for operand, rule in rules.items():
+    def set_vjps(
+        self,
+        rules: Mapping[str, Rule | unsupported],
+        reads: Mapping[str, tuple[str, ...]] | None = None,
+        shared: Mapping[str, Rule] | None = None,
+    ) -> None:
+        """Fill the VJP column, and derive the save list from the names that the rules read (their parameters')."""
+        for operand in rules:
             if operand not in self.operands:
                 raise TableError(f"row {self.name}: a rule for {operand!r}, which is not an operand of it")
-            if isinstance(rule, unsupported) or not callable(rule):
-                continue
-            for name in argument_names(rule):
+        ruled = {operand: rule for operand, rule in rules.items() if callable(rule)}
+        reads = reads or {operand: argument_names(rule) for operand, rule in ruled.items()}
+        for name, rule in (shared or {}).items():
+            self.shared = (name, rule)
+            if not any(name in names for names in reads.values()):
+                raise TableError(f"row {self.name}: no rule reads {name!r}, which they are to share")
+            reads = {
+                operand: tuple(dict.fromkeys([m for n in names for m in (argument_names(rule) if n == name else (n,))]))
+                for operand, names in reads.items()
+            }
+        users: dict[str, list[int]] = {}
+        for operand, names in reads.items():
+            for name in names:
                 if name in ("g", *self.parameters):
                     continue
                 if name.endswith(("_shape", "_dtype")) and name[:-6] in {o.lstrip("*") for o in self.operands}:
                     self.needs_fits = True
                     continue
-                if name not in known:
+                if name not in (*self.operands, *self.outputs, "out"):
                     raise TableError(f"row {self.name}: the rule for {operand!r} reads {name!r}, which does not exist")
-                if name not in saves:
-                    saves.append(name)
                 users.setdefault(name, []).append(self.operands.index(operand))
         self.vjps = dict(rules)
-        self.saves = tuple(saves)
-        self.save_from = tuple(self.operands.index(name) if name in self.operands else -1 for name in saves)
+        self.reads = dict(reads)
+        self.saves = tuple(users)
+        self.save_from = tuple(self.operands.index(name) if name in self.operands else -1 for name in users)
         everyone = {i for i, name in enumerate(self.operands) if name in rules}
-        self.save_users = tuple(None if set(users[name]) == everyone else tuple(users[name]) for name in saves)
+        self.save_users = tuple(None if set(who) == everyone else tuple(who) for who in users.values())
 
+
+#: The columns that may still be filled when a row is in the table: the user's function, and what is made when needed.
+_OPEN = frozenset({"fast", "_frozen"})
 
 #: Every row, by name: filled by the decorators of ``kinds``, read by tests, explain and the documentation.
 TABLE: dict[str, Primitive] = {}
@@ -239,21 +302,22 @@ def _find(name: str) -> Primitive:
     return TABLE[name]
 
 
-def enter(prim: Primitive) -> Primitive:
-    """Put a finished row in the table, after checking that every cell is filled."""
+def register(prim: Primitive) -> Primitive:
+    """Put a finished row in the table, after checking that every cell is filled. No column can be replaced from then on."""
     if prim.listed and prim.name in TABLE:
         raise TableError(f"row {prim.name} is in the table already")
     if prim.kind != "discrete":
         for column in ("pullback", "jvp", "batch"):
             if getattr(prim, column) is None:
                 raise TableError(f"row {prim.name}: no {column}; write one, or unsupported('why')")
-        missing = [x for x, rule in prim.vjps.items() if x not in prim.formula and not isinstance(rule, unsupported)]
-        if missing and prim.listed:
-            raise TableError(f"row {prim.name}: no formula for {', '.join(missing)}")
+    for operand in prim._texts:
+        if operand not in prim.vjps:
+            raise TableError(f"row {prim.name}: a formula for {operand!r}, for which it has no rule")
     if not prim.doc and prim.listed:
         raise TableError(f"row {prim.name}: no docstring")
     if prim.listed:
         TABLE[prim.name] = prim
+    prim._frozen = True
     return prim
 
 

@@ -68,6 +68,8 @@ def _place(prim: Primitive, name: str) -> str:
         return "g"
     if name in prim.saves:
         return f"saved[{prim.saves.index(name)}]"
+    if prim.shared is not None and name == prim.shared[0]:
+        return f"saved[{len(prim.saves)}]"
     if name in prim.parameters:
         return f"node.params[{name!r}]"
     operand, part = name[:-6], 0 if name.endswith("shape") else 1

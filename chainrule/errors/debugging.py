@@ -47,39 +47,18 @@ def call_stack() -> CallStack:
     return CallStack(reversed(found))
 
 
-#: What helps against a NaN of an operation, by the operation's name.
-REMEDIES = {
-    "sqrt": "it is not real below 0, and its slope at 0 is infinite, so add a small number inside, sqrt(x + eps)",
-    "rsqrt": "it is infinite at 0, so add a small number inside, rsqrt(x + eps)",
-    "pow": "a negative base has no real power that is not whole, and at 0 powers below 1 have infinite slope, so clamp the "
-    "base, x.clamp(min=eps) ** p",
-    "div": "0/0 and inf/inf are nan, so add a small number to the denominator",
-    "reciprocal": "it is infinite at 0, so add a small number to the denominator",
-    "mul": "0 * inf is nan, so keep the infinite factor from arising",
-    "sub": "inf - inf is nan, so keep the infinite operands from arising",
-    "add": "inf + -inf is nan, so keep the infinite operands from arising",
-    "acos": "it is real only between -1 and 1, and at the ends its slope is infinite, so x.clamp(-1 + eps, 1 - eps)",
-    "asin": "it is real only between -1 and 1, and at the ends its slope is infinite, so x.clamp(-1 + eps, 1 - eps)",
-    "atanh": "it is real only between -1 and 1, so x.clamp(-1 + eps, 1 - eps)",
-    "acosh": "it is real only from 1 on, so x.clamp(min=1 + eps)",
-    "eigh": "the derivative of eigenvectors divides by differences of eigenvalues, and two of them are equal",
-    "svd": "the derivative of singular vectors divides by differences of singular values, and two of them are equal",
-}
-for _log in ("log", "log2", "log10", "log1p", "xlogy"):
-    REMEDIES[_log] = "a logarithm is real only of positive numbers, so keep its operand positive, x.clamp(min=eps)"
-
-
 def _values(values: dict[str, Any]) -> str:
     return ", ".join(f"{name} = {value!r}" for name, value in values.items())
 
 
-def _remedy(name: str) -> str:
-    return f" What helps: {REMEDIES[name]}." if name in REMEDIES else ""
+def _remedy(prim: Any) -> str:
+    text = getattr(prim, "remedy", "")  # a custom Function has none
+    return f" What helps: {text}." if text else ""
 
 
 def nan_born(prim: Any, index: Any, values: dict[str, Any], stack: CallStack) -> str:
     with_ = f", with {_values(values)}" if values else ", from operands without nan"
-    return f"The first nan was born in {prim.name} at index {index}{with_} ({stack.innermost}).{_remedy(prim.name)}"
+    return f"The first nan was born in {prim.name} at index {index}{with_} ({stack.innermost}).{_remedy(prim)}"
 
 
 def nan_came_in(prim: Any, stack: CallStack) -> str:
@@ -146,8 +125,8 @@ def nan_gradient(
         )
     if infinity is not None and upstream is not None and abs(upstream) == math.inf:
         lines.append(infinity)
-    elif not arrived and born is None and prim.name in REMEDIES:
-        lines.append(_remedy(prim.name).strip())
+    elif not arrived and born is None and _remedy(prim):
+        lines.append(_remedy(prim).strip())
     if born is not None:
         lines.append(f"In the forward pass: {born}")
     return RuntimeError("\n".join(lines))
@@ -200,8 +179,8 @@ def nan_tangent(
         lines.append(
             "A tangent is 0 where the slope is infinite, and 0 times inf is nan: mask the input of the operation."
         )
-    if prim.name in REMEDIES:
-        lines.append(_remedy(prim.name).strip())
+    if _remedy(prim):
+        lines.append(_remedy(prim).strip())
     if born is not None:
         lines.append(f"In the forward pass: {born}")
     return RuntimeError("\n".join(lines))

@@ -191,17 +191,10 @@ def warn_target_size(x: Any, y: Any) -> None:
 
 _KINDS = {"b": "booleans", "i": "integers", "u": "unsigned integers", "f": "real floats", "c": "complex numbers"}
 
-_ON_BOOLS = {
-    "sub": "Subtraction, the `-` operator, with two bool tensors is not supported, use the `^` or `logical_xor()` "
-    "operator instead.",
-    "neg": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
-    "`~` or `logical_not()` operator instead.",
-}
 
-
-def no_kernel(function: str, dtype: Any, accepts: str) -> NotImplementedError:
-    if dtype == "bool" and function in _ON_BOOLS:
-        return NotImplementedError(_ON_BOOLS[function])
+def no_kernel(function: str, dtype: Any, accepts: str, on_bools: str = "") -> NotImplementedError:
+    if dtype == "bool" and on_bools:
+        return NotImplementedError(on_bools)
     name = TYPE_NAMES.get(dtype.name, str(dtype))
     takes = [_KINDS[kind] for kind in accepts]
     return NotImplementedError(

@@ -10,11 +10,6 @@ from chainrule.core.kinds import unfit
 
 ndarray = np.ndarray
 _T = "ᵀ"
-_IDENTITY = {"clone", "alias", "cast"}
-_ALONG = {
-    "softmax", "log_softmax", "logsumexp", "cumsum", "cumprod", "logcumsumexp", "prod", "amax", "amin", "median", "var",
-    "std", "vector_norm", "standardize", "cross_entropy",
-}  # fmt: skip
 
 
 def of(arrow: Any) -> tuple[str, str]:
@@ -23,48 +18,24 @@ def of(arrow: Any) -> tuple[str, str]:
     out, x = arrow.step.output.name, arrow.input.name
     if prim.kind == "function":
         return "dense", f"what ∂{out}/∂{x} looks like is up to your own rule"
-    if prim.name in _IDENTITY:
-        return "diagonal", f"the identity: {out} has {x}'s elements"
     if prim.kind == "elementwise":
         return _elementwise(arrow, prim, out, x)
-    if prim.kind == "contraction":
-        return _contraction(arrow, prim, out, x)
-    if prim.name == "stack_mm":
-        return _product(arrow, "ik,kj->ij", out, x)
+    if prim.structure == "diagonal":
+        return "diagonal", f"the identity: {out} has {x}'s elements"
     if prim.name == "linear":
         return _linear(arrow, out, x)
-    if prim.structure == "sum":
-        scale = "the mean" if prim.name == "mean" else "the sum"
-        value = "1/n" if prim.name == "mean" else "1"
-        n = int(np.prod(arrow.input.shape)) // max(int(np.prod(arrow.step.output.shape)), 1)
-        entries = "ones" if prim.name != "mean" else f"1/{n}"
-        rows = "rows of " if arrow.step.output.shape not in ((), (1,) * len(arrow.input.shape)) else ""
-        return (
-            rows + entries if rows or entries == "ones" else f"all {entries}",
-            f"rows of {value}: every element of {out} is {scale} of some elements of {x}, each of which counts once",
-        )
-    if prim.moves or prim.name in (
-        "cat",
-        "stack",
-        "gather",
-        "take",
-        "pick",
-        "embed",
-        "pad",
-        "index_put",
-        "copy_slices",
-        "tril",
-        "triu",
-        "undiagonal",
-        "scatter",
-    ):
+    if "->" in prim.structure:
+        return _product(arrow, prim.structure, out, x)
+    if prim.structure in ("sum", "mean"):
+        return _sum(arrow, prim.structure == "mean", out, x)
+    if prim.structure == "selection":
         return "selection", f"a selection: every element of {out} is an element of {x}, or does not depend on {x}"
-    if prim.name in _ALONG and "axis" in arrow.step.params:
+    if prim.structure == "axis":
         return (
             "block diagonal",
             f"one block for each slice of {x} along axis {_axis(arrow.step.params['axis'])}, zero elsewhere",
         )
-    if prim.kind == "opaque" and len(arrow.input.shape) > 2 and prim.outputs and _is_algebra(prim):
+    if prim.structure == "matrix" and len(arrow.input.shape) > 2:
         return "block diagonal", f"one block for each matrix of the stack {x}, zero elsewhere"
     if prim.kind == "linear":
         return "dense", f"constant: {out} is linear in {x}, so ∂{out}/∂{x} does not depend on {x}'s numbers"
@@ -75,9 +46,15 @@ def _axis(axis: Any) -> str:
     return str(axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis)
 
 
-def _is_algebra(prim: Any) -> bool:
-    rule = next(iter(prim.vjps.values()), None)
-    return getattr(rule, "__module__", "") in ("chainrule.table.linalg", "chainrule.table.decompositions")
+def _sum(arrow: Any, mean: bool, out: str, x: str) -> tuple[str, str]:
+    scale, value = ("the mean", "1/n") if mean else ("the sum", "1")
+    n = int(np.prod(arrow.input.shape)) // max(int(np.prod(arrow.step.output.shape)), 1)
+    entries = f"1/{n}" if mean else "ones"
+    rows = "rows of " if arrow.step.output.shape not in ((), (1,) * len(arrow.input.shape)) else ""
+    return (
+        rows + entries if rows or not mean else f"all {entries}",
+        f"rows of {value}: every element of {out} is {scale} of some elements of {x}, each of which counts once",
+    )
 
 
 def _elementwise(arrow: Any, prim: Any, out: str, x: str) -> tuple[str, str]:
@@ -87,13 +64,9 @@ def _elementwise(arrow: Any, prim: Any, out: str, x: str) -> tuple[str, str]:
             "stretched diagonal",
             f"diagonal, but for {x}'s stretching: an element of {out} depends on the one element of {x} that was put there",
         )
-    if not callable(partial) and partial == 1 and prim.name not in ("real", "imag", "complex"):
+    if not callable(partial) and partial == 1:
         return "diagonal", f"the identity: ∂{out}/∂{x} is 1 on the diagonal, 0 elsewhere"
     return "diagonal", f"diagonal: an element of {out} depends on the same element of {x} only"
-
-
-def _contraction(arrow: Any, prim: Any, out: str, x: str) -> tuple[str, str]:
-    return _product(arrow, prim.structure, out, x)
 
 
 def _product(arrow: Any, subscripts: str, out: str, x: str) -> tuple[str, str]:

@@ -28,7 +28,6 @@ _TERMS = 6  # that are shown
 _FACTORS = 12  # in one of them
 _MOVED = 10**6  # elements of arrays whose movement is looked at
 Path = tuple[Index, Product]  # where it leads, and the product of the local partials on it
-_SUMS = {"stack_mm": "ik,kj->ij", "linear": "ik,jk->ij"}
 
 
 class Jacobian:
@@ -156,9 +155,9 @@ class Walk:
             return index, Product()
         if prim.moves:
             return self._renamed(arrow, index), Product()
-        if prim.structure == "sum":
+        if prim.structure in ("sum", "mean"):
             return self._summed(arrow, index)
-        subscripts = prim.structure if prim.kind == "contraction" else _SUMS.get(prim.name)
+        subscripts = prim.structure if "->" in prim.structure else None
         if subscripts is None:
             raise NoForm
         return self._contracted(arrow, subscripts, index)

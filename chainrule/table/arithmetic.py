@@ -10,28 +10,33 @@ import numpy as np
 from chainrule.core.kinds import elementwise
 
 
-@elementwise(ufunc=np.add, d={"x": 1, "y": 1}, formula={"x": "g", "y": "g"})
+@elementwise(ufunc=np.add, d={"x": 1, "y": 1}, remedy="inf + -inf is nan, so keep the infinite operands from arising")
 def add(x, y):
     """Sum, element by element."""
 
 
-@elementwise(ufunc=np.subtract, d={"x": 1, "y": -1}, formula={"x": "g", "y": "-g"}, accepts="iufc")
+@elementwise(
+    ufunc=np.subtract,
+    d={"x": 1, "y": -1},
+    accepts="iufc",
+    remedy="inf - inf is nan, so keep the infinite operands from arising",
+    on_bools="Subtraction, the `-` operator, with two bool tensors is not supported, use the `^` or `logical_xor()` operator instead.",
+)
 def sub(x, y):
     """Difference, element by element."""
 
 
-@elementwise(
-    d={"x": -1, "y": 1},
-    formula={"x": "-g", "y": "g"},
-    accepts="iufc",
-    overloads="010",
-)
+@elementwise(d={"x": -1, "y": 1}, accepts="iufc", overloads="010")
 def rsub(x, y):
     """y − x: what ``2 - x`` is."""
     return y - x
 
 
-@elementwise(ufunc=np.multiply, d={"x": lambda y: y, "y": lambda x: x}, formula={"x": "g * y", "y": "g * x"})
+@elementwise(
+    ufunc=np.multiply,
+    d={"x": lambda y: y, "y": lambda x: x},
+    remedy="0 * inf is nan, so keep the infinite factor from arising",
+)
 def mul(x, y):
     """Product, element by element."""
 
@@ -47,9 +52,9 @@ def _inverse(y: Any) -> Any:
     ufunc=np.divide,
     d={"x": lambda y: _inverse(y), "y": lambda x, y: -(x / y) / y},
     vjp={"x": lambda g, y: g / np.conjugate(y) if _complex(y) else g / y},
-    formula={"x": "g / y", "y": "-g * x / y / y"},
     promotion="float",
     domain=((-2, 2), (0.4, 2)),
+    remedy="0/0 and inf/inf are nan, so add a small number to the denominator",
 )
 def div(x, y):
     """Quotient, element by element. Integers are divided as floats of the default dtype."""
@@ -114,6 +119,8 @@ def _power_dy(x: Any, y: Any, out: Any) -> Any:
     aliases={"y": "exponent"},
     overloads="201",
     accepts="iufc",
+    remedy="a negative base has no real power that is not whole, and at 0 powers below 1 have infinite slope, "
+    "so clamp the base, x.clamp(min=eps) ** p",
 )
 def pow(x, y):
     """x to the power y. The derivative with respect to x is 0 where y is 0; with respect to y where x is 0."""
@@ -122,7 +129,6 @@ def pow(x, y):
 @elementwise(
     ufunc=np.remainder,
     d={"x": 1, "y": lambda x, y: -np.floor_divide(x, y)},
-    formula={"x": "g", "y": "-g * (x // y)"},
     domain=((-2, 2), (0.6, 0.9)),
     overloads="101",
     accepts="iuf",
@@ -134,7 +140,6 @@ def remainder(x, y):
 @elementwise(
     ufunc=np.fmod,
     d={"x": 1, "y": lambda x, y: -np.trunc(x / y)},
-    formula={"x": "g", "y": "-g * np.trunc(x / y)"},
     domain=((-2, 2), (0.6, 0.9)),
     overloads="101",
     accepts="iuf",
@@ -143,12 +148,18 @@ def fmod(x, y):
     """Remainder of truncated division: its sign is the dividend's."""
 
 
-@elementwise(ufunc=np.negative, d={"x": -1}, formula={"x": "-g"}, accepts="iufc")
+@elementwise(
+    ufunc=np.negative,
+    d={"x": -1},
+    accepts="iufc",
+    on_bools="Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
+    "mask, use the `~` or `logical_not()` operator instead.",
+)
 def neg(x):
     """The negative of every element."""
 
 
-@elementwise(ufunc=np.positive, d={"x": 1}, formula={"x": "g"}, accepts="iufc")
+@elementwise(ufunc=np.positive, d={"x": 1}, accepts="iufc")
 def positive(x):
     """The elements themselves, as a new array."""
 
@@ -164,39 +175,35 @@ def abs(x):
     """Absolute value; the derivative at 0 is 0."""
 
 
-@elementwise(
-    ufunc=np.square,
-    d={"x": lambda x: 2 * x},
-    formula={"x": "g * 2 * x"},
-    naming=lambda p: "PowBackward0",
-    accepts="iufc",
-)
+@elementwise(ufunc=np.square, d={"x": lambda x: 2 * x}, naming="PowBackward0", accepts="iufc")
 def square(x):
     """The square of every element."""
 
 
 @elementwise(
-    ufunc=np.sqrt, d={"x": lambda out: 0.5 / out}, formula={"x": "g * 0.5 / out"}, promotion="float", domain=(0.2, 3)
+    ufunc=np.sqrt,
+    d={"x": lambda out: 0.5 / out},
+    promotion="float",
+    domain=(0.2, 3),
+    remedy="it is not real below 0, and its slope at 0 is infinite, so add a small number inside, sqrt(x + eps)",
 )
 def sqrt(x):
     """Square root; the derivative at 0 is infinite."""
 
 
 @elementwise(
-    d={"x": lambda out: -0.5 * out**3}, formula={"x": "-0.5 * g * out ** 3"}, promotion="float", domain=(0.3, 3)
+    d={"x": lambda out: -0.5 * out**3},
+    formula={"x": "-0.5 * g * out ** 3"},
+    promotion="float",
+    domain=(0.3, 3),
+    remedy="it is infinite at 0, so add a small number inside, rsqrt(x + eps)",
 )
 def rsqrt(x):
     """One over the square root."""
     return 1 / np.sqrt(x)
 
 
-@elementwise(
-    ufunc=np.cbrt,
-    d={"x": lambda out: 1 / (3 * out * out)},
-    formula={"x": "g / (3 * out ** 2)"},
-    promotion="float",
-    domain=(0.3, 3),
-)
+@elementwise(ufunc=np.cbrt, d={"x": lambda out: 1 / (3 * out * out)}, promotion="float", domain=(0.3, 3))
 def cbrt(x):
     """Cube root."""
 
@@ -204,9 +211,9 @@ def cbrt(x):
 @elementwise(
     ufunc=np.reciprocal,
     d={"x": lambda out: -out * out},
-    formula={"x": "-g * out ** 2"},
     promotion="float",
     domain=(0.3, 3),
+    remedy="it is infinite at 0, so add a small number to the denominator",
 )
 def reciprocal(x):
     """One over every element."""
@@ -214,40 +221,29 @@ def reciprocal(x):
 
 @elementwise(
     ufunc=np.conjugate,
-    d={"x": 1},
     vjp={"x": lambda g: np.conjugate(g)},
     jvp={"x": lambda t: np.conjugate(t)},
-    formula={"x": "np.conjugate(g)"},
-    naming=lambda params: "ConjPhysicalBackward0",
+    naming="ConjPhysicalBackward0",
 )
 def conj_physical(x):
     """Complex conjugate."""
 
 
-@elementwise(d={"x": 1}, vjp={"x": lambda g: g}, jvp={"x": lambda t: np.real(t)}, formula={"x": "g"}, view=True)
+@elementwise(vjp={"x": lambda g: g}, jvp={"x": lambda t: np.real(t)}, view=True)
 def real(x):
     """Real part."""
     return np.real(x)
 
 
-@elementwise(
-    d={"x": 1},
-    vjp={"x": lambda g: g * 1j},
-    view=True,
-    jvp={"x": lambda t: np.imag(t)},
-    formula={"x": "g * 1j"},
-    domain="complex",
-)
+@elementwise(vjp={"x": lambda g: g * 1j}, view=True, jvp={"x": lambda t: np.imag(t)}, domain="complex")
 def imag(x):
     """Imaginary part."""
     return np.imag(x)
 
 
 @elementwise(
-    d={"x": 1, "y": 1},
     vjp={"x": lambda g: np.real(g), "y": lambda g: np.imag(g)},
     jvp={"x": lambda t: t + 0j, "y": lambda t: t * 1j},
-    formula={"x": "np.real(g)", "y": "np.imag(g)"},
     aliases={"x": "real", "y": "imag"},
     accepts="f",
 )
@@ -257,7 +253,6 @@ def complex_(x, y):
 
 
 @elementwise(
-    d={"x": lambda x: 0 * x},
     vjp={"x": lambda g, x: _angle_vjp(g, x)},
     jvp={"x": lambda t, x: np.where(x == 0, 0, np.imag(t / np.where(x == 0, 1, x))) if _complex(x) else 0 * t},
     formula={"x": "0 * g if x.dtype.kind == 'f' else g * 1j * x / np.abs(x) ** 2"},
@@ -284,7 +279,6 @@ def _angle_vjp(g: Any, x: Any) -> Any:
 @elementwise(
     ufunc=np.hypot,
     d={"x": lambda x, out: x / out, "y": lambda y, out: y / out},
-    formula={"x": "g * x / out", "y": "g * y / out"},
     promotion="float",
     domain=((0.3, 2), (0.3, 2)),
     accepts="f",
@@ -294,11 +288,7 @@ def hypot(x, y):
 
 
 @elementwise(
-    ufunc=np.copysign,
-    d={"x": lambda x, out: np.sign(x) * np.sign(out), "y": 0},
-    formula={"x": "g * np.sign(x) * np.sign(out)", "y": "0 * g"},
-    promotion="float",
-    accepts="biuf",
+    ufunc=np.copysign, d={"x": lambda x, out: np.sign(x) * np.sign(out), "y": 0}, promotion="float", accepts="biuf"
 )
 def copysign(x, y):
     """The magnitude of x with the sign of y."""
@@ -306,7 +296,6 @@ def copysign(x, y):
 
 @elementwise(
     d={"x": lambda weight: 1 - weight, "y": lambda weight: weight, "weight": lambda x, y: y - x},
-    formula={"x": "g * (1 - weight)", "y": "g * weight", "weight": "g * (y - x)"},
     aliases={"y": "end"},
     overloads="1101",
 )
@@ -319,7 +308,6 @@ def lerp(x, y, weight):
 
 @elementwise(
     d={"x": 1, "y": lambda z, *, value: z * value, "z": lambda y, *, value: y * value},
-    formula={"x": "g", "y": "g * z * value", "z": "g * y * value"},
     samples=[{"value": 1.5}],
     aliases={"y": "tensor1", "z": "tensor2"},
 )
@@ -329,12 +317,7 @@ def addcmul(x, y, z, *, value):
 
 
 @elementwise(
-    d={
-        "x": 1,
-        "y": lambda z, *, value: value / z,
-        "z": lambda y, z, *, value: -value * y / (z * z),
-    },
-    formula={"x": "g", "y": "g * value / z", "z": "-g * value * y / z ** 2"},
+    d={"x": 1, "y": lambda z, *, value: value / z, "z": lambda y, z, *, value: -value * y / (z * z)},
     samples=[{"value": 1.5}],
     domain=((-2, 2), (-2, 2), (0.4, 2)),
     aliases={"y": "tensor1", "z": "tensor2"},

@@ -13,6 +13,7 @@ import numpy as np
 
 from chainrule.core.batching import aligned
 from chainrule.core.kinds import discrete, elementwise
+from chainrule.core.primitive import Primitive
 from chainrule.table.arithmetic import chosen
 
 ndarray = np.ndarray
@@ -46,9 +47,8 @@ def minimum(x, y):
 
 @elementwise(
     vjp={"x": lambda g, x, y: chosen(x >= y, g), "y": lambda g, x, y: chosen(x < y, g)},
-    formula={"x": "g * (x >= y)", "y": "g * (x < y)"},
     aliases={"y": "min"},
-    naming=lambda params: "ClampBackward0",
+    naming="ClampBackward0",
     accepts="biuf",
 )
 def clamp_min(x, y):
@@ -58,9 +58,8 @@ def clamp_min(x, y):
 
 @elementwise(
     vjp={"x": lambda g, x, y: chosen(x <= y, g), "y": lambda g, x, y: chosen(x > y, g)},
-    formula={"x": "g * (x <= y)", "y": "g * (x > y)"},
     aliases={"y": "max"},
-    naming=lambda params: "ClampBackward0",
+    naming="ClampBackward0",
     accepts="biuf",
 )
 def clamp_max(x, y):
@@ -74,12 +73,7 @@ def clamp_max(x, y):
         "min": lambda g, x, min, max: chosen((x < min) & (min < max), g),
         "max": lambda g, x, min, max: chosen((x > max) | (max < min), g),
     },
-    formula={
-        "x": "g * ((x >= min) & (x <= max))",
-        "min": "g * ((x < min) & (min < max))",
-        "max": "g * ((x > max) | (max < min))",
-    },
-    naming=lambda params: "ClampBackward0",
+    naming="ClampBackward0",
     accepts="biuf",
 )
 def clamp_between(x, min, max):
@@ -93,7 +87,6 @@ def clamp_between(x, min, max):
         "x": lambda g, x, y: chosen((x >= y) | np.isnan(y), g),
         "y": lambda g, x, y: chosen(~((x >= y) | np.isnan(y)), g),
     },
-    formula={"x": "g * ((x >= y) | np.isnan(y))", "y": "g * ~((x >= y) | np.isnan(y))"},
     accepts="biuf",
 )
 def fmax(x, y):
@@ -106,7 +99,6 @@ def fmax(x, y):
         "x": lambda g, x, y: chosen((x <= y) | np.isnan(y), g),
         "y": lambda g, x, y: chosen(~((x <= y) | np.isnan(y)), g),
     },
-    formula={"x": "g * ((x <= y) | np.isnan(y))", "y": "g * ~((x <= y) | np.isnan(y))"},
     accepts="biuf",
 )
 def fmin(x, y):
@@ -139,7 +131,7 @@ def _inside(x: Any, low: Any, high: Any) -> Any:
     vjp={"x": lambda g, x, *, min, max: chosen(_inside(x, min, max), g)},
     formula={"x": "g * ((x >= (-np.inf if min is None else min)) & (x <= (np.inf if max is None else max)))"},
     samples=[{"min": -0.6, "max": 1.1}, {"min": 0.2, "max": None}, {"min": None, "max": 0.4}],
-    naming=lambda params: "ClampBackward1",
+    naming="ClampBackward1",
     accepts="iuf",
 )
 def clamp(x, *, min, max):
@@ -149,12 +141,7 @@ def clamp(x, *, min, max):
     return x if max is None else np.minimum(x, max)
 
 
-@elementwise(
-    vjp={"x": lambda g, out: chosen(np.logical_not(out <= 0), g)},
-    formula={"x": "g * (out > 0)"},
-    accepts="iuf",
-    tied=True,
-)
+@elementwise(vjp={"x": lambda g, out: chosen(np.logical_not(out <= 0), g)}, accepts="iuf", tied=True)
 def relu(x):
     """max(x, 0); the derivative at 0 is 0."""
     return np.maximum(x, 0)
@@ -162,7 +149,6 @@ def relu(x):
 
 @elementwise(
     vjp={"x": lambda g, x, *, negative_slope: np.where(x > 0, g, negative_slope * g)},
-    formula={"x": "g * np.where(x > 0, 1, negative_slope)"},
     samples=[{"negative_slope": 0.1}],
     accepts="f",
     tied=True,
@@ -174,7 +160,6 @@ def leaky_relu(x, *, negative_slope):
 
 @elementwise(
     vjp={"x": lambda g, x, *, threshold: chosen(np.logical_not(x <= threshold), g)},
-    formula={"x": "g * (x > threshold)"},
     samples=[{"threshold": 0.1, "value": 20.0}],
     accepts="iuf",
     tied=True,
@@ -184,11 +169,7 @@ def threshold(x, *, threshold, value):
     return np.where(x <= threshold, value, x).astype(x.dtype)
 
 
-@elementwise(
-    d={"x": lambda x: np.isfinite(x)},
-    formula={"x": "g * np.isfinite(x)"},
-    samples=[{"nan": 0.0, "posinf": None, "neginf": None}],
-)
+@elementwise(d={"x": lambda x: np.isfinite(x)}, samples=[{"nan": 0.0, "posinf": None, "neginf": None}])
 def nan_to_num(x, *, nan, posinf, neginf):
     """nan and infinities replaced by numbers."""
     finite = np.where(np.isnan(x), nan, x)
@@ -202,7 +183,7 @@ def nan_to_num(x, *, nan, posinf, neginf):
 # -- steps: flat almost everywhere, so the derivative is 0 -----------------------------------------------------------
 
 
-@elementwise(ufunc=np.sign, d={"x": 0}, formula={"x": "0 * g"}, accepts="iuf")
+@elementwise(ufunc=np.sign, d={"x": 0}, accepts="iuf")
 def sign(x):
     """−1, 0 or 1."""
 
@@ -214,40 +195,32 @@ def _whole(ufunc: Any) -> Any:
     return lambda x: x.copy() if x.dtype.kind in "iu" else ufunc(x)
 
 
-@elementwise(ufunc=np.floor, value=_whole(np.floor), d={"x": 0}, formula={"x": "0 * g"}, accepts="iuf")
+@elementwise(ufunc=np.floor, value=_whole(np.floor), d={"x": 0}, accepts="iuf")
 def floor(x):
     """The largest integer not above."""
 
 
-@elementwise(ufunc=np.ceil, value=_whole(np.ceil), d={"x": 0}, formula={"x": "0 * g"}, accepts="iuf")
+@elementwise(ufunc=np.ceil, value=_whole(np.ceil), d={"x": 0}, accepts="iuf")
 def ceil(x):
     """The smallest integer not below."""
 
 
-@elementwise(ufunc=np.trunc, value=_whole(np.trunc), d={"x": 0}, formula={"x": "0 * g"}, accepts="iuf")
+@elementwise(ufunc=np.trunc, value=_whole(np.trunc), d={"x": 0}, accepts="iuf")
 def trunc(x):
     """The integer part."""
 
 
-@elementwise(ufunc=np.rint, d={"x": 0}, formula={"x": "0 * g"}, accepts="iuf")
+@elementwise(ufunc=np.rint, d={"x": 0}, accepts="iuf")
 def round(x):
     """The nearest integer, ties to even."""
 
 
-@elementwise(
-    ufunc=np.floor_divide,
-    d={"x": 0, "y": 0},
-    formula={"x": "0 * g", "y": "0 * g"},
-    domain=((-2, 2), (0.6, 0.9)),
-    accepts="iuf",
-)
+@elementwise(ufunc=np.floor_divide, d={"x": 0, "y": 0}, domain=((-2, 2), (0.6, 0.9)), accepts="iuf")
 def floor_divide(x, y):
     """The floor of the quotient."""
 
 
-@elementwise(
-    ufunc=np.heaviside, d={"x": 0, "y": lambda x: x == 0}, formula={"x": "0 * g", "y": "g * (x == 0)"}, accepts="biuf"
-)
+@elementwise(ufunc=np.heaviside, d={"x": 0, "y": lambda x: x == 0}, accepts="biuf")
 def heaviside(x, y):
     """0 below zero, y at zero, 1 above."""
 
@@ -256,7 +229,7 @@ def heaviside(x, y):
     ufunc=np.nextafter,
     d={"y": 0},
     vjp={"x": lambda g, x, y: np.where(x == y, 0, g)},
-    formula={"x": "g * (x != y)", "y": "0 * g"},
+    formula={"x": "g * (x != y)"},
     accepts="f",
 )
 def nextafter(x, y):
@@ -266,35 +239,34 @@ def nextafter(x, y):
 # -- discrete results ------------------------------------------------------------------------------------------------
 
 
-def _compare(ufunc: Any, name: str, doc: str, accepts: str = "biufc") -> Any:
-    """Rows whose result is boolean or integer, straight from a NumPy ufunc."""
-    operands = "x, y" if ufunc.nin == 2 else "x"
-    scope: dict[str, Any] = {}
-    exec(f"def {name}({operands}): ...", scope)
-    function = scope[name]
-    function.__doc__ = doc
-    return discrete(value=ufunc, batch=aligned, accepts=accepts, domain=(-2, 2) if "f" in accepts else "int")(function)
+def _row(ufunc: np.ufunc, name: str, doc: str, accepts: str = "biufc", promotion: str = "common") -> Primitive:
+    """A row whose result is boolean or integer, straight from a NumPy ufunc."""
+    declare = discrete(
+        value=ufunc, name=name, doc=doc, batch=aligned, accepts=accepts, promotion=promotion,
+        domain=(-2, 2) if "f" in accepts else "int",
+    )  # fmt: skip
+    return declare((lambda x, y: ufunc(x, y)) if ufunc.nin == 2 else (lambda x: ufunc(x)))
 
 
-eq = _compare(np.equal, "eq", "Whether two elements are equal.")
-ne = _compare(np.not_equal, "ne", "Whether two elements differ.")
-lt = _compare(np.less, "lt", "Whether x is less than y.", accepts="biuf")
-le = _compare(np.less_equal, "le", "Whether x is at most y.", accepts="biuf")
-gt = _compare(np.greater, "gt", "Whether x is greater than y.", accepts="biuf")
-ge = _compare(np.greater_equal, "ge", "Whether x is at least y.", accepts="biuf")
-logical_and = _compare(np.logical_and, "logical_and", "Whether both are nonzero.")
-logical_or = _compare(np.logical_or, "logical_or", "Whether either is nonzero.")
-logical_xor = _compare(np.logical_xor, "logical_xor", "Whether exactly one is nonzero.")
-logical_not = _compare(np.logical_not, "logical_not", "Whether an element is zero.")
-bitwise_and = _compare(np.bitwise_and, "bitwise_and", "Bits set in both.", accepts="biu")
-bitwise_or = _compare(np.bitwise_or, "bitwise_or", "Bits set in either.", accepts="biu")
-bitwise_xor = _compare(np.bitwise_xor, "bitwise_xor", "Bits set in exactly one.", accepts="biu")
-bitwise_not = _compare(np.invert, "bitwise_not", "All bits flipped (logical not for booleans).", accepts="biu")
-bitwise_left_shift = _compare(np.left_shift, "bitwise_left_shift", "Bits of x shifted left by y.", accepts="iu")
-bitwise_right_shift = _compare(np.right_shift, "bitwise_right_shift", "Bits of x shifted right by y.", accepts="iu")
-isnan = _compare(np.isnan, "isnan", "Whether an element is nan.")
-isinf = _compare(np.isinf, "isinf", "Whether an element is infinite.")
-isfinite = _compare(np.isfinite, "isfinite", "Whether an element is a finite number.")
-signbit = _compare(np.signbit, "signbit", "Whether the sign bit is set.", accepts="biuf")
-gcd = _compare(np.gcd, "gcd", "Greatest common divisor.", accepts="iu")
-lcm = _compare(np.lcm, "lcm", "Least common multiple.", accepts="iu")
+eq = _row(np.equal, "eq", "Whether two elements are equal.", promotion="comparison")
+ne = _row(np.not_equal, "ne", "Whether two elements differ.", promotion="comparison")
+lt = _row(np.less, "lt", "Whether x is less than y.", accepts="biuf", promotion="comparison")
+le = _row(np.less_equal, "le", "Whether x is at most y.", accepts="biuf", promotion="comparison")
+gt = _row(np.greater, "gt", "Whether x is greater than y.", accepts="biuf", promotion="comparison")
+ge = _row(np.greater_equal, "ge", "Whether x is at least y.", accepts="biuf", promotion="comparison")
+logical_and = _row(np.logical_and, "logical_and", "Whether both are nonzero.")
+logical_or = _row(np.logical_or, "logical_or", "Whether either is nonzero.")
+logical_xor = _row(np.logical_xor, "logical_xor", "Whether exactly one is nonzero.")
+logical_not = _row(np.logical_not, "logical_not", "Whether an element is zero.")
+bitwise_and = _row(np.bitwise_and, "bitwise_and", "Bits set in both.", accepts="biu")
+bitwise_or = _row(np.bitwise_or, "bitwise_or", "Bits set in either.", accepts="biu")
+bitwise_xor = _row(np.bitwise_xor, "bitwise_xor", "Bits set in exactly one.", accepts="biu")
+bitwise_not = _row(np.invert, "bitwise_not", "All bits flipped (logical not for booleans).", accepts="biu")
+bitwise_left_shift = _row(np.left_shift, "bitwise_left_shift", "Bits of x shifted left by y.", accepts="iu")
+bitwise_right_shift = _row(np.right_shift, "bitwise_right_shift", "Bits of x shifted right by y.", accepts="iu")
+isnan = _row(np.isnan, "isnan", "Whether an element is nan.")
+isinf = _row(np.isinf, "isinf", "Whether an element is infinite.")
+isfinite = _row(np.isfinite, "isfinite", "Whether an element is a finite number.")
+signbit = _row(np.signbit, "signbit", "Whether the sign bit is set.", accepts="biuf")
+gcd = _row(np.gcd, "gcd", "Greatest common divisor.", accepts="iu")
+lcm = _row(np.lcm, "lcm", "Least common multiple.", accepts="iu")

@@ -17,11 +17,7 @@ def mm(x, y):
     """Matrix product of two matrices."""
 
 
-@contraction(
-    "ik,kj->ij",
-    aliases={"y": "mat2"},
-    samples=[{"shapes": [(2, 2, 3), (2, 3, 4)]}],
-)
+@contraction("ik,kj->ij", aliases={"y": "mat2"}, samples=[{"shapes": [(2, 2, 3), (2, 3, 4)]}])
 def bmm(x, y):
     """Matrix products of two stacks of matrices of equal length."""
 
@@ -79,16 +75,14 @@ def _h(x: Any) -> Any:
 
 
 @opaque(
-    vjp={
-        "x": lambda g, y: _tall(g, _h(y).mT),
-        "y": lambda g, x: _product(_h(_flat(x)).mT, _flat(g)),
-    },
+    vjp={"x": lambda g, y: _tall(g, _h(y).mT), "y": lambda g, x: _product(_h(_flat(x)).mT, _flat(g))},
     jvp={"x": lambda t, y: _tall(t, y), "y": lambda t, x: _tall(x, t)},
     formula={"x": "g @ y.mT", "y": "x.reshape(-1, x.shape[-1]).T @ g.reshape(-1, g.shape[-1])"},
     batch=_tall_batch,
     aliases={"y": "mat2"},
-    naming=lambda params: "UnsafeViewBackward0",
+    naming="UnsafeViewBackward0",
     samples=[{"shapes": [(2, 3, 4), (4, 2)]}, {"shapes": [(2, 1, 3, 2), (2, 3)]}],
+    structure="ik,kj->ij",
 )
 def stack_mm(x, y):
     """Matrix products of a stack of matrices and one matrix: one large product."""

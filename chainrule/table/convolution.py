@@ -217,10 +217,6 @@ _CALL = "stride=stride, padding=padding, dilation=dilation, groups=groups"
             x, t, stride=stride, padding=padding, dilation=dilation, groups=groups
         ),
     },
-    formula={
-        "x": f"convolution_input(g, np.conjugate(weight), size=x_shape[2:], {_CALL})",
-        "weight": f"convolution_weight(g, np.conjugate(x), kernel=weight_shape[2:], {_CALL})",
-    },
     batch=_batched,
     samples=[
         {"shapes": [(2, 2, 4), (3, 2, 2)], **_ONE},
@@ -254,8 +250,7 @@ def convolution(x, weight, *, stride, padding, dilation, groups):
 @opaque(
     vjp={
         "x": lambda g, weight, x_shape, *, size, stride, padding, dilation, groups: cropped(
-            convolution(g, conjugate(weight), stride=stride, padding=padding, dilation=dilation, groups=groups),
-            x_shape,
+            convolution(g, conjugate(weight), stride=stride, padding=padding, dilation=dilation, groups=groups), x_shape
         ),
         "weight": lambda g, x, weight_shape, *, size, stride, padding, dilation, groups: convolution_weight(
             conjugate(x), g, kernel=weight_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
@@ -269,12 +264,8 @@ def convolution(x, weight, *, stride, padding, dilation, groups):
             x, t, size=size, stride=stride, padding=padding, dilation=dilation, groups=groups
         ),
     },
-    formula={
-        "x": f"cropped(convolution(g, np.conjugate(weight), {_CALL}), x_shape)",
-        "weight": f"convolution_weight(np.conjugate(x), g, kernel=weight_shape[2:], {_CALL})",
-    },
     batch=_batched,
-    naming=lambda params: "ConvolutionBackward0",
+    naming="ConvolutionBackward0",
     samples=[
         {"shapes": [(2, 3, 3), (3, 2, 2)], "size": (4,), **_ONE},
         {"shapes": [(1, 2, 2), (2, 2, 3)], "size": (6,), **_WIDE},
@@ -318,12 +309,8 @@ def convolution_input(x, weight, *, size, stride, padding, dilation, groups):
             x, t, kernel=kernel, stride=stride, padding=padding, dilation=dilation, groups=groups
         ),
     },
-    formula={
-        "x": f"cropped(convolution(np.conjugate(y), g, {_CALL}), x_shape)",
-        "y": f"convolution_input(np.conjugate(x), g, size=y_shape[2:], {_CALL})",
-    },
     batch=_batched_weight,
-    naming=lambda params: "ConvolutionBackwardBackward0",
+    naming="ConvolutionBackwardBackward0",
     samples=[
         {"shapes": [(2, 3, 3), (2, 2, 4)], "kernel": (2,), **_ONE},
         {"shapes": [(1, 2, 2), (1, 4, 6)], "kernel": (3,), **_WIDE},
@@ -373,9 +360,8 @@ _BLOCK_CALL = "kernel=kernel, stride=stride, padding=padding, dilation=dilation"
             g, size=x_shape[2:], kernel=kernel, stride=stride, padding=padding, dilation=dilation
         )
     },
-    formula={"x": f"col2im(g, size=x_shape[2:], {_BLOCK_CALL})"},
     batch=_examples_first,
-    naming=lambda params: "Im2ColBackward0",
+    naming="Im2ColBackward0",
     samples=[{"shapes": [(1, 2, 3, 4)], **_BLOCKS}],
 )
 def im2col(x, *, kernel, stride, padding, dilation):
@@ -391,9 +377,8 @@ def im2col(x, *, kernel, stride, padding, dilation):
             g, kernel=kernel, stride=stride, padding=padding, dilation=dilation
         )
     },
-    formula={"x": f"im2col(g, {_BLOCK_CALL})"},
     batch=_examples_first,
-    naming=lambda params: "Col2ImBackward0",
+    naming="Col2ImBackward0",
     samples=[{"shapes": [(1, 8, 4)], "size": (3, 4), **_BLOCKS}],
 )
 def col2im(x, *, size, kernel, stride, padding, dilation):

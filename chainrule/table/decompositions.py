@@ -77,12 +77,14 @@ def _eigh_jvp(t: Any, w: Any, v: Any) -> Any:
         " * (H(v) @ g[1]) / (w[..., None, :] - w[..., :, None] + np.eye(w.shape[-1]))) @ H(v))"
     },
     aliases={"x": "A", "w": "eigenvalues", "v": "eigenvectors"},
-    naming=lambda params: "LinalgEighBackward0",
+    naming="LinalgEighBackward0",
     samples=[  # (complex eigenvectors are defined up to a phase only, which a random cotangent would see)
         {"shapes": [(3, 3)], "make": "hermitian", "UPLO": "L", "complex": False},
         {"shapes": [(2, 3, 3)], "make": "hermitian", "UPLO": "U", "complex": False},
     ],
     promotion="float",
+    structure="matrix",
+    remedy="the derivative of eigenvectors divides by differences of eigenvalues, and two of them are equal",
 )
 def eigh(x, *, UPLO):
     """Eigenvalues (ascending) and eigenvectors (in columns) of Hermitian matrices, read from one triangle.
@@ -182,13 +184,15 @@ _SVD_TEXT = (
     outputs=("u", "s", "vh"),
     formula={"x": "(lambda F: " + _SVD_TEXT + ")(s[..., None, :] ** 2 - s[..., None] ** 2 + np.eye(s.shape[-1]))"},
     aliases={"x": "A", "u": "U", "s": "S", "vh": "Vh"},
-    naming=lambda params: "LinalgSvdBackward0",
+    naming="LinalgSvdBackward0",
     samples=[  # (complex singular vectors are defined up to a phase only, which a random cotangent would see)
         {"shapes": [(3, 3)], "full_matrices": False, "complex": False},
         {"shapes": [(4, 2)], "full_matrices": False, "complex": False},
         {"shapes": [(2, 2, 3)], "full_matrices": False, "complex": False},
     ],
     promotion="float",
+    structure="matrix",
+    remedy="the derivative of singular vectors divides by differences of singular values, and two of them are equal",
 )
 def svd(x, *, full_matrices):
     """Singular value decomposition u @ diag(s) @ vh.
@@ -266,13 +270,14 @@ def _qr_jvp(t: Any, q: Any, r: Any, x_shape: tuple[int, ...], *, mode: str) -> A
         " g[1][..., :q.shape[-1]], q @ g[1][..., q.shape[-1]:])"
     },
     aliases={"x": "A", "q": "Q", "r": "R"},
-    naming=lambda params: "LinalgQrBackward0",
+    naming="LinalgQrBackward0",
     samples=[
         {"shapes": [(3, 3)], "make": "general", "mode": "reduced"},
         {"shapes": [(4, 2)], "make": "general", "mode": "reduced"},
         {"shapes": [(2, 2, 3)], "make": "general", "mode": "reduced"},
     ],
     promotion="float",
+    structure="matrix",
 )
 def qr(x, *, mode):
     """The decomposition q @ r: orthonormal columns times an upper triangle."""
@@ -300,12 +305,13 @@ def _pinv_jvp(t: Any, x: Any, out: Any) -> Any:
         "x": "-H(out) @ g @ H(out) + (np.eye(x.shape[-2]) - x @ out) @ H(g) @ out @ H(out)"
         " + H(out) @ out @ H(g) @ (np.eye(x.shape[-1]) - out @ x)"
     },
-    naming=lambda params: "LinalgPinvBackward0",
+    naming="LinalgPinvBackward0",
     samples=[
         {"shapes": [(3, 2)], "make": "general", "atol": 0.0, "rtol": 1e-15},
         {"shapes": [(2, 2, 3)], "make": "general", "atol": 0.0, "rtol": 1e-15},
     ],
     promotion="float",
+    structure="matrix",
 )
 def pinv(x, *, atol, rtol):
     """The Moore–Penrose pseudoinverse; singular values up to max(atol, rtol·largest) count as zero."""
@@ -353,9 +359,10 @@ def _directional(x: Any, t: Any) -> Any:
         "x": "matrix_exp(np.concatenate([np.concatenate([H(x), g], -1), np.concatenate([0 * g, H(x)], -1)], -2))"
         "[..., :x.shape[-1], x.shape[-1]:]"
     },
-    naming=lambda params: "LinalgMatrixExpBackward0",
+    naming="LinalgMatrixExpBackward0",
     samples=[{"shapes": [(3, 3)]}, {"shapes": [(2, 2, 2)]}],
     promotion="float",
+    structure="matrix",
 )
 def matrix_exp(x):
     """The matrix exponential Σ xᵏ/k!, by scaling and squaring."""

@@ -64,7 +64,7 @@ def _eig_jvp(t: Any, w: Any, v: Any) -> Any:
         " / np.conjugate(w[..., None, :] - w[..., None] + np.eye(w.shape[-1])))(H(v) @ settled(g[1], v, strict)) @ H(v))"
     },
     aliases={"x": "A", "w": "eigenvalues", "v": "eigenvectors"},
-    naming=lambda params: "LinalgEigBackward0",
+    naming="LinalgEigBackward0",
     samples=[{"shapes": [(3, 3)], "strict": False}, {"shapes": [(2, 2, 2)], "strict": False}],
     promotion="float",
 )

@@ -10,6 +10,7 @@ from chainrule.core.kinds import discrete, elementwise
 
 _LN2 = float(np.log(2))
 _LN10 = float(np.log(10))
+_OF_POSITIVE = "a logarithm is real only of positive numbers, so keep its operand positive, x.clamp(min=eps)"
 
 
 def _exp(x: Any) -> Any:
@@ -22,17 +23,17 @@ def _exp(x: Any) -> Any:
 _SMALL = 10_000
 
 
-@elementwise(ufunc=np.exp, value=_exp, d={"x": lambda out: out}, formula={"x": "g * out"}, promotion="float")
+@elementwise(ufunc=np.exp, value=_exp, d={"x": lambda out: out}, promotion="float")
 def exp(x):
     """Exponential of every element."""
 
 
-@elementwise(ufunc=np.exp2, d={"x": lambda out: out * _LN2}, formula={"x": "g * out * np.log(2)"}, promotion="float")
+@elementwise(ufunc=np.exp2, d={"x": lambda out: out * _LN2}, promotion="float")
 def exp2(x):
     """2 to the power of every element."""
 
 
-@elementwise(ufunc=np.expm1, d={"x": lambda out: out + 1}, formula={"x": "g * (out + 1)"}, promotion="float")
+@elementwise(ufunc=np.expm1, d={"x": lambda out: out + 1}, promotion="float")
 def expm1(x):
     """exp(x) − 1, accurate near 0."""
 
@@ -41,31 +42,21 @@ def expm1(x):
     ufunc=np.log,
     d={"x": lambda x: 1 / x},
     vjp={"x": lambda g, x: g / np.conjugate(x) if x.dtype.kind == "c" else g / x},
-    formula={"x": "g / x"},
     promotion="float",
     domain=(0.2, 3),
+    remedy=_OF_POSITIVE,
 )
 def log(x):
     """Natural logarithm."""
 
 
-@elementwise(
-    ufunc=np.log2,
-    d={"x": lambda x: 1 / (x * _LN2)},
-    formula={"x": "g / (x * np.log(2))"},
-    promotion="float",
-    domain=(0.2, 3),
-)
+@elementwise(ufunc=np.log2, d={"x": lambda x: 1 / (x * _LN2)}, promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE)
 def log2(x):
     """Logarithm to base 2."""
 
 
 @elementwise(
-    ufunc=np.log10,
-    d={"x": lambda x: 1 / (x * _LN10)},
-    formula={"x": "g / (x * np.log(10))"},
-    promotion="float",
-    domain=(0.2, 3),
+    ufunc=np.log10, d={"x": lambda x: 1 / (x * _LN10)}, promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE
 )
 def log10(x):
     """Logarithm to base 10."""
@@ -74,10 +65,10 @@ def log10(x):
 @elementwise(
     ufunc=np.log1p,
     d={"x": lambda x: 1 / (1 + x)},
-    formula={"x": "g / (1 + x)"},
     promotion="float",
     domain=(-0.7, 3),
-    naming=lambda params: "Log1PBackward0",
+    naming="Log1PBackward0",
+    remedy=_OF_POSITIVE,
 )
 def log1p(x):
     """log(1 + x), accurate near 0."""
@@ -141,10 +132,11 @@ def _log_or_zero(x: Any, y: Any) -> Any:
 
 @elementwise(
     d={"x": _log_or_zero, "y": lambda x, y: x / y},
-    formula={"x": "g * np.log(y)", "y": "g * x / y"},
+    formula={"x": "g * np.log(y)"},
     promotion="float",
     domain=((-2, 2), (0.3, 2)),
     accepts="biuf",
+    remedy=_OF_POSITIVE,
 )
 def xlogy(x, y):
     """x·log(y), and 0 where x is 0 (unless y is nan)."""

@@ -69,7 +69,7 @@ def _r2c_transpose(g: Any, x_shape: tuple[int, ...], *, axes: tuple[int, ...], n
 @linear(
     transpose={"x": _r2c_transpose},
     formula={"x": f"np.fft.ifftn(g, s=tuple(x_shape[a] for a in axes), axes=axes, norm={_OTHER})"},
-    naming=lambda params: "FftR2CBackward0",
+    naming="FftR2CBackward0",
     samples=[
         {"shapes": [(4,)], "axes": (-1,), "norm": "backward"},
         {"shapes": [(2, 3)], "axes": (-1,), "norm": "ortho"},
@@ -97,7 +97,7 @@ def _c2r_transpose(g: Any, x_dtype: Any, *, axes: tuple[int, ...], norm: str, n:
 @linear(
     transpose={"x": _c2r_transpose},
     formula={"x": f"np.fft.rfftn(g, axes=axes, norm={_OTHER}) * multiplicity(n, axes[-1])"},
-    naming=lambda params: "FftC2RBackward0",
+    naming="FftC2RBackward0",
     samples=[
         {"shapes": [(3,)], "axes": (-1,), "norm": "backward", "n": 4},
         {"shapes": [(2, 3)], "axes": (-1,), "norm": "ortho", "n": 5},

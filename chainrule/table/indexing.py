@@ -53,7 +53,6 @@ _BASIC = [
 
 @linear(
     transpose={"x": lambda g, x_shape, *, index: embed(g, shape=x_shape, index=index)},
-    formula={"x": "embed(g, shape=x_shape, index=index)"},
     batch=_basic_batch,
     view=True,
     moves=True,
@@ -68,14 +67,14 @@ def getitem(x, *, index):
 
 @linear(
     transpose={"x": lambda g, *, index: getitem(g, index=index)},
-    formula={"x": "g[index]"},
     batch=_basic_batch,
-    naming=lambda params: "SliceBackward0",
+    naming="SliceBackward0",
     samples=[
         {"shapes": [(3,)], "shape": (3,), "index": (slice(None, None, -1),)},
         {"shapes": [(4,)], "shape": (3, 4), "index": (1,)},
         {"shapes": [(3, 2)], "shape": (3, 4), "index": (slice(None), slice(0, 4, 2))},
     ],
+    structure="selection",
 )
 def embed(x, *, shape, index):
     """Zeros of a shape, with x at a basic index."""
@@ -140,7 +139,6 @@ _FULL = slice(None)
 
 @linear(
     transpose={"x": lambda g, x_shape, *, index: add_at(g, shape=x_shape, index=index)},
-    formula={"x": "add_at(g, shape=x_shape, index=index)"},
     batch=_array_batch,
     moves=True,
     samples=_ADVANCED,
@@ -161,9 +159,8 @@ read = index  # by a name that a rule's parameter ``index`` does not hide
 
 @linear(
     transpose={"x": lambda g, *, index: read(g, index=index)},
-    formula={"x": "g[index]"},
     batch=_array_batch,
-    naming=lambda params: "IndexPutBackward0",
+    naming="IndexPutBackward0",
     samples=[
         {"shapes": [(3, 4)], "shape": (3, 4), "index": (np.array([0, 2, 0]),)},
         {"shapes": [(3,)], "shape": (2, 3), "index": (np.array([[True, False, True], [False, False, True]]),)},
@@ -223,6 +220,7 @@ def _put_values(
         {"shapes": [(2, 3, 4), (2, 1)], "index": (slice(None), np.array([0, 2]), slice(1, 3)), "accumulate": True},
         {"shapes": [(2, 3, 4), (3,)], "index": (np.array([0, 1]), slice(None), np.array([2, 3])), "accumulate": False},
     ],
+    structure="selection",
 )
 def index_put(x, values, *, index, accumulate):
     """x with values written (or added) at an index."""
@@ -239,11 +237,11 @@ def index_put(x, values, *, index, accumulate):
 
 @linear(
     transpose={"x": lambda g, index, x_shape, *, axis: scatter_add(np.zeros(x_shape, g.dtype), index, g, axis=axis)},
-    formula={"x": "scatter_add(np.zeros(x_shape, g.dtype), index, g, axis=axis)"},
     samples=[
         {"shapes": [(2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, -1]])], "axis": -1},
         {"shapes": [(3, 2), np.array([[2, 0]])], "axis": -2},
     ],
+    structure="selection",
 )
 def gather(x, index, *, axis):
     """``np.take_along_axis``: one element of x per index, along an axis."""
@@ -267,7 +265,6 @@ def reached(x: Any, index: Any, axis: int) -> Any:
 
 @linear(
     transpose={"x": lambda g: g, "src": lambda g, index, *, axis: gather(reached(g, index, axis), index, axis=axis)},
-    formula={"x": "g", "src": "np.take_along_axis(reached(g, index, axis), index, axis)"},
     samples=[
         {"shapes": [(3, 4), np.array([[2, 0], [1, 1]]), (2, 2)], "axis": -1},
         {"shapes": [(2, 3, 2), np.array([[[0], [2]]]), (1, 2, 1)], "axis": -2},
@@ -293,15 +290,12 @@ def scatter_add(x, index, src, *, axis):
         "x": lambda g, index, *, axis: scatter(g, index, np.zeros(shape_of(index), g.dtype), axis=axis),
         "src": lambda g, index, *, axis: gather(reached(g, index, axis), index, axis=axis),
     },
-    formula={
-        "x": "scatter(g, index, np.zeros(index.shape), axis=axis)",
-        "src": "np.take_along_axis(reached(g, index, axis), index, axis)",
-    },
     samples=[
         {"shapes": [(3, 4), np.array([[2, 0], [1, 3]]), (2, 2)], "axis": -1},
         {"shapes": [(2, 3), np.array([[2, 0], [1, 2]]), (2, 2)], "axis": -1},
         {"shapes": [(3, 2), np.array([[2, 0]]), (1, 2)], "axis": -2},
     ],
+    structure="selection",
 )
 def scatter(x, index, src, *, axis):
     """x with every element of src written at its index along an axis."""
@@ -346,15 +340,15 @@ def _take_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params:
 
 @linear(
     transpose={"x": lambda g, index, x_shape, *, axis: take_add(g, index, axis=axis, length=x_shape[axis])},
-    formula={"x": "take_add(g, index, axis=axis, length=x_shape[axis])"},
     batch=_take_batch,
-    naming=lambda params: "IndexSelectBackward0",
+    naming="IndexSelectBackward0",
     samples=[
         {"shapes": [(3, 2), np.array([0, 2, 0, -1])], "axis": -2},
         {"shapes": [(2, 3), np.array([[1, 1], [2, 0]])], "axis": -1},
         {"shapes": [(2, 3, 2), np.array([[1, 1], [2, 0]])], "axis": -2},
         {"shapes": [(2, 3), np.array(1)], "axis": -1},
     ],
+    structure="selection",
 )
 def take(x, index, *, axis):
     """``np.take``: the entries of x at indices along an axis, which the index's axes replace."""
@@ -380,7 +374,7 @@ def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, par
     transpose={"x": lambda g, index, *, axis: take(g, index, axis=axis)},
     formula={"x": "np.take(g, index, axis)"},
     batch=_take_add_batch,
-    naming=lambda params: "IndexAddBackward0",
+    naming="IndexAddBackward0",
     samples=[
         {"shapes": [(4, 2), np.array([0, 2, 0, -1])], "axis": -2, "length": 3},
         {"shapes": [(2, 2, 2), np.array([[1, 1], [2, 0]])], "axis": -1, "length": 3},

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.kinds import opaque, unfit
+from chainrule.core.kinds import opaque
 from chainrule.core.protocol import memory_of, on_numbers
 from chainrule.core.shapes import dtype_of, shape_of
 
@@ -83,10 +83,10 @@ def _singular(x: Any) -> errors.LinAlgError:
 @opaque(
     vjp={"x": lambda g, out: -(H(out) @ g @ H(out))},
     jvp={"x": lambda t, out: -(out @ t @ out)},
-    formula={"x": "-H(out) @ g @ H(out)"},
-    naming=lambda params: "LinalgInvExBackward0",
+    naming="LinalgInvExBackward0",
     samples=[{"shapes": [(3, 3)], "make": "general"}, {"shapes": [(2, 2, 2)], "make": "general"}],
     promotion="float",
+    structure="matrix",
 )
 def inv(x):
     """The inverse of every matrix."""
@@ -101,13 +101,14 @@ def _solution(x: Any, y: Any) -> Any:
 
 
 @opaque(
-    vjp={"x": lambda g, x, out: -(_solution(H(x), g) @ H(out)), "y": lambda g, x: _solution(H(x), g)},
+    shared={"gy": lambda g, x: _solution(H(x), g)},
+    vjp={"x": lambda gy, out: -(gy @ H(out)), "y": lambda gy: gy},
     jvp={"x": lambda t, x, out: -_solution(x, t @ out), "y": lambda t, x: _solution(x, t)},
-    formula={"x": "-np.linalg.solve(H(x), g) @ H(out)", "y": "np.linalg.solve(H(x), g)"},
     aliases={"x": "A", "y": "B"},
-    naming=lambda params: "LinalgSolveExBackward0",
+    naming="LinalgSolveExBackward0",
     samples=[{"shapes": [(3, 3), (3, 2)], "make": "general"}, {"shapes": [(2, 3, 3), (2, 3, 1)], "make": "general"}],
     promotion="none",
+    structure="matrix",
 )
 def solve(x, y):
     """The matrix X with x @ X = y; both are matrices, and have the same leading axes."""
@@ -118,21 +119,6 @@ def solve(x, y):
             "torch.linalg.solve: The solver failed because the input matrix is singular. lstsq gives the "
             "least-squares solution."
         ) from None
-
-
-def _solve_pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Both cotangents from one solution."""
-    x, out = saved
-    to_y = solve(H(x), g)
-    found = (None if edges[0] is None else -(to_y @ H(out)), to_y)
-    return (
-        found
-        if node.fits is None
-        else tuple(None if r is None else unfit(r, *fit) for r, fit in zip(found, node.fits, strict=True))
-    )
-
-
-solve.pullback = _solve_pullback
 
 
 def _triangle(x: Any, upper: bool, unit: bool) -> Any:
@@ -182,9 +168,10 @@ _TRIANGLES = [
         "y": "np.linalg.solve(H(x), g)",
     },
     aliases={"x": "A", "y": "B"},
-    naming=lambda params: "LinalgSolveTriangularBackward0",
+    naming="LinalgSolveTriangularBackward0",
     samples=_TRIANGLES,
     promotion="none",
+    structure="matrix",
 )
 def solve_triangular(x, y, *, upper, unitriangular):
     """The matrix X with T @ X = y, where T is the upper or lower triangle of x."""
@@ -253,9 +240,10 @@ def _adjugate(x: Any) -> Any:
     jvp={"x": lambda t, x, out: _trace_of_product(_cofactors(x, out), t)},
     formula={"x": "(g * np.conjugate(out))[..., None, None] * H(np.linalg.inv(x))"},
     aliases={"x": "A"},
-    naming=lambda params: "LinalgDetBackward0",
+    naming="LinalgDetBackward0",
     samples=[{"shapes": [(3, 3)], "make": "general"}, {"shapes": [(2, 2, 2)], "make": "general"}],
     promotion="float",
+    structure="matrix",
 )
 def det(x):
     """The determinant of every matrix. The derivative is right for singular matrices, too."""
@@ -290,9 +278,10 @@ def _slogdet_jvp(t: Any, x: Any, sign: Any, logabsdet: Any) -> Any:
         " * H(np.linalg.inv(x))"
     },
     aliases={"x": "A"},
-    naming=lambda params: "LinalgSlogdetBackward0",
+    naming="LinalgSlogdetBackward0",
     samples=[{"shapes": [(3, 3)], "make": "general"}, {"shapes": [(2, 2, 2)], "make": "general"}],
     promotion="float",
+    structure="matrix",
 )
 def slogdet(x):
     """Sign and logarithm of the absolute value of the determinant of every matrix."""
@@ -353,9 +342,10 @@ def _not_positive(x: Any) -> errors.LinAlgError:
         "x": "(lambda P, K: 0.5 * H(K) @ (P + H(P)) @ K)"
         "(np.tril(H(out) @ g) * (1 - 0.5 * np.eye(out.shape[-1])), np.linalg.inv(out))"
     },
-    naming=lambda params: "LinalgCholeskyExBackward0",
+    naming="LinalgCholeskyExBackward0",
     samples=[{"shapes": [(3, 3)], "make": "spd"}, {"shapes": [(2, 2, 2)], "make": "spd"}],
     promotion="float",
+    structure="matrix",
 )
 def cholesky(x):
     """The lower triangular L with L @ Lᴴ = x, for positive definite x. The gradient is Hermitian."""

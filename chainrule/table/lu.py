@@ -182,7 +182,7 @@ _TEXT = (
     outputs=("lu", "pivots", "order"),
     formula={"x": _TEXT},
     aliases={"x": "A", "lu": "LU"},
-    naming=lambda params: "LinalgLuFactorExBackward0",
+    naming="LinalgLuFactorExBackward0",
     samples=[
         {"shapes": [(3, 3)], "make": "general"},
         {"shapes": [(4, 2)], "make": "general"},

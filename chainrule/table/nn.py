@@ -50,7 +50,6 @@ def elu(x, *, alpha, scale, input_scale):
 
 @elementwise(
     vjp={"x": lambda g, x, *, min_val, max_val: chosen((x > min_val) & (x < max_val), g)},
-    formula={"x": "g * ((x > min_val) & (x < max_val))"},
     samples=[{"min_val": -1.0, "max_val": 0.8}],
     accepts="iuf",
     tied=True,
@@ -136,7 +135,7 @@ def hardswish(x):
     return x * np.minimum(np.maximum(x + 3, 0), 6) / 6
 
 
-@elementwise(d={"x": lambda x: sigmoid(-x)}, formula={"x": "g * sigmoid(-x)"}, accepts="f")
+@elementwise(d={"x": lambda x: sigmoid(-x)}, accepts="f")
 def log_sigmoid(x):
     """log(sigmoid(x)), without overflow."""
     return np.minimum(x, 0) - np.log1p(np.exp(-np.absolute(x)))
@@ -144,8 +143,7 @@ def log_sigmoid(x):
 
 @elementwise(
     vjp={"x": lambda g, x, *, lambd: chosen(np.absolute(x) > lambd, g)},
-    formula={"x": "g * (np.abs(x) > lambd)"},
-    naming=lambda params: "HardshrinkBackward0",
+    naming="HardshrinkBackward0",
     samples=[{"lambd": 0.7}],
     accepts="f",
     tied=True,
@@ -157,8 +155,7 @@ def hardshrink(x, *, lambd):
 
 @elementwise(
     vjp={"x": lambda g, x, *, lambd: chosen(np.absolute(x) > lambd, g)},
-    formula={"x": "g * (np.abs(x) > lambd)"},
-    naming=lambda params: "SoftshrinkBackward0",
+    naming="SoftshrinkBackward0",
     samples=[{"lambd": 0.7}],
     accepts="f",
     tied=True,
@@ -177,13 +174,10 @@ def _limited(away: Any, delta: float) -> Any:
 
 
 @elementwise(
-    d={
-        "x": lambda x, y, *, delta: _limited(x - y, delta),
-        "y": lambda x, y, *, delta: _limited(y - x, delta),
-    },
+    d={"x": lambda x, y, *, delta: _limited(x - y, delta), "y": lambda x, y, *, delta: _limited(y - x, delta)},
     formula={"x": "g * np.clip(x - y, -delta, delta)", "y": "g * np.clip(y - x, -delta, delta)"},
     aliases={"y": "target"},
-    naming=lambda params: "HuberLossBackward0",
+    naming="HuberLossBackward0",
     samples=[{"delta": 0.83}],
     accepts="f",
 )
@@ -210,12 +204,7 @@ def binary_cross_entropy(x, y):
     return out.astype(np.result_type(x, y), copy=False)
 
 
-@elementwise(
-    d={"x": lambda x, y: sigmoid(x) - y, "y": lambda x: -x},
-    formula={"x": "g * (sigmoid(x) - y)", "y": "-g * x"},
-    aliases={"y": "target"},
-    accepts="f",
-)
+@elementwise(d={"x": lambda x, y: sigmoid(x) - y, "y": lambda x: -x}, aliases={"y": "target"}, accepts="f")
 def binary_cross_entropy_with_logits(x, y):
     """The binary cross entropy of sigmoid(x), without overflow."""
     out = (1 - y) * x - np.minimum(x, 0) + np.log1p(np.exp(-np.absolute(x)))
@@ -247,18 +236,9 @@ def _mse_tangent(t: Any, x: Any, y: Any, ndim: int, mean: bool) -> Any:
     )
 
 
-def _mse_pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Both cotangents from one difference."""
-    to_x = _weighted_gap(g, saved[0], saved[1], node.params["ndim"], node.params["mean"])
-    to, back = edges
-    return (None if to is None else to_x, None if back is None else -to_x)
-
-
 @opaque(
-    vjp={
-        "x": lambda g, x, y, *, ndim, mean: _weighted_gap(g, x, y, ndim, mean),
-        "y": lambda g, x, y, *, ndim, mean: _weighted_gap(g, y, x, ndim, mean),
-    },
+    shared={"gap": lambda g, x, y, *, ndim, mean: _weighted_gap(g, x, y, ndim, mean)},
+    vjp={"x": lambda gap: gap, "y": lambda gap: -gap},
     jvp={
         "x": lambda t, x, y, *, ndim, mean: _mse_tangent(t, x, y, ndim, mean),
         "y": lambda t, x, y, *, ndim, mean: _mse_tangent(t, y, x, ndim, mean),
@@ -282,9 +262,6 @@ def mse_loss(x, y, *, ndim, mean):
     else:
         total = np.add.reduce(away * away, axis=tuple(range(-ndim, 0))) if ndim else away * away
     return total / _divisor(x.shape, ndim, mean) if mean else total
-
-
-mse_loss.pullback = _mse_pullback
 
 
 def _picks_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
@@ -365,7 +342,7 @@ def _cross_entropy_jvp(t: Any, x: Any, index: Any, coef: Any, *, reduce: bool) -
         "x": f"({_HOT} - (lambda e: e / e.sum(-1, keepdims=True))(np.exp(x - x.max(-1, keepdims=True)))) * {_G_PICKED}"
     },
     batch=_picks_batch,
-    naming=lambda params: "NllLossBackward0",
+    naming="NllLossBackward0",
     samples=_PICKS,
     promotion="none",
     accepts="f",
@@ -402,13 +379,14 @@ def _linear_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
         "weight": lambda t, x: np.matmul(x, t.mT),
         "bias": lambda t: t[..., None, :],
     },
-    formula={"x": "g @ weight", "weight": "g.T @ x", "bias": "g.sum(0)"},
+    formula={"weight": "g.T @ x", "bias": "g.sum(0)"},
     aliases={"x": "mat1", "weight": "mat2"},
     batch=_linear_batch,
-    naming=lambda params: "AddmmBackward0",
+    naming="AddmmBackward0",
     samples=[{"shapes": [(2, 3), (4, 3), (4,)], "complex": False}],
     promotion="none",
     accepts="f",
+    structure="ik,jk->ij",
 )
 def linear(x, weight, bias):
     """x @ weightᵀ + bias for a matrix x, a layer's weight (out, in) and its bias (out,)."""
@@ -445,6 +423,7 @@ def _rescaled(g: Any, x: Any, *, axis: tuple[int, ...], eps: float, name: str) -
         {"shapes": [(3, 2, 2)], "axis": (-3, -1), "eps": 0.1, "name": "NativeBatchNormBackward0"},
     ],
     accepts="f",
+    structure="axis",
 )
 def standardize(x, *, axis, eps, name):
     """(x − mean) / √(variance + eps) over axes."""

@@ -82,7 +82,7 @@ def sum(x, *, axis, keepdims, dims=False):
     },
     naming=lambda params: "MeanBackward" + ("1" if params.get("dims") else "0"),
     samples=_AXES,
-    structure="sum",
+    structure="mean",
 )
 def mean(x, *, axis, keepdims, dims=False):
     """Mean over axes."""
@@ -141,6 +141,7 @@ def _product_of_others(x: Any, axis: tuple[int, ...]) -> Any:
     },
     naming=lambda params: "ProdBackward" + ("1" if params.get("dims") else "0"),
     samples=_AXES,
+    structure="axis",
 )
 def prod(x, *, axis, keepdims, dims=False):
     """Product over axes."""
@@ -175,13 +176,27 @@ def _extremum_name(params: dict[str, Any], node: Any) -> str:
 _EXTREMUM = "(g if keepdims else np.expand_dims(g, axis)) * (x == (out if keepdims else np.expand_dims(out, axis)))"
 
 
-@opaque(vjp={"x": shared}, jvp={"x": shared_jvp}, formula={"x": _EXTREMUM}, samples=_AXES, naming=_extremum_name)
+@opaque(
+    vjp={"x": shared},
+    jvp={"x": shared_jvp},
+    formula={"x": _EXTREMUM},
+    samples=_AXES,
+    naming=_extremum_name,
+    structure="axis",
+)
 def amax(x, *, axis, keepdims, name=""):
     """Maximum over axes; elements that tie share the gradient evenly."""
     return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
 
 
-@opaque(vjp={"x": shared}, jvp={"x": shared_jvp}, formula={"x": _EXTREMUM}, samples=_AXES, naming=_extremum_name)
+@opaque(
+    vjp={"x": shared},
+    jvp={"x": shared_jvp},
+    formula={"x": _EXTREMUM},
+    samples=_AXES,
+    naming=_extremum_name,
+    structure="axis",
+)
 def amin(x, *, axis, keepdims, name=""):
     """Minimum over axes; elements that tie share the gradient evenly."""
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
@@ -210,6 +225,7 @@ def _portions(x: Any, out: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     },
     samples=_AXES,
     promotion="float",
+    structure="axis",
 )
 def logsumexp(x, *, axis, keepdims):
     """log Σ exp(x) over axes, without overflow."""
@@ -250,6 +266,7 @@ def dot_along(x: Any, y: Any, axis: int) -> Any:
     samples=[{"shapes": [(2, 3)], "axis": -1}, {"shapes": [(3, 2)], "axis": -2}, {"shapes": [(4,)], "axis": -1}],
     promotion="float",
     accepts="f",
+    structure="axis",
 )
 def softmax(x, *, axis):
     """exp(x) / Σ exp(x) along an axis, without overflow."""
@@ -265,6 +282,7 @@ def softmax(x, *, axis):
     samples=[{"shapes": [(2, 3)], "axis": -1}, {"shapes": [(3, 2)], "axis": -2}, {"shapes": [(4,)], "axis": -1}],
     promotion="float",
     accepts="f",
+    structure="axis",
 )
 def log_softmax(x, *, axis):
     """x − log Σ exp(x) along an axis, without overflow."""
@@ -326,8 +344,9 @@ def _norm_jvp(t: Any, x: Any, out: Any, *, ord: float, axis: tuple[int, ...], ke
         {"shapes": [(2, 3)], "ord": 0.0, "axis": (-1,), "keepdims": False},
         {"shapes": [()], "ord": 2.0, "axis": (), "keepdims": False},
     ],
-    naming=lambda params: "LinalgVectorNormBackward0",
+    naming="LinalgVectorNormBackward0",
     promotion="float",
+    structure="axis",
 )
 def vector_norm(x, *, ord, axis, keepdims):
     """The norm (Σ |x|^ord)^(1/ord) over axes; the gradient where it is 0 is 0."""
@@ -367,6 +386,7 @@ _ALONG = [
     transpose={"x": lambda g, *, axis: _from_the_end(g, axis)},
     formula={"x": "np.flip(np.cumsum(np.flip(g, axis), axis), axis)"},
     samples=_ALONG,
+    structure="axis",
 )
 def cumsum(x, *, axis):
     """Running sum along an axis."""
@@ -403,6 +423,7 @@ def _cumprod_jvp(t: Any, x: Any, out: Any, *, axis: int) -> Any:
     jvp={"x": _cumprod_jvp},
     formula={"x": "np.flip(np.cumsum(np.flip(g * out, axis), axis), axis) / x"},
     samples=_ALONG,
+    structure="axis",
 )
 def cumprod(x, *, axis):
     """Running product along an axis."""
@@ -444,6 +465,7 @@ def _logcumsumexp_jvp(t: Any, x: Any, out: Any, *, axis: int) -> Any:
     formula={"x": "np.flip(np.cumsum(np.flip(g * np.exp(-out), axis), axis), axis) * np.exp(x)"},
     samples=_ALONG,
     promotion="float",
+    structure="axis",
 )
 def logcumsumexp(x, *, axis):
     """Running log Σ exp along an axis, without overflow."""

@@ -64,17 +64,13 @@ def _products_before(place: Any, factor: Any) -> Any:
             np.zeros(shape_of(x), x.dtype), index, t * products_of_others(x, index, src, axis), axis=axis
         ),
     },
-    formula={
-        "x": "g * np.conjugate(products_alone(x, index, src, axis))",
-        "src": "at_index(g, index, axis) * np.conjugate(products_of_others(x, index, src, axis))",
-    },
     samples=[
         {"shapes": [(2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, 2]]), (2, 4)], "axis": -1},
         {"shapes": [(3, 2), np.array([[2], [2]]), (2, 1)], "axis": -2},
         {"shapes": [(2,), np.array([1, 0, 1, 1, 1]), np.array([0.7, 2.0, 0.0, 1.5, 1.2])], "axis": -1},
     ],
     domain=(0.4, 2),
-    naming=lambda params: "ScatterReduceBackward0",
+    naming="ScatterReduceBackward0",
 )
 def scatter_prod(x, index, src, *, axis):
     """x with every element of src multiplied into the place of its index along an axis."""
@@ -113,14 +109,8 @@ def _best_jvp_src(t: Any, x: Any, index: Any, src: Any, out: Any, *, axis: int, 
 
 
 @opaque(
-    vjp={
-        "x": lambda g, x, index, src, out, *, axis, include_self: best_vjp(
-            g, x, index, src, out, axis=axis, include_self=include_self
-        )[0],
-        "src": lambda g, x, index, src, out, *, axis, include_self: best_vjp(
-            g, x, index, src, out, axis=axis, include_self=include_self
-        )[1],
-    },
+    shared={"shares": best_vjp},
+    vjp={"x": lambda shares: shares[0], "src": lambda shares: shares[1]},
     jvp={"x": _best_jvp_x, "src": _best_jvp_src},
     formula={
         "x": "best_vjp(g, x, index, src, out, axis=axis, include_self=include_self)[0]",
@@ -136,7 +126,7 @@ def _best_jvp_src(t: Any, x: Any, index: Any, src: Any, out: Any, *, axis: int, 
         {"shapes": [(3, 2), np.array([[2], [2]]), (2, 1)], "axis": -2, "largest": False, "include_self": False},
     ],
     accepts="biuf",
-    naming=lambda params: "ScatterReduceBackward0",
+    naming="ScatterReduceBackward0",
 )
 def scatter_best(x, index, src, *, axis, largest, include_self):
     """x with the maximum (or minimum) at each place of itself and what is scattered there; ties share the gradient."""

@@ -32,7 +32,6 @@ def _with_axis(*names: str) -> Any:
 
 @linear(
     transpose={"x": lambda g, x_shape: to_shape(g, x_shape)},
-    formula={"x": "g.reshape(x_shape)"},
     batch=_with_axis("shape"),
     view=True,
     moves=True,
@@ -50,7 +49,6 @@ def view(x, *, shape):
 
 @linear(
     transpose={"x": lambda g, x_shape: to_shape(g, x_shape)},
-    formula={"x": "g.reshape(x_shape)"},
     batch=_with_axis("shape"),
     moves=True,
     samples=[{"shapes": [(2, 3)], "shape": (3, 2)}],
@@ -80,7 +78,6 @@ def permute(x, *, axes):
 
 @linear(
     transpose={"x": lambda g, *, axis0, axis1: np.swapaxes(g, axis0, axis1)},
-    formula={"x": "np.swapaxes(g, axis0, axis1)"},
     view=True,
     moves=True,
     samples=[{"shapes": [(2, 3)], "axis0": -1, "axis1": -2}, {"shapes": [(2, 3, 4)], "axis0": -3, "axis1": -1}],
@@ -104,7 +101,6 @@ def t(x):
 
 @linear(
     transpose={"x": lambda g, x_shape: to_shape(g, x_shape)},
-    formula={"x": "g.reshape(x_shape)"},
     view=True,
     moves=True,
     samples=[
@@ -122,7 +118,6 @@ def unsqueeze(x, *, axis):
 
 @linear(
     transpose={"x": lambda g, x_shape: to_shape(g, x_shape)},
-    formula={"x": "g.reshape(x_shape)"},
     view=True,
     moves=True,
     samples=[{"shapes": [(2, 1, 3)], "axis": (-2,)}, {"shapes": [(1, 1)], "axis": (-1, -2)}],
@@ -174,8 +169,7 @@ def expand(x, *, shape):
 
 
 @linear(
-    transpose={"x": lambda g, *, axis: np.flip(g, axis=axis)},
-    formula={"x": "np.flip(g, axis)"},
+    transpose={"x": lambda g, *, axis: np.flip(g, axis)},
     moves=True,
     samples=[{"shapes": [(2, 3)], "axis": (-1,)}, {"shapes": [(2, 3)], "axis": (-2, -1)}, {"shapes": [()], "axis": ()}],
 )
@@ -208,12 +202,13 @@ def _unpad(g: Any, widths: tuple[tuple[int, int], ...]) -> Any:
     transpose={"x": lambda g, *, widths: _unpad(g, widths)},
     formula={"x": "pad(g, widths=tuple((-a, -b) for a, b in widths), value=0.0)"},
     jvp=lambda operands, tangents, out, params: pad(tangents[0], widths=params["widths"], value=0.0),
-    naming=lambda params: "ConstantPadNdBackward0",
+    naming="ConstantPadNdBackward0",
     samples=[
         {"shapes": [(2, 3)], "widths": ((1, 2),), "value": 0.0},
         {"shapes": [(2, 3)], "widths": ((0, 1), (2, 0)), "value": 1.5},
         {"shapes": [(3, 4)], "widths": ((-1, 2), (1, -2)), "value": 0.0},
     ],
+    structure="selection",
 )
 def pad(x, *, widths, value):
     """A constant put around the last ``len(widths)`` axes; negative widths cut instead."""
@@ -241,6 +236,7 @@ def _cat_vjp(g: Any, xs_shape: Any, *, axis: int) -> tuple[Any, ...]:
     transpose={"*xs": _cat_vjp},
     formula={"*xs": "tuple(np.split(g, np.cumsum([s[axis] for s in xs_shape])[:-1], axis))"},
     samples=[{"shapes": [(2, 3), (2, 1)], "axis": -1}, {"shapes": [(1, 2), (3, 2), (0, 2)], "axis": -2}],
+    structure="selection",
 )
 def cat(*xs, axis):
     """Arrays one after another along an axis."""
@@ -260,6 +256,7 @@ def _stack_vjp(g: Any, xs_shape: Any, *, axis: int) -> tuple[Any, ...]:
         {"shapes": [(2,), (2,), (2,)], "axis": -2},
         {"shapes": [(), ()], "axis": -1},
     ],
+    structure="selection",
 )
 def stack(*xs, axis):
     """Arrays of one shape, side by side along a new axis."""
@@ -269,8 +266,8 @@ def stack(*xs, axis):
 
 @linear(
     transpose={"x": lambda g, *, k: np.tril(g, k)},
-    formula={"x": "np.tril(g, k)"},
     samples=[{"shapes": [(3, 3)], "k": 0}, {"shapes": [(2, 3, 4)], "k": -1}],
+    structure="selection",
 )
 def tril(x, *, k):
     """The lower triangle of matrices; zeros elsewhere."""
@@ -279,8 +276,8 @@ def tril(x, *, k):
 
 @linear(
     transpose={"x": lambda g, *, k: np.triu(g, k)},
-    formula={"x": "np.triu(g, k)"},
     samples=[{"shapes": [(3, 3)], "k": 0}, {"shapes": [(2, 3, 4)], "k": 1}, {"shapes": [(4, 2)], "k": -2}],
+    structure="selection",
 )
 def triu(x, *, k):
     """The upper triangle of matrices; zeros elsewhere."""
@@ -293,7 +290,6 @@ def triu(x, *, k):
             g, offset=offset, axis1=axis1, axis2=axis2, sizes=(x_shape[axis1], x_shape[axis2])
         )
     },
-    formula={"x": "undiagonal(g, offset=offset, axis1=axis1, axis2=axis2, sizes=(x_shape[axis1], x_shape[axis2]))"},
     view=True,
     moves=True,
     samples=[
@@ -312,12 +308,12 @@ def diagonal(x, *, offset, axis1, axis2):
 
 @linear(
     transpose={"x": lambda g, *, offset, axis1, axis2: np.diagonal(g, offset, axis1, axis2)},
-    formula={"x": "np.diagonal(g, offset, axis1, axis2)"},
-    naming=lambda params: "DiagEmbedBackward0",
+    naming="DiagEmbedBackward0",
     samples=[
         {"shapes": [(3,)], "offset": 0, "axis1": -2, "axis2": -1, "sizes": (3, 3)},
         {"shapes": [(2, 2)], "offset": -1, "axis1": -1, "axis2": -2, "sizes": (3, 2)},
     ],
+    structure="selection",
 )
 def undiagonal(x, *, offset, axis1, axis2, sizes):
     """Zeros of ``sizes`` along two axes, with the last axis of x on a diagonal of them."""
@@ -339,25 +335,14 @@ def undiagonal(x, *, offset, axis1, axis2, sizes):
 
 
 @linear(
-    transpose={"x": lambda g: g},
-    formula={"x": "g"},
-    samples=[{"shapes": [(2, 3)]}, {"shapes": [()]}],
-    structure="diagonal",
-    moves=True,
+    transpose={"x": lambda g: g}, samples=[{"shapes": [(2, 3)]}, {"shapes": [()]}], structure="diagonal", moves=True
 )
 def clone(x):
     """A copy, laid out as x is unless x is stretched."""
     return np.array(x, order="C" if 0 in x.strides else "K") if type(x) is ndarray else np.positive(x)
 
 
-@linear(
-    transpose={"x": lambda g: g},
-    formula={"x": "g"},
-    samples=[{"shapes": [(2, 3)]}],
-    view=True,
-    moves=True,
-    structure="diagonal",
-)
+@linear(transpose={"x": lambda g: g}, samples=[{"shapes": [(2, 3)]}], view=True, moves=True, structure="diagonal")
 def alias(x):
     """The tensor itself, as a view."""
     return x[...] if type(x) is ndarray else np.reshape(x, shape_of(x))
@@ -372,7 +357,7 @@ def _cast_vjp(g: Any, x_dtype: Any) -> Any:
 @linear(
     transpose={"x": _cast_vjp},
     formula={"x": "g.astype(x_dtype)"},
-    naming=lambda params: "ToCopyBackward0",
+    naming="ToCopyBackward0",
     samples=[{"shapes": [(2, 3)], "dtype": np.dtype(np.float64)}, {"shapes": [()], "dtype": np.dtype(np.complex128)}],
     structure="diagonal",
 )
@@ -427,11 +412,8 @@ def _shown(x: Any, steps: Any) -> Any:
         ),
         "part": lambda g, *, steps: _shown(g, steps),
     },
-    formula={
-        "base": "copy_slices(g, np.zeros(part_shape), steps=steps)",
-        "part": "_shown(g, steps)",
-    },
-    naming=lambda params: "CopySlices",
+    formula={"base": "copy_slices(g, np.zeros(part_shape), steps=steps)"},
+    naming="CopySlices",
     batch=_slices_batch,
     samples=[
         {"shapes": [(2, 3), (3, 2)], "steps": ((transpose, {"axis0": -2, "axis1": -1}),)},
@@ -445,6 +427,7 @@ def _shown(x: Any, steps: Any) -> Any:
             ),
         },
     ],
+    structure="selection",
 )
 def copy_slices(base, part, *, steps):
     """The base, with the region that a view shows (taken by ``steps``) replaced by ``part``."""

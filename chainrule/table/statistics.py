@@ -84,6 +84,7 @@ _COUNT = "(x.size / x.sum(axis).size - correction)"
     jvp={"x": _var_jvp},
     formula={"x": f"(g if keepdims else np.expand_dims(g, axis)) * 2 * {_AWAY} / {_COUNT}"},
     samples=_SAMPLES,
+    structure="axis",
 )
 def var(x, *, axis, keepdims, correction):
     """Variance over axes: the mean square distance from the mean, divided by n − correction."""
@@ -103,6 +104,7 @@ def var(x, *, axis, keepdims, correction):
     },
     formula={"x": f"(g / out if keepdims else np.expand_dims(g / out, axis)) * {_AWAY} / {_COUNT}"},
     samples=_SAMPLES,
+    structure="axis",
 )
 def std(x, *, axis, keepdims, correction):
     """Standard deviation over axes: the root of the variance. Where it is 0, its derivative is 0."""
@@ -122,7 +124,8 @@ def std(x, *, axis, keepdims, correction):
         {"shapes": [(5,)], "axis": (-1,), "keepdims": False},
         {"shapes": [(2, 3)], "axis": (-2, -1), "keepdims": False},
     ],
-    naming=lambda params: "MedianBackward0",
+    naming="MedianBackward0",
+    structure="axis",
 )
 def median(x, *, axis, keepdims):
     """The (lower) median over the last axes; elements that equal it share the gradient evenly."""
@@ -156,6 +159,7 @@ _PLACES = [
     },
     naming=lambda params: params["name"],
     samples=_PLACES,
+    structure="selection",
 )
 def pick(x, index, *, axis, keepdims, name):
     """The elements at an index along an axis: the values that max, sort, topk ... return beside their indices."""

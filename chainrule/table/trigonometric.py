@@ -8,24 +8,20 @@ import numpy as np
 
 from chainrule.core.kinds import elementwise
 
+_WITHIN_ONE = "it is real only between -1 and 1, and at the ends its slope is infinite, so x.clamp(-1 + eps, 1 - eps)"
 
-@elementwise(ufunc=np.sin, d={"x": lambda x: np.cos(x)}, formula={"x": "g * np.cos(x)"}, promotion="float")
+
+@elementwise(ufunc=np.sin, d={"x": lambda x: np.cos(x)}, promotion="float")
 def sin(x):
     """Sine, of radians."""
 
 
-@elementwise(ufunc=np.cos, d={"x": lambda x: -np.sin(x)}, formula={"x": "-g * np.sin(x)"}, promotion="float")
+@elementwise(ufunc=np.cos, d={"x": lambda x: -np.sin(x)}, promotion="float")
 def cos(x):
     """Cosine, of radians."""
 
 
-@elementwise(
-    ufunc=np.tan,
-    d={"x": lambda out: 1 + out * out},
-    formula={"x": "g * (1 + out ** 2)"},
-    promotion="float",
-    domain=(-1, 1),
-)
+@elementwise(ufunc=np.tan, d={"x": lambda out: 1 + out * out}, promotion="float", domain=(-1, 1))
 def tan(x):
     """Tangent, of radians."""
 
@@ -33,9 +29,9 @@ def tan(x):
 @elementwise(
     ufunc=np.arcsin,
     d={"x": lambda x: 1 / np.sqrt(1 - x * x)},
-    formula={"x": "g / np.sqrt(1 - x ** 2)"},
     promotion="float",
     domain=(-0.8, 0.8),
+    remedy=_WITHIN_ONE,
 )
 def asin(x):
     """Inverse sine, in radians."""
@@ -44,15 +40,15 @@ def asin(x):
 @elementwise(
     ufunc=np.arccos,
     d={"x": lambda x: -1 / np.sqrt(1 - x * x)},
-    formula={"x": "-g / np.sqrt(1 - x ** 2)"},
     promotion="float",
     domain=(-0.8, 0.8),
+    remedy=_WITHIN_ONE,
 )
 def acos(x):
     """Inverse cosine, in radians."""
 
 
-@elementwise(ufunc=np.arctan, d={"x": lambda x: 1 / (1 + x * x)}, formula={"x": "g / (1 + x ** 2)"}, promotion="float")
+@elementwise(ufunc=np.arctan, d={"x": lambda x: 1 / (1 + x * x)}, promotion="float")
 def atan(x):
     """Inverse tangent, in radians."""
 
@@ -76,33 +72,24 @@ def atan2(x, y):
     """The angle of the point (y, x), in radians; the gradient at the origin is 0."""
 
 
-@elementwise(ufunc=np.sinh, d={"x": lambda x: np.cosh(x)}, formula={"x": "g * np.cosh(x)"}, promotion="float")
+@elementwise(ufunc=np.sinh, d={"x": lambda x: np.cosh(x)}, promotion="float")
 def sinh(x):
     """Hyperbolic sine."""
 
 
-@elementwise(ufunc=np.cosh, d={"x": lambda x: np.sinh(x)}, formula={"x": "g * np.sinh(x)"}, promotion="float")
+@elementwise(ufunc=np.cosh, d={"x": lambda x: np.sinh(x)}, promotion="float")
 def cosh(x):
     """Hyperbolic cosine."""
 
 
 @elementwise(
-    ufunc=np.tanh,
-    vjp={"x": lambda g, out: g * (1 - out * out)},
-    d={"x": lambda out: 1 - out * out},
-    formula={"x": "g * (1 - out ** 2)"},
-    promotion="float",
+    ufunc=np.tanh, vjp={"x": lambda g, out: g * (1 - out * out)}, d={"x": lambda out: 1 - out * out}, promotion="float"
 )
 def tanh(x):
     """Hyperbolic tangent."""
 
 
-@elementwise(
-    ufunc=np.arcsinh,
-    d={"x": lambda x: 1 / np.sqrt(x * x + 1)},
-    formula={"x": "g / np.sqrt(x ** 2 + 1)"},
-    promotion="float",
-)
+@elementwise(ufunc=np.arcsinh, d={"x": lambda x: 1 / np.sqrt(x * x + 1)}, promotion="float")
 def asinh(x):
     """Inverse hyperbolic sine."""
 
@@ -113,6 +100,7 @@ def asinh(x):
     formula={"x": "g / (np.sqrt(x - 1) * np.sqrt(x + 1))"},
     promotion="float",
     domain=(1.2, 3),
+    remedy="it is real only from 1 on, so x.clamp(min=1 + eps)",
 )
 def acosh(x):
     """Inverse hyperbolic cosine."""
@@ -121,9 +109,9 @@ def acosh(x):
 @elementwise(
     ufunc=np.arctanh,
     d={"x": lambda x: 1 / (1 - x * x)},
-    formula={"x": "g / (1 - x ** 2)"},
     promotion="float",
     domain=(-0.8, 0.8),
+    remedy="it is real only between -1 and 1, so x.clamp(-1 + eps, 1 - eps)",
 )
 def atanh(x):
     """Inverse hyperbolic tangent."""
@@ -153,24 +141,14 @@ def sinc(x):
 
 
 @elementwise(
-    ufunc=np.deg2rad,
-    d={"x": float(np.pi / 180)},
-    formula={"x": "g * np.pi / 180"},
-    promotion="float",
-    naming=lambda params: "Deg2RadBackward0",
-    accepts="biuf",
+    ufunc=np.deg2rad, d={"x": lambda: np.pi / 180}, promotion="float", naming="Deg2RadBackward0", accepts="biuf"
 )
 def deg2rad(x):
     """Degrees to radians."""
 
 
 @elementwise(
-    ufunc=np.rad2deg,
-    d={"x": float(180 / np.pi)},
-    formula={"x": "g * 180 / np.pi"},
-    promotion="float",
-    naming=lambda params: "Rad2DegBackward0",
-    accepts="biuf",
+    ufunc=np.rad2deg, d={"x": lambda: 180 / np.pi}, promotion="float", naming="Rad2DegBackward0", accepts="biuf"
 )
 def rad2deg(x):
     """Radians to degrees."""

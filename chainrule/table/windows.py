@@ -17,7 +17,6 @@ ndarray = np.ndarray
             g, axis=axis, size=size, step=step, length=x_shape[axis]
         )
     },
-    formula={"x": "fold_windows(g, axis=axis, size=size, step=step, length=x_shape[axis])"},
     view=True,
     moves=True,
     samples=[
@@ -26,6 +25,7 @@ ndarray = np.ndarray
         {"shapes": [(3, 4)], "axis": -1, "size": 2, "step": 2},
         {"shapes": [(4, 2)], "axis": -2, "size": 4, "step": 5},
     ],
+    overlaps=True,
 )
 def unfold(x, *, axis, size, step):
     """Windows of ``size`` along an axis, every ``step``, as a new last axis."""
@@ -42,8 +42,7 @@ def unfold(x, *, axis, size, step):
 
 @linear(
     transpose={"x": lambda g, *, axis, size, step: unfold(g, axis=axis, size=size, step=step)},
-    formula={"x": "unfold(g, axis=axis, size=size, step=step)"},
-    naming=lambda params: "UnfoldBackwardBackward0",
+    naming="UnfoldBackwardBackward0",
     samples=[
         {"shapes": [(4, 2)], "axis": -1, "size": 2, "step": 1, "length": 5},
         {"shapes": [(2, 2, 2, 3)], "axis": -2, "size": 3, "step": 2, "length": 6},

@@ -340,11 +340,3 @@ def test_inside_vmap_and_grad():
     with autograd.detect_anomaly():
         text = error_of(lambda: f(torch.tensor([1.0, 0.0])))
     assert "Function 'SqrtBackward0' returned nan values" in text and "at index (1,)" in text
-
-
-@more
-def test_every_remedy_is_of_an_operation():
-    from chainrule.core.primitive import TABLE
-    from chainrule.errors import REMEDIES
-
-    assert set(REMEDIES) - set(TABLE) == set()

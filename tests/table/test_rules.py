@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import chainrule
 import chainrule.table
-from chainrule.core.primitive import TABLE, unsupported
+from chainrule.core import kinds
+from chainrule.core.primitive import TABLE, TableError, unsupported
 from chainrule.testing import CHECKS, Sample, rulecheck, samples_of
 from chainrule.testing.rulecheck import every_sample
 
@@ -66,6 +67,74 @@ def test_the_table_is_complete():
         if row.differentiable:
             ruled = {name for name, rule in row.vjps.items() if not isinstance(rule, unsupported)}
             assert ruled and row.pullback is not None and row.jvp is not None and set(row.formula) >= ruled
+
+
+# -- rows that are not complete, or say too much ---------------------------------------------------------------------
+
+
+def thing(x):
+    """A thing."""
+    return x
+
+
+@pytest.mark.parametrize(
+    "declare, problem",
+    [
+        (
+            kinds.elementwise(d={"x": 1}, vjp={"x": lambda g: g}, jvp={"x": lambda t: t}),
+            "nothing reads the partial of 'x'",
+        ),
+        (kinds.elementwise(jvp={"x": lambda t: t}), "no VJP"),
+        (kinds.elementwise(), "no derivative"),
+        (kinds.linear(transpose={"x": lambda g: g}, formula={"y": "g"}), "a formula for 'y'"),
+        (kinds.opaque(shared={"u": lambda g: g}, vjp={"x": lambda g: g}, jvp={"x": lambda t: t}), "no rule reads 'u'"),
+    ],
+)
+def test_a_cell_that_nothing_reads_is_an_error(declare, problem):
+    with pytest.raises(TableError, match=problem):
+        declare(thing)
+    assert "thing" not in TABLE
+
+
+def test_columns_of_a_row_cannot_be_replaced():
+    with pytest.raises(TableError, match="row exp is complete: its pullback cannot be replaced"):
+        TABLE["exp"].pullback = TABLE["sin"].pullback
+
+
+def test_what_rules_share_is_computed_once_and_saved_for_them():
+    calls = []
+
+    def common(g, x):
+        calls.append(1)
+        return g * x
+
+    row = kinds.opaque(
+        shared={"u": common},
+        vjp={"x": lambda u: u, "y": lambda u, out: u * out},
+        jvp={"x": lambda t: t, "y": lambda t: t},
+        listed=False,
+    )(lambda x, y: x + y)
+    x, y = (chainrule.tensor([v], requires_grad=True) for v in (2.0, 3.0))
+    out = row(x, y)
+    assert (row.saves, row.reads) == (("x", "out"), {"x": ("g", "x"), "y": ("g", "x", "out")})
+    out.backward(chainrule.tensor([1.0]))
+    assert (x.grad.tolist(), y.grad.tolist(), len(calls)) == ([2.0], [10.0], 1)
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("tanh", "g * (1 - out ** 2)"),  # as the rule says it
+        ("acos", "-g / np.sqrt(1 - x ** 2)"),  # from the partial
+        ("exp2", "g * out * np.log(2)"),  # a constant by what it is
+        ("clamp_min", "g * (x >= y)"),  # what a quick helper comes to
+        ("div", "g / y"),  # the branch for real numbers
+        ("solve", "-np.linalg.solve(H(x), g) @ H(out)"),  # with what its rules share
+        ("heaviside", "0 * g"),  # a number
+    ],
+)
+def test_formulas_are_read_off_the_rules(name, text):
+    assert TABLE[name].formula["x"] == text
 
 
 # -- shapes nobody thought of ----------------------------------------------------------------------------------------

@@ -1,0 +1,168 @@
+"""The formula of a rule, read off its source: a row need not say in text what its rule says already.
+
+The source is read when somebody asks, so that importing the table stays quick.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+from collections.abc import Callable
+from typing import Any
+
+#: What rules call for speed, or to be right at the edges of their domain, and what it comes to. Capitals stand for any
+#: expression, the same one where they are the same.
+_SPELLINGS = [
+    ("A * A", "A ** 2"),
+    ("-A * A", "-A ** 2"),
+    ("A * B * B", "A * B ** 2"),
+    ("-(A @ B)", "-A @ B"),
+    ("A if _complex(B) else C", "C"),
+    ("A if B.dtype.kind == 'c' else C", "C"),
+    ("np.matmul(A, B)", "A @ B"),
+    ("np.floor_divide(A, B)", "A // B"),
+    ("shape_of(A)", "A.shape"),
+    ("np.zeros(A.shape, B)", "np.zeros(A.shape)"),
+    ("_solution(A, B)", "np.linalg.solve(A, B)"),
+    ("chosen(A, g)", "g * A"),
+    ("np.logical_not(A <= B)", "A > B"),
+    ("np.absolute(A)", "np.abs(A)"),
+    ("np.where(A, g, B * g)", "g * np.where(A, 1, B)"),
+    ("conjugate(A)", "np.conjugate(A)"),
+    ("to_shape(A, B)", "A.reshape(B)"),
+    ("getitem(A, index=B)", "A[B]"),
+    ("read(A, index=B)", "A[B]"),
+    ("gather(A, B, axis=C)", "np.take_along_axis(A, B, C)"),
+]
+
+
+def expression_of(rule: Callable[..., Any]) -> ast.expr | None:
+    """What a rule of one expression returns; None without its source, or where it takes several statements."""
+    code = rule.__code__
+    try:
+        found = _by_line(code.co_filename).get(code.co_firstlineno, [])
+    except SyntaxError:  # a line of a session, or not Python at all
+        return None
+    for node in found:
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+            *rest, last = node.body
+            return last.value if isinstance(last, ast.Return) and all(map(_is_docstring, rest)) else None
+    places = [(line, column) for line, _, column, end in code.co_positions() if end]
+    bodies = [node.body for node in found if isinstance(node, ast.Lambda)]
+    around = [
+        body
+        for body in bodies
+        if all((body.lineno, body.col_offset) <= p <= (body.end_lineno, body.end_col_offset) for p in places)
+    ]
+    return max(around, key=lambda body: (body.lineno, body.col_offset), default=None)
+
+
+@functools.cache
+def _by_line(file: str) -> dict[int, list[ast.FunctionDef | ast.Lambda]]:
+    found: dict[int, list[ast.FunctionDef | ast.Lambda]] = {}
+    for node in ast.walk(ast.parse("".join(linecache.getlines(file)))):
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            found.setdefault(node.lineno, []).append(node)
+    return found
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def vjp_text(rule: Callable[..., Any], shared: tuple[str, Callable[..., Any]] | None = None) -> str | None:
+    """A VJP, as text, with the rule that it shares with others in the place of its name."""
+    found = expression_of(rule)
+    if found is None or shared is None:
+        return None if found is None else _written(found, rule)
+    name, common = shared
+    part = expression_of(common)
+    return None if part is None else _written(found, common, _Filled({name: part}).visit)
+
+
+def partial_text(partial: Any) -> str | None:
+    """The VJP that a partial derivative makes, as text."""
+    if not callable(partial):
+        return {1: "g", -1: "-g", 0: "0 * g"}.get(partial, f"g * {partial!r}")
+    found = expression_of(partial)
+    return None if found is None else _written(found, partial, lambda node: _scaled(node, ast.Name("g", ast.Load())))
+
+
+def _scaled(node: ast.expr, g: ast.expr) -> ast.expr:
+    """``g * node``, where the leading factor of a product or quotient makes room for g."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return _scaled(node.operand, ast.UnaryOp(ast.USub(), g))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
+        return ast.BinOp(_scaled(node.left, g), node.op, node.right)
+    return g if isinstance(node, ast.Constant) and node.value == 1 else ast.BinOp(g, ast.Mult(), node)
+
+
+def _written(node: ast.expr, rule: Callable[..., Any], form: Callable[[ast.expr], ast.expr] = lambda node: node) -> str:
+    copied = ast.parse(ast.unparse(node), mode="eval").body
+    return ast.unparse(_Spelling().visit(form(_Constants(rule).visit(copied))))
+
+
+class _Constants(ast.NodeTransformer):
+    """Numbers that a module has named, as the module computes them."""
+
+    def __init__(self, rule: Callable[..., Any]) -> None:
+        self.values = rule.__globals__
+        self.file = rule.__code__.co_filename
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if not isinstance(self.values.get(node.id), float):
+            return node
+        value = _assigned(self.file).get(node.id)
+        return node if value is None else ast.parse(value, mode="eval").body
+
+
+@functools.cache
+def _assigned(file: str) -> dict[str, str]:
+    """The numbers that a file names, and what each of them is called there."""
+    found = {}
+    for node in ast.parse("".join(linecache.getlines(file))).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            value = node.value
+            if isinstance(value, ast.Call) and ast.unparse(value.func) == "float":
+                value = value.args[0]
+            found[node.targets[0].id] = ast.unparse(value).replace("math.", "np.")
+    return found
+
+
+class _Spelling(ast.NodeTransformer):
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        node = super().generic_visit(node)
+        for pattern, result in _patterns():
+            found: dict[str, ast.AST] = {}
+            if _matches(pattern, node, found):
+                return self.visit(_Filled(found).visit(ast.parse(result, mode="eval").body))  # type: ignore[no-any-return]
+        return node
+
+
+@functools.cache
+def _patterns() -> list[tuple[ast.expr, str]]:
+    return [(ast.parse(pattern, mode="eval").body, result) for pattern, result in _SPELLINGS]
+
+
+def _matches(pattern: Any, node: Any, found: dict[str, ast.AST]) -> bool:
+    if isinstance(pattern, ast.Name) and pattern.id.isupper() and len(pattern.id) == 1:
+        if not isinstance(node, ast.expr):
+            return False
+        known = found.setdefault(pattern.id, node)
+        return ast.dump(known) == ast.dump(node)
+    if type(pattern) is not type(node):
+        return False
+    if isinstance(pattern, list):
+        return len(pattern) == len(node) and all(_matches(p, n, found) for p, n in zip(pattern, node, strict=True))
+    if not isinstance(pattern, ast.AST):
+        return bool(pattern == node)
+    return all(_matches(getattr(pattern, field), getattr(node, field), found) for field in pattern._fields)
+
+
+class _Filled(ast.NodeTransformer):
+    def __init__(self, found: dict[str, ast.AST]) -> None:
+        self.found = found
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return self.found.get(node.id, node)
