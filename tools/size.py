@@ -1,0 +1,68 @@
+"""The table of sizes in docs/architecture.md: lines of Python by folder, of the package and of its tests.
+
+python tools/size.py            print the table
+python tools/size.py --write    put it into the page
+python tools/size.py --check    fail if a total on the page is off by more than a tenth
+"""
+
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "architecture.md"
+BETWEEN = re.compile(r"(?<=<!-- size -->\n).*?(?=<!-- /size -->)", re.DOTALL)
+ALLOWED = 0.1
+
+
+def lines(folder: str) -> Counter[str]:
+    """Lines of Python under a folder, by the folder or file inside it."""
+    found: Counter[str] = Counter()
+    for path in (ROOT / folder).rglob("*.py"):
+        first, *below = path.relative_to(ROOT / folder).parts
+        found[f"{first}/" if below else "files beside them"] += len(path.read_bytes().splitlines())
+    return found
+
+
+def table(package: Counter[str], tests: Counter[str]) -> str:
+    """Markdown, the largest part of the package first."""
+    names = sorted(package.keys() | tests.keys(), key=lambda name: (-package[name], -tests[name], name))
+    rows = [("", "package", "tests")]
+    rows += [
+        (f"`{name}`" if name.endswith("/") else name, number(package[name]), number(tests[name])) for name in names
+    ]
+    rows.append(("all", number(package.total()), number(tests.total())))
+    return "\n".join(
+        ["| {} | {} | {} |".format(*rows[0]), "|---|---:|---:|"] + ["| {} | {} | {} |".format(*row) for row in rows[1:]]
+    )
+
+
+def number(count: int) -> str:
+    return f"{count:,}" if count else "–"
+
+
+def main(option: str = "") -> int:
+    package, tests = lines("chainrule"), lines("tests")
+    new = f"\n{table(package, tests)}\n\n"
+    page = PAGE.read_text(encoding="utf-8")
+    if option == "--write":
+        PAGE.write_text(BETWEEN.sub(lambda _: new, page), encoding="utf-8")
+    elif option == "--check":
+        found = re.search(r"^\| all \| ([\d,]+) \| ([\d,]+) \|$", page, re.MULTILINE)
+        written = [int(total.replace(",", "")) for total in found.groups()] if found else [0, 0]
+        off = [
+            f"{now:,} now, {then:,} there"
+            for now, then in zip((package.total(), tests.total()), written)
+            if abs(now - then) > ALLOWED * now
+        ]
+        if off:
+            print(f"{PAGE.relative_to(ROOT)}: the table of sizes is out of date ({'; '.join(off)}): make size")
+            return 1
+    else:
+        print(new.strip())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
