@@ -98,7 +98,8 @@ def apart(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return np.asarray(_Lender(array.__array_interface__, None, lender.obj))
     if type(lender) is _Lender:
         return np.asarray(_Lender(array.__array_interface__, None, lender.kept))
-    return np.asarray(memoryview(array))  # type: ignore[arg-type]
+    lent: Any = array  # a buffer only to the stubs of Python 3.12 and later
+    return np.asarray(memoryview(lent))
 
 
 def strided(array: np.ndarray[Any, Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray[Any, Any]:
