@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,12 +34,14 @@ class Drawing:
     Nodes go by keys of any kind first, and get their ids when their order is known.
     """
 
-    def __init__(self, tensors: list[Any], names: Names, labels: dict[Any, str], limit: int | None, most: int) -> None:
-        self.tensors, self.names = tensors, names
+    def __init__(
+        self, tensors: list[Any], names: Names, labels: Mapping[Any, str], every: bool, limit: int | None, most: int
+    ) -> None:
+        self.tensors, self.names, self.given, self.every = tensors, names, labels, every
         behind = [source for t in tensors if t._edge is None for source in _sources(t, names)]
         self.tape = Tape([*tensors, *behind], names)
         self.roots = {t._edge if t._edge is not None else id(t): t for t in tensors}
-        self.labels = self._labelled(labels)
+        self.labels = self._labelled()
         self.boxes: set[Any] | None = None  # of a graph that is folded; None: all that have a name
         self.stretches = self._folded(limit, most)
         self.of_op = [g for g, s in enumerate(self.stretches) for _ in range(s.start, s.stop)]
@@ -50,21 +53,16 @@ class Drawing:
 
     # -- names and folds ---------------------------------------------------------------------------------------------
 
-    def _labelled(self, labels: dict[Any, str]) -> dict[Any, str]:
+    def _labelled(self) -> dict[Any, str]:
         """A name for every value: the user's, or t1, t2 ... in the order of creation."""
-        named = {edge: labels.get(edge) or self.names.of(edge) for edge in self.tape.values}
+        named = {edge: self.given.get(edge) or self.names.of(edge) or "" for edge in self.tape.values}
         taken = set(named.values())
-        n = 0
-        for edge, name in named.items():
-            while name is None or name == "":
-                n += 1
-                name = f"t{n}" if f"t{n}" not in taken else None
-            named[edge] = name
-        return named  # type: ignore[return-value]
+        free = (name for n in itertools.count(1) if (name := f"t{n}") not in taken)
+        return {edge: name or next(free) for edge, name in named.items()}
 
     def _boxed(self, edge: Any) -> bool:
         """Whether a value is drawn as a box, even between operations."""
-        if edge in self.roots:
+        if edge in self.roots or self.every:
             return True
         return self.names.of(edge) is not None if self.boxes is None else edge in self.boxes
 
@@ -199,6 +197,7 @@ class Drawing:
             return
         self.kept.append(thing)
         data = getattr(thing, "_raw", thing)
+        name = name or self.given.get(id(data), "")
         if not name:
             name = f"c{1 + sum(n.role == 'constant' and n.label[:1] == 'c' for n in self.nodes.values())}"
         line = self.names.line(thing) if isinstance(thing, Tensor) else None

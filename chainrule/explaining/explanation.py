@@ -13,12 +13,14 @@ from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor
 from chainrule.explaining import rules
 from chainrule.explaining.check import Check, checked
+from chainrule.explaining.graph import MOST_CARDS, graph_of
 from chainrule.explaining.lessons import Lesson, lessons_of
 from chainrule.explaining.notebook import bundle, html
+from chainrule.explaining.picture import numbers_of
 from chainrule.explaining.steps import Arrow, Step
 from chainrule.explaining.sweep import Record
 from chainrule.explaining.text import rich_console, text
-from chainrule.explaining.to_dict import to_dict
+from chainrule.explaining.to_dict import to_dict, value_dict
 from chainrule.explaining.values import Value, Values, outputs_of
 from chainrule.explaining.whole import Jacobian, jacobians_of
 
@@ -136,9 +138,13 @@ class Explanation:
     @functools.cached_property
     def graph(self) -> Any:
         """The graph, to draw (see ``Tensor.graph``)."""
-        labels = {value.edge: value.name for value in self._values.by_edge.values()}
-        module = importlib.import_module("chainrule.explaining.graph")
-        return module.graph_of(*self._tensors, names=self._values.names, labels=labels)
+        labels = {key: v.name for key, v in {**self._values.constants, **self._values.by_edge}.items()}
+        small = len(labels) + len(self.steps) <= MOST_CARDS
+        graph = graph_of(*self._tensors, names=self._values.names, labels=labels, every=small)
+        graph.explain(self._values.all())
+        graph.sideways = True
+        graph._numbers = numbers_of(graph.nodes, {v.id: value_dict(v) for v in self._values.all()} if small else {})
+        return graph
 
     @functools.cached_property
     def _checked(self) -> Check:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 from chainrule.errors.source import SourceLine
@@ -12,15 +11,12 @@ def shape_text(shape: Any) -> str:
     return "" if shape is None else str(tuple(shape))
 
 
-def bytes_text(count: int) -> str:
+def bytes_text(count: float) -> str:
     """A number of bytes, as people write it."""
     if count < 1000:
         return f"{count} B"
-    for unit in ("kB", "MB", "GB"):
-        count_ = count / 1000 ** ("kB", "MB", "GB").index(unit) / 1000
-        if count_ < 1000 or unit == "GB":
-            return f"{count_:.3g} {unit}"
-    return f"{count} B"
+    power = min((len(str(int(count))) - 1) // 3, 3)
+    return f"{count / 1000**power:.3g} {'kMG'[power - 1]}B"
 
 
 def one_line(text: str) -> str:
@@ -37,7 +33,7 @@ def short(text: str, most: int) -> str:
     return text[:head] + "…" + text[len(text) - (most - 1 - head) :]
 
 
-def said(line: SourceLine | None) -> str:
+def place_text(line: SourceLine | None) -> str:
     """A line with its place: ``t.py:7  y = exp(x)``."""
     if line is None:
         return ""
@@ -124,7 +120,9 @@ def to_dot(graph: Any) -> str:
         '  node [fontname="monospace" fontsize=11]; edge [fontname="monospace" fontsize=10];',
     ]
     for node in graph.nodes:
-        tip = _quoted(said(node.line), node.why, f"saves {bytes_text(node.saved_bytes)}" if node.saved_bytes else "")
+        tip = _quoted(
+            place_text(node.line), node.why, f"saves {bytes_text(node.saved_bytes)}" if node.saved_bytes else ""
+        )
         if node.kind == "value":
             style = f'shape=box style="rounded,filled{",dashed" if not node.requires_grad else ""}" fillcolor="{fill[node.role]}"'
             text = _quoted(node.label, shape_text(node.shape), node.detail)
@@ -171,8 +169,3 @@ def to_mermaid(graph: Any) -> str:
         "  classDef constant fill:#eee,stroke:#888,color:#222,stroke-dasharray:4 3",
     ]
     return "\n".join(rows) + "\n"
-
-
-def escaped(text: str) -> str:
-    """For XML."""
-    return html.escape(one_line(text), quote=True)

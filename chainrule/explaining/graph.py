@@ -7,20 +7,23 @@ shape. A long tape is folded (``folding``) before anything is drawn.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from chainrule import errors
 from chainrule.core.tensor import Tensor
-from chainrule.errors.source import Names
+from chainrule.errors.source import Names, SourceLine
 from chainrule.explaining import exports
 from chainrule.explaining.drawing import Drawing
-from chainrule.explaining.layout import Layout, lay_out
+from chainrule.explaining.layout import Layout
 from chainrule.explaining.parts import GraphEdge, GraphNode
-from chainrule.explaining.svg import drawn, size_of
+from chainrule.explaining.picture import WIDE, Card, Numbers, card, draw, placed
 from chainrule.explaining.tape import saved_bytes
 
 LIMIT = 60
+_SUMMARY = ("title", "operations", "leaves", "saved_bytes", "collapsed", "sideways")
+MOST_CARDS = 16  # values and operations of a graph whose cards hold numbers
 
 
 @dataclass(slots=True)
@@ -45,7 +48,9 @@ class Graph:
     saved_bytes: int = 0
     collapsed: bool = False
     text: str = ""
-    _laid_out: Layout | None = field(default=None, repr=False)
+    sideways: bool = False
+    _numbers: Mapping[str, Sequence[Numbers]] | None = field(default=None, repr=False)
+    _cache: tuple[dict[str, Card], Layout] | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         return self.text
@@ -54,20 +59,25 @@ class Graph:
         return self.text
 
     @property
-    def layout_of(self) -> Layout:
-        """Where everything is drawn."""
-        if self._laid_out is None:
-            sizes = {node.id: size_of(node) for node in self.nodes}
-            self._laid_out = lay_out(sizes, [(e.source, e.target, exports.short(e.label, 32)) for e in self.edges])
-        return self._laid_out
+    def drawing(self) -> tuple[dict[str, Card], Layout]:
+        """The cards of its nodes, and where everything is drawn."""
+        if self._cache is None:
+            numbers = self._numbers or {}
+            cards = {n.id: card(n, numbers.get(n.id, ()), memory=self._numbers is None) for n in self.nodes}
+            layout = placed(self.nodes, self.edges, cards, sideways=self.sideways)
+            if self.sideways and layout.width > WIDE:
+                self.sideways = False
+                layout = placed(self.nodes, self.edges, cards, sideways=False)
+            self._cache = cards, layout
+        return self._cache
 
     def layout(self) -> dict[str, tuple[float, float, float, float]]:
         """For each node id its left, its top, its width and its height."""
-        return self.layout_of.boxes
+        return self.drawing[1].boxes
 
     def to_svg(self) -> str:
         """A picture: one SVG without scripts or anything outside of it, for light and dark backgrounds."""
-        return drawn(self)
+        return draw(self)
 
     def to_dot(self) -> str:
         """The graph in Graphviz's language."""
@@ -84,8 +94,15 @@ class Graph:
             "nodes": nodes,
             "edges": [asdict(edge) for edge in self.edges],
             "layout": {name: list(box) for name, box in self.layout().items()},
-            "collapsed": self.collapsed,
+            **{name: getattr(self, name) for name in _SUMMARY},
         }
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Graph:
+        """The graph of which ``to_dict()`` made this."""
+        nodes = [GraphNode(**{**n, "line": n["line"] and SourceLine(**n["line"])}) for n in said["nodes"]]
+        edges = [GraphEdge(**edge) for edge in said["edges"]]
+        return cls(nodes, edges, **{name: said[name] for name in _SUMMARY})
 
     def save(self, path: Any) -> None:
         """Write it to a file: .svg, .dot (or .gv), .mmd (or .mermaid), .txt, by the name's ending.
@@ -108,6 +125,17 @@ class Graph:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
+    def explain(self, values: Sequence[Any]) -> None:
+        """Tell nodes which values of an explanation (of the same names) they are or compute."""
+        ids = {value.name: value.id for value in values}
+        by_id = {node.id: node for node in self.nodes}
+        for node in self.nodes:
+            node.value = ids.get(node.label, "") if node.kind == "value" else ""
+        for edge in self.edges:
+            made = by_id[edge.source]
+            if made.kind == "op":
+                made.value = made.value or ids.get(edge.value) or by_id[edge.target].value
+
     def _repr_svg_(self) -> str:
         return self.to_svg()
 
@@ -120,7 +148,8 @@ def graph_of(
     *tensors: Any,
     frame: Any = None,
     names: Names | None = None,
-    labels: dict[Any, str] | None = None,
+    labels: Mapping[Any, str] | None = None,
+    every: bool = False,
     limit: int | None = LIMIT,
 ) -> Graph:
     """The graph that computed one or more tensors.
@@ -129,7 +158,9 @@ def graph_of(
         tensors: tensors, or sequences of them.
         frame: where the variables' names are looked up; the caller's by default.
         names: names that were looked up already.
-        labels: what to call values (by edge) that have no name of the user's; "t1", "t2" ... by default.
+        labels: what to call values (by edge; constants by the id of their array) that have no name of the user's; "t1",
+            "t2" ... by default.
+        every: whether intermediate values without a name of the user's are boxes, too.
         limit: from how many nodes on repetitions and chains are folded; None: never.
 
     Raises:
@@ -141,12 +172,12 @@ def graph_of(
             raise errors.not_a_tensor("graph", "tensors", tensor)
     names = names or Names(frame)
     most = 0 if limit is None else limit // 3
-    drawing = Drawing(given, names, labels or {}, limit, most)
+    drawing = Drawing(given, names, labels or {}, every, limit, most)
     while (
         limit is not None and drawing.collapsed and len(drawing.edges) > 2 * limit and most > 4
     ):  # all goes everywhere
         most //= 2
-        drawing = Drawing(given, names, labels or {}, limit, most)
+        drawing = Drawing(given, names, labels or {}, every, limit, most)
     graph = Graph(
         drawing.drawn,
         drawing.edges,

@@ -1,23 +1,26 @@
-"""Where the nodes and arrows of a graph are drawn: layers from top to bottom, as in Sugiyama's method.
+"""Where the nodes and arrows of a graph are drawn: Sugiyama's method, in layers from top to bottom or from left to right.
 
 1. Layers: every node lies below what it is computed from (longest path); leaves move down to where they are read.
 2. Arrows over several layers, labels of arrows, and second arrows between the same nodes pass through *bends*: small nodes of
    their own, which keep room for them.
 3. Order within a layer: a few sweeps of barycentres.
-4. Left to right: each node wants to be above the middle of its neighbours, with room between; for one layer, the least sum of
-   squared distances to that is found exactly (pool adjacent violators), in a few sweeps up and down.
+4. Across: each node wants to be at the middle of its neighbours, with room between; for one layer, the least sum of squared
+   distances to that is found exactly (pool adjacent violators), in a few sweeps up and down.
 """
 
 from __future__ import annotations
 
+import bisect
 import itertools
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 Box = tuple[float, float, float, float]
 Point = tuple[float, float]
+Rows = list[list["_Item"]]
 
-GAP_X, GAP_Y, LANE = 22.0, 22.0, 14.0
+GAP_X, GAP_Y, LANE = 22.0, 24.0, 14.0
 LABEL_HEIGHT = 16.0
 _BENDS = 6000
 _MARGIN = 12.0
@@ -34,22 +37,23 @@ class Layout:
     height: float
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Item:
     """A node, or a bend of an arrow."""
 
     width: float
     height: float
     layer: int
-    bend: bool
-    up: list[int]
-    down: list[int]
-    x: float = 0.0
-    at: float = 0.0
+    bend: bool = False
+    up: list[_Item] = field(default_factory=list)
+    down: list[_Item] = field(default_factory=list)
+    x: float = 0.0  # its middle
+    top: float = 0.0
+    place: float = 0.0  # in its row
 
-
-def label_width(text: str, size: float = 11.0) -> float:
-    return text_width(text, size) + 8 if text else 0.0
+    @property
+    def box(self) -> Box:
+        return (self.x - self.width / 2, self.top, self.width, self.height)
 
 
 def text_width(text: str, size: float) -> float:
@@ -57,32 +61,44 @@ def text_width(text: str, size: float) -> float:
     return sum(size * (0.62 if ord(c) < 0x1100 or 0x2000 <= ord(c) < 0x2E80 else 1.24) for c in text)
 
 
-def lay_out(sizes: dict[str, tuple[float, float]], arrows: Sequence[tuple[str, str, str]]) -> Layout:
+def lay_out(
+    sizes: dict[str, tuple[float, float]], arrows: Sequence[tuple[str, str, str]], *, sideways: bool = False
+) -> Layout:
     """Place nodes of these sizes, which are joined by arrows (source, target, label). The arrows form no cycle."""
-    ids = list(sizes)
-    place = {name: i for i, name in enumerate(ids)}
-    ends = [(place[source], place[target]) for source, target, _ in arrows]
-    counts: dict[Hashable, int] = {}
-    for pair in ends:
-        counts[pair] = counts.get(pair, 0) + 1
-    lengths = [2 if label or counts[pair] > 1 else 1 for pair, (_, _, label) in zip(ends, arrows)]
-    layers = _layers(len(ids), ends, lengths)
-    items = [_Item(*sizes[name], layers[i], False, [], []) for i, name in enumerate(ids)]
-    chains, carriers = _bends(items, ends, [label for _, _, label in arrows])
-    rows = _ordered(items)
-    _across(items, rows)
-    width, height = _down(items, rows)
-    boxes = {name: (item.x - item.width / 2, item.at, item.width, item.height) for name, item in zip(ids, items)}
-    ports = _ports(items, chains)
-    routes = [_route(items, chain, *ports[i]) for i, chain in enumerate(chains)]
-    labels: list[Box | None] = []
-    for carrier in carriers:
-        if carrier is None:
-            labels.append(None)
-        else:
-            item = items[carrier]
-            labels.append((item.x - item.width / 2, item.at, item.width, LABEL_HEIGHT))
-    return Layout(boxes, routes, labels, width, height)
+    index = {name: i for i, name in enumerate(sizes)}
+    ends = [(index[source], index[target]) for source, target, _ in arrows]
+    labels = [label for *_, label in arrows]
+    pairs = Counter(ends)
+    lengths = [2 if label or pairs[pair] > 1 else 1 for pair, label in zip(ends, labels)]
+    layers = _layers(len(sizes), ends, lengths)
+    turned = [(h, w) if sideways else (w, h) for w, h in sizes.values()]
+    items = [_Item(*size, layer) for size, layer in zip(turned, layers)]
+    chains, carriers = _bends(items, ends, labels, sideways)
+    rows = _ordered(items + [bend for chain in chains for bend in chain[1:-1]])
+    _across(rows)
+    width, height = _down(rows)
+    ports = _ports(chains)
+    laid_out = Layout(
+        {name: items[i].box for name, i in index.items()},
+        [_route(chain, *port) for chain, port in zip(chains, ports)],
+        [None if carrier is None else carrier.box for carrier in carriers],
+        width,
+        height,
+    )
+    return _transposed(laid_out) if sideways else laid_out
+
+
+def _transposed(layout: Layout) -> Layout:
+    def turn(box: Box) -> Box:
+        return (box[1], box[0], box[3], box[2])
+
+    return Layout(
+        {name: turn(box) for name, box in layout.boxes.items()},
+        [[(y, x) for x, y in route] for route in layout.routes],
+        [None if box is None else turn(box) for box in layout.labels],
+        layout.height,
+        layout.width,
+    )
 
 
 def _layers(n: int, ends: Sequence[tuple[int, int]], lengths: Sequence[int]) -> list[int]:
@@ -93,203 +109,181 @@ def _layers(n: int, ends: Sequence[tuple[int, int]], lengths: Sequence[int]) -> 
     for (source, target), length in zip(ends, lengths):
         out[source].append((target, length))
         waits[target] += 1
-    fed = [bool(w) for w in waits]
-    ready = [i for i in range(n) if not waits[i]]
+    first = [i for i in range(n) if not waits[i]]
+    ready = list(first)
     for i in ready:  # which grows
         for target, length in out[i]:
             layer[target] = max(layer[target], layer[i] + length)
             waits[target] -= 1
             if not waits[target]:
                 ready.append(target)
-    for i in range(n):
-        if not fed[i] and out[i]:
+    for i in first:
+        if out[i]:
             layer[i] = min(layer[target] - length for target, length in out[i])
     return layer
 
 
 def _bends(
-    items: list[_Item], ends: Sequence[tuple[int, int]], labels: Sequence[str]
-) -> tuple[list[list[int]], list[int | None]]:
+    items: Sequence[_Item], ends: Sequence[tuple[int, int]], labels: Sequence[str], sideways: bool
+) -> tuple[list[list[_Item]], list[_Item | None]]:
     """Give every arrow its bends. Returns the items along each arrow, and which of them carries its label."""
-    needed = sum(items[t].layer - items[s].layer - 1 for s, t in ends)
-    chains: list[list[int]] = []
-    carriers: list[int | None] = []
+    many = sum(items[t].layer - items[s].layer - 1 for s, t in ends) > _BENDS
+    chains: list[list[_Item]] = []
+    carriers: list[_Item | None] = []
     for (source, target), label in zip(ends, labels):
         first, last = items[source].layer + 1, items[target].layer
-        at = range(first, last)
-        if needed > _BENDS and len(at) > 3:  # too many: only where it leaves and where it arrives
-            at = range(first, first + 2)  # type: ignore[assignment]
-        chain = [source]
-        carrier = None
-        for layer in at:
-            carries = bool(label) and layer == first
-            width = label_width(label) if carries else LANE
-            items.append(_Item(width, LABEL_HEIGHT if carries else 0.0, layer, True, [], []))
-            chain.append(len(items) - 1)
-            if carries:
-                carrier = len(items) - 1
-        chain.append(target)
+        if many and last - first > 3:  # only where it leaves and where it arrives
+            last = first + 2
+        bends = [_Item(LANE, 0.0, layer, True) for layer in range(first, last)]
+        if label:
+            size = (text_width(label, 11.0) + 8, LABEL_HEIGHT)
+            bends[0].width, bends[0].height = size[::-1] if sideways else size
+        carriers.append(bends[0] if label else None)
+        chain = [items[source], *bends, items[target]]
         for above, below in itertools.pairwise(chain):
-            items[above].down.append(below)
-            items[below].up.append(above)
+            above.down.append(below)
+            below.up.append(above)
         chains.append(chain)
-        carriers.append(carrier)
     return chains, carriers
 
 
-def _ordered(items: list[_Item]) -> list[list[int]]:
+def _ordered(items: Sequence[_Item]) -> Rows:
     """The items of every layer, ordered so that few arrows cross: by the mean place of their neighbours, down and up."""
-    rows: list[list[int]] = [[] for _ in range(max((item.layer for item in items), default=-1) + 1)]
+    rows: Rows = [[] for _ in range(max((item.layer for item in items), default=-1) + 1)]
     seen: set[int] = set()
-    for start in sorted(
-        range(len(items)), key=lambda i: items[i].layer
-    ):  # depth first: what belongs together starts together
+    for start in sorted(items, key=lambda item: item.layer):  # depth first: what belongs together starts together
         stack = [start]
         while stack:
-            i = stack.pop()
-            if i not in seen:
-                seen.add(i)
-                rows[items[i].layer].append(i)
-                stack.extend(reversed(items[i].down))
-    place = [0.0] * len(items)
-    best, fewest = [list(row) for row in rows], _crossings(items, rows)
+            item = stack.pop()
+            if id(item) not in seen:
+                seen.add(id(item))
+                rows[item.layer].append(item)
+                stack.extend(reversed(item.down))
+    _number(rows)
+    best, fewest = [list(row) for row in rows], _crossings(rows)
     for sweep in range(8):
         if not fewest:
             break
-        for row in rows if sweep % 2 == 0 else reversed(rows):
-            for x, i in enumerate(row):
-                place[i] = x
-        for row in rows if sweep % 2 == 0 else list(reversed(rows)):
-            means = {i: _mean(items[i].up if sweep % 2 == 0 else items[i].down, place, place[i]) for i in row}
-            row.sort(key=means.__getitem__)
-            for x, i in enumerate(row):
-                place[i] = x
-        crossings = _crossings(items, rows)
+        downward = sweep % 2 == 0
+        for row in rows if downward else reversed(rows):
+            means = {id(item): _mean(item.up if downward else item.down, item.place) for item in row}
+            row.sort(key=lambda item: means[id(item)])
+            _number([row])
+        crossings = _crossings(rows)
         if crossings < fewest:
             best, fewest = [list(row) for row in rows], crossings
     return best
 
 
-def _mean(neighbours: list[int], place: list[float], otherwise: float) -> float:
-    return sum(place[i] for i in neighbours) / len(neighbours) if neighbours else otherwise
+def _number(rows: Rows) -> None:
+    for row in rows:
+        for place, item in enumerate(row):
+            item.place = place
 
 
-def _crossings(items: list[_Item], rows: list[list[int]]) -> int:
-    """How many pairs of arrows cross, between each layer and the next (counted with a tree of sums)."""
+def _mean(neighbours: Sequence[_Item], otherwise: float) -> float:
+    return sum(item.place for item in neighbours) / len(neighbours) if neighbours else otherwise
+
+
+def _crossings(rows: Rows) -> int:
+    """How many pairs of arrows cross, between each layer and the next."""
     total = 0
     for upper, lower in itertools.pairwise(rows):
-        place = {i: x for x, i in enumerate(lower)}
-        tree = [0] * (len(lower) + 1)
-        entered = 0
-        for i in upper:
-            targets = sorted(place[j] for j in items[i].down if j in place)
+        layer = lower[0].layer if lower else -1
+        passed: list[float] = []
+        for item in upper:
+            targets = [below.place for below in item.down if below.layer == layer]
+            total += sum(len(passed) - bisect.bisect_right(passed, x) for x in targets)
             for x in targets:
-                at, passed = x + 1, 0
-                while at:
-                    passed += tree[at]
-                    at &= at - 1
-                total += entered - passed
-            for x in targets:
-                entered += 1
-                at = x + 1
-                while at <= len(lower):
-                    tree[at] += 1
-                    at += at & -at
+                bisect.insort(passed, x)
     return total
 
 
-def _across(items: list[_Item], rows: list[list[int]]) -> None:
+def _across(rows: Rows) -> None:
     """Set ``x``, the middle of every item."""
     for row in rows:
-        x = 0.0
-        for before, i in zip([None, *row], row):
-            x += 0.0 if before is None else _room(items[before], items[i])
-            items[i].x = x
+        for item, offset in zip(row, _offsets(row)):
+            item.x = offset
     for sweep in range(20):
         downward = sweep % 2 == 0
         for row in rows if downward else reversed(rows):
             wanted, weights = [], []
-            for i in row:
-                item = items[i]
-                near = item.up if downward else item.down
-                both = near or (item.down if downward else item.up)
-                pull = [
-                    (items[j].x, 12.0 if item.bend and items[j].bend else 2.0 if len(items[j].down) == 1 else 1.0)
-                    for j in both
-                ]
-                weight = sum(w for _, w in pull)
-                wanted.append(sum(x * w for x, w in pull) / weight if pull else item.x)
-                weights.append(weight if pull else 0.1)
-            for i, x in zip(row, _spread(items, row, wanted, weights)):
-                items[i].x = x
-    left = min((item.x - item.width / 2 for item in items), default=0.0)
-    for item in items:
-        item.x += _MARGIN - left
+            for item in row:
+                near = (item.up or item.down) if downward else (item.down or item.up)
+                pull = [12.0 if item.bend and n.bend else 2.0 if len(n.down) == 1 else 1.0 for n in near]
+                weight = sum(pull)
+                wanted.append(sum(n.x * w for n, w in zip(near, pull)) / weight if near else item.x)
+                weights.append(weight or 0.1)
+            for item, x in zip(row, _spread(wanted, weights, _offsets(row))):
+                item.x = x
+    left = min((item.box[0] for row in rows for item in row), default=0.0)
+    for row in rows:
+        for item in row:
+            item.x += _MARGIN - left
 
 
-def _room(left: _Item, right: _Item) -> float:
-    """How far apart the middles of two neighbours must be."""
-    gap = GAP_X if not (left.bend and right.bend) else GAP_X / 2
-    return (left.width + right.width) / 2 + gap
+def _offsets(row: Sequence[_Item]) -> list[float]:
+    """The middles of a row's items, as near to one another as they may be."""
+
+    def room(left: _Item, right: _Item) -> float:
+        return (left.width + right.width) / 2 + (GAP_X / 2 if left.bend and right.bend else GAP_X)
+
+    return list(itertools.accumulate((room(*pair) for pair in itertools.pairwise(row)), initial=0.0))
 
 
-def _spread(items: list[_Item], row: list[int], wanted: list[float], weights: list[float]) -> list[float]:
+def _spread(wanted: Sequence[float], weights: Sequence[float], offsets: Sequence[float]) -> list[float]:
     """The places nearest to the wanted ones that keep order and room."""
-    offset, offsets = 0.0, []
-    for before, i in zip([None, *row], row):
-        offset += 0.0 if before is None else _room(items[before], items[i])
-        offsets.append(offset)
-    blocks: list[list[float]] = []  # mean, weight, how many
+    blocks: list[tuple[float, float, int]] = []  # mean, weight, how many
     for x, weight, offset in zip(wanted, weights, offsets):
-        blocks.append([x - offset, weight, 1])
-        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            mean, weight_, count = blocks.pop()
-            last = blocks[-1]
-            total = last[1] + weight_
-            blocks[-1] = [(last[0] * last[1] + mean * weight_) / total, total, last[2] + count]
-    flat = [mean for mean, _, count in blocks for _ in range(int(count))]
-    return [mean + offset for mean, offset in zip(flat, offsets)]
+        block = (x - offset, weight, 1)
+        while blocks and blocks[-1][0] > block[0]:
+            mean, other, count = blocks.pop()
+            total = other + block[1]
+            block = ((mean * other + block[0] * block[1]) / total, total, count + block[2])
+        blocks.append(block)
+    means = [mean for mean, _, count in blocks for _ in range(count)]
+    return [mean + offset for mean, offset in zip(means, offsets)]
 
 
-def _down(items: list[_Item], rows: list[list[int]]) -> Point:
-    """Set ``at``, the top of every item; returns the size of the whole."""
+def _down(rows: Rows) -> Point:
+    """Set ``top``; returns the size of the whole."""
     y = _MARGIN
     for row in rows:
-        tall = max((items[i].height for i in row), default=0.0)
-        for i in row:
-            items[i].at = y + (tall - items[i].height) / 2
-        y += tall + (GAP_Y if any(not items[i].bend for i in row) or tall == 0 else GAP_Y * 0.7)
+        tall = max((item.height for item in row), default=0.0)
+        for item in row:
+            if item.bend and not item.height:  # straight past its neighbours
+                item.height = tall
+            item.top = y + (tall - item.height) / 2
+        y += tall + (GAP_Y * 0.7 if tall and all(item.bend for item in row) else GAP_Y)
+    items = [item for row in rows for item in row]
     right = max((item.x + item.width / 2 for item in items), default=0.0)
-    bottom = max((item.at + item.height for item in items), default=0.0)
-    return right + _MARGIN, bottom + _MARGIN
+    return right + _MARGIN, max((item.top + item.height for item in items), default=0.0) + _MARGIN
 
 
-def _ports(items: list[_Item], chains: list[list[int]]) -> list[tuple[float, float]]:
+def _ports(chains: Sequence[list[_Item]]) -> list[Point]:
     """Where along its ends' borders each arrow leaves and arrives: side by side, in the order of where they lead."""
-    leaves = [0.0] * len(chains)
-    arrives = [0.0] * len(chains)
-    for at, ends in ((1, leaves), (-2, arrives)):
+    sides: list[list[float]] = []
+    for end, next_ in ((0, 1), (-1, -2)):
+        at = [0.0] * len(chains)
         together: dict[int, list[int]] = {}
         for i, chain in enumerate(chains):
-            together.setdefault(chain[0] if at == 1 else chain[-1], []).append(i)
-        for node, several in together.items():
-            item = items[node]
-            several.sort(key=lambda i: items[chains[i][at]].x)
-            step = min(14.0, (item.width - 24) / max(len(several) - 1, 1))
-            if at == 1 and len({chains[i][at] for i in several}) == 1:
+            together.setdefault(id(chain[end]), []).append(i)
+        for several in together.values():
+            item = chains[several[0]][end]
+            several.sort(key=lambda i: chains[i][next_].x)
+            step = min(14.0, max(item.width - 16, 0.0) / max(len(several) - 1, 1))
+            if end == 0 and len({id(chains[i][next_]) for i in several}) == 1:
                 step = 0.0
             for rank, i in enumerate(several):
-                ends[i] = item.x + (rank - (len(several) - 1) / 2) * step
-    return list(zip(leaves, arrives))
+                at[i] = item.x + (rank - (len(several) - 1) / 2) * step
+        sides.append(at)
+    return list(zip(*sides))
 
 
-def _route(items: list[_Item], chain: list[int], leaves: float, arrives: float) -> list[Point]:
-    first, last = items[chain[0]], items[chain[-1]]
-    points = [(leaves, first.at + first.height)]
-    for i in chain[1:-1]:
-        item = items[i]
-        points.append((item.x, item.at))
-        if item.height:
-            points.append((item.x, item.at + item.height))
-    points.append((arrives, last.at))
-    return points
+def _route(chain: Sequence[_Item], leaves: float, arrives: float) -> list[Point]:
+    points = [(leaves, chain[0].top + chain[0].height)]
+    for bend in chain[1:-1]:
+        points.append((bend.x, bend.top))
+        if bend.height:
+            points.append((bend.x, bend.top + bend.height))
+    return [*points, (arrives, chain[-1].top)]

@@ -3,9 +3,11 @@ by element."""
 
 from __future__ import annotations
 
+import functools
 import html
 import json
 import re
+from importlib import resources
 from typing import Any
 from xml.etree import ElementTree
 
@@ -19,6 +21,37 @@ _ATTRIBUTES = re.compile(
     "accent|accentunder|stretchy|mathvariant|display|displaystyle|scriptlevel|form|fence|separator|lspace|rspace|"
     "width|height|depth|linethickness|columnalign|rowspacing|columnspacing|largeop|movablelimits|symmetric"
 )
+
+
+_COLOURS = {  # on light paper, on dark
+    "paper": ("#fcfbf8", "#15181c"),
+    "card": ("#ffffff", "#1c2025"),
+    "ink": ("#1e2328", "#e8e5de"),
+    "soft": ("#59616b", "#a7aeb8"),
+    "line": ("#d9d6ce", "#373d45"),
+    "faint": ("#f1efe9", "#22272d"),
+    "forward": ("#1d5a99", "#8dbbf0"),
+    "back": ("#a8331b", "#ffa389"),
+    "back-wash": ("#fbece6", "#35211c"),
+    "changed": ("#fff0b8", "#4a3d10"),
+    "focus": ("#1d5a99", "#8dbbf0"),
+}
+
+
+def colours(where: str) -> str:
+    """The colours as properties of an element, for the scheme of the screen or the one that ``data-theme`` names."""
+    light, dark = (
+        ";".join(f"--{name}:{both[i]}" for name, both in _COLOURS.items()) + f";color-scheme:{scheme}"
+        for i, scheme in enumerate(("light", "dark"))
+    )
+    unless = f'{where}:not([data-theme="light"])'
+    return f'{where}{{{light}}}@media (prefers-color-scheme:dark){{{unless}{{{dark}}}}}{where}[data-theme="dark"]{{{dark}}}'
+
+
+@functools.cache
+def data(name: str) -> str:
+    """A file of the folder ``data``."""
+    return resources.files("chainrule.explaining").joinpath("data", name).read_text(encoding="utf-8")
 
 
 def escape(text: Any) -> str:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from importlib import resources
 from typing import Any
 
 import numpy as np
 
 from chainrule.explaining import sections
 from chainrule.explaining.flow import Flow, flow_of
-from chainrule.explaining.markup import embedded, escape, name_math
-from chainrule.explaining.picture import picture
+from chainrule.explaining.graph import MOST_CARDS, Graph
+from chainrule.explaining.markup import colours, data, embedded, escape, name_math
+from chainrule.explaining.picture import draw, numbers_of
 from chainrule.explaining.tables import flat, is_real, shape_text, table
 
 DETAILED = 60  # steps shown whole; more are listed, one line each
@@ -39,37 +39,22 @@ def to_html(explanation: Any) -> str:
     """
     plan = explanation if isinstance(explanation, dict) else explanation.to_dict()
     flow = flow_of(plan, detailed=DETAILED)
-    graph = bool(plan["graph"]["nodes"])
-    script = _script(graph)
+    script = "\n" + data("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     fields = {
         "title": escape(plan["title"]),
         "csp": f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; "
         "base-uri 'none'; form-action 'none'",
-        "style": _data("page.css"),
+        "style": colours(":root") + data("page.css") + data("graph.css"),
         "answer": _answer(plan, flow),
-        "graph": _graph(plan) if graph else "",
+        "graph": _graph(plan) if plan["graph"]["nodes"] else "",
         "steps": sections.steps(plan, flow, detailed=DETAILED),
         "whole": _whole(plan, flow),
         "values": sections.values(plan, detailed=DETAILED),
         "data": embedded(_numbers(plan, flow)),
         "script": script,
     }
-    return re.sub(r"{{(\w+)}}", lambda part: fields[part[1]], _data("template.html"))
-
-
-def _data(name: str) -> str:
-    return resources.files("chainrule.explaining").joinpath("data", name).read_text(encoding="utf-8")
-
-
-def _script(graph: bool) -> str:
-    parts = []
-    if graph:
-        licence = _data("DAGRE_LICENSE").replace("*/", "* /")
-        code = _data("dagre.min.js").split("//# sourceMappingURL")[0].rstrip()
-        parts.append(f"/* @dagrejs/dagre\n{licence}*/\n{code}")
-    parts.append(_data("page.js"))
-    return "\n" + "\n".join(parts)
+    return re.sub(r"{{(\w+)}}", lambda part: fields[part[1]], data("template.html"))
 
 
 # -- the answer --------------------------------------------------------------------------------------------------------
@@ -240,9 +225,19 @@ def _graph(plan: dict[str, Any]) -> str:
         "<section id='graph' aria-labelledby='graph-head'><h2 id='graph-head'>The graph</h2>"
         "<p class='legend'><span class='key forward'>forward values</span> flow along the arrows; "
         f"<span class='key cotangent'>gradients ∂L/∂·</span> flow back against them.{collapsed}</p>"
-        f"<div class='scroll graph-box' role='group' tabindex='0' aria-label='Picture of the graph'>{picture(plan)}</div>"
+        f"<div class='scroll graph-box' role='group' tabindex='0' aria-label='Picture of the graph'>{_picture(plan)}</div>"
         "</section>"
     )
+
+
+def _picture(plan: dict[str, Any]) -> str:
+    """The graph, each of its cards leading to where the page speaks of it."""
+    graph = Graph.from_dict(plan["graph"])
+    graph._numbers = numbers_of(graph.nodes, plan["values"] if len(graph.nodes) <= MOST_CARDS else {})
+    places = {key: f"#value-{key}" for key in plan["values"]}
+    places |= {key: f"#gradient-{key}" for key in plan["gradients"]}
+    places |= {key: f"#step-{step['index']}" for step in plan["steps"] for key in step["outputs"]}
+    return draw(graph, links={n.id: places[n.value] for n in graph.nodes if n.value in places}, embedded=True)
 
 
 def _whole(plan: dict[str, Any], flow: Flow) -> str:

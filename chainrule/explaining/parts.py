@@ -24,6 +24,7 @@ class GraphNode:
         count: how many a fold stands for.
         why: why no gradient flows to a constant that was cut off from something.
         numbers: the operands of an operation that are plain numbers, by their place.
+        value: the id of the value that it is or computes, in the explanation whose graph it is.
     """
 
     id: str
@@ -39,6 +40,7 @@ class GraphNode:
     count: int = 1
     why: str = ""
     numbers: dict[int, str] = field(default_factory=dict)
+    value: str = ""
 
 
 @dataclass(slots=True)

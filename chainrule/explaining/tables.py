@@ -63,6 +63,16 @@ def written(item: Any, places: int) -> str:
     return text.replace("-", "−")
 
 
+def text_rows(array: dict[str, Any]) -> list[str]:
+    """The rows of an array in a monospaced face, its columns below one another."""
+    numbers = flat(array["data"])
+    cells = [written(item, decimals(numbers)) for item in numbers]
+    width = array["shape"][-1] if array["shape"] else 1
+    columns = [max(map(len, cells[j::width])) for j in range(width)]
+    rows = (cells[i : i + width] for i in range(0, len(cells), width))
+    return ["  ".join(cell.rjust(n) for cell, n in zip(row, columns)) for row in rows]
+
+
 def shape_text(shape: Sequence[int]) -> str:
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 

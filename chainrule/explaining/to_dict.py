@@ -25,7 +25,7 @@ def to_dict(e: Any) -> dict[str, Any]:
         "wrt": [v.id for v in e.wrt],
         "seed": {v.id: array(seed) for v, seed in zip(e.outputs, e.seeds)},
         "default_seed": e.default_seed,
-        "values": {v.id: _value(v) for v in e.values.values()},
+        "values": {v.id: value_dict(v) for v in e.values.values()},
         "steps": [_step(step, budget, walk) for step in e.steps],
         "gradients": {v.id: array(v.gradient) for v in e.wrt if v.gradient is not None},
         "jacobians": [_jacobian(j) for j in e.jacobians],
@@ -62,7 +62,7 @@ def line(where: Any) -> dict[str, Any] | None:
     return None if where is None else {"file": where.file, "line": where.line, "text": where.text}
 
 
-def _value(v: Any) -> dict[str, Any]:
+def value_dict(v: Any) -> dict[str, Any]:
     return {
         "name": v.name,
         "bar": v.bar,

@@ -105,7 +105,8 @@ def test_save_chooses_by_the_ending(graph, tmp_path):
 
 def test_as_plain_values(graph):
     plain = json.loads(json.dumps(graph.to_dict()))
-    assert set(plain) == {"nodes", "edges", "layout", "collapsed"}
+    about = {"title", "operations", "leaves", "saved_bytes", "collapsed", "sideways"}
+    assert set(plain) == {"nodes", "edges", "layout", *about}
     assert plain["collapsed"] is False
     assert set(plain["layout"]) == {node["id"] for node in plain["nodes"]}
     first = plain["nodes"][0]

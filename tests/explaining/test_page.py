@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
-from importlib import resources
 
 import numpy as np
 import pytest
@@ -257,12 +256,3 @@ def test_what_a_hook_changed_is_not_offered_for_editing():
     flow = flow_of(plan, detailed=DETAILED)
     assert not flow.editable
     assert "editing is off" in flow.off
-
-
-def test_dagre_is_the_one_that_is_named():
-    data = resources.files("chainrule.explaining") / "data"
-    said = json.loads((data / "dagre.json").read_text(encoding="utf-8"))
-    assert hashlib.sha256((data / "dagre.min.js").read_bytes()).hexdigest() == said["sha256"]
-    assert "Permission is hereby granted" in (data / "DAGRE_LICENSE").read_text(encoding="utf-8")
-    page = to_html(exp_of_product()[-1])
-    assert "Permission is hereby granted" in page and "sourceMappingURL" not in page

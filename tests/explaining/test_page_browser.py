@@ -129,13 +129,13 @@ def test_tables_are_numpys_numbers(visit, product_page):
 
 def test_graph_and_formulas_are_drawn(visit, product_page):
     page = visit(product_page)
-    assert page.locator("svg.graph .node.value").count() == 4
-    assert page.locator("svg.graph .node.op").count() == 2
-    assert page.locator("svg.graph .edge").count() == 5
+    assert page.locator("svg.chainrule-graph .node.value").count() == 4
+    assert page.locator("svg.chainrule-graph .node.op").count() == 2
+    assert page.locator("svg.chainrule-graph .edge").count() == 5
     assert page.evaluate("[...document.querySelectorAll('math')].filter(m => m.checkVisibility()).every("
                          "m => m.getBoundingClientRect().height > 0)")  # fmt: skip
     assert page.locator("math").count() > 20
-    boxes = page.evaluate("""[...document.querySelectorAll("svg.graph .node rect")].map((r) => {
+    boxes = page.evaluate("""[...document.querySelectorAll("svg.chainrule-graph .node rect")].map((r) => {
         const { left, top, right, bottom } = r.getBoundingClientRect(); return [left, top, right, bottom]; })""")
     for i, (left, top, right, bottom) in enumerate(boxes):
         for other in boxes[:i]:
@@ -145,7 +145,7 @@ def test_graph_and_formulas_are_drawn(visit, product_page):
 @pytest.mark.parametrize("make, graph_bottom", [("product_page", 768), ("outer_page", 768)])
 def test_the_answer_is_on_the_first_screen(visit, request, make, graph_bottom):
     page = visit(request.getfixturevalue(make))
-    for place in (".given table", ".got table", ".derived li >> nth=-1", ".check", "svg.graph"):
+    for place in (".given table", ".got table", ".derived li >> nth=-1", ".check", "svg.chainrule-graph"):
         box = page.locator(place).first.bounding_box()
         assert box["y"] + box["height"] <= graph_bottom, place
 
@@ -161,7 +161,7 @@ def test_an_edit_recomputes_everything(visit, product_page):
     assert x_bar.inner_text() == "−3650.8190"
     assert page.locator("output.bad").count() == 0
     assert page.locator("output.ok").count() == 2
-    card = page.locator(f"svg.graph [data-key='g.{plan['wrt'][0]}'] text").first
+    card = page.locator(f"svg.chainrule-graph [data-key='g.{plan['wrt'][0]}'] text").first
     assert card.text_content().split()[0] == "−3650.8190"
     assert "X̄[0, 0] = −3650.819" in page.locator("#said").text_content()
     one = page.locator(".one output").nth(1).text_content()
@@ -225,13 +225,13 @@ def test_slices_of_the_jacobian(visit, outer_page):
 
 def test_without_scripts_all_of_it_is_there(visit, product_page):
     page = visit(product_page, scripts=False)
-    assert page.locator("svg.graph .node").count() == 6
+    assert page.locator("svg.chainrule-graph .node").count() == 6
     assert page.locator("article.step").count() == 2
     assert page.locator("table[data-key]").count() >= 9
     assert page.locator(".derived math").count() >= 4
     assert page.locator("button").count() == 0
     assert page.locator(".hint").is_hidden()
-    box = page.locator("svg.graph").bounding_box()
+    box = page.locator("svg.chainrule-graph").bounding_box()
     assert box["height"] > 100
 
 
@@ -272,7 +272,7 @@ def test_the_keyboard_reaches_a_step_from_the_graph(visit, product_page):
     page = visit(product_page)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
-    page.locator("svg.graph a", has=page.locator(".node.op")).first.focus()
+    page.locator("svg.chainrule-graph a", has=page.locator(".node.op")).first.focus()
     page.keyboard.press("Enter")
     assert page.evaluate("location.hash").startswith("#step-")
     assert page.locator("article.step:target").count() == 1
@@ -290,5 +290,5 @@ def test_markup_in_names_comes_out_as_text(visit):
 
 def test_a_large_graph_folds(visit):
     page = visit(to_html(bushy()))
-    assert 1 < page.locator("svg.graph .node").count() <= 70
+    assert 1 < page.locator("svg.chainrule-graph .node").count() <= 70
     assert page.locator("html").evaluate("(html) => html.scrollWidth") <= 1366

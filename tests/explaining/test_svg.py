@@ -1,14 +1,13 @@
 import re
 import xml.etree.ElementTree as ET
-from types import SimpleNamespace
 
 import pytest
 
 import chainrule as cr
 from chainrule.errors.source import Found, Names
-from chainrule.explaining.graph import graph_of
+from chainrule.explaining.graph import Graph, graph_of
 from chainrule.explaining.layout import text_width
-from chainrule.explaining.svg import lines_of, size_of
+from chainrule.explaining.parts import GraphNode
 
 SVG = "{http://www.w3.org/2000/svg}"
 MARKUP = "</text><script>alert('x')</script>\"&<b>]]>"
@@ -63,20 +62,19 @@ def test_two_pictures_on_one_page_do_not_share_ids(graph):
 
 
 def test_text_fits_its_box():
-    names = ["x", "a_rather_long_name_of_a_variable_that_goes_on_and_on", "数学变量", "iiii", "WWWW"]
-    for name in names:
+    for name in ["x", "a_rather_long_name_of_a_variable_that_goes_on_and_on", "数学变量", "iiii", "WWWW"]:
         for kind in ("value", "op"):
-            node = SimpleNamespace(
-                kind=kind,
-                label=name,
-                shape=(1000, 20000, 3),
-                detail="axis=(-2, -1), keepdims=True, more=3",
-                saved_bytes=123456789,
-            )
-            width, height = size_of(node)
-            for text, size in lines_of(node):
-                assert text_width(text, size) <= width - 20
-            assert height > sum(size for _, size in lines_of(node))
+            node = GraphNode("n0", kind, name, (1000, 20000, 3), detail="axis=(-2, -1), keepdims=True, more=3")
+            node.saved_bytes = 123456789
+            root = drawn(Graph([node], []))
+            (rect,) = [e for e in root.iter(SVG + "rect") if e.get("class") is None]
+            width, height = float(rect.get("width")), float(rect.get("height"))
+            lines = {}
+            for text in (t for t in root.iter(SVG + "text")):
+                size = 13 if text.get("class") == "title" else 11
+                lines.setdefault(float(text.get("y")), []).append(text_width(text.text, size))
+            assert all(sum(line) <= width - 19.9 for line in lines.values())
+            assert max(lines) < height and len(lines) == (2 if kind == "value" else 3)
 
 
 def test_markup_in_names_is_text():
@@ -128,6 +126,6 @@ def test_the_notebook_shows_the_picture(graph):
 
 def test_a_cut_is_dashed_and_says_why(graph):
     root = drawn(graph)
-    (cut,) = [e for e in root.iter(SVG + "g") if e.get("class") == "cut" and e.get("data-from")]
+    (cut,) = [e for e in root.iter(SVG + "g") if e.get("class") == "edge cut" and e.get("data-from")]
     assert "was cut by detach()" in cut.find(SVG + "title").text
     assert "marker-end" in cut.find(SVG + "path").attrib

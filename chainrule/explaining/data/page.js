@@ -283,71 +283,6 @@
     }
   }
 
-  // -- the graph, laid out for the window ------------------------------------------------------------------------------
-  function layOut(svg, direction) {
-    const graph = new dagre.graphlib.Graph({ multigraph: true });
-    graph.setGraph({ rankdir: direction, nodesep: 20, ranksep: direction === "LR" ? 34 : 26, marginx: 2, marginy: 12 });
-    graph.setDefaultEdgeLabel(() => ({}));
-    const nodes = $(".node", svg);
-    for (const node of nodes) graph.setNode(node.dataset.id, { width: Number(node.dataset.w), height: Number(node.dataset.h) });
-    $(".edge", svg).forEach((edge, k) => graph.setEdge(edge.dataset.from, edge.dataset.to, {}, String(k)));
-    dagre.layout(graph);
-    return graph;
-  }
-
-  /** In one layer, what was made first stands first: turns the picture over where more pairs say so. */
-  function turned(graph, direction) {
-    const [across, along] = direction === "LR" ? ["y", "x"] : ["x", "y"];
-    const nodes = graph.nodes().map((name) => graph.node(name));
-    let votes = 0;
-    nodes.forEach((a, i) => nodes.slice(i + 1).forEach((b) => {
-      if (Math.abs(a[along] - b[along]) < 1) votes += Math.sign(a[across] - b[across]);
-    }));
-    if (votes <= 0) return graph;
-    const whole = graph.graph()[direction === "LR" ? "height" : "width"];
-    const points = graph.edges().flatMap((edge) => graph.edge(edge).points);
-    for (const point of [...nodes, ...points]) point[across] = whole - point[across];
-    return graph;
-  }
-
-  function curve(points) {
-    const at = (p) => `${p.x.toFixed(1)} ${p.y.toFixed(1)}`;
-    let path = `M${at(points[0])}`;
-    for (let k = 1; k < points.length - 1; k++) {
-      const middle = k === points.length - 2 ? points[k + 1] : { x: (points[k].x + points[k + 1].x) / 2, y: (points[k].y + points[k + 1].y) / 2 };
-      path += `Q${at(points[k])} ${at(middle)}`;
-    }
-    return points.length === 2 ? `${path}L${at(points[1])}` : path;
-  }
-
-  function drawGraph() {
-    const svg = document.querySelector("svg.graph");
-    if (!svg || typeof dagre === "undefined") return;
-    const room = svg.parentElement.clientWidth;
-    let graph = turned(layOut(svg, "LR"), "LR");
-    if (graph.graph().width > room) {
-      const upright = turned(layOut(svg, "TB"), "TB");
-      if (upright.graph().width < graph.graph().width) graph = upright;
-    }
-    for (const node of $(".node", svg)) {
-      const { x, y, width, height } = graph.node(node.dataset.id);
-      node.setAttribute("transform", `translate(${(x - width / 2).toFixed(1)} ${(y - height / 2).toFixed(1)})`);
-    }
-    $(".edge", svg).forEach((edge, k) => {
-      const { points } = graph.edge(edge.dataset.from, edge.dataset.to, String(k));
-      edge.setAttribute("d", curve(points));
-      const label = edge.nextElementSibling;
-      if (!label || !label.classList.contains("label")) return;
-      const middle = points[Math.floor(points.length / 2)];
-      label.setAttribute("x", middle.x.toFixed(1));
-      label.setAttribute("y", (middle.y - 5).toFixed(1));
-    });
-    const { width, height } = graph.graph();
-    svg.setAttribute("width", Math.ceil(width));
-    svg.setAttribute("height", Math.ceil(height));
-    svg.setAttribute("viewBox", `0 0 ${Math.ceil(width)} ${Math.ceil(height)}`);
-  }
-
   /** Only boxes that do scroll take a place in the order of the Tab key. */
   function tabStops() {
     for (const box of $(".scroll")) {
@@ -369,7 +304,6 @@
   }
 
   addToggle();
-  drawGraph();
   if (plan.seed) {
     prepare();
     for (const key in plan.seed) current[key] = plan.seed[key].slice();
@@ -381,12 +315,6 @@
     recompute(false);
   }
   tabStops();
-  let width = innerWidth, waiting = 0;
-  addEventListener("resize", () => {
-    if (innerWidth === width) return;
-    width = innerWidth;
-    clearTimeout(waiting);
-    waiting = setTimeout(() => { drawGraph(); tabStops(); }, 120);
-  });
+  addEventListener("resize", tabStops);
   document.addEventListener("toggle", tabStops, true);
 })();
