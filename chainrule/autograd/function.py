@@ -2,7 +2,7 @@
 
 ``MyFunction.apply(*args)`` runs ``forward`` unrecorded and puts one node on the tape, whose rule calls ``backward`` (see
 ``function_rule``). With ``create_graph`` what backward computes is recorded, as any other rule is. What happens inside
-vmap and jvp is in ``function_levels``.
+vmap and jvp is in ``function_transforms``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from chainrule import errors
-from chainrule.autograd import function_levels
+from chainrule.autograd import function_transforms
 from chainrule.autograd.context import FunctionCtx, once_differentiable
-from chainrule.autograd.function_rule import _SETUP_CONTEXT, FunctionMethods, FunctionRow, row_of, run_forward
+from chainrule.autograd.function_rule import SETUP_CONTEXT, FunctionMethods, FunctionRow, row_of, run_forward
 from chainrule.core.array import Array, as_arrays, as_tensors
 from chainrule.core.inplace import check_history, continue_history
 from chainrule.core.modes import LOCAL, WATCHES
@@ -80,8 +80,7 @@ class Function(FunctionMethods):
         Tensors are differentiated where they are arguments of their own; anything else (also tensors in a list) is passed
         on as it is. Keywords are for functions with ``setup_context``; elsewhere pass everything by position.
         """
-        old = cls.setup_context is _SETUP_CONTEXT
-        if not old:
+        if cls.setup_context is not SETUP_CONTEXT:
             args = _bound(cls.forward, args, kwargs)
         elif kwargs:
             raise errors.function_keywords(cls.__name__, kwargs)
@@ -94,7 +93,7 @@ class Function(FunctionMethods):
             if type(x) is Tensor or isinstance(x, Tensor):
                 data = x._raw
                 if type(data) is not ndarray:
-                    return function_levels.apply(cls, args)
+                    return function_transforms.apply(cls, args)
                 at.append(i)
                 edge = x._edge
                 edges.append(edge)
@@ -106,14 +105,14 @@ class Function(FunctionMethods):
                     needs.append(True)
             else:
                 if isinstance(x, ArrayLike):
-                    return function_levels.apply(cls, args)
+                    return function_transforms.apply(cls, args)
                 if type(x) is Array:
                     result = cls.apply(*as_tensors(args))
                     return result if any(isinstance(y, Tensor) for y in args) else as_arrays(result)
                 needs.append(False)
         ctx = new(cls._backward_cls)
         ctx.needs_input_grad = tuple(needs)
-        output = run_forward(cls, ctx, args, old)
+        output = run_forward(cls, ctx, args)
         if not needed or not LOCAL.mode.grad:
             return _unrecorded(ctx, args, output, needed)
         outputs = output if isinstance(output, tuple) else (output,)

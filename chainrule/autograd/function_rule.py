@@ -63,7 +63,7 @@ class FunctionMethods:
         raise NotImplementedError("To use autograd.Function with vmap, you must implement the vmap staticmethod.")
 
 
-_SETUP_CONTEXT = FunctionMethods.setup_context
+SETUP_CONTEXT = FunctionMethods.setup_context
 _BACKWARD = FunctionMethods.backward
 
 
@@ -73,23 +73,30 @@ def defines(cls: Any, method: str) -> bool:
 
 
 class FunctionRow(Primitive):
-    """The row of a custom Function: what its nodes ask for a name and a rule. It is not in the table."""
+    """A row of a custom Function for its number of outputs: its nodes ask it for a name and a rule. It is not in the table.
+
+    The one for 0 outputs is what ``bind`` is given inside transformations, with the ``Call`` for a parameter.
+    """
 
     __slots__ = ("function",)
 
     def __init__(self, function: Any, outputs: int) -> None:
-        def apply(x: Any) -> Any:
-            return function.apply(x)
+        def forward(x: Any, *, call: Any) -> Any:
+            return call.forward(x)
 
-        super().__init__(
-            apply, "function", outputs=tuple(f"out{i}" for i in range(outputs)) if outputs > 1 else ("out",)
-        )
+        names = ("out",) if outputs == 1 else tuple([f"out{i}" for i in range(outputs)])
+        super().__init__(forward, "function", outputs=names)
         self.function = function
         self.name = function.__name__
         self.doc = function.__doc__ or ""
-        self.saves = ("x",)
-        self.save_users = (None,)
-        self.pullback = pullback
+        if outputs:
+            self.saves = ("x",)
+            self.save_users = (None,)
+            self.pullback = pullback
+        else:
+            self.value = lambda *operands, call: call.forward(operands)
+            self.jvp = lambda primals, tangents, out, params: params["call"].jvp(primals, tangents, out)
+            self.pullback = lambda node, g, saved, edges: node.params["call"].pullback(node, g, edges)
 
     def __reduce__(self) -> Any:
         return (row_of, (self.function, len(self.outputs)))
@@ -99,12 +106,14 @@ class FunctionRow(Primitive):
 
     def attribute(self, node: Any, name: str) -> Any:
         """``grad_fn.name`` for what is the ctx's: PyTorch's ctx and node are one object."""
+        if name.startswith("__") or name in Node.__slots__:
+            raise AttributeError(f"'{node.name()}' object has no attribute {name!r}")
         ctx = node.params["ctx"]
         if name in ("saved_tensors", "saved_variables"):
             return ctx._unpacked(node)
         if name == "_raw_saved_tensors":
             return ctx._raw(node)
-        if name.startswith("__") or name in Node.__slots__ or not hasattr(ctx, name):
+        if not hasattr(ctx, name):
             raise AttributeError(f"'{node.name()}' object has no attribute {name!r}")
         return getattr(ctx, name)
 
@@ -116,14 +125,14 @@ def row_of(function: Any, outputs: int) -> FunctionRow:
     return row
 
 
-def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...], old: bool) -> Any:
+def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...]) -> Any:
     """Forward (and setup_context), unrecorded."""
     outer = LOCAL.mode
     try:
         LOCAL.mode = outer.muted
         if outer.grad:
             SPECIAL.append(None)
-        if old:
+        if cls.setup_context is SETUP_CONTEXT:
             return cls.forward(ctx, *args)
         output = cls.forward(*args)
         cls.setup_context(ctx, args, output)
@@ -175,7 +184,7 @@ def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) 
         ctx._kept = FREED
     at = params["at"]
     if len(results) != params["count"] or len(at) != len(results):
-        results = counted(node.prim.function, results, at, params["count"])
+        results = check_count(node.prim.function, results, at, params["count"])
     grads: list[Any] = []
     for i, fit, edge in zip(at, node.fits, edges):
         result = results[i]
@@ -186,7 +195,7 @@ def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) 
             raise errors.function_grad_type(node.prim.name, i, result)
         data = result._raw
         if data.dtype is not fit[1] or data.shape != fit[0]:
-            result = fitted(node.prim.name, i, result, *fit)
+            result = fit_gradient(node.prim.name, i, result, *fit)
             data = result._raw
         if recorded or (bare and result._edge is not None):
             if recorded and result._edge is None:
@@ -233,7 +242,7 @@ def cotangents(g: tuple[Any, ...], about: tuple[Any, ...], materialize: bool) ->
     )
 
 
-def counted(cls: Any, results: tuple[Any, ...], at: tuple[int, ...], count: int) -> tuple[Any, ...]:
+def check_count(cls: Any, results: tuple[Any, ...], at: tuple[int, ...], count: int) -> tuple[Any, ...]:
     """One result for each argument (surplus None is dropped), None for each that is no tensor."""
     if len(results) < count or any(r is not None for r in results[count:]):
         raise errors.function_grad_count(cls, count, len(results))
@@ -243,7 +252,7 @@ def counted(cls: Any, results: tuple[Any, ...], at: tuple[int, ...], count: int)
     return results[:count]
 
 
-def fitted(name: str, index: int, result: Tensor, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
+def fit_gradient(name: str, index: int, result: Tensor, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
     """A gradient in its argument's shape (summed over broadcast axes) and dtype."""
     have = result._raw.shape
     if have != shape:

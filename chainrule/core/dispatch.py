@@ -105,15 +105,15 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
         out = INTERPRETERS[type(held)](prim, datas, params, top // 2)  # what ranks highest now
     else:
         out = prim.value(*datas, **params) if watch is None else watch.forward(prim, datas, params)
-    several = len(prim.outputs) > 1
-    if not needs or not prim.differentiable or (SPECIAL and not LOCAL.mode.grad):
+    several = isinstance(out, tuple)
+    if not needs or not prim.differentiable or (SPECIAL and not LOCAL.mode.grad) or (several and not out):
         return _unrecorded(prim, operands, out, needs, params)
     if not several:
         if isinstance(out, generic):
             out = np.asarray(out)
         if out.dtype.kind not in "fc":
             return _unrecorded(prim, operands, out, needs, params)
-    fits = _fits(prim, datas, out if not several else out[0])
+    fits = _fits(prim, datas, out[0] if several else out)
     saved = _saved(prim, datas, edges, out) if prim.saves else ()
     if plain and saved:
         saved = tuple([protected(v) if type(v) is ndarray and any(v is x for x in operands) else v for v in saved])
@@ -128,10 +128,12 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
         tensor._edge = node
         if prim.view:
             viewed(tensor, operands[0], prim, params)
-        return tensor
-    seq = next_seq()
-    node.params = {**params, "_outputs": tuple((shape_of(o), o.dtype) for o in out)}
-    return tuple(wrap(o, Output(node, i, seq)) if o.dtype.kind in "fc" else wrap(o) for i, o in enumerate(out))
+        results: Any = tensor
+    else:
+        seq = next_seq()
+        node.params = {**params, "_outputs": tuple((shape_of(o), o.dtype) for o in out)}
+        results = tuple(wrap(o, Output(node, i, seq)) if o.dtype.kind in "fc" else wrap(o) for i, o in enumerate(out))
+    return results if prim.kind != "function" else params["call"].recorded(node, datas, out, results)
 
 
 def record_one(prim: Primitive, x: Tensor, params: dict[str, Any]) -> Tensor:

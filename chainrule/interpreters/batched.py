@@ -186,6 +186,8 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
         raise errors.escaped_tensor(own, prim.name)
     if size < 0:
         out = bind(prim, payloads, params)
+    elif prim.kind == "function":
+        out = params["call"].batch(payloads, batched, size, own)
     elif SPECIAL and LOCAL.watch is not None and not any(isinstance(p, (Tensor, ArrayLike)) for p in payloads):
         out = LOCAL.watch.forward(_Whole(prim, batched, size), payloads, params)
     else:
@@ -193,12 +195,14 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
     if type(out) is ndarray:
         return Batched(out, own, size < 0)
     if isinstance(out, tuple):
-        return tuple(Batched(_array(o), own, size < 0) for o in out)
-    return Batched(_array(out), own, size < 0)
+        return tuple(_batched(o, own, size < 0) for o in out)
+    return _batched(out, own, size < 0)
 
 
-def _array(x: Any) -> Any:
-    return np.asarray(x) if isinstance(x, np.generic) else x
+def _batched(x: Any, level: Any, shared: bool) -> Batched:
+    if type(x) is Batched and x.level == level:  # a custom Function says itself which of its outputs are shared
+        return x
+    return Batched(np.asarray(x) if isinstance(x, np.generic) else x, level, shared)
 
 
 INTERPRETERS[Batched] = _handle
