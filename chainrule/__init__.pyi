@@ -56,9 +56,9 @@ def ShortTensor(*args: Any) -> Tensor:
     """A tensor of dtype int16 from data, or zeros of the sizes given (an old constructor)."""
 def Variable(data: Any, requires_grad: builtins.bool = ..., volatile: Any = ...) -> Tensor:
     """PyTorch's old name for a tensor that may require grad: the same memory, as a leaf."""
-def abs(input: Any, *, out: Any = ...) -> Tensor:
+def abs(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """Absolute value of every element; the gradient at 0 is 0."""
-def absolute(input: Any, *, out: Any = ...) -> Tensor:
+def absolute(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """Absolute value of every element; the gradient at 0 is 0."""
 def acos(input: Any, *, out: Any = ...) -> Any:
     """Inverse cosine, in radians."""
@@ -66,13 +66,13 @@ def acosh(input: Any, *, out: Any = ...) -> Any:
     """Inverse hyperbolic cosine."""
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """The means of ``output_size`` windows that cover the last axis evenly."""
-def add(input: Any, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+def add(input: Any, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """input + alpha·other."""
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = ..., out: Any = ...) -> Tensor:
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = ..., out: Tensor | None = ...) -> Tensor:
     """input + value·tensor1/tensor2."""
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = ..., out: Any = ...) -> Tensor:
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = ..., out: Tensor | None = ...) -> Tensor:
     """input + value·tensor1·tensor2."""
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """beta·input + alpha·(mat1 @ mat2)."""
@@ -82,23 +82,23 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...,
     """beta·input + alpha·outer(vec1, vec2)."""
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of matrices."""
-def alias_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def alias_copy(x: Any, *, out: Tensor | None = ...) -> Tensor:
     """As :func:`alias`, but a copy that shares no memory with the tensor."""
-def all(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
+def all(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Whether all elements are nonzero."""
 def allclose(input: Tensor, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> builtins.bool:
     """Whether all elements are close (see :func:`isclose`)."""
 def alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """Elements set to selu's lower limit with probability p; then scaled so that mean 0 and variance 1 stay."""
-def amax(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
+def amax(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Maximum over ``dim``; elements that tie share the gradient evenly."""
-def amin(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
+def amin(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Minimum over ``dim``; elements that tie share the gradient evenly."""
 def aminmax(input: Any, *, dim: Any = ..., keepdim: builtins.bool = ..., out: Tensor | None = ...) -> Any:
     """Minimum and maximum."""
 def angle(input: Any, *, out: Any = ...) -> Any:
     """The argument of every complex number (0 or π for reals)."""
-def any(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
+def any(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Whether any element is nonzero."""
 def arange(start: Any = ..., end: Any = ..., step: Any = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Numbers from ``start`` (0) up to and without ``end``. Integers give int64, floats the default dtype."""
@@ -128,7 +128,7 @@ def argwhere(input: Tensor, *, as_tuple: builtins.bool = ..., out: Tensor | None
     """Indices of the nonzero elements: a matrix with one row each, or one vector per axis."""
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
     """A view with a size and strides (in elements) of the caller's; elements may show several times."""
-def as_strided_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """As :func:`as_strided`, but a copy that shares no memory with the tensor."""
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
     """A copy in which what :func:`as_strided` shows is ``src``."""
@@ -182,7 +182,7 @@ def blackman_window(window_length: builtins.int, periodic: builtins.bool = ..., 
     """As :func:`signal.windows.blackman`; periodic unless the caller says otherwise."""
 def block_diag(*tensors: Tensor) -> Tensor:
     """Matrices along the diagonal of a large one."""
-def bmm(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def bmm(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """The products of two stacks of matrices."""
 bool: _dtype
 def broadcast_shapes(*shapes: Any) -> Any:
@@ -197,7 +197,7 @@ def can_cast(from_: object, to: object) -> builtins.bool:
     """Say whether PyTorch would cast one dtype to another inside an operation."""
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of one element of each vector, one a row."""
-def cat(tensors: Any, dim: builtins.int = ..., *, axis: Any = ..., out: Any = ...) -> Tensor:
+def cat(tensors: Any, dim: builtins.int = ..., *, axis: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Tensors one after another along ``dim``."""
 def cbrt(input: Any, *, out: Any = ...) -> Any:
     """Cube root."""
@@ -213,7 +213,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = ...) -> Tensor:
     """The product of several matrices, in the cheapest order."""
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
     """The channels (axis 1) of the groups in turns: the first of each group, then the second of each."""
-def cholesky(input: Tensor, upper: builtins.bool = ..., *, out: Any = ...) -> Tensor:
+def cholesky(input: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """As :func:`linalg.cholesky`."""
 def cholesky_inverse(L: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is L."""
@@ -221,13 +221,13 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: builtins.bool = ..., *, out: Ten
     """The solution X of A @ X = B, where L is the Cholesky factor of A."""
 def chunk(input: Any, chunks: builtins.int, dim: builtins.int = ...) -> tuple[Tensor, ...]:
     """At most ``chunks`` pieces of equal size along ``dim``; the last may be smaller."""
-def clamp(input: Any, min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
+def clamp(input: Any, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes."""
-def clamp_max(input: Any, max: Any, *, out: Any = ...) -> Tensor:
+def clamp_max(input: Any, max: Any, *, out: Tensor | None = ...) -> Tensor:
     """The elements, at most ``max``."""
-def clamp_min(input: Any, min: Any, *, out: Any = ...) -> Tensor:
+def clamp_min(input: Any, min: Any, *, out: Tensor | None = ...) -> Tensor:
     """The elements, at least ``min``."""
-def clip(input: Any, min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
+def clip(input: Any, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes."""
 def clone(input: Any, *, memory_format: Any = ...) -> Tensor:
     """A copy; gradients flow through it."""
@@ -235,17 +235,17 @@ def column_stack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
     """Vectors as columns of a matrix, matrices side by side."""
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
     """All combinations of r elements of a vector, one a row."""
-def complex(real: Tensor, imag: Tensor, *, out: Any = ...) -> Tensor:
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The complex tensor real + i·imag."""
 complex128: _dtype
 complex64: _dtype
-def concat(tensors: Any, dim: builtins.int = ..., *, axis: Any = ..., out: Any = ...) -> Tensor:
+def concat(tensors: Any, dim: builtins.int = ..., *, axis: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Tensors one after another along ``dim``."""
-def concatenate(tensors: Any, dim: builtins.int = ..., *, axis: Any = ..., out: Any = ...) -> Tensor:
+def concatenate(tensors: Any, dim: builtins.int = ..., *, axis: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Tensors one after another along ``dim``."""
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate (the tensor itself, for real dtypes)."""
-def conj_physical(input: Any, *, out: Any = ...) -> Tensor:
+def conj_physical(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """The complex conjugate (the tensor itself, for real dtypes)."""
 def constant_pad_nd(input: Any, pad: Any, value: Any = ...) -> Tensor:
     """As ``pad`` with a constant."""
@@ -291,11 +291,11 @@ def cumulative_trapezoid(y: Any, x: Any = ..., *, dx: Any = ..., dim: builtins.i
 default_generator: _Generator
 def deg2rad(input: Any, *, out: Any = ...) -> Any:
     """Degrees to radians."""
-def det(A: Tensor, *, out: Any = ...) -> Tensor:
+def det(A: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The determinant of square matrices (..., n, n)."""
 def detach(input: Tensor) -> Tensor:
     """The same memory, cut off from the graph."""
-def detach_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def detach_copy(self: Any, *, out: Tensor | None = ...) -> Tensor:
     """As :func:`detach`, but a copy that shares no memory with the tensor."""
 def diag(input: Any, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """A matrix with that diagonal, of a vector; a copy of the diagonal, of a matrix."""
@@ -305,7 +305,7 @@ def diagflat(input: Any, offset: builtins.int = ...) -> Tensor:
     """A matrix with the flattened elements on a diagonal."""
 def diagonal(input: Any, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
     """A diagonal of two axes, as the last axis (a view)."""
-def diagonal_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def diagonal_copy(input: Any, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """As :func:`diagonal`, but a copy that shares no memory with the tensor."""
 def diagonal_scatter(input: Tensor, src: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
     """A copy with the diagonal of two axes exchanged for ``src``: ``diagonal``, written to."""
@@ -315,11 +315,11 @@ def digamma(input: Any, *, out: Any = ...) -> Any:
     """Γ'(x) / Γ(x), the derivative of log Γ."""
 def dist(input: Any, other: Any, p: builtins.float = ...) -> Tensor:
     """The p-norm of input − other."""
-def div(input: Any, other: Any, *, rounding_mode: str | None = ..., out: Any = ...) -> Tensor:
+def div(input: Any, other: Any, *, rounding_mode: str | None = ..., out: Tensor | None = ...) -> Tensor:
     """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
-def divide(input: Any, other: Any, *, rounding_mode: str | None = ..., out: Any = ...) -> Tensor:
+def divide(input: Any, other: Any, *, rounding_mode: str | None = ..., out: Tensor | None = ...) -> Tensor:
     """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
-def dot(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def dot(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """The inner product of two vectors."""
 double: _dtype
 def dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
@@ -349,7 +349,7 @@ def exp(input: Any, *, out: Any = ...) -> Any:
     """Exponential of every element."""
 def exp2(input: Any, *, out: Any = ...) -> Any:
     """2 to the power of every element."""
-def expand_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def expand_copy(input: Any, *sizes: Any, size: Any = ..., out: Tensor | None = ...) -> Tensor:
     """As :func:`expand`, but a copy that shares no memory with the tensor."""
 def explain(Y: Any, grad: Any = ..., wrt: Any = ...) -> Any:
     """Explain what ``Y.backward(grad)`` computes: every step's rule, shapes and numbers."""
@@ -375,7 +375,7 @@ float: _dtype
 float16: _dtype
 float32: _dtype
 float64: _dtype
-def float_power(input: Any, exponent: Any, *, out: Any = ...) -> Tensor:
+def float_power(input: Any, exponent: Any, *, out: Tensor | None = ...) -> Tensor:
     """input to the power exponent, in float64 (or complex128)."""
 def floor(input: Any, *, out: Any = ...) -> Any:
     """The largest integer not above."""
@@ -387,7 +387,7 @@ def fmin(input: Any, other: Any, *, out: Any = ...) -> Any:
     """The smaller of two; the other where one is nan."""
 def fmod(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """Remainder of truncated division: its sign is the dividend's."""
-def frac(input: Any, *, out: Any = ...) -> Tensor:
+def frac(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """The fractional part: input − trunc(input)."""
 def frexp(input: Any) -> Any:
     """Mantissas in ±[0.5, 1) and exponents (int32): input = mantissa · 2**exponent. Gradients flow to mantissas."""
@@ -407,7 +407,7 @@ def gcd(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """Greatest common divisor."""
 def ge(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """Whether x is at least y."""
-def ger(input: Any, vec2: Any, *, out: Any = ...) -> Tensor:
+def ger(input: Any, vec2: Any, *, out: Tensor | None = ...) -> Tensor:
     """All products of an element of one vector and one of another, of shape (n, m)."""
 def get_default_device() -> device:
     """Where new tensors are: on the CPU."""
@@ -442,7 +442,7 @@ def hann_window(window_length: builtins.int, periodic: builtins.bool = ..., *sha
     """As :func:`signal.windows.hann`; periodic unless the caller says otherwise."""
 def hardshrink(input: Tensor, lambd: builtins.float = ...) -> Tensor:
     """x where |x| is over lambd, else 0."""
-def heaviside(input: Any, values: Any, *, out: Any = ...) -> Tensor:
+def heaviside(input: Any, values: Any, *, out: Tensor | None = ...) -> Tensor:
     """0 where input is negative, ``values`` where it is 0, else 1."""
 def hessian(func: Callable[..., Any], argnums: builtins.int | tuple[builtins.int, ...] = ...) -> Callable[..., Any]:
     """The function that computes the Hessian of ``func``: the Jacobian of its Jacobian, forward over reverse."""
@@ -490,7 +490,7 @@ int16: _dtype
 int32: _dtype
 int64: _dtype
 int8: _dtype
-def inverse(A: Tensor, *, out: Any = ...) -> Tensor:
+def inverse(A: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The inverse of square matrices."""
 def is_anomaly_check_nan_enabled() -> builtins.bool:
     """Whether anomaly mode, in this thread, looks for NaN (and not only remembers lines)."""
@@ -528,9 +528,9 @@ def isinf(input: Any, *, out: Any = ...) -> Tensor:
     """Whether an element is infinite."""
 def isnan(input: Any, *, out: Any = ...) -> Tensor:
     """Whether an element is nan."""
-def isneginf(input: Any, *, out: Any = ...) -> Tensor:
+def isneginf(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """Whether an element is −∞."""
-def isposinf(input: Any, *, out: Any = ...) -> Tensor:
+def isposinf(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """Whether an element is +∞."""
 def isreal(input: Any) -> Tensor:
     """Whether an element has no imaginary part."""
@@ -554,11 +554,11 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = ...
     """(x − mean) / √(variance + eps) over the last axes, of ``normalized_shape``; then times weight plus bias."""
 def lcm(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """Least common multiple."""
-def ldexp(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def ldexp(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """input · 2**other."""
 def le(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """Whether x is at most y."""
-def lerp(input: Any, end: Any, weight: Any, *, out: Any = ...) -> Tensor:
+def lerp(input: Any, end: Any, weight: Any, *, out: Tensor | None = ...) -> Tensor:
     """input + weight·(end − input)."""
 def less(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """Whether x is less than y."""
@@ -580,7 +580,7 @@ def log2(input: Any, *, out: Any = ...) -> Any:
     """Logarithm to base 2."""
 def log_softmax(input: Any, dim: builtins.int | None = ..., dtype: Any = ...) -> Tensor:
     """The logarithm of the softmax along ``dim``, without overflow."""
-def logaddexp(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def logaddexp(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """log(exp(input) + exp(other)), without overflow."""
 def logaddexp2(input: Any, other: Any, *, out: Any = ...) -> Any:
     """log2(2**x + 2**y) without overflow."""
@@ -596,7 +596,7 @@ def logical_or(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """Whether either is nonzero."""
 def logical_xor(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """Whether exactly one is nonzero."""
-def logit(input: Any, eps: builtins.float | None = ..., *, out: Any = ...) -> Tensor:
+def logit(input: Any, eps: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
 def logspace(start: Any, end: Any, steps: builtins.int, base: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """``steps`` numbers from base**start to base**end, evenly apart in the exponent."""
@@ -619,11 +619,11 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy with the mask's places filled, in order, with elements of ``source``; tensor and mask broadcast."""
 def masked_select(input: Tensor, mask: Any, *, out: Tensor | None = ...) -> Tensor:
     """The elements where the mask is True, in one vector."""
-def matmul(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def matmul(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """The matrix product ``input @ other``: of vectors, matrices, and stacks of matrices (leading axes broadcast)."""
 def matrix_exp(A: Tensor) -> Tensor:
     """The matrix exponential of square matrices."""
-def matrix_power(A: Tensor, n: builtins.int, *, out: Any = ...) -> Tensor:
+def matrix_power(A: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """The n-th power of square matrices; of the inverse, for negative n."""
 def max(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, other: Any = ..., out: Tensor | None = ...) -> Any:
     """Maximum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise maximum."""
@@ -635,7 +635,7 @@ def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any 
     """As :func:`max_pool1d`, over the last three axes."""
 def maximum(input: Any, other: Any, *, out: Any = ...) -> Any:
     """The larger of two, element by element; nan where either is."""
-def mean(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., axis: Any = ..., keepdims: Any = ..., out: Any = ...) -> Tensor:
+def mean(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., axis: Any = ..., keepdims: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Mean over ``dim``."""
 def median(input: Any, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """The (lower) median of everything, or along ``dim`` with its index; nan where there is one."""
@@ -645,7 +645,7 @@ def min(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, other: Any 
     """Minimum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise minimum."""
 def minimum(input: Any, other: Any, *, out: Any = ...) -> Any:
     """The smaller of two, element by element; nan where either is."""
-def mm(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def mm(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """The product of two matrices."""
 def mode(input: Any, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """The most frequent value along ``dim`` (the smallest of those), and the last index of it."""
@@ -661,12 +661,12 @@ def multinomial(input: Tensor, num_samples: builtins.int, replacement: builtins.
     """Indices drawn with probabilities in proportion to each row's weights."""
 def multiply(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Product, element by element."""
-def mv(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def mv(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """The product of a matrix and a vector."""
 def mvlgamma(input: Tensor, p: builtins.int, *, out: Any = ...) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
 nan: builtins.float
-def nan_to_num(input: Any, nan: Any = ..., posinf: Any = ..., neginf: Any = ..., *, out: Any = ...) -> Tensor:
+def nan_to_num(input: Any, nan: Any = ..., posinf: Any = ..., neginf: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """nan replaced by ``nan``, infinities by ``posinf`` and ``neginf`` (the largest finite numbers by default)."""
 def nanmean(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Mean over ``dim`` of the elements that are not nan."""
@@ -678,7 +678,7 @@ def nansum(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: A
     """Sum over ``dim``, with nan counted as 0."""
 def narrow(input: Any, dim: builtins.int, start: Any, length: builtins.int) -> Tensor:
     """A stretch of ``length`` entries along ``dim``, as a view."""
-def narrow_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def narrow_copy(input: Any, dim: builtins.int, start: Any, length: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """As :func:`narrow`, but a copy that shares no memory with the tensor."""
 def ne(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """Whether two elements differ."""
@@ -707,7 +707,7 @@ def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_gr
     """Ones of another tensor's shape and dtype."""
 def orgqr(A: Tensor, tau: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The first n columns of H₁H₂…H_k, where H_i = I − tau_i·v·vᴴ and v is column i of A under a 1 on the diagonal."""
-def outer(input: Any, vec2: Any, *, out: Any = ...) -> Tensor:
+def outer(input: Any, vec2: Any, *, out: Tensor | None = ...) -> Tensor:
     """All products of an element of one vector and one of another, of shape (n, m)."""
 def pairwise_distance(x1: Tensor, x2: Tensor, p: builtins.float = ..., eps: builtins.float = ..., keepdim: builtins.bool = ...) -> Tensor:
     """The p-norm of x1 − x2 + eps along the last axis."""
@@ -715,7 +715,7 @@ def pdist(input: Tensor, p: builtins.float = ...) -> Tensor:
     """The p-norms of the differences of all pairs of rows: (0, 1), (0, 2) …, (1, 2) …."""
 def permute(input: Any, *order: Any, dims: Any = ...) -> Tensor:
     """The axes in another order."""
-def permute_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def permute_copy(input: Any, *order: Any, dims: Any = ..., out: Tensor | None = ...) -> Tensor:
     """As :func:`permute`, but a copy that shares no memory with the tensor."""
 pi: builtins.float
 def pinverse(input: Tensor, rcond: builtins.float = ...) -> Tensor:
@@ -726,20 +726,20 @@ def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
     """The inverse of :func:`pixel_shuffle`: (..., c, h·r, w·r) becomes (..., c·r², h, w)."""
 def poisson(input: Tensor, generator: Generator | None = ...) -> Tensor:
     """Poisson numbers of the rate that each element gives."""
-def polar(abs: Tensor, angle: Tensor, *, out: Any = ...) -> Tensor:
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The complex tensor with that absolute value and angle."""
 def polygamma(n: builtins.int, input: Tensor, *, out: Any = ...) -> Tensor:
     """The derivative of order n of :func:`digamma`."""
 def positive(input: Any) -> Tensor:
     """The tensor itself (``+x``)."""
-def pow(input: Any, exponent: Any, *, out: Any = ...) -> Tensor:
+def pow(input: Any, exponent: Any, *, out: Tensor | None = ...) -> Tensor:
     """input to the power exponent."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where it is positive, else weight·x, with one weight for all or for each channel (axis 1)."""
 preserve_format: _memory_format
 def printoptions(**options: Any) -> Any[None]:
     """Set print options within a ``with`` block."""
-def prod(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
+def prod(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Product of all elements, or along ``dim``. The gradient is right where elements are zero, too."""
 def promote_types(type1: object, type2: object) -> dtype:
     """Return the smallest dtype, in PyTorch's order, that both dtypes convert to."""
@@ -793,7 +793,7 @@ def roll(input: Any, shifts: Any, dims: Any = ...) -> Tensor:
     """Elements shifted along axes, around the ends; without ``dims`` as if flattened."""
 def rot90(input: Any, k: builtins.int = ..., dims: Any = ...) -> Tensor:
     """Rotated by k quarter turns in the plane of two axes (a copy)."""
-def round(input: Any, *, decimals: builtins.int = ..., out: Any = ...) -> Tensor:
+def round(input: Any, *, decimals: builtins.int = ..., out: Tensor | None = ...) -> Tensor:
     """The nearest integer, ties to even; or to that many decimals."""
 def row_stack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
     """One above another: along the first axis (vectors become rows)."""
@@ -819,7 +819,7 @@ def seed() -> builtins.int:
     """Start the random numbers anew, from the system's entropy; returns the seed."""
 def select(input: Any, dim: builtins.int, index: builtins.int) -> Tensor:
     """The entry at ``index`` along ``dim``, which is removed; a view."""
-def select_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def select_copy(input: Any, dim: builtins.int, index: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """As :func:`select`, but a copy that shares no memory with the tensor."""
 def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
     """A copy with the entry at ``index`` along ``dim`` exchanged for ``src``: ``select``, written to."""
@@ -839,12 +839,12 @@ def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.f
     """Set how tensors print; what is left out stays as it is, except ``sci_mode``."""
 def set_rng_state(state: Any) -> None:
     """Go back to a state of the default generator."""
-def sgn(input: Any, *, out: Any = ...) -> Tensor:
+def sgn(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """The sign; of a complex number its direction z/|z| (0 at 0)."""
 short: _dtype
 def sigmoid(input: Any, *, out: Any = ...) -> Any:
     """The logistic function 1 / (1 + exp(−x)), without overflow."""
-def sign(input: Any, *, out: Any = ...) -> Tensor:
+def sign(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """−1, 0 or 1; of booleans themselves."""
 def signbit(input: Any, *, out: Any = ...) -> Tensor:
     """Whether the sign bit is set."""
@@ -854,7 +854,7 @@ def sinc(input: Any, *, out: Any = ...) -> Any:
     """sin(πx) / (πx), and 1 at 0."""
 def sinh(input: Any, *, out: Any = ...) -> Any:
     """Hyperbolic sine."""
-def slice_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def slice_copy(input: Any, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """As :func:`slice`, but a copy that shares no memory with the tensor."""
 def slice_scatter(input: Tensor, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ...) -> Tensor:
     """A copy with the entries from ``start`` to ``end`` along ``dim``, every ``step``, exchanged for those of ``src``."""
@@ -866,11 +866,11 @@ def sort(input: Any, dim: builtins.int = ..., descending: builtins.bool = ..., *
     """Sorted values along ``dim``, and where they came from; equal elements keep their order."""
 def split(tensor: Any, split_size_or_sections: Any, dim: builtins.int = ...) -> tuple[Tensor, ...]:
     """Pieces along ``dim``: of a size (the last may be smaller), or of the sizes listed. Each is a view."""
-def split_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> tuple[Tensor, ...]:
+def split_copy(tensor: Any, split_size_or_sections: Any, dim: builtins.int = ..., *, out: Tensor | None = ...) -> tuple[Tensor, ...]:
     """As :func:`split`, but a copy that shares no memory with the tensor."""
 def split_with_sizes(tensor: Any, split_sizes: Any, dim: builtins.int = ...) -> tuple[Tensor, ...]:
     """Pieces of the sizes listed, along ``dim``."""
-def split_with_sizes_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> tuple[Tensor, ...]:
+def split_with_sizes_copy(tensor: Any, split_sizes: Any, dim: builtins.int = ..., *, out: Tensor | None = ...) -> tuple[Tensor, ...]:
     """As :func:`split_with_sizes`, but a copy that shares no memory with the tensor."""
 def sqrt(input: Any, *, out: Any = ...) -> Any:
     """Square root; the derivative at 0 is infinite."""
@@ -878,9 +878,9 @@ def square(input: Any, *, out: Any = ...) -> Any:
     """The square of every element."""
 def squeeze(input: Any, dim: Any = ...) -> Tensor:
     """Axes of length 1 removed: all of them, or those of ``dim`` that are."""
-def squeeze_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def squeeze_copy(input: Any, dim: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """As :func:`squeeze`, but a copy that shares no memory with the tensor."""
-def stack(tensors: Any, dim: builtins.int = ..., *, axis: Any = ..., out: Any = ...) -> Tensor:
+def stack(tensors: Any, dim: builtins.int = ..., *, axis: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Tensors of one shape, side by side along a new axis."""
 def std(input: Any, dim: Any = ..., unbiased: Any = ..., keepdim: builtins.bool = ..., *, correction: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Standard deviation over ``dim``: the square root of :func:`var`; its gradient where it is 0 is 0."""
@@ -889,11 +889,11 @@ def std_mean(input: Any, dim: Any = ..., unbiased: Any = ..., keepdim: builtins.
 def stft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., pad_mode: str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: builtins.bool | None = ...) -> Tensor:
     """The Fourier transforms of windowed pieces of ``n_fft`` points, every ``hop_length``."""
 strided: _layout
-def sub(input: Any, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+def sub(input: Any, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """input − alpha·other."""
-def subtract(input: Any, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+def subtract(input: Any, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """input − alpha·other."""
-def sum(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., axis: Any = ..., keepdims: Any = ..., out: Any = ...) -> Tensor:
+def sum(input: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., axis: Any = ..., keepdims: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Sum over ``dim`` (an int, a tuple, or None for everything). Booleans and integers are summed as int64."""
 def svd(input: Tensor, some: builtins.bool = ..., compute_uv: builtins.bool = ...) -> Any:
     """As :func:`linalg.svd`, but with V itself: input = U @ diag(S) @ Vᴴ."""
@@ -903,7 +903,7 @@ def swapdims(input: Any, dim0: Any, dim1: Any = ...) -> Tensor:
     """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
 def t(input: Any) -> Tensor:
     """The transpose of a matrix (a vector or number is returned as it is)."""
-def t_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def t_copy(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """As :func:`t`, but a copy that shares no memory with the tensor."""
 def take(input: Tensor, index: Any, *, out: Tensor | None = ...) -> Tensor:
     """Elements at indices into the flattened tensor (negative ones count from the end)."""
@@ -929,7 +929,7 @@ def trace(input: Any) -> Tensor:
     """The sum of the diagonal of a matrix."""
 def transpose(input: Any, dim0: Any, dim1: Any = ...) -> Tensor:
     """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
-def transpose_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def transpose_copy(input: Any, dim0: Any, dim1: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """As :func:`transpose`, but a copy that shares no memory with the tensor."""
 def trapezoid(y: Any, x: Any = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
     """The integral along ``dim`` by the trapezoidal rule."""
@@ -955,13 +955,13 @@ uint64: _dtype
 uint8: _dtype
 def unbind(input: Any, dim: builtins.int = ...) -> tuple[Tensor, ...]:
     """All entries along ``dim``, each a view."""
-def unbind_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> tuple[Tensor, ...]:
+def unbind_copy(input: Any, dim: builtins.int = ..., *, out: Tensor | None = ...) -> tuple[Tensor, ...]:
     """As :func:`unbind`, but a copy that shares no memory with the tensor."""
 def unflatten(input: Tensor, dim: builtins.int, sizes: Any) -> Tensor:
     """One axis split into several."""
 def unfold(input: Any, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
     """Windows of ``size`` along a dimension, every ``step``, as a new last axis (a view)."""
-def unfold_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def unfold_copy(input: Any, dimension: builtins.int, size: builtins.int, step: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """As :func:`unfold`, but a copy that shares no memory with the tensor."""
 def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
     """The distinct elements, in order. Of equal ones, the first gets the gradient."""
@@ -977,7 +977,7 @@ def unsafe_split_with_sizes(tensor: Any, split_sizes: Any, dim: builtins.int = .
     """As :func:`split_with_sizes`, but the pieces may be written to in place, each with a history of its own."""
 def unsqueeze(input: Any, dim: builtins.int) -> Tensor:
     """A new axis of length 1 at ``dim``."""
-def unsqueeze_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def unsqueeze_copy(input: Any, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """As :func:`unsqueeze`, but a copy that shares no memory with the tensor."""
 def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = ...) -> None:
     """Nothing to do: the same program computes the same numbers."""
@@ -993,13 +993,13 @@ def vdot(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """The inner product of two vectors, the first conjugated."""
 def view_as_complex(input: Any) -> Tensor:
     """Pairs (real part, imaginary part) along the last axis as complex numbers: a view."""
-def view_as_complex_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def view_as_complex_copy(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """As :func:`view_as_complex`, but a copy that shares no memory with the tensor."""
 def view_as_real(input: Any) -> Tensor:
     """Complex numbers as pairs (real part, imaginary part) along a new last axis: a view."""
-def view_as_real_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def view_as_real_copy(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """As :func:`view_as_real`, but a copy that shares no memory with the tensor."""
-def view_copy(input: Any, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+def view_copy(input: Any, *sizes: Any, size: Any = ..., out: Tensor | None = ...) -> Tensor:
     """As :func:`view`, but a copy that shares no memory with the tensor."""
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: builtins.bool = ...) -> Any:
     """``func(*primals)`` and the function that pulls a cotangent of its output back to the primals."""
@@ -1009,7 +1009,7 @@ def vsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Cut between rows."""
 def vstack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
     """One above another: along the first axis (vectors become rows)."""
-def where(condition: Any, input: Any = ..., other: Any = ..., *, out: Any = ...) -> Any:
+def where(condition: Any, input: Any = ..., other: Any = ..., *, out: Tensor | None = ...) -> Any:
     """``input`` where the condition holds, else ``other``; with the condition alone, the indices where it does."""
 def xlogy(input: Any, other: Any, *, out: Any = ...) -> Any:
     """x·log(y), and 0 where x is 0 (unless y is nan)."""

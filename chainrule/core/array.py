@@ -461,20 +461,26 @@ def _write_objects(target: ndarray, value: Any) -> None:
         target[place] = value[place]
 
 
-def takes_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of PyTorch's face that takes Arrays as well: then its results are Arrays."""
+def takes_arrays(function: Callable[..., Any], full: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """A function of PyTorch's face that takes Arrays as well: then its results are Arrays.
 
-    @functools.wraps(function)
+    ``full`` is called in its place where there are Arrays or keywords.
+    """
+    full = function if full is None else full
+
+    @functools.wraps(full)
     def call(*args: Any, **kwargs: Any) -> Any:
         for x in args:
             kind = type(x)
             if kind is Array or ((kind is list or kind is tuple) and any(type(item) is Array for item in x)):
                 break
         else:
-            if not kwargs or not _holds(kwargs, Array):
-                return function(*args, **kwargs)
+            if not kwargs:
+                return function(*args)
+            if not _holds(kwargs, Array):
+                return full(*args, **kwargs)
         mixed = _holds(args, Tensor) or _holds(kwargs, Tensor)
-        result = function(*as_tensors(args), **as_tensors(kwargs))
+        result = full(*as_tensors(args), **as_tensors(kwargs))
         return result if mixed else as_arrays(result)
 
     call.takes_arrays = True  # type: ignore[attr-defined]

@@ -88,17 +88,18 @@ def op(
         operation = Operation(names.split() or [home + function.__name__], function, sample, row)
         for name in operation.names:
             OPERATIONS[name] = operation
-        keyworded = _keywords(function, also or {}, out)
-        if arrays and not hasattr(keyworded, "takes_arrays"):
-            operation.public = takes_arrays(keyworded)
+        on_tensors = _with_keywords(function, also or {}, False)
+        if not hasattr(function, "takes_arrays"):  # the functions of elementwise rows do
+            full = _with_keywords(function, also or {}, out)
+            operation.public = takes_arrays(function, full) if arrays else full
         operation.methods = [name.removeprefix("Tensor.") for name in operation.names if name.startswith("Tensor.")]
         if method:
             operation.methods += [name for name in operation.names if "." not in name]
-        attach(**dict.fromkeys(operation.methods, keyworded))
+        attach(**dict.fromkeys(operation.methods, on_tensors))
         if in_place:
             operation.in_place = [name + "_" for name in operation.methods]
             form = _becomes_view if in_place == "view" else write_in_place
-            attach(**{name: form(name, keyworded) for name in operation.in_place})
+            attach(**{name: form(name, on_tensors) for name in operation.in_place})
         return declared
 
     return declare
@@ -138,7 +139,7 @@ def _becomes_view(name: str, function: Callable[..., Any]) -> Callable[..., Any]
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 
 
-def _keywords(function: Callable[..., Any], also: dict[str, str], out: bool) -> Callable[..., Any]:
+def _with_keywords(function: Callable[..., Any], also: dict[str, str], out: bool) -> Callable[..., Any]:
     """The function with other names for its arguments, and with ``out=``; itself where there is neither."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()

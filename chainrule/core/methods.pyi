@@ -11,13 +11,13 @@ class Methods:
     def H(self) -> Any: ...
     @property
     def T(self) -> Any: ...
-    def abs(self, *, out: Any = ...) -> Tensor:
+    def abs(self) -> Tensor:
         """Absolute value of every element; the gradient at 0 is 0."""
-    def abs_(self, *, out: Any = ...) -> Tensor:
+    def abs_(self) -> Tensor:
         """Absolute value of every element; the gradient at 0 is 0."""
-    def absolute(self, *, out: Any = ...) -> Tensor:
+    def absolute(self) -> Tensor:
         """Absolute value of every element; the gradient at 0 is 0."""
-    def absolute_(self, *, out: Any = ...) -> Tensor:
+    def absolute_(self) -> Tensor:
         """Absolute value of every element; the gradient at 0 is 0."""
     def acos(self, *, out: Any = ...) -> Any:
         """Inverse cosine, in radians."""
@@ -27,49 +27,49 @@ class Methods:
         """Inverse hyperbolic cosine."""
     def acosh_(self, *, out: Any = ...) -> Any:
         """Inverse hyperbolic cosine."""
-    def add(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+    def add(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """input + alpha·other."""
-    def add_(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+    def add_(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """input + alpha·other."""
-    def addbmm(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def addbmm(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
-    def addbmm_(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def addbmm_(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
-    def addcdiv(self, tensor1: Any, tensor2: Any, *, value: Any = ..., out: Any = ...) -> Tensor:
+    def addcdiv(self, tensor1: Any, tensor2: Any, *, value: Any = ...) -> Tensor:
         """input + value·tensor1/tensor2."""
-    def addcdiv_(self, tensor1: Any, tensor2: Any, *, value: Any = ..., out: Any = ...) -> Tensor:
+    def addcdiv_(self, tensor1: Any, tensor2: Any, *, value: Any = ...) -> Tensor:
         """input + value·tensor1/tensor2."""
-    def addcmul(self, tensor1: Any, tensor2: Any, *, value: Any = ..., out: Any = ...) -> Tensor:
+    def addcmul(self, tensor1: Any, tensor2: Any, *, value: Any = ...) -> Tensor:
         """input + value·tensor1·tensor2."""
-    def addcmul_(self, tensor1: Any, tensor2: Any, *, value: Any = ..., out: Any = ...) -> Tensor:
+    def addcmul_(self, tensor1: Any, tensor2: Any, *, value: Any = ...) -> Tensor:
         """input + value·tensor1·tensor2."""
-    def addmm(self, mat1: Any, mat2: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def addmm(self, mat1: Any, mat2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """beta·input + alpha·(mat1 @ mat2)."""
-    def addmm_(self, mat1: Any, mat2: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def addmm_(self, mat1: Any, mat2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """beta·input + alpha·(mat1 @ mat2)."""
-    def addmv(self, mat: Any, vec: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def addmv(self, mat: Any, vec: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """beta·input + alpha·(mat @ vec)."""
-    def addmv_(self, mat: Any, vec: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def addmv_(self, mat: Any, vec: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """beta·input + alpha·(mat @ vec)."""
-    def addr(self, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def addr(self, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """beta·input + alpha·outer(vec1, vec2)."""
-    def addr_(self, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def addr_(self, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """beta·input + alpha·outer(vec1, vec2)."""
     def adjoint(self) -> Tensor:
         """The conjugate transpose of matrices."""
-    def all(self, dim: Any = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
+    def all(self, dim: Any = ..., keepdim: builtins.bool = ...) -> Tensor:
         """Whether all elements are nonzero."""
     def allclose(self, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> builtins.bool:
         """Whether all elements are close (see :func:`isclose`)."""
-    def amax(self, dim: Any = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
+    def amax(self, dim: Any = ..., keepdim: builtins.bool = ...) -> Tensor:
         """Maximum over ``dim``; elements that tie share the gradient evenly."""
-    def amin(self, dim: Any = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
+    def amin(self, dim: Any = ..., keepdim: builtins.bool = ...) -> Tensor:
         """Minimum over ``dim``; elements that tie share the gradient evenly."""
-    def aminmax(self, *, dim: Any = ..., keepdim: builtins.bool = ..., out: Tensor | None = ...) -> Any:
+    def aminmax(self, *, dim: Any = ..., keepdim: builtins.bool = ...) -> Any:
         """Minimum and maximum."""
     def angle(self, *, out: Any = ...) -> Any:
         """The argument of every complex number (0 or π for reals)."""
-    def any(self, dim: Any = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
+    def any(self, dim: Any = ..., keepdim: builtins.bool = ...) -> Tensor:
         """Whether any element is nonzero."""
     def arccos(self, *, out: Any = ...) -> Any:
         """Inverse cosine, in radians."""
@@ -105,7 +105,7 @@ class Methods:
         """Index of the minimum, of everything (flattened) or along ``dim``. Integers: no gradient."""
     def argsort(self, dim: builtins.int = ..., descending: builtins.bool = ..., *, stable: builtins.bool = ...) -> Tensor:
         """Indices that sort along ``dim``; equal elements keep their order, and nan counts as the largest."""
-    def argwhere(self, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
+    def argwhere(self, *, as_tuple: builtins.bool = ...) -> Any:
         """Indices of the nonzero elements: a matrix with one row each, or one vector per axis."""
     def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
         """A view with a size and strides (in elements) of the caller's; elements may show several times."""
@@ -137,9 +137,9 @@ class Methods:
         """Inverse hyperbolic tangent."""
     def backward(self, gradient: Any = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: Any = ...) -> None:
         """Compute the gradients of the leaves this tensor was computed from, and add them to their ``.grad``."""
-    def baddbmm(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def baddbmm(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """beta·input + alpha·(batch1 @ batch2)."""
-    def baddbmm_(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def baddbmm_(self, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """beta·input + alpha·(batch1 @ batch2)."""
     def bernoulli(self, p: builtins.float | None = ..., *, generator: Generator | None = ...) -> Tensor:
         """1 with the probability that each element gives (or with probability ``p``, whatever they are), else 0."""
@@ -171,7 +171,7 @@ class Methods:
         """Bits set in exactly one."""
     def bitwise_xor_(self, other: Any, *, out: Any = ...) -> Tensor:
         """Bits set in exactly one."""
-    def bmm(self, other: Any, *, out: Any = ...) -> Tensor:
+    def bmm(self, other: Any) -> Tensor:
         """The products of two stacks of matrices."""
     def bool(self, memory_format: Any = ...) -> Tensor:
         """The tensor as bool; recorded."""
@@ -191,37 +191,37 @@ class Methods:
         """The tensor as complex64; recorded."""
     def char(self, memory_format: Any = ...) -> Tensor:
         """The tensor as int8; recorded."""
-    def cholesky(self, upper: builtins.bool = ..., *, out: Any = ...) -> Tensor:
+    def cholesky(self, upper: builtins.bool = ...) -> Tensor:
         """As :func:`linalg.cholesky`."""
-    def cholesky_inverse(self, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    def cholesky_inverse(self, upper: builtins.bool = ...) -> Tensor:
         """The inverse of the matrix whose Cholesky factor is L."""
-    def cholesky_solve(self, L: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    def cholesky_solve(self, L: Tensor, upper: builtins.bool = ...) -> Tensor:
         """The solution X of A @ X = B, where L is the Cholesky factor of A."""
     def chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> tuple[Tensor, ...]:
         """At most ``chunks`` pieces of equal size along ``dim``; the last may be smaller."""
-    def clamp(self, min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
+    def clamp(self, min: Any = ..., max: Any = ...) -> Tensor:
         """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes."""
-    def clamp_(self, min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
+    def clamp_(self, min: Any = ..., max: Any = ...) -> Tensor:
         """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes."""
-    def clamp_max(self, max: Any, *, out: Any = ...) -> Tensor:
+    def clamp_max(self, max: Any) -> Tensor:
         """The elements, at most ``max``."""
-    def clamp_max_(self, max: Any, *, out: Any = ...) -> Tensor:
+    def clamp_max_(self, max: Any) -> Tensor:
         """The elements, at most ``max``."""
-    def clamp_min(self, min: Any, *, out: Any = ...) -> Tensor:
+    def clamp_min(self, min: Any) -> Tensor:
         """The elements, at least ``min``."""
-    def clamp_min_(self, min: Any, *, out: Any = ...) -> Tensor:
+    def clamp_min_(self, min: Any) -> Tensor:
         """The elements, at least ``min``."""
-    def clip(self, min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
+    def clip(self, min: Any = ..., max: Any = ...) -> Tensor:
         """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes."""
-    def clip_(self, min: Any = ..., max: Any = ..., *, out: Any = ...) -> Tensor:
+    def clip_(self, min: Any = ..., max: Any = ...) -> Tensor:
         """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes."""
     def clone(self, *, memory_format: Any = ...) -> Tensor:
         """A copy; gradients flow through it."""
     def conj(self) -> Tensor:
         """The complex conjugate (the tensor itself, for real dtypes)."""
-    def conj_physical(self, *, out: Any = ...) -> Tensor:
+    def conj_physical(self) -> Tensor:
         """The complex conjugate (the tensor itself, for real dtypes)."""
-    def conj_physical_(self, *, out: Any = ...) -> Tensor:
+    def conj_physical_(self) -> Tensor:
         """The complex conjugate (the tensor itself, for real dtypes)."""
     def contiguous(self, memory_format: Any = ...) -> Tensor:
         """The tensor itself if its memory is in row order, else a copy that is."""
@@ -247,29 +247,29 @@ class Methods:
         """The covariances of variables."""
     def cpu(self, memory_format: Any = ...) -> Tensor:
         """The tensor itself: everything is on the CPU."""
-    def cross(self, other: Any, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
+    def cross(self, other: Any, dim: builtins.int | None = ...) -> Tensor:
         """The vector product along ``dim`` (the first axis of length 3, by default)."""
     def cuda(self, *args: Any, **kwargs: Any) -> Tensor:
         """Not there: raises."""
-    def cummax(self, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
+    def cummax(self, dim: builtins.int) -> Any:
         """Running maximum along ``dim``, and the index of it (the last, of equal ones)."""
-    def cummin(self, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
+    def cummin(self, dim: builtins.int) -> Any:
         """Running minimum along ``dim``, and the index of it (the last, of equal ones)."""
-    def cumprod(self, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def cumprod(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
         """Running product along ``dim``. The gradient is right where elements are zero, too."""
-    def cumprod_(self, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def cumprod_(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
         """Running product along ``dim``. The gradient is right where elements are zero, too."""
-    def cumsum(self, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def cumsum(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
         """Running sum along ``dim``."""
-    def cumsum_(self, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def cumsum_(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
         """Running sum along ``dim``."""
     def deg2rad(self, *, out: Any = ...) -> Any:
         """Degrees to radians."""
     def deg2rad_(self, *, out: Any = ...) -> Any:
         """Degrees to radians."""
-    def det(self, *, out: Any = ...) -> Tensor:
+    def det(self) -> Tensor:
         """The determinant of square matrices (..., n, n)."""
-    def diag(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+    def diag(self, diagonal: builtins.int = ...) -> Tensor:
         """A matrix with that diagonal, of a vector; a copy of the diagonal, of a matrix."""
     def diag_embed(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
         """The last axis put on the diagonal of a new pair of axes; zeros elsewhere."""
@@ -279,7 +279,7 @@ class Methods:
         """A diagonal of two axes, as the last axis (a view)."""
     def diagonal_scatter(self, src: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
         """A copy with the diagonal of two axes exchanged for ``src``: ``diagonal``, written to."""
-    def diff(self, n: builtins.int = ..., dim: builtins.int = ..., prepend: Any = ..., append: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+    def diff(self, n: builtins.int = ..., dim: builtins.int = ..., prepend: Any = ..., append: Any = ...) -> Tensor:
         """Differences of neighbours along ``dim``, n times."""
     def digamma(self, *, out: Any = ...) -> Any:
         """Γ'(x) / Γ(x), the derivative of log Γ."""
@@ -287,15 +287,15 @@ class Methods:
         """Γ'(x) / Γ(x), the derivative of log Γ."""
     def dist(self, other: Any, p: builtins.float = ...) -> Tensor:
         """The p-norm of input − other."""
-    def div(self, other: Any, *, rounding_mode: str | None = ..., out: Any = ...) -> Tensor:
+    def div(self, other: Any, *, rounding_mode: str | None = ...) -> Tensor:
         """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
-    def div_(self, other: Any, *, rounding_mode: str | None = ..., out: Any = ...) -> Tensor:
+    def div_(self, other: Any, *, rounding_mode: str | None = ...) -> Tensor:
         """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
-    def divide(self, other: Any, *, rounding_mode: str | None = ..., out: Any = ...) -> Tensor:
+    def divide(self, other: Any, *, rounding_mode: str | None = ...) -> Tensor:
         """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
-    def divide_(self, other: Any, *, rounding_mode: str | None = ..., out: Any = ...) -> Tensor:
+    def divide_(self, other: Any, *, rounding_mode: str | None = ...) -> Tensor:
         """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
-    def dot(self, other: Any, *, out: Any = ...) -> Tensor:
+    def dot(self, other: Any) -> Tensor:
         """The inner product of two vectors."""
     def double(self, memory_format: Any = ...) -> Tensor:
         """The tensor as float64; recorded."""
@@ -355,9 +355,9 @@ class Methods:
         """Rows in reverse order."""
     def float(self, memory_format: Any = ...) -> Tensor:
         """The tensor as float32; recorded."""
-    def float_power(self, exponent: Any, *, out: Any = ...) -> Tensor:
+    def float_power(self, exponent: Any) -> Tensor:
         """input to the power exponent, in float64 (or complex128)."""
-    def float_power_(self, exponent: Any, *, out: Any = ...) -> Tensor:
+    def float_power_(self, exponent: Any) -> Tensor:
         """input to the power exponent, in float64 (or complex128)."""
     def floor(self, *, out: Any = ...) -> Any:
         """The largest integer not above."""
@@ -375,13 +375,13 @@ class Methods:
         """Remainder of truncated division: its sign is the dividend's."""
     def fmod_(self, other: Any, *, out: Any = ...) -> Tensor:
         """Remainder of truncated division: its sign is the dividend's."""
-    def frac(self, *, out: Any = ...) -> Tensor:
+    def frac(self) -> Tensor:
         """The fractional part: input − trunc(input)."""
-    def frac_(self, *, out: Any = ...) -> Tensor:
+    def frac_(self) -> Tensor:
         """The fractional part: input − trunc(input)."""
     def frexp(self) -> Any:
         """Mantissas in ±[0.5, 1) and exponents (int32): input = mantissa · 2**exponent. Gradients flow to mantissas."""
-    def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ...) -> Tensor:
         """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other dims."""
     def gcd(self, other: Any, *, out: Any = ...) -> Tensor:
         """Greatest common divisor."""
@@ -393,7 +393,7 @@ class Methods:
         """Whether x is at least y."""
     def geometric_(self, *args: Any, generator: Generator | None = ..., **named: Any) -> Tensor:
         """Fill the tensor in place with random numbers (geometric)."""
-    def ger(self, vec2: Any, *, out: Any = ...) -> Tensor:
+    def ger(self, vec2: Any) -> Tensor:
         """All products of an element of one vector and one of another, of shape (n, m)."""
     def get_device(self) -> builtins.int:
         """The number of the tensor's GPU; −1, as it is on the CPU."""
@@ -415,11 +415,11 @@ class Methods:
         """The tensor as float16; recorded."""
     def hardshrink(self, *args: Any, **kwargs: Any) -> Any:
         ...
-    def heaviside(self, values: Any, *, out: Any = ...) -> Tensor:
+    def heaviside(self, values: Any) -> Tensor:
         """0 where input is negative, ``values`` where it is 0, else 1."""
-    def heaviside_(self, values: Any, *, out: Any = ...) -> Tensor:
+    def heaviside_(self, values: Any) -> Tensor:
         """0 where input is negative, ``values`` where it is 0, else 1."""
-    def histc(self, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
+    def histc(self, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ...) -> Tensor:
         """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (both 0: of the data)."""
     def histogram(self, bins: Any, *, range: Any = ..., weight: Tensor | None = ..., density: builtins.bool = ...) -> Any:
         """How many elements (or how much of their ``weight``) fall into each bin, and the bins' edges."""
@@ -463,13 +463,13 @@ class Methods:
         """As :func:`scatter_reduce`, with one index for a whole entry along ``dim``: "prod", "mean", "amax" or "amin"."""
     def index_reduce_(self, dim: builtins.int, index: Any, source: Tensor, reduce: str, *, include_self: builtins.bool = ...) -> Tensor:
         """As :func:`scatter_reduce`, with one index for a whole entry along ``dim``: "prod", "mean", "amax" or "amin"."""
-    def index_select(self, dim: builtins.int, index: Any, *, out: Tensor | None = ...) -> Tensor:
+    def index_select(self, dim: builtins.int, index: Any) -> Tensor:
         """Entries at indices along ``dim`` (a copy; indices may repeat)."""
-    def inner(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def inner(self, other: Any) -> Tensor:
         """Products summed over the last axis of both."""
     def int(self, memory_format: Any = ...) -> Tensor:
         """The tensor as int32; recorded."""
-    def inverse(self, *, out: Any = ...) -> Tensor:
+    def inverse(self) -> Tensor:
         """The inverse of square matrices."""
     def is_conj(self) -> builtins.bool:
         """Whether conjugation is still to be done: never, ``conj`` computes at once (as ``neg`` does)."""
@@ -506,34 +506,34 @@ class Methods:
         """Whether an element is infinite."""
     def isnan(self, *, out: Any = ...) -> Tensor:
         """Whether an element is nan."""
-    def isneginf(self, *, out: Any = ...) -> Tensor:
+    def isneginf(self) -> Tensor:
         """Whether an element is −∞."""
-    def isposinf(self, *, out: Any = ...) -> Tensor:
+    def isposinf(self) -> Tensor:
         """Whether an element is +∞."""
     def isreal(self) -> Tensor:
         """Whether an element has no imaginary part."""
     def istft(self, *args: Any, **kwargs: Any) -> Any:
         ...
-    def kron(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def kron(self, other: Any) -> Tensor:
         """The Kronecker product."""
-    def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Any:
         """The k-th smallest element along ``dim`` (counted from 1), and its index."""
     layout: _layout
     def lcm(self, other: Any, *, out: Any = ...) -> Tensor:
         """Least common multiple."""
     def lcm_(self, other: Any, *, out: Any = ...) -> Tensor:
         """Least common multiple."""
-    def ldexp(self, other: Any, *, out: Any = ...) -> Tensor:
+    def ldexp(self, other: Any) -> Tensor:
         """input · 2**other."""
-    def ldexp_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def ldexp_(self, other: Any) -> Tensor:
         """input · 2**other."""
     def le(self, other: Any, *, out: Any = ...) -> Tensor:
         """Whether x is at most y."""
     def le_(self, other: Any, *, out: Any = ...) -> Tensor:
         """Whether x is at most y."""
-    def lerp(self, end: Any, weight: Any, *, out: Any = ...) -> Tensor:
+    def lerp(self, end: Any, weight: Any) -> Tensor:
         """input + weight·(end − input)."""
-    def lerp_(self, end: Any, weight: Any, *, out: Any = ...) -> Tensor:
+    def lerp_(self, end: Any, weight: Any) -> Tensor:
         """input + weight·(end − input)."""
     def less(self, other: Any, *, out: Any = ...) -> Tensor:
         """Whether x is less than y."""
@@ -567,11 +567,11 @@ class Methods:
         """Fill the tensor in place with random numbers (log_normal)."""
     def log_softmax(self, dim: builtins.int | None = ..., dtype: Any = ...) -> Tensor:
         """The logarithm of the softmax along ``dim``, without overflow."""
-    def logaddexp(self, other: Any, *, out: Any = ...) -> Tensor:
+    def logaddexp(self, other: Any) -> Tensor:
         """log(exp(input) + exp(other)), without overflow."""
     def logaddexp2(self, other: Any, *, out: Any = ...) -> Any:
         """log2(2**x + 2**y) without overflow."""
-    def logcumsumexp(self, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
+    def logcumsumexp(self, dim: builtins.int) -> Tensor:
         """Running log Σ exp along ``dim``, without overflow."""
     def logdet(self) -> Tensor:
         """The logarithm of the determinant; nan where it is negative."""
@@ -591,11 +591,11 @@ class Methods:
         """Whether exactly one is nonzero."""
     def logical_xor_(self, other: Any, *, out: Any = ...) -> Tensor:
         """Whether exactly one is nonzero."""
-    def logit(self, eps: builtins.float | None = ..., *, out: Any = ...) -> Tensor:
+    def logit(self, eps: builtins.float | None = ...) -> Tensor:
         """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
-    def logit_(self, eps: builtins.float | None = ..., *, out: Any = ...) -> Tensor:
+    def logit_(self, eps: builtins.float | None = ...) -> Tensor:
         """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
-    def logsumexp(self, dim: Any, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    def logsumexp(self, dim: Any, keepdim: builtins.bool = ...) -> Tensor:
         """log Σ exp(x) over ``dim``, without overflow."""
     def long(self, memory_format: Any = ...) -> Tensor:
         """The tensor as int64; recorded."""
@@ -605,7 +605,7 @@ class Methods:
         """Whether x is less than y."""
     def lu(self, pivot: builtins.bool = ..., get_infos: builtins.bool = ...) -> Any:
         """As :func:`linalg.lu_factor`; with ``get_infos`` as :func:`linalg.lu_factor_ex`."""
-    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         """As :func:`linalg.lu_solve`, with the right side first."""
     @property
     def mH(self) -> Any: ...
@@ -619,39 +619,39 @@ class Methods:
         """A copy with the mask's places filled, in order, with elements of ``source``; tensor and mask broadcast."""
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
         """A copy with the mask's places filled, in order, with elements of ``source``; tensor and mask broadcast."""
-    def masked_select(self, mask: Any, *, out: Tensor | None = ...) -> Tensor:
+    def masked_select(self, mask: Any) -> Tensor:
         """The elements where the mask is True, in one vector."""
-    def matmul(self, other: Any, *, out: Any = ...) -> Tensor:
+    def matmul(self, other: Any) -> Tensor:
         """The matrix product ``input @ other``: of vectors, matrices, and stacks of matrices (leading axes broadcast)."""
     def matrix_exp(self) -> Tensor:
         """The matrix exponential of square matrices."""
-    def matrix_power(self, n: builtins.int, *, out: Any = ...) -> Tensor:
+    def matrix_power(self, n: builtins.int) -> Tensor:
         """The n-th power of square matrices; of the inverse, for negative n."""
-    def max(self, dim: Any = ..., keepdim: builtins.bool = ..., *, other: Any = ..., out: Tensor | None = ...) -> Any:
+    def max(self, dim: Any = ..., keepdim: builtins.bool = ..., *, other: Any = ...) -> Any:
         """Maximum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise maximum."""
     def maximum(self, other: Any, *, out: Any = ...) -> Any:
         """The larger of two, element by element; nan where either is."""
     def maximum_(self, other: Any, *, out: Any = ...) -> Any:
         """The larger of two, element by element; nan where either is."""
-    def mean(self, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., axis: Any = ..., keepdims: Any = ..., out: Any = ...) -> Tensor:
+    def mean(self, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., axis: Any = ..., keepdims: Any = ...) -> Tensor:
         """Mean over ``dim``."""
-    def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
         """The (lower) median of everything, or along ``dim`` with its index; nan where there is one."""
-    def min(self, dim: Any = ..., keepdim: builtins.bool = ..., *, other: Any = ..., out: Tensor | None = ...) -> Any:
+    def min(self, dim: Any = ..., keepdim: builtins.bool = ..., *, other: Any = ...) -> Any:
         """Minimum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise minimum."""
     def minimum(self, other: Any, *, out: Any = ...) -> Any:
         """The smaller of two, element by element; nan where either is."""
     def minimum_(self, other: Any, *, out: Any = ...) -> Any:
         """The smaller of two, element by element; nan where either is."""
-    def mm(self, other: Any, *, out: Any = ...) -> Tensor:
+    def mm(self, other: Any) -> Tensor:
         """The product of two matrices."""
-    def mode(self, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    def mode(self, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Any:
         """The most frequent value along ``dim`` (the smallest of those), and the last index of it."""
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
         """Axes moved to other places, the others kept in order."""
     def movedim(self, source: Any, destination: Any) -> Tensor:
         """Axes moved to other places, the others kept in order."""
-    def msort(self, *, out: Tensor | None = ...) -> Tensor:
+    def msort(self) -> Tensor:
         """Sorted values along the first dimension."""
     def mul(self, other: Any, *, out: Any = ...) -> Any:
         """Product, element by element."""
@@ -663,28 +663,28 @@ class Methods:
         """Product, element by element."""
     def multiply_(self, other: Any, *, out: Any = ...) -> Any:
         """Product, element by element."""
-    def mv(self, other: Any, *, out: Any = ...) -> Tensor:
+    def mv(self, other: Any) -> Tensor:
         """The product of a matrix and a vector."""
     def mvlgamma(self, p: builtins.int, *, out: Any = ...) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
     def mvlgamma_(self, p: builtins.int, *, out: Any = ...) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
     name: Any
-    def nan_to_num(self, nan: Any = ..., posinf: Any = ..., neginf: Any = ..., *, out: Any = ...) -> Tensor:
+    def nan_to_num(self, nan: Any = ..., posinf: Any = ..., neginf: Any = ...) -> Tensor:
         """nan replaced by ``nan``, infinities by ``posinf`` and ``neginf`` (the largest finite numbers by default)."""
-    def nan_to_num_(self, nan: Any = ..., posinf: Any = ..., neginf: Any = ..., *, out: Any = ...) -> Tensor:
+    def nan_to_num_(self, nan: Any = ..., posinf: Any = ..., neginf: Any = ...) -> Tensor:
         """nan replaced by ``nan``, infinities by ``posinf`` and ``neginf`` (the largest finite numbers by default)."""
-    def nanmean(self, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def nanmean(self, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
         """Mean over ``dim`` of the elements that are not nan."""
-    def nanmedian(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    def nanmedian(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
         """The (lower) median of what is not nan: of everything, or along ``dim`` with its index."""
-    def nanquantile(self, q: Any, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ..., out: Tensor | None = ...) -> Tensor:
+    def nanquantile(self, q: Any, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ...) -> Tensor:
         """The q-quantile along ``dim`` of what is not nan; nan where there is nothing else."""
     def nansum(self, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
         """Sum over ``dim``, with nan counted as 0."""
     def narrow(self, dim: builtins.int, start: Any, length: builtins.int) -> Tensor:
         """A stretch of ``length`` entries along ``dim``, as a view."""
-    def narrow_copy(self, *args: Any, out: Tensor | None = ..., **kwargs: Any) -> Tensor:
+    def narrow_copy(self, dim: builtins.int, start: Any, length: builtins.int) -> Tensor:
         """As :func:`narrow`, but a copy that shares no memory with the tensor."""
     def ne(self, other: Any, *, out: Any = ...) -> Tensor:
         """Whether two elements differ."""
@@ -714,11 +714,11 @@ class Methods:
         """The next representable number after x towards y."""
     def nextafter_(self, other: Any, *, out: Any = ...) -> Any:
         """The next representable number after x towards y."""
-    def nonzero(self, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
+    def nonzero(self, *, as_tuple: builtins.bool = ...) -> Any:
         """Indices of the nonzero elements: a matrix with one row each, or one vector per axis."""
-    def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = ..., out: Tensor | None = ...) -> Tensor:
+    def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = ...) -> Tensor:
         """As :func:`nonzero`, with exactly ``size`` rows: cut, or filled up with ``fill_value``."""
-    def norm(self, p: Any = ..., dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def norm(self, p: Any = ..., dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
         """The p-norm over ``dim`` (everything by default). Its gradient where it is 0 is 0."""
     def normal_(self, *args: Any, generator: Generator | None = ..., **named: Any) -> Tensor:
         """Fill the tensor in place with random numbers (normal)."""
@@ -726,9 +726,9 @@ class Methods:
         """Whether two elements differ."""
     def not_equal_(self, other: Any, *, out: Any = ...) -> Tensor:
         """Whether two elements differ."""
-    def orgqr(self, tau: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    def orgqr(self, tau: Tensor) -> Tensor:
         """The first n columns of H₁H₂…H_k, where H_i = I − tau_i·v·vᴴ and v is column i of A under a 1 on the diagonal."""
-    def outer(self, vec2: Any, *, out: Any = ...) -> Tensor:
+    def outer(self, vec2: Any) -> Tensor:
         """All products of an element of one vector and one of another, of shape (n, m)."""
     def permute(self, *order: Any, dims: Any = ...) -> Tensor:
         """The axes in another order."""
@@ -740,13 +740,13 @@ class Methods:
         """The derivative of order n of digamma."""
     def positive(self) -> Tensor:
         """The tensor itself (``+x``)."""
-    def pow(self, exponent: Any, *, out: Any = ...) -> Tensor:
+    def pow(self, exponent: Any) -> Tensor:
         """input to the power exponent."""
-    def pow_(self, exponent: Any, *, out: Any = ...) -> Tensor:
+    def pow_(self, exponent: Any) -> Tensor:
         """input to the power exponent."""
     def prelu(self, *args: Any, **kwargs: Any) -> Any:
         ...
-    def prod(self, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
+    def prod(self, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
         """Product of all elements, or along ``dim``. The gradient is right where elements are zero, too."""
     def put(self, index: Any, source: Tensor, accumulate: builtins.bool = ...) -> Tensor:
         """A copy with elements of ``source`` written (or added) at indices into the flattened tensor."""
@@ -754,7 +754,7 @@ class Methods:
         """A copy with elements of ``source`` written (or added) at indices into the flattened tensor."""
     def qr(self, some: builtins.bool = ...) -> Any:
         """As :func:`linalg.qr`, with the mode "complete" for ``some=False``."""
-    def quantile(self, q: Any, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ..., out: Tensor | None = ...) -> Tensor:
+    def quantile(self, q: Any, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: str = ...) -> Tensor:
         """The q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); nan where there is one."""
     def rad2deg(self, *, out: Any = ...) -> Any:
         """Radians to degrees."""
@@ -778,9 +778,9 @@ class Methods:
         """Remainder of floor division: its sign is the divisor's."""
     def remainder_(self, other: Any, *, out: Any = ...) -> Tensor:
         """Remainder of floor division: its sign is the divisor's."""
-    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
         """The entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
-    def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
         """The entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
     def repeat(self, *times: Any, repeats: Any = ...) -> Tensor:
         """Copies of the tensor side by side along every axis (``np.tile``)."""
@@ -802,9 +802,9 @@ class Methods:
         """Elements shifted along axes, around the ends; without ``dims`` as if flattened."""
     def rot90(self, k: builtins.int = ..., dims: Any = ...) -> Tensor:
         """Rotated by k quarter turns in the plane of two axes (a copy)."""
-    def round(self, *, decimals: builtins.int = ..., out: Any = ...) -> Tensor:
+    def round(self, *, decimals: builtins.int = ...) -> Tensor:
         """The nearest integer, ties to even; or to that many decimals."""
-    def round_(self, *, decimals: builtins.int = ..., out: Any = ...) -> Tensor:
+    def round_(self, *, decimals: builtins.int = ...) -> Tensor:
         """The nearest integer, ties to even; or to that many decimals."""
     def rsqrt(self, *, out: Any = ...) -> Any:
         """One over the square root."""
@@ -828,9 +828,9 @@ class Methods:
         """A copy with the entry at ``index`` along ``dim`` exchanged for ``src``: ``select``, written to."""
     def set_(self, source: Tensor) -> Tensor:
         """Give the tensor the memory, shape and dtype of another one, as assigning to ``data`` does."""
-    def sgn(self, *, out: Any = ...) -> Tensor:
+    def sgn(self) -> Tensor:
         """The sign; of a complex number its direction z/|z| (0 at 0)."""
-    def sgn_(self, *, out: Any = ...) -> Tensor:
+    def sgn_(self) -> Tensor:
         """The sign; of a complex number its direction z/|z| (0 at 0)."""
     def short(self, memory_format: Any = ...) -> Tensor:
         """The tensor as int16; recorded."""
@@ -838,9 +838,9 @@ class Methods:
         """The logistic function 1 / (1 + exp(−x)), without overflow."""
     def sigmoid_(self, *, out: Any = ...) -> Any:
         """The logistic function 1 / (1 + exp(−x)), without overflow."""
-    def sign(self, *, out: Any = ...) -> Tensor:
+    def sign(self) -> Tensor:
         """−1, 0 or 1; of booleans themselves."""
-    def sign_(self, *, out: Any = ...) -> Tensor:
+    def sign_(self) -> Tensor:
         """−1, 0 or 1; of booleans themselves."""
     def signbit(self, *, out: Any = ...) -> Tensor:
         """Whether the sign bit is set."""
@@ -858,11 +858,11 @@ class Methods:
         """Hyperbolic sine."""
     def slice_scatter(self, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ...) -> Tensor:
         """A copy with the entries from ``start`` to ``end`` along ``dim``, every ``step``, exchanged for those of ``src``."""
-    def slogdet(self, *, out: Tensor | None = ...) -> Any:
+    def slogdet(self) -> Any:
         """Sign and logarithm of the absolute value of the determinant, as ``(sign, logabsdet)``."""
     def softmax(self, dim: builtins.int | None = ..., dtype: Any = ...) -> Tensor:
         """exp(x) / Σ exp(x) along ``dim``: positive, and 1 in sum."""
-    def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., *, stable: builtins.bool | None = ..., out: Tensor | None = ...) -> Any:
+    def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., *, stable: builtins.bool | None = ...) -> Any:
         """Sorted values along ``dim``, and where they came from; equal elements keep their order."""
     def split(self, split_size_or_sections: Any, dim: builtins.int = ...) -> tuple[Tensor, ...]:
         """Pieces along ``dim``: of a size (the last may be smaller), or of the sizes listed. Each is a view."""
@@ -880,21 +880,21 @@ class Methods:
         """Axes of length 1 removed: all of them, or those of ``dim`` that are."""
     def squeeze_(self, dim: Any = ...) -> Tensor:
         """Axes of length 1 removed: all of them, or those of ``dim`` that are."""
-    def std(self, dim: Any = ..., unbiased: Any = ..., keepdim: builtins.bool = ..., *, correction: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def std(self, dim: Any = ..., unbiased: Any = ..., keepdim: builtins.bool = ..., *, correction: Any = ...) -> Tensor:
         """Standard deviation over ``dim``: the square root of :func:`var`; its gradient where it is 0 is 0."""
     def stft(self, *args: Any, **kwargs: Any) -> Any:
         ...
     def storage_offset(self) -> builtins.int:
         """How many elements of the memory come before the tensor's first."""
-    def sub(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+    def sub(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """input − alpha·other."""
-    def sub_(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+    def sub_(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """input − alpha·other."""
-    def subtract(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+    def subtract(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """input − alpha·other."""
-    def subtract_(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+    def subtract_(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """input − alpha·other."""
-    def sum(self, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., axis: Any = ..., keepdims: Any = ..., out: Any = ...) -> Tensor:
+    def sum(self, dim: Any = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., axis: Any = ..., keepdims: Any = ...) -> Tensor:
         """Sum over ``dim`` (an int, a tuple, or None for everything). Booleans and integers are summed as int64."""
     def sum_to_size(self, *size: Any) -> Tensor:
         """Summed over the axes that broadcasting a tensor of that size to this one's shape would stretch."""
@@ -912,9 +912,9 @@ class Methods:
         """The transpose of a matrix (a vector or number is returned as it is)."""
     def t_(self) -> Tensor:
         """The transpose of a matrix (a vector or number is returned as it is)."""
-    def take(self, index: Any, *, out: Tensor | None = ...) -> Tensor:
+    def take(self, index: Any) -> Tensor:
         """Elements at indices into the flattened tensor (negative ones count from the end)."""
-    def take_along_dim(self, indices: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
+    def take_along_dim(self, indices: Tensor, dim: builtins.int | None = ...) -> Tensor:
         """Elements at indices along ``dim``; the other axes broadcast (``np.take_along_axis``)."""
     def tan(self, *, out: Any = ...) -> Any:
         """Tangent, of radians."""
@@ -932,7 +932,7 @@ class Methods:
         """The tensor in another dtype (itself, if it has it): ``to(dtype)``, ``to('cpu')``, ``to(other)``; recorded."""
     def to_dense(self) -> Tensor:
         """The tensor itself: nothing is still to be done to its elements."""
-    def topk(self, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    def topk(self, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ...) -> Any:
         """The k largest (or smallest) elements along ``dim``, and their indices."""
     def trace(self) -> Tensor:
         """The sum of the diagonal of a matrix."""
@@ -940,15 +940,15 @@ class Methods:
         """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
     def transpose_(self, dim0: Any, dim1: Any = ...) -> Tensor:
         """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
-    def triangular_solve(self, A: Tensor, upper: builtins.bool = ..., transpose: builtins.bool = ..., unitriangular: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    def triangular_solve(self, A: Tensor, upper: builtins.bool = ..., transpose: builtins.bool = ..., unitriangular: builtins.bool = ...) -> Any:
         """As :func:`linalg.solve_triangular`, with the right side first; A is returned, too."""
-    def tril(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+    def tril(self, diagonal: builtins.int = ...) -> Tensor:
         """The lower triangle of matrices, up to a diagonal; zeros elsewhere."""
-    def tril_(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+    def tril_(self, diagonal: builtins.int = ...) -> Tensor:
         """The lower triangle of matrices, up to a diagonal; zeros elsewhere."""
-    def triu(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+    def triu(self, diagonal: builtins.int = ...) -> Tensor:
         """The upper triangle of matrices, from a diagonal; zeros elsewhere."""
-    def triu_(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+    def triu_(self, diagonal: builtins.int = ...) -> Tensor:
         """The upper triangle of matrices, from a diagonal; zeros elsewhere."""
     def true_divide(self, other: Any, *, out: Any = ...) -> Any:
         """Quotient, element by element. Integers are divided as floats of the default dtype."""
@@ -984,9 +984,9 @@ class Methods:
         """A new axis of length 1 at ``dim``."""
     def unsqueeze_(self, dim: builtins.int) -> Tensor:
         """A new axis of length 1 at ``dim``."""
-    def var(self, dim: Any = ..., unbiased: Any = ..., keepdim: builtins.bool = ..., *, correction: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def var(self, dim: Any = ..., unbiased: Any = ..., keepdim: builtins.bool = ..., *, correction: Any = ...) -> Tensor:
         """Variance over ``dim``, divided by n − correction (1 by default; 0 with ``unbiased=False``)."""
-    def vdot(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def vdot(self, other: Any) -> Tensor:
         """The inner product of two vectors, the first conjugated."""
     def view(self, *sizes: Any, size: Any = ...) -> Tensor:
         """As :func:`reshape`, but never a copy."""

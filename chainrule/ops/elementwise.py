@@ -26,21 +26,21 @@ def _scaled(other: Any, alpha: Any) -> Any:
     return other if alpha == 1 else mul(other, alpha) if isinstance(other, Tensor) else other * alpha
 
 
-@op(method=True, in_place=True)
-def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+@op(method=True, in_place=True, out=True)
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """input + alpha·other.
 
     >>> import chainrule as cr
     >>> cr.add(cr.tensor([1., 2.]), cr.tensor([10., 20.]), alpha=2)
     tensor([21., 42.])
     """
-    return add_(input, _scaled(other, alpha), out=out)
+    return add_(input, _scaled(other, alpha))
 
 
-@op("sub subtract", method=True, in_place=True)
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+@op("sub subtract", method=True, in_place=True, out=True)
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """input − alpha·other."""
-    return sub_(input, _scaled(other, alpha), out=out)
+    return sub_(input, _scaled(other, alpha))
 
 
 mul = binary(arithmetic.mul)
@@ -129,31 +129,31 @@ _clamp_between, _logit = nary(comparison.clamp_between), nary(exponential.logit)
 _complex = binary(arithmetic.complex_)
 
 
-@op("abs absolute", method=True, in_place=True)
-def abs(input: Any, *, out: Any = None) -> Tensor:
+@op("abs absolute", method=True, in_place=True, out=True)
+def abs(input: Any) -> Tensor:
     """Absolute value of every element; the gradient at 0 is 0."""
-    return _abs(input, out=out)
+    return _abs(input)
 
 
-@op("div divide", method=True, in_place=True)
-def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
+@op("div divide", method=True, in_place=True, out=True)
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """input / other; with ``rounding_mode`` 'floor' or 'trunc' rounded that way, keeping integer dtypes."""
     if rounding_mode is None:
-        return true_divide(input, other, out=out)
+        return true_divide(input, other)
     if rounding_mode == "floor":
-        return floor_divide(input, other, out=out)
+        return floor_divide(input, other)
     if rounding_mode == "trunc":
         quotient = true_divide(input, other)
         kinds = {getattr(x, "dtype", np.dtype(type(x))).kind for x in (input, other)}
         result = trunc(quotient)
         if kinds <= set("iub"):
             result = cast(result, np.result_type(*[getattr(x, "dtype", x) for x in (input, other)]))
-        return written(result, out)
+        return result
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
-@op(method=True, in_place=True)
-def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+@op(method=True, in_place=True, out=True)
+def pow(input: Any, exponent: Any) -> Tensor:
     """input to the power exponent."""
     whole = isinstance(input, Tensor) and input.dtype.kind in "iu"
     if whole and isinstance(exponent, int) and exponent < 0:
@@ -161,8 +161,8 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     if isinstance(input, (int, float, builtins.complex)) and not isinstance(exponent, Tensor):
         raise errors.wrong_operand("pow", 0, input)
     if whole_numbers(input) and isinstance(exponent, Tensor) and exponent.dtype.kind in "iu":
-        return written(_whole_power(input, exponent), out)
-    return _pow(input, exponent, out=out)
+        return _whole_power(input, exponent)
+    return _pow(input, exponent)
 
 
 def whole_numbers(x: Any) -> bool:
@@ -188,27 +188,27 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     return rsub_(_scaled(input, alpha), other)
 
 
-@op(method=True)
-def logaddexp(input: Any, other: Any, *, out: Any = None) -> Tensor:
+@op(method=True, out=True)
+def logaddexp(input: Any, other: Any) -> Tensor:
     """log(exp(input) + exp(other)), without overflow."""
     kinds = {getattr(getattr(x, "dtype", None), "kind", "") for x in (input, other)}
     if "c" not in kinds:
-        return _logaddexp(input, other, out=out)
+        return _logaddexp(input, other)
     x, y = _same_dtype("logaddexp", input, other)
     ahead = ge(real(x), real(y))
     larger, smaller = where(ahead, x, y), where(ahead, y, x)
-    return written(add(larger, log1p(exp(sub(smaller, larger)))), out)
+    return add(larger, log1p(exp(sub(smaller, larger))))
 
 
-@op(method=True, in_place=True)
-def heaviside(input: Any, values: Any, *, out: Any = None) -> Tensor:
+@op(method=True, in_place=True, out=True)
+def heaviside(input: Any, values: Any) -> Tensor:
     """0 where input is negative, ``values`` where it is 0, else 1."""
     x, y = _same_dtype("heaviside", input, values)
-    return written(cast(comparison.heaviside(x, y), x.dtype), out)
+    return cast(comparison.heaviside(x, y), x.dtype)
 
 
-@op(method=True, in_place=True)
-def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+@op(method=True, in_place=True, out=True)
+def float_power(input: Any, exponent: Any) -> Tensor:
     """input to the power exponent, in float64 (or complex128)."""
 
     def wide(x: Any) -> Any:
@@ -216,28 +216,28 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
             return x
         return cast(x, np.dtype(np.complex128 if x.dtype.kind == "c" else np.float64))
 
-    return _pow(wide(input), wide(exponent), out=out)
+    return _pow(wide(input), wide(exponent))
 
 
-@op("round special.round", method=True, in_place=True)
-def round(input: Any, *, decimals: int = 0, out: Any = None) -> Tensor:
+@op("round special.round", method=True, in_place=True, out=True)
+def round(input: Any, *, decimals: int = 0) -> Tensor:
     """The nearest integer, ties to even; or to that many decimals."""
     if getattr(getattr(input, "dtype", None), "kind", "") in "iu":
-        return written(arithmetic.positive(input), out)
+        return arithmetic.positive(input)
     if decimals == 0:
-        return _rint(input, out=out)
+        return _rint(input)
     factor = 10.0**decimals
-    return true_divide(_rint(mul(input, factor)), factor, out=out)
+    return true_divide(_rint(mul(input, factor)), factor)
 
 
-@op(method=True, in_place=True)
-def frac(input: Any, *, out: Any = None) -> Tensor:
+@op(method=True, in_place=True, out=True)
+def frac(input: Any) -> Tensor:
     """The fractional part: input − trunc(input)."""
-    return sub(input, trunc(input), out=out)
+    return sub(input, trunc(input))
 
 
-@op()
-def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+@op(out=True)
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``; with the condition alone, the indices where it does.
 
     Raises:
@@ -257,7 +257,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         result = comparison.where(operand("where", 0, condition), x, y)
     except ValueError:
         raise errors.not_broadcastable("where", condition, x, y) from None
-    return written(result, out)
+    return result
 
 
 def _same_dtype(name: str, *operands: Any) -> list[Any]:
@@ -275,8 +275,8 @@ def _plain(x: Any) -> Any:
     return x
 
 
-@op("clamp clip", method=True, in_place=True)
-def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+@op("clamp clip", method=True, in_place=True, out=True)
+def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
     """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes.
 
     Raises:
@@ -288,8 +288,8 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> T
         min, max = _as_number(min), _as_number(max)
     if hasattr(min, "dtype") or hasattr(max, "dtype"):
         if min is None:
-            return _clamp_max(input, max, out=out)
-        return _clamp_min(input, min, out=out) if max is None else _clamp_between(input, min, max, out=out)
+            return _clamp_max(input, max)
+        return _clamp_min(input, min) if max is None else _clamp_between(input, min, max)
     for which, bound in (("min", min), ("max", max)):
         if bound is not None and not isinstance(bound, Number):
             raise errors.bound_type("clamp", which, bound)
@@ -299,7 +299,7 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> T
         info = np.iinfo(input.dtype)  # a bound beyond the dtype's own bounds nothing
         min = int(info.min) if min is not None and min < info.min else min
         max = int(info.max) if max is not None and max > info.max else max
-    return _clamp(input, min=min, max=max, out=out)
+    return _clamp(input, min=min, max=max)
 
 
 def _as_number(bound: Any) -> Any:
@@ -307,47 +307,47 @@ def _as_number(bound: Any) -> Any:
     return bound.item() if one else bound
 
 
-@op(method=True, in_place=True)
-def clamp_min(input: Any, min: Any, *, out: Any = None) -> Tensor:
+@op(method=True, in_place=True, out=True)
+def clamp_min(input: Any, min: Any) -> Tensor:
     """The elements, at least ``min``."""
-    return clamp(input, min=min, out=out)
+    return clamp(input, min=min)
 
 
-@op(method=True, in_place=True)
-def clamp_max(input: Any, max: Any, *, out: Any = None) -> Tensor:
+@op(method=True, in_place=True, out=True)
+def clamp_max(input: Any, max: Any) -> Tensor:
     """The elements, at most ``max``."""
-    return clamp(input, max=max, out=out)
+    return clamp(input, max=max)
 
 
-@op(method=True, in_place=True)
-def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Tensor:
+@op(method=True, in_place=True, out=True)
+def lerp(input: Any, end: Any, weight: Any) -> Tensor:
     """input + weight·(end − input)."""
-    return _lerp(input, end, weight, out=out)
+    return _lerp(input, end, weight)
 
 
-@op(method=True, in_place=True)
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Tensor:
+@op(method=True, in_place=True, out=True)
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """input + value·tensor1·tensor2."""
-    return written(general(arithmetic.addcmul, (input, tensor1, tensor2), {"value": value}), out)
+    return general(arithmetic.addcmul, (input, tensor1, tensor2), {"value": value})
 
 
-@op(method=True, in_place=True)
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1, out: Any = None) -> Tensor:
+@op(method=True, in_place=True, out=True)
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """input + value·tensor1/tensor2."""
-    return written(general(arithmetic.addcdiv, (input, tensor1, tensor2), {"value": value}), out)
+    return general(arithmetic.addcdiv, (input, tensor1, tensor2), {"value": value})
 
 
-@op(method=True, in_place=True)
-def nan_to_num(input: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None, *, out: Any = None) -> Tensor:
+@op(method=True, in_place=True, out=True)
+def nan_to_num(input: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
     """nan replaced by ``nan``, infinities by ``posinf`` and ``neginf`` (the largest finite numbers by default)."""
     params = {"nan": 0.0 if nan is None else nan, "posinf": posinf, "neginf": neginf}
-    return written(general(comparison.nan_to_num, (input,), params), out)
+    return general(comparison.nan_to_num, (input,), params)
 
 
-@op("logit special.logit", method=True, in_place=True)
-def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Tensor:
+@op("logit special.logit", method=True, in_place=True, out=True)
+def logit(input: Any, eps: float | None = None) -> Tensor:
     """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
-    return _logit(input, eps=eps, out=out)
+    return _logit(input, eps=eps)
 
 
 @op(method=True)
@@ -358,23 +358,23 @@ def positive(input: Any) -> Tensor:
     return tensor_of("positive", input)
 
 
-@op(method=True, in_place=True)
-def sign(input: Any, *, out: Any = None) -> Tensor:
+@op(method=True, in_place=True, out=True)
+def sign(input: Any) -> Tensor:
     """−1, 0 or 1; of booleans themselves."""
     if getattr(input, "dtype", None) == np.bool_:
-        return written(tensor_of("sign", input).clone(), out)
-    return _sign(input, out=out)
+        return tensor_of("sign", input).clone()
+    return _sign(input)
 
 
-@op(method=True, in_place=True)
-def sgn(input: Any, *, out: Any = None) -> Tensor:
+@op(method=True, in_place=True, out=True)
+def sgn(input: Any) -> Tensor:
     """The sign; of a complex number its direction z/|z| (0 at 0)."""
     x = tensor_of("sgn", input)
     if x.dtype.kind != "c":
-        return sign(x, out=out)
+        return sign(x)
     size = abs(x)
     zero = eq(size, 0)
-    return written(where(zero, 0.0, true_divide(x, where(zero, 1.0, size))), out)
+    return where(zero, 0.0, true_divide(x, where(zero, 1.0, size)))
 
 
 @op()
@@ -397,11 +397,11 @@ def imag(input: Tensor) -> Tensor:
     return arithmetic.imag(x)
 
 
-@op(method=True, in_place=True)
-def conj_physical(input: Any, *, out: Any = None) -> Tensor:
+@op(method=True, in_place=True, out=True)
+def conj_physical(input: Any) -> Tensor:
     """The complex conjugate (the tensor itself, for real dtypes)."""
     x = tensor_of("conj_physical", input)
-    return written(general(arithmetic.conj_physical, (x,), {}) if x.dtype.kind == "c" else x, out)
+    return general(arithmetic.conj_physical, (x,), {}) if x.dtype.kind == "c" else x
 
 
 @op(method=True)
@@ -410,8 +410,8 @@ def conj(input: Tensor) -> Tensor:
     return conj_physical(tensor_of("conj", input))
 
 
-@op()
-def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
+@op(out=True)
+def complex(real: Tensor, imag: Tensor) -> Tensor:
     """The complex tensor real + i·imag."""
     real, imag = tensor_of("complex", real), tensor_of("complex", imag)
     if real.dtype.kind != "f" or imag.dtype.kind != "f" or real.dtype != imag.dtype:
@@ -419,13 +419,13 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
             f"Expected both inputs to be Half, Float or Double tensors of one dtype but got {real.dtype} and "
             f"{imag.dtype}"
         )
-    return _complex(real, imag, out=out)
+    return _complex(real, imag)
 
 
-@op()
-def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
+@op(out=True)
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """The complex tensor with that absolute value and angle."""
-    return complex(mul(abs, cos(angle)), mul(abs, sin(angle)), out=out)
+    return complex(mul(abs, cos(angle)), mul(abs, sin(angle)))
 
 
 @op(method=True)

@@ -9,23 +9,22 @@ import numpy as np
 from chainrule import return_types
 from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import tensor_of
 from chainrule.table import exponential
 
 
-@op(method=True)
-def isposinf(input: Any, *, out: Any = None) -> Tensor:
+@op(method=True, out=True)
+def isposinf(input: Any) -> Tensor:
     """Whether an element is +∞."""
-    return written(_infinite("isposinf", input, np.inf), out)
+    return _infinite("isposinf", input, np.inf)
 
 
-@op(method=True)
-def isneginf(input: Any, *, out: Any = None) -> Tensor:
+@op(method=True, out=True)
+def isneginf(input: Any) -> Tensor:
     """Whether an element is −∞."""
-    return written(_infinite("isneginf", input, -np.inf), out)
+    return _infinite("isneginf", input, -np.inf)
 
 
 def _infinite(name: str, input: Any, infinity: float) -> Tensor:
@@ -42,16 +41,16 @@ def isreal(input: Any) -> Tensor:
     return ew.eq(ew.imag(x), 0) if x.dtype.kind == "c" else wrap(np.ones(tuple(x.shape), np.bool_))
 
 
-@op(method=True, in_place=True)
-def ldexp(input: Any, other: Any, *, out: Any = None) -> Tensor:
+@op(method=True, in_place=True, out=True)
+def ldexp(input: Any, other: Any) -> Tensor:
     """input · 2**other."""
     if not isinstance(other, Tensor) or other.dtype.kind not in "iu":
-        return ew.mul(input, ew.pow(2.0, other) if isinstance(other, Tensor) else 2.0**other, out=out)
+        return ew.mul(input, ew.pow(2.0, other) if isinstance(other, Tensor) else 2.0**other)
     x = input if isinstance(input, Tensor) and input.dtype.kind in "fc" else ew.mul(input, 1.0)
     half = ew.floor_divide(other, 2)  # 2**other alone may be out of range
     for part in (half, ew.sub(other, half)):
         x = ew.mul(x, ew.exp2(cast(part, ew.real(x).dtype)))
-    return written(x, out)
+    return x
 
 
 @op(method=True)

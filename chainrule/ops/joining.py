@@ -11,7 +11,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.faces import operand, written
+from chainrule.core.faces import operand
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
@@ -202,8 +202,8 @@ def _list(function: str, tensors: Any) -> list[Any]:
     return [cast(x, target) for x in xs]
 
 
-@op("cat concat concatenate")
-def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Tensor:
+@op("cat concat concatenate", out=True)
+def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Tensor:
     """Tensors one after another along ``dim``.
 
     Raises:
@@ -232,14 +232,14 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Ten
                     f"tensor number {i} in the list: shapes {tuple(a)} and {tuple(b)}."
                 )
     result = bind(rows.cat, tuple(full), {"axis": d - n})
-    return written(result, out)
+    return result
 
 
 concat = concatenate = cat
 
 
-@op()
-def stack(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> Tensor:
+@op(out=True)
+def stack(tensors: Any, dim: int = 0, *, axis: Any = None) -> Tensor:
     """Tensors of one shape, side by side along a new axis.
 
     >>> import chainrule as cr
@@ -257,7 +257,7 @@ def stack(tensors: Any, dim: int = 0, *, axis: Any = None, out: Any = None) -> T
             )
     n = len(shape) + 1
     result = bind(rows.stack, tuple(xs), {"axis": errors.check_dim("stack", dim, n) - n})
-    return written(result, out)
+    return result
 
 
 def _some(name: str, tensors: Any) -> Any:

@@ -150,6 +150,7 @@ def _copying(name: str, view: Any) -> Any:
 
     call = several if name in ("split", "split_with_sizes", "unbind") else one
     call.__name__ = call.__qualname__ = name + "_copy"
+    call.__wrapped__ = view  # whose signature it has
     call.__doc__ = f"As :func:`{name}`, but a copy that shares no memory with the tensor."
     return op(method=name == "narrow", out=True)(call)
 

@@ -10,7 +10,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.faces import NO_PARAMS, new, operand, written
+from chainrule.core.faces import NO_PARAMS, new, operand
 from chainrule.core.modes import SPECIAL
 from chainrule.core.node import Node, next_seq
 from chainrule.core.protocol import UFUNCS, ArrayLike
@@ -61,8 +61,8 @@ def _c_name(dtype: Any) -> str:
     return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(dtype.name, dtype.name)
 
 
-@op(method=True)
-def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
+@op("matmul linalg.matmul", method=True, out=True)
+def matmul(input: Any, other: Any) -> Tensor:
     """The matrix product ``input @ other``: of vectors, matrices, and stacks of matrices (leading axes broadcast).
 
     Raises:
@@ -72,7 +72,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
     >>> cr.matmul(cr.ones(2, 3), cr.ones(3, 4)).shape
     torch.Size([2, 4])
     """
-    if type(input) is Tensor and type(other) is Tensor and out is None and not SPECIAL:
+    if type(input) is Tensor and type(other) is Tensor and not SPECIAL:
         x, y = input._raw, other._raw
         if (
             type(x) is ndarray
@@ -104,7 +104,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Tensor:
                 return tensor
     x, y = _checked("matmul", input, other)
     result = product("matmul", x, y)
-    return written(result, out)
+    return result
 
 
 def product(name: str, x: Any, y: Any) -> Any:
@@ -159,7 +159,7 @@ UFUNCS[np.matmul] = numpy_matmul
 
 
 def _ranked(name: str, second: str, ranks: tuple[int, int], what: str, doc: str) -> Any:
-    def function(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    def function(input: Any, other: Any) -> Tensor:
         x, y = _checked(name, input, other)
         for position, (z, rank) in enumerate(zip((x, y), ranks, strict=True)):
             if z.ndim != rank:
@@ -173,12 +173,11 @@ def _ranked(name: str, second: str, ranks: tuple[int, int], what: str, doc: str)
                 f"Expected size for first two dimensions of batch2 tensor to be: [{x.shape[0]}, {x.shape[2]}] but got: "
                 f"[{y.shape[0]}, {y.shape[1]}]."
             )
-        result = product(name, x, y)
-        return written(result, out)
+        return product(name, x, y)  # type: ignore[no-any-return]
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return op(method=True, also={second: "other"})(function)
+    return op(method=True, out=True, also={second: "other"})(function)
 
 
 mm = _ranked("mm", "mat2", (2, 2), "matrix|matrix", "The product of two matrices.")
@@ -202,8 +201,8 @@ def inner(input: Any, other: Any) -> Tensor:
     return tensordot(x, y, ([-1], [-1]))
 
 
-@op("outer ger", method=True)
-def outer(input: Any, vec2: Any, *, out: Any = None) -> Tensor:
+@op("outer ger", method=True, out=True)
+def outer(input: Any, vec2: Any) -> Tensor:
     """All products of an element of one vector and one of another, of shape (n, m).
 
     >>> import chainrule as cr
@@ -217,7 +216,7 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Tensor:
             f"outer: Expected 1-D argument self and vec2, but got shapes {shape_of(x)} and {shape_of(y)}: flatten() "
             "them"
         )
-    return ew.mul(moves.unsqueeze(x, axis=(-1,)), y, out=out)
+    return ew.mul(moves.unsqueeze(x, axis=(-1,)), y)
 
 
 ger = outer

@@ -10,7 +10,6 @@ import numpy as np
 from chainrule import return_types
 from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast, record_one
-from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import axes_of, axis_of, floating, summed, tensor_of
@@ -24,7 +23,7 @@ float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 # -- sums ------------------------------------------------------------------------------------------------------------
 
 
-@op(method=True)
+@op(method=True, out=True)
 def sum(
     input: Any,
     dim: Any = None,
@@ -33,7 +32,6 @@ def sum(
     dtype: Any = None,
     axis: Any = None,
     keepdims: Any = None,
-    out: Any = None,
 ) -> Tensor:
     """Sum over ``dim`` (an int, a tuple, or None for everything). Booleans and integers are summed as int64.
 
@@ -41,11 +39,11 @@ def sum(
     >>> cr.sum(cr.tensor([[1., 2.], [3., 4.]]), dim=0)
     tensor([4., 6.])
     """
-    if dim is None and axis is None and dtype is None and out is None and not (keepdim or keepdims):
+    if dim is None and axis is None and dtype is None and not (keepdim or keepdims):
         whole = _whole(input)
         if whole is not None:
             return record_one(reduction.sum, input, whole)
-    return _total("sum", reduction.sum, input, dim if axis is None else axis, _either(keepdim, keepdims), dtype, out)
+    return _total("sum", reduction.sum, input, dim if axis is None else axis, _either(keepdim, keepdims), dtype)
 
 
 #: the parameters of a reduction to one number, by the number of dimensions
@@ -61,17 +59,17 @@ def _whole(input: Any) -> dict[str, Any] | None:
     return None
 
 
-@op(method=True)
-def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+@op(method=True, out=True)
+def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Product of all elements, or along ``dim``. The gradient is right where elements are zero, too."""
-    return _total("prod", reduction.prod, input, dim, keepdim, dtype, out)
+    return _total("prod", reduction.prod, input, dim, keepdim, dtype)
 
 
 def _either(keepdim: bool, keepdims: Any) -> bool:
     return keepdim if keepdims is None else builtins.bool(keepdims)
 
 
-def _total(name: str, row: Any, input: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Tensor:
+def _total(name: str, row: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     x = summed(tensor_of(name, input), dtype)
     params: dict[str, Any] = {"axis": axes_of(name, dim, x.ndim), "keepdims": keepdim}
     if dim is not None:
@@ -79,10 +77,10 @@ def _total(name: str, row: Any, input: Any, dim: Any, keepdim: bool, dtype: Any,
     result = bind(row, (x,), params)
     if dtype is not None:
         result = cast(result, x.dtype)  # NumPy widens small integers
-    return written(result, out)
+    return result
 
 
-@op(method=True)
+@op(method=True, out=True)
 def mean(
     input: Any,
     dim: Any = None,
@@ -91,14 +89,13 @@ def mean(
     dtype: Any = None,
     axis: Any = None,
     keepdims: Any = None,
-    out: Any = None,
 ) -> Tensor:
     """Mean over ``dim``.
 
     Raises:
         RuntimeError: the tensor is of an integer dtype and no floating ``dtype`` was given.
     """
-    if dim is None and axis is None and dtype is None and out is None and not (keepdim or keepdims):
+    if dim is None and axis is None and dtype is None and not (keepdim or keepdims):
         whole = _whole(input)
         if whole is not None:
             return record_one(reduction.mean, input, whole)
@@ -114,7 +111,7 @@ def mean(
     params: dict[str, Any] = {"axis": axes_of("mean", dim, x.ndim), "keepdims": _either(keepdim, keepdims)}
     if dim is not None:
         params["dims"] = True
-    return written(bind(reduction.mean, (x,), params), out)
+    return bind(reduction.mean, (x,), params)
 
 
 @op(method=True)
@@ -137,38 +134,38 @@ def count_nonzero(input: Any, dim: Any = None) -> Tensor:
     return sum(ew.ne(tensor_of("count_nonzero", input), 0), dim)
 
 
-@op(method=True)
-def any(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
+@op(method=True, out=True)
+def any(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether any element is nonzero."""
-    return _truth("any", reduction.any, input, dim, keepdim, out)
+    return _truth("any", reduction.any, input, dim, keepdim)
 
 
-@op(method=True)
-def all(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
+@op(method=True, out=True)
+def all(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are nonzero."""
-    return _truth("all", reduction.all, input, dim, keepdim, out)
+    return _truth("all", reduction.all, input, dim, keepdim)
 
 
-def _truth(name: str, row: Any, input: Any, dim: Any, keepdim: bool, out: Any) -> Tensor:
+def _truth(name: str, row: Any, input: Any, dim: Any, keepdim: bool) -> Tensor:
     x = tensor_of(name, input)
     axes = () if dim == () else axes_of(name, dim, x.ndim)
     result = bind(row, (x,), {"axis": axes, "keepdims": keepdim})
-    return written(cast(result, x.dtype) if x.dtype == np.uint8 else result, out)  # PyTorch's booleans of old
+    return cast(result, x.dtype) if x.dtype == np.uint8 else result  # PyTorch's booleans of old
 
 
 # -- extrema ---------------------------------------------------------------------------------------------------------
 
 
-@op(method=True)
-def amax(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Tensor:
+@op(method=True, out=True)
+def amax(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
     """Maximum over ``dim``; elements that tie share the gradient evenly."""
-    return written(_extremum("amax", reduction.amax, input, dim, keepdim), out)
+    return _extremum("amax", reduction.amax, input, dim, keepdim)
 
 
-@op(method=True)
-def amin(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Tensor:
+@op(method=True, out=True)
+def amin(input: Any, dim: Any = (), keepdim: bool = False) -> Tensor:
     """Minimum over ``dim``; elements that tie share the gradient evenly."""
-    return written(_extremum("amin", reduction.amin, input, dim, keepdim), out)
+    return _extremum("amin", reduction.amin, input, dim, keepdim)
 
 
 def _extremum(name: str, row: Any, input: Any, dim: Any, keepdim: bool, shown: str = "") -> Tensor:

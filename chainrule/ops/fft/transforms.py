@@ -118,11 +118,50 @@ def _applied(
     return written(transform(floating(x), tuple(sizes), axes, norm), out)
 
 
-# -- complex numbers -------------------------------------------------------------------------------------------------
+# -- the transforms --------------------------------------------------------------------------------------------------
 
 
-@op()
-def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
+def _one(name: str, doc: str) -> Callable[..., Tensor]:
+    """The public transform of that name along one axis."""
+
+    def function(
+        input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+    ) -> Tensor:
+        return _along(getattr(shared, name), name, input, n, dim, norm, out)
+
+    return _declared(function, name, doc)
+
+
+def _two(name: str) -> Callable[..., Tensor]:
+    """The public transform of that name over two axes."""
+
+    def function(
+        input: Tensor, s: Ints | None = None, dim: Ints = (-2, -1), norm: str | None = None, *, out: Any = None
+    ) -> Tensor:
+        return _over(getattr(shared, name[:-1]), name, input, s, dim, norm, out)
+
+    return _declared(function, name, f":func:`{name[:-1]}n` over two axes, the last two by default.")
+
+
+def _many(name: str, doc: str) -> Callable[..., Tensor]:
+    """The public transform of that name over any axes."""
+
+    def function(
+        input: Tensor, s: Ints | None = None, dim: Ints | None = None, norm: str | None = None, *, out: Any = None
+    ) -> Tensor:
+        return _over(getattr(shared, name[:-1]), name, input, s, dim, norm, out)
+
+    return _declared(function, name, doc)
+
+
+def _declared(function: Callable[..., Tensor], name: str, doc: str) -> Callable[..., Tensor]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return op()(function)
+
+
+fft = _one(
+    "fft",
     """The Fourier transform along an axis: out[k] = Σⱼ input[j]·exp(−2πi·jk/n).
 
     Args:
@@ -140,36 +179,16 @@ def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = N
     >>> import chainrule as cr
     >>> cr.fft.fft(cr.tensor([1., 2., 3., 4.]))
     tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
-    """
-    return _along(shared.fft, "fft", input, n, dim, norm, out)
-
-
-@op()
-def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
-    """The inverse of :func:`fft`: out[j] = 1/n·Σₖ input[k]·exp(2πi·jk/n). The arguments are those of ``fft``."""
-    return _along(shared.ifft, "ifft", input, n, dim, norm, out)
-
-
-@op()
-def fft2(
-    input: Tensor, s: Ints | None = None, dim: Ints = (-2, -1), norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """:func:`fftn` over two axes, the last two by default."""
-    return _over(shared.fft, "fft2", input, s, dim, norm, out)
-
-
-@op()
-def ifft2(
-    input: Tensor, s: Ints | None = None, dim: Ints = (-2, -1), norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """:func:`ifftn` over two axes, the last two by default."""
-    return _over(shared.ifft, "ifft2", input, s, dim, norm, out)
-
-
-@op()
-def fftn(
-    input: Tensor, s: Ints | None = None, dim: Ints | None = None, norm: str | None = None, *, out: Any = None
-) -> Tensor:
+    """,
+)
+ifft = _one(
+    "ifft",
+    "The inverse of :func:`fft`: out[j] = 1/n·Σₖ input[k]·exp(2πi·jk/n). The arguments are those of ``fft``.",
+)
+fft2 = _two("fft2")
+ifft2 = _two("ifft2")
+fftn = _many(
+    "fftn",
     """The Fourier transform over several axes: :func:`fft` along each of them.
 
     Args:
@@ -185,23 +204,12 @@ def fftn(
     >>> cr.fft.fftn(cr.tensor([[1., 2.], [3., 4.]]))
     tensor([[10.+0.j, -2.+0.j],
             [-4.+0.j,  0.+0.j]])
-    """
-    return _over(shared.fft, "fftn", input, s, dim, norm, out)
+    """,
+)
+ifftn = _many("ifftn", "The inverse of :func:`fftn`, with the same arguments.")
 
-
-@op()
-def ifftn(
-    input: Tensor, s: Ints | None = None, dim: Ints | None = None, norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """The inverse of :func:`fftn`, with the same arguments."""
-    return _over(shared.ifft, "ifftn", input, s, dim, norm, out)
-
-
-# -- real numbers, and half of their spectrum ------------------------------------------------------------------------
-
-
-@op()
-def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
+rfft = _one(
+    "rfft",
     """The Fourier transform of real numbers along an axis: the first n // 2 + 1 frequencies.
 
     The other frequencies are the conjugates of these. The arguments are those of :func:`fft`.
@@ -212,12 +220,10 @@ def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
     >>> import chainrule as cr
     >>> cr.fft.rfft(cr.tensor([1., 2., 3., 4.]))
     tensor([10.+0.j, -2.+2.j, -2.+0.j])
-    """
-    return _along(shared.rfft, "rfft", input, n, dim, norm, out)
-
-
-@op()
-def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
+    """,
+)
+irfft = _one(
+    "irfft",
     """The inverse of :func:`rfft`: n real points, from half of their spectrum.
 
     Args:
@@ -228,92 +234,33 @@ def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
     >>> import chainrule as cr
     >>> cr.fft.irfft(cr.fft.rfft(cr.tensor([1., 2., 3., 4., 5.])), n=5)
     tensor([1., 2., 3., 4., 5.])
-    """
-    return _along(shared.irfft, "irfft", input, n, dim, norm, out)
+    """,
+)
+rfft2 = _two("rfft2")
+irfft2 = _two("irfft2")
+rfftn = _many(
+    "rfftn",
+    ":func:`rfft` along the last of several axes, then :func:`fft` along the others; with the arguments of ``fftn``.",
+)
+irfftn = _many(
+    "irfftn",
+    "The inverse of :func:`rfftn`; the last number in ``s`` is that of real points, 2·(m − 1) by default.",
+)
 
-
-@op()
-def rfft2(
-    input: Tensor, s: Ints | None = None, dim: Ints = (-2, -1), norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """:func:`rfftn` over two axes, the last two by default."""
-    return _over(shared.rfft, "rfft2", input, s, dim, norm, out)
-
-
-@op()
-def irfft2(
-    input: Tensor, s: Ints | None = None, dim: Ints = (-2, -1), norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """:func:`irfftn` over two axes, the last two by default."""
-    return _over(shared.irfft, "irfft2", input, s, dim, norm, out)
-
-
-@op()
-def rfftn(
-    input: Tensor, s: Ints | None = None, dim: Ints | None = None, norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """:func:`rfft` along the last of several axes, then :func:`fft` along the others; with the arguments of ``fftn``."""
-    return _over(shared.rfft, "rfftn", input, s, dim, norm, out)
-
-
-@op()
-def irfftn(
-    input: Tensor, s: Ints | None = None, dim: Ints | None = None, norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """The inverse of :func:`rfftn`; the last number in ``s`` is that of real points, 2·(m − 1) by default."""
-    return _over(shared.irfft, "irfftn", input, s, dim, norm, out)
-
-
-# -- Hermitian signals, whose spectrum is real -----------------------------------------------------------------------
-
-
-@op()
-def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
+hfft = _one(
+    "hfft",
     """The real spectrum of a Hermitian signal, of which the input is the first half.
 
     Args:
         input: (..., m, ...).
         n: how many frequencies; 2·(m − 1) by default.
-    """
-    return _along(shared.hfft, "hfft", input, n, dim, norm, out)
-
-
-@op()
-def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
-    """The inverse of :func:`hfft`: the first half of the Hermitian signal that has a real spectrum."""
-    return _along(shared.ihfft, "ihfft", input, n, dim, norm, out)
-
-
-@op()
-def hfft2(
-    input: Tensor, s: Ints | None = None, dim: Ints = (-2, -1), norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """:func:`hfftn` over two axes, the last two by default."""
-    return _over(shared.hfft, "hfft2", input, s, dim, norm, out)
-
-
-@op()
-def ihfft2(
-    input: Tensor, s: Ints | None = None, dim: Ints = (-2, -1), norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """:func:`ihfftn` over two axes, the last two by default."""
-    return _over(shared.ihfft, "ihfft2", input, s, dim, norm, out)
-
-
-@op()
-def hfftn(
-    input: Tensor, s: Ints | None = None, dim: Ints | None = None, norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """:func:`fft` along all of several axes but the last, then :func:`hfft` along that one."""
-    return _over(shared.hfft, "hfftn", input, s, dim, norm, out)
-
-
-@op()
-def ihfftn(
-    input: Tensor, s: Ints | None = None, dim: Ints | None = None, norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """The inverse of :func:`hfftn`."""
-    return _over(shared.ihfft, "ihfftn", input, s, dim, norm, out)
+    """,
+)
+ihfft = _one("ihfft", "The inverse of :func:`hfft`: the first half of the Hermitian signal that has a real spectrum.")
+hfft2 = _two("hfft2")
+ihfft2 = _two("ihfft2")
+hfftn = _many("hfftn", ":func:`fft` along all of several axes but the last, then :func:`hfft` along that one.")
+ihfftn = _many("ihfftn", "The inverse of :func:`hfftn`.")
 
 
 # -- frequencies -----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 
 from chainrule import errors, return_types
 from chainrule.core.declare import op
-from chainrule.core.faces import operand, written
+from chainrule.core.faces import operand
 from chainrule.core.tensor import Tensor
 from chainrule.ops import shaping
 from chainrule.ops.linalg.numpy_face import checked
@@ -32,8 +32,8 @@ def matrices_of(function: str, x: Any, square: bool = False, name: str = "A") ->
     return checked(function, tensor_like(function, x), square, name)
 
 
-@op()
-def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
+@op(out=True)
+def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L with A = L @ Lᴴ (with ``upper`` the U with A = Uᴴ @ U), for positive definite A.
 
     Raises:
@@ -45,7 +45,7 @@ def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
             [1., 2.]])
     """
     factor = rows.cholesky(matrices_of("linalg.cholesky", A, True))
-    return written(shaping.adjoint(factor) if upper else factor, out)
+    return shaping.adjoint(factor) if upper else factor
 
 
 @op(out=True)
@@ -66,10 +66,10 @@ def _uplo(UPLO: str) -> str:
     return UPLO.upper()
 
 
-@op()
-def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
+@op(out=True)
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of Hermitian matrices, ascending. Equal ones do no harm to the gradient."""
-    return written(eigh(A, UPLO).eigenvalues, out)
+    return eigh(A, UPLO).eigenvalues
 
 
 @op(out=True)
@@ -86,10 +86,10 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     )
 
 
-@op()
-def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
+@op(out=True)
+def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values, descending. Equal ones do no harm to the gradient."""
-    return written(decompositions.svd(matrices_of("linalg.svd", A), full_matrices=False)[1], out)
+    return decompositions.svd(matrices_of("linalg.svd", A), full_matrices=False)[1]
 
 
 @op(out=True)

@@ -7,7 +7,6 @@ from typing import Any
 from chainrule import errors
 from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arguments import axes_of
 from chainrule.ops.linalg import numpy_face as shared
@@ -25,19 +24,17 @@ def _for_norm(function: str, x: Any, dtype: Any) -> Any:
     return x
 
 
-@op()
-def vector_norm(
-    x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
-) -> Tensor:
+@op(out=True)
+def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm (Σ |x|^ord)^(1/ord) over ``dim``: all elements by default, whatever the shape."""
     x = _for_norm("linalg.vector_norm", x, dtype)
     params = {"ord": float(ord), "axis": axes_of("linalg.vector_norm", dim, x.ndim), "keepdims": bool(keepdim)}
-    return written(bind(reduction.vector_norm, (x,), params), out)
+    return bind(reduction.vector_norm, (x,), params)
 
 
-@op()
+@op(out=True)
 def matrix_norm(
-    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None
+    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
     """The norm of the matrices in two axes: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
     name = "linalg.matrix_norm"
@@ -51,13 +48,11 @@ def matrix_norm(
         raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
     if isinstance(ord, str) and ord not in ("fro", "nuc"):
         raise RuntimeError(f"{name}: Order {ord} not supported.")
-    return written(shared.matrix_norm(name, A, ord, (row, column), bool(keepdim)), out)
+    return shared.matrix_norm(name, A, ord, (row, column), bool(keepdim))
 
 
-@op()
-def norm(
-    A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
-) -> Tensor:
+@op(out=True)
+def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """A vector norm (``dim`` an int, or a 1-D tensor) or a matrix norm (two dims, or a 2-D tensor).
 
     Without ``ord`` the 2-norm of the elements in ``dim``.
@@ -79,7 +74,7 @@ def norm(
                 f"{name}: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
             )
     if ord is not None and ((dims is not None and len(dims) == 2) or (dims is None and A.ndim == 2)):
-        return matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype, out=out)
+        return matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)
     if isinstance(ord, str):
-        return matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype, out=out)
-    return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype, out=out)
+        return matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype)
+    return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)

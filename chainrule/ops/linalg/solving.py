@@ -9,7 +9,6 @@ import numpy as np
 
 from chainrule import errors, return_types
 from chainrule.core.declare import op
-from chainrule.core.faces import written
 from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
@@ -44,8 +43,8 @@ def _same_dtype(function: str, a: Any, b: Any) -> None:
 # -- inverse and solution --------------------------------------------------------------------------------------------
 
 
-@op("linalg.inv inverse", method=True)
-def inv(A: Tensor, *, out: Any = None) -> Tensor:
+@op("linalg.inv inverse", method=True, out=True)
+def inv(A: Tensor) -> Tensor:
     """The inverse of square matrices.
 
     Args:
@@ -59,7 +58,7 @@ def inv(A: Tensor, *, out: Any = None) -> Tensor:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    return written(rows.inv(matrices_of("linalg.inv", A, True)), out)
+    return rows.inv(matrices_of("linalg.inv", A, True))
 
 
 def _is_vector(A: Any, B: Any) -> bool:
@@ -67,8 +66,8 @@ def _is_vector(A: Any, B: Any) -> bool:
     return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
 
 
-@op()
-def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor:
+@op(out=True)
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution X of A @ X = B (of X @ A = B with ``left=False``).
 
     Args:
@@ -91,12 +90,12 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor
     _same_dtype(name, A, B)
     vector = _is_vector(A, B)
     if left:
-        return written(shared.solution(name, A, B, vector), out)
+        return shared.solution(name, A, B, vector)
     if vector:
         raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False.")
     if B.shape[-1] != A.shape[-1]:
         raise errors.matrix_shapes(name, A, B, False)
-    return written(shared.solution(name, A.mT, B.mT, False).mT, out)
+    return shared.solution(name, A.mT, B.mT, False).mT
 
 
 @op(out=True)
@@ -115,10 +114,8 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     )
 
 
-@op()
-def solve_triangular(
-    A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None
-) -> Tensor:
+@op(out=True)
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """The solution X of T @ X = B (of X @ T = B with ``left=False``), where T is the upper or lower triangle of A.
 
     Args:
@@ -134,11 +131,11 @@ def solve_triangular(
         A, B, upper = A.mT, B.mT, not upper
     A, B = shared.stretched(A, B)
     x = rows.solve_triangular(A, B, upper=bool(upper), unitriangular=bool(unitriangular))
-    return written(x if left else x.mT, out)
+    return x if left else x.mT
 
 
-@op()
-def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False, out: Any = None) -> Tensor:
+@op(out=True)
+def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """The Moore–Penrose pseudoinverse, of shape (..., n, m) for A of shape (..., m, n).
 
     Args:
@@ -147,7 +144,7 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
     """
     A = matrices_of("linalg.pinv", A, hermitian)
     atol, rtol = _tolerances(A, atol, rtol)
-    return written(decompositions.pinv(_mirrored(A) if hermitian else A, atol=atol, rtol=rtol), out)
+    return decompositions.pinv(_mirrored(A) if hermitian else A, atol=atol, rtol=rtol)
 
 
 def _tolerances(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
@@ -214,8 +211,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     )
 
 
-@op()
-def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
+@op(out=True)
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of the linear map that A is, from its axes ``ind`` and on to those before."""
     A = tensor_like("tensorinv", A)
     if ind <= 0:
@@ -227,11 +224,11 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
             f"{np.prod(rest, dtype=int)} != {np.prod(first, dtype=int)}"
         )
     flat = A.reshape(int(np.prod(first)), int(np.prod(rest)))
-    return written(inv(flat).reshape(*rest, *first), out)
+    return inv(flat).reshape(*rest, *first)
 
 
-@op()
-def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
+@op(out=True)
+def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     """The X with tensordot(A, X, X.ndim) = B."""
     A, B = tensor_like("tensorsolve", A), tensor_like("tensorsolve", B, 1)
     if dims is not None:
@@ -244,21 +241,21 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> T
             "prod(self.shape[:other.ndim]), but got "
             f"{np.prod(rest, dtype=int)} != {np.prod(tuple(A.shape[: B.ndim]), dtype=int)}"
         )
-    return written(solve(A.reshape(n, n), B.reshape(n)).reshape(*rest), out)
+    return solve(A.reshape(n, n), B.reshape(n)).reshape(*rest)
 
 
 # -- determinants ----------------------------------------------------------------------------------------------------
 
 
-@op("linalg.det det", method=True)
-def det(A: Tensor, *, out: Any = None) -> Tensor:
+@op("linalg.det det", method=True, out=True)
+def det(A: Tensor) -> Tensor:
     """The determinant of square matrices (..., n, n).
 
     >>> import chainrule as cr
     >>> cr.linalg.det(cr.tensor([[2., 1.], [1., 3.]]))
     tensor(5.)
     """
-    return written(rows.det(matrices_of("linalg.det", A, True)), out)
+    return rows.det(matrices_of("linalg.det", A, True))
 
 
 @op("linalg.slogdet slogdet", method=True, out=True)
@@ -279,33 +276,31 @@ def logdet(input: Tensor) -> Tensor:
 # -- rank and condition ----------------------------------------------------------------------------------------------
 
 
-@op()
-def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
+@op(out=True)
+def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number: of the largest singular value over the smallest, or ‖A‖·‖A⁻¹‖ in the norm ``p``."""
     A = tensor_like("linalg.cond", A)
     if A.ndim < 2:
         raise errors.matrix_rank_low("linalg.cond", A)
     if p in (None, 2, -2):
         s = svdvals(A)
-        return written(s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1], out)
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     A = matrices_of("linalg.cond", A, True)
-    return written(matrix_norm(A, p) * matrix_norm(rows.inv(A), p), out)
+    return matrix_norm(A, p) * matrix_norm(rows.inv(A), p)
 
 
-@op()
-def matrix_rank(
-    A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
-) -> Tensor:
+@op(out=True)
+def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """How many singular values are over max(atol, rtol·largest); an integer, so no gradient."""
     A = matrices_of("torch.linalg.matrix_rank", A, hermitian, "input")
     atol, rtol = _tolerances(A, tol if tol is not None else atol, rtol)
     plain = A.detach()
     s = svdvals(_mirrored(plain) if hermitian else plain)
     if not s.shape[-1]:
-        return written(s.sum(-1).to(np.int64), out)
+        return s.sum(-1).to(np.int64)
     largest = s.amax(-1, keepdim=True)
     limit = ew.maximum(ew.mul(largest, _like(rtol, s)), _like(atol, s))
-    return written(ew.gt(s, limit).sum(-1), out)
+    return ew.gt(s, limit).sum(-1)
 
 
 def _like(tolerance: Any, s: Any) -> Any:
@@ -315,8 +310,8 @@ def _like(tolerance: Any, s: Any) -> Any:
 # -- products and vectors --------------------------------------------------------------------------------------------
 
 
-@op("linalg.matrix_power matrix_power", method=True)
-def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
+@op("linalg.matrix_power matrix_power", method=True, out=True)
+def matrix_power(A: Tensor, n: int) -> Tensor:
     """The n-th power of square matrices; of the inverse, for negative n."""
     A = tensor_like("matrix_power", A)
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool):
@@ -327,23 +322,17 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
         raise errors.matrix_not_square("linalg.matrix_power", A)
     if n < 0:
         matrices_of("linalg.matrix_power", A)
-    return written(shared.power(A, int(n)), out)
+    return shared.power(A, int(n))
 
 
-@op()
-def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
+@op(out=True)
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of several matrices, in the order that takes the fewest multiplications."""
-    return written(products.multi_dot(tensors), out)
+    return products.multi_dot(tensors)
 
 
-@op()
-def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """The matrix product."""
-    return products.matmul(input, other, out=out)
-
-
-@op()
-def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
+@op(out=True)
+def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The vector product along ``dim``, which has length 3.
 
     >>> import chainrule as cr
@@ -358,13 +347,13 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None) -> Te
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[d]} and {b.shape[d]}"
         )
-    return written(shared.cross(a, b, d - a.ndim), out)
+    return shared.cross(a, b, d - a.ndim)
 
 
-@op()
-def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
+@op(out=True)
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Σ conj(x)·y along ``dim``."""
-    return written(ew.mul(ew.conj(tensor_like("vecdot", x)), y).sum(dim), out)
+    return ew.mul(ew.conj(tensor_like("vecdot", x)), y).sum(dim)
 
 
 @op()
@@ -386,10 +375,10 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
 # -- names at the top level and methods ------------------------------------------------------------------------------
 
 
-@op("cholesky", method=True)
-def top_cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
+@op("cholesky", method=True, out=True)
+def top_cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """As :func:`linalg.cholesky`."""
-    return cholesky(input, upper=upper, out=out)
+    return cholesky(input, upper=upper)
 
 
 @op("pinverse", method=True)
