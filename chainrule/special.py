@@ -1,6 +1,7 @@
 """``torch.special``: error, gamma and Bessel functions, and the special names of functions that are elsewhere, too.
 
-They are computed with NumPy. ``scipy.special``'s functions take tensors as well, where SciPy is installed.
+Error functions, products with a logarithm, I₀ and I₁ need NumPy alone. SciPy computes the others, and is loaded when one
+of them is first called; without it they raise an ImportError that says what to install.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.array import open_to_arrays
 from chainrule.core.dispatch import cast
-from chainrule.core.faces import binary, general, unary, written
+from chainrule.core.faces import binary, general, promoted, unary, written
 from chainrule.core.inplace import in_place
+from chainrule.core.shapes import dtype_of
 from chainrule.core.tensor import Tensor, attach
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import floating, tensor_of
@@ -35,18 +37,63 @@ from chainrule.ops.polynomials import (
     shifted_chebyshev_polynomial_w,
 )
 from chainrule.ops.reductions import log_softmax, logsumexp, softmax
-from chainrule.table import bessel, gamma, normal
 from chainrule.table import special as rows
 
-erf, erfc, entr, xlog1py = unary(rows.erf), unary(rows.erfc), unary(rows.entr), binary(rows.xlog1py)
-erfinv, erfcx = unary(normal.erfinv), unary(normal.erfcx)
-ndtr, ndtri, log_ndtr = unary(normal.ndtr), unary(normal.ndtri), unary(normal.log_ndtr)
-gammaln, digamma, zeta = unary(gamma.lgamma), unary(gamma.digamma), binary(gamma.zeta)
-i0, i0e, i1, i1e = unary(bessel.i0), unary(bessel.i0e), unary(bessel.i1), unary(bessel.i1e)
-for _face in (entr, erfcx, i0e, i1, i1e, log_ndtr, ndtr, ndtri, xlog1py, zeta):
+erf, erfc, erfinv, entr, xlog1py = *map(unary, (rows.erf, rows.erfc, rows.erfinv, rows.entr)), binary(rows.xlog1py)
+i0, i1 = unary(rows.i0), unary(rows.i1)
+for _face in (entr, i1, xlog1py):
     _face.__module__ = __name__  # which has them under their names, as pickles need; the others are in chainrule itself
-expit, psi, lgamma = sigmoid, digamma, gammaln
+expit = sigmoid
 modified_bessel_i0, modified_bessel_i1 = i0, i1
+
+
+def _computed(name: str, row: str, operands: tuple[Any, ...], out: Any = None, **params: Any) -> Any:
+    """What SciPy computes by this row, in PyTorch's dtypes. Numbers may stand beside tensors in ``zeta`` alone."""
+    try:
+        prim = importlib.import_module("chainrule.ops.scipy_special").ROWS[row]
+    except ImportError:
+        raise errors.needs_scipy(name) from None
+    numbers = (int, float) if row == "zeta" and any(isinstance(x, Tensor) for x in operands) else ()
+    checked = [x if isinstance(x, numbers) else tensor_of(name, x, "biuf") for x in operands]
+    checked = promoted(prim, checked)
+    halves = [hasattr(x, "dtype") and dtype_of(x) == np.float16 for x in checked]  # SciPy has no such loops
+    checked = [cast(x, np.float32) if half else x for x, half in zip(checked, halves, strict=True)]
+    result = general(prim, tuple(checked), params)
+    return written(cast(result, np.float16) if any(halves) else result, out)
+
+
+def _by_scipy(name: str, row: str = "", doc: str = "", operands: int = 1) -> Any:
+    """The user's function for a row that SciPy computes."""
+    row = row or name
+
+    def one(input: Tensor, *, out: Any = None) -> Tensor:
+        return _computed(name, row, (input,), out)  # type: ignore[no-any-return]
+
+    def two(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+        return _computed(name, row, (input, other), out)  # type: ignore[no-any-return]
+
+    call = one if operands == 1 else two
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc or f"``scipy.special.{row}`` on tensors; SciPy computes it."
+    return call
+
+
+gammaln = lgamma = _by_scipy("lgamma", doc="log |Γ(x)|; infinite at 0 and the negative integers.")
+digamma = psi = _by_scipy("digamma", doc="Γ'(x) / Γ(x), the derivative of log Γ.")
+zeta = _by_scipy("zeta", doc="Hurwitz's zeta function Σ (k + y)⁻ˣ over k = 0, 1, …", operands=2)
+erfcx = _by_scipy("erfcx", doc="exp(x²)·erfc(x), finite where erfc is too small for a number.")
+ndtr = _by_scipy("ndtr", doc="The normal distribution function: the share below x.")
+log_ndtr = _by_scipy("log_ndtr", doc="The logarithm of the normal distribution function, finite far in the lower tail.")
+ndtri = _by_scipy("ndtri", doc="The inverse of the normal distribution function; infinite at 0 and 1, nan beyond.")
+i0e, i1e = _by_scipy("i0e", doc="exp(−|x|)·I₀(x)."), _by_scipy("i1e", doc="exp(−|x|)·I₁(x).")
+airy_ai = _by_scipy("airy_ai")
+bessel_j0, bessel_j1 = _by_scipy("bessel_j0", "j0"), _by_scipy("bessel_j1", "j1")
+bessel_y0, bessel_y1 = _by_scipy("bessel_y0", "y0"), _by_scipy("bessel_y1", "y1")
+modified_bessel_k0, modified_bessel_k1 = _by_scipy("modified_bessel_k0", "k0"), _by_scipy("modified_bessel_k1", "k1")
+scaled_modified_bessel_k0 = _by_scipy("scaled_modified_bessel_k0", "k0e")
+scaled_modified_bessel_k1 = _by_scipy("scaled_modified_bessel_k1", "k1e")
+gammainc = igamma = _by_scipy("gammainc", operands=2)
+gammaincc = igammac = _by_scipy("gammaincc", operands=2)
 
 
 def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
@@ -60,7 +107,7 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
         raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     if n < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n: got {n}")
-    return written(general(gamma.polygamma, (input,), {"n": n.__index__()}), out)  # type: ignore[no-any-return]
+    return _computed("polygamma", "polygamma", (input,), out, n=n.__index__())  # type: ignore[no-any-return]
 
 
 def multigammaln(input: Tensor, p: int, *, out: Any = None) -> Tensor:
@@ -81,41 +128,6 @@ def spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     x = floating(tensor_of("spherical_bessel_j0", input, "biuf"))
     far = ew.isinf(x)
     return written(ew.where(far, 0.0, sinc(ew.div(ew.where(far, 1.0, x), math.pi))), out)  # type: ignore[no-any-return]
-
-
-def _computed(name: str, row: str, operands: tuple[Any, ...], out: Any) -> Tensor:
-    prim = importlib.import_module("chainrule.ops.scipy_special").ROWS.get(row)
-    if prim is None:
-        raise errors.needs_scipy(f"special.{name}")
-    operands = tuple(floating(tensor_of(name, x, "biuf")) for x in operands)
-    if operands[0].dtype == np.float16:  # SciPy has no such loops
-        return written(cast(_computed(name, row, tuple(x.float() for x in operands), None), np.float16), out)  # type: ignore[no-any-return]
-    return written(general(prim, operands, {}), out)  # type: ignore[no-any-return]
-
-
-def _by_scipy(name: str, row: str, operands: int = 1) -> Any:
-    """The user's function for a row that SciPy computes."""
-
-    def one(input: Tensor, *, out: Any = None) -> Tensor:
-        return _computed(name, row, (input,), out)
-
-    def two(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-        return _computed(name, row, (input, other), out)
-
-    call = one if operands == 1 else two
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"``scipy.special.{row}`` on tensors; SciPy computes it."
-    return call
-
-
-airy_ai = _by_scipy("airy_ai", "airy_ai")
-bessel_j0, bessel_j1 = _by_scipy("bessel_j0", "j0"), _by_scipy("bessel_j1", "j1")
-bessel_y0, bessel_y1 = _by_scipy("bessel_y0", "y0"), _by_scipy("bessel_y1", "y1")
-modified_bessel_k0, modified_bessel_k1 = _by_scipy("modified_bessel_k0", "k0"), _by_scipy("modified_bessel_k1", "k1")
-scaled_modified_bessel_k0 = _by_scipy("scaled_modified_bessel_k0", "k0e")
-scaled_modified_bessel_k1 = _by_scipy("scaled_modified_bessel_k1", "k1e")
-gammainc = igamma = _by_scipy("gammainc", "gammainc", 2)
-gammaincc = igammac = _by_scipy("gammaincc", "gammaincc", 2)
 
 
 def _polygamma_method(self: Tensor, n: int) -> Tensor:

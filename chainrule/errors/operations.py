@@ -328,4 +328,4 @@ def unsupported_rule(name: str, column: str, why: str) -> NotImplementedError:
 
 
 def needs_scipy(function: str) -> ImportError:
-    return ImportError(f"{function} is computed by SciPy, which is not installed: pip install scipy")
+    return ImportError(f"{function} is computed by SciPy, which is not installed: pip install chainrule[scipy]")

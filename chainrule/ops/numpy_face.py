@@ -17,7 +17,7 @@ from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.ops import einsum, products
 from chainrule.ops.numpy_lists import arranged, operands, promoted
 from chainrule.ops.numpy_reductions import in_dtype, wide
-from chainrule.table import arithmetic, bessel, comparison, trigonometric
+from chainrule.table import arithmetic, comparison, special, trigonometric
 from chainrule.table import shape as rows
 
 ndarray = np.ndarray
@@ -203,7 +203,7 @@ def _sinc(x: Any) -> Any:
 def _i0(x: Any) -> Any:
     if x.dtype.kind == "c":
         raise TypeError("i0 not supported for complex values")
-    return bessel.i0(wide(x))
+    return special.i0(wide(x))
 
 
 @implements(np.fix)

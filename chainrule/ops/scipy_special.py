@@ -1,31 +1,25 @@
 """SciPy's special functions on tensors: ``scipy.special.gammaln(t)`` is recorded, and SciPy computes it.
 
-Loaded when one of them first meets a tensor, so chainrule itself needs NumPy only. A row is a line: the name, where its
-arguments lie, and for each argument the partial derivative, in terms of the arguments, the result ``out``, and other
-functions of ``scipy.special``; these are in the tables of DLMF (https://dlmf.nist.gov), chapters 5 to 10. None stands
-where SciPy has no function to express it with.
+Loaded when one of them first meets a tensor, or ``chainrule.special`` first needs one, so chainrule itself needs NumPy
+only. A row is a line: the name, where its arguments lie, and for each argument the partial derivative, in terms of the
+arguments, the result ``out``, and other functions of ``scipy.special``; these are in the tables of DLMF
+(https://dlmf.nist.gov), chapters 5 to 10. None stands where SciPy has no function to express it with, and a pair where
+the text would cancel for some arguments: what to show, and the rule.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from chainrule.core.dispatch import bind
 from chainrule.core.kinds import elementwise
 from chainrule.core.primitive import TABLE, unsupported
 from chainrule.core.protocol import UFUNCS
-
-special: Any
-try:
-    special = importlib.import_module("scipy.special")
-except ImportError:  # then nobody has its functions, and there are no rows
-    special = SimpleNamespace()
 
 #: SciPy's ufuncs themselves: with SCIPY_ARRAY_API=1 ``scipy.special`` has functions around them.
 _UFUNCS = {name: f for name, f in vars(getattr(special, "_ufuncs", special)).items() if isinstance(f, np.ufunc)}
@@ -42,18 +36,21 @@ NAMES: dict[str, Any] = {
 ROWS: dict[str, Any] = {}
 
 
-def row(name: str, domain: Any, value: Any = None, accepts: str = "fc", **partials: str | None) -> None:
+def row(name: str, domain: Any, value: Any = None, accepts: str = "fc", **partials: Any) -> None:
     """The row of a ufunc of SciPy (or another function of it), unless this SciPy lacks it or the user has given it one."""
     value = value or _UFUNCS.get(name)
-    if value is None or not _UFUNCS:
+    if value is None:
         return
     function = _stand_in(name, partials)
     reason = f"scipy.special has no function for the derivative of {name} with respect to "
-    rules = {x: unsupported(reason + x) if text is None else _rule(text, partials) for x, text in partials.items()}
-    formula = {x: f"g * ({text})" for x, text in partials.items() if text is not None}
-    declare = elementwise(value=value, d=rules, formula=formula, domain=domain, accepts=accepts, listed=False)
-    prim = declare(function)
-    ROWS[name] = prim
+    pairs = {x: cell if isinstance(cell, tuple) else (cell, None) for x, cell in partials.items()}
+    rules = {
+        x: unsupported(reason + x) if text is None else rule or _rule(text, partials)
+        for x, (text, rule) in pairs.items()
+    }
+    formula = {x: f"g * ({text})" for x, (text, _) in pairs.items() if text is not None}
+    options = {"domain": domain, "accepts": accepts, "promotion": "float", "listed": False}
+    prim = ROWS[name] = elementwise(value=value, d=rules, formula=formula, **options)(function)
     if isinstance(value, np.ufunc):
         UFUNCS.setdefault(value, prim)
 
@@ -83,14 +80,34 @@ POSITIVE, UNIT, REAL = (0.3, 3.0), (0.1, 0.9), (-2.0, 2.0)
 
 row("erf", REAL, x="2 / rootpi * np.exp(-x * x)")
 row("erfc", REAL, x="-2 / rootpi * np.exp(-x * x)")
-row("erfcx", REAL, x="2 * x * out - 2 / rootpi")
+row("erfcx", REAL, x=("2 * x * out - 2 / np.sqrt(np.pi)", lambda x, out: _erfcx_derivative(x, out)))
 row("erfi", REAL, x="2 / rootpi * np.exp(x * x)")
 row("erfinv", (-0.9, 0.9), x="rootpi / 2 * np.exp(out * out)")
 row("erfcinv", (0.1, 1.9), x="-rootpi / 2 * np.exp(out * out)")
 row("dawsn", REAL, x="1 - 2 * x * out")
 row("ndtr", REAL, x="np.exp(-x * x / 2) / root2pi")
-row("log_ndtr", REAL, x="np.exp(-x * x / 2 - out) / root2pi")
+row("log_ndtr", REAL, x=("np.exp(-x * x / 2 - out) / np.sqrt(2 * np.pi)", lambda x, out: _log_ndtr_derivative(x, out)))
 row("ndtri", UNIT, x="root2pi * np.exp(out * out / 2)")
+
+
+def _erfcx_derivative(x: Any, out: Any) -> Any:
+    """2x·erfcx(x) − 2/√π; where the difference cancels, the asymptotic series of what is left of it (DLMF 7.12.1)."""
+    large = np.real(x) > 12
+    z = 0.5 / np.square(np.where(large, x, 12))
+    series: Any = 1.0
+    for k in range(19, 1, -2):
+        series = 1 - k * z * series
+    two_over_root_pi = 2 / math.sqrt(math.pi)
+    return np.where(large, -two_over_root_pi * z * series, 2 * np.where(large, 0, x) * out - two_over_root_pi)
+
+
+def _log_ndtr_derivative(x: Any, out: Any) -> Any:
+    """The density over the distribution function; erfcx would overflow on the right, the exponent cancel on the left."""
+    positive = np.real(x) > 0
+    right, left = np.where(positive, x, 0), np.where(positive, 0, x)
+    density = np.exp(-0.5 * np.square(right) - np.where(positive, out, 0)) / math.sqrt(2 * math.pi)
+    return np.where(positive, density, math.sqrt(2 / math.pi) / _UFUNCS["erfcx"](-math.sqrt(0.5) * left))
+
 
 # -- logistic functions, entropies, losses ---------------------------------------------------------------------------
 
@@ -114,6 +131,22 @@ row("cosm1", REAL, x="-np.sin(x)")
 row("exp1", POSITIVE, x="-np.exp(-x) / x")
 row("expi", POSITIVE, x="np.exp(x) / x")
 
+
+def _zeta(s: Any, x: Any) -> Any:
+    """SciPy's, but for two things: for x < 0 it adds −x terms one by one, and for s = ∞ it has no limit."""
+    zeta = _UFUNCS["_zeta"]
+    if np.iscomplexobj(s):
+        return zeta(s, x)
+    below = (x < -1e5) & (x != np.floor(x)) & (s > 1) & (s < np.inf) & (s == np.floor(s))
+    if np.any(below):  # the terms above 0, and those below, which are but for their sign the ones from there to −x
+        fraction = np.where(below, np.ceil(x) - x, 1)
+        mirrored = zeta(s, fraction) - zeta(s, np.where(below, 1 - x, 1))
+        out = zeta(s, np.where(below, 1 - fraction, x)) + np.where(below, np.where(s % 2, -mirrored, mirrored), 0)
+    else:
+        out = zeta(s, x)
+    return np.where(np.isposinf(s) & (x > 1), 0, out).astype(out.dtype)
+
+
 # -- gamma and beta functions ----------------------------------------------------------------------------------------
 
 row("gamma", POSITIVE, accepts="f", x="out * psi(x)")
@@ -122,13 +155,9 @@ row("loggamma", POSITIVE, accepts="f", x="psi(x)")
 row("rgamma", POSITIVE, accepts="f", x="-out * psi(x)")
 row("gammasgn", POSITIVE, x="0 * x")
 row("psi", POSITIVE, accepts="f", x="zeta(2, x)")
-row(
-    "zeta",
-    ((1.5, 4.0), POSITIVE),
-    _UFUNCS.get("_zeta"),
-    s=None,
-    x="-s * zeta(s + 1, x)",
-)
+row("lgamma", POSITIVE, _UFUNCS.get("gammaln"), x="digamma(x)")  # PyTorch's names of gammaln and psi
+row("digamma", POSITIVE, _UFUNCS.get("psi"), "f", x="zeta(2, x)")
+row("zeta", ((1.5, 4.0), POSITIVE), _zeta, s=None, x="-s * zeta(s + 1, x)")
 row("gammainc", ((0.5, 3.0), POSITIVE), a=None, x="np.exp(xlogy(a - 1, x) - x - gammaln(a))")
 row("gammaincc", ((0.5, 3.0), POSITIVE), a=None, x="-np.exp(xlogy(a - 1, x) - x - gammaln(a))")
 row("gammaincinv", ((0.5, 3.0), UNIT), a=None, y="np.exp(out + gammaln(a) - xlogy(a - 1, out))")
@@ -175,6 +204,31 @@ def _airy(which: int) -> Any:
 row("airy_ai", REAL, _airy(0), "f", x="airy_aip(x)")  # scipy.special.airy has four results
 row("airy_aip", REAL, _airy(1), "f", x="x * airy_ai(x)")
 NAMES.update({name: functools.partial(_bound, name) for name in ("airy_ai", "airy_aip")})
+
+
+# -- what SciPy makes of several functions ---------------------------------------------------------------------------
+
+
+@elementwise(
+    d={"x": lambda x, *, n: ROWS["polygamma"](x, n=n + 1)},
+    formula={"x": "g * polygamma(x, n=n + 1)"},
+    samples=[{"n": 0}, {"n": 1}, {"n": 3}],
+    domain=POSITIVE,
+    promotion="float",
+    accepts="f",
+    listed=False,
+)
+def polygamma(x, *, n):
+    """The derivative of order n of psi."""
+    wide = x.astype(np.float64)
+    if n == 0:
+        return _UFUNCS["psi"](wide).astype(x.dtype)
+    factor = float(math.factorial(n)) if n <= 170 else np.inf  # as far as float64 reaches
+    return ((factor if n % 2 else -factor) * _zeta(float(n + 1), wide)).astype(x.dtype)
+
+
+ROWS["polygamma"] = polygamma
+UFUNCS.setdefault(_UFUNCS["_zeta"], ROWS["zeta"])
 
 
 def _shared(names: list[str]) -> None:

@@ -1,4 +1,7 @@
-"""The error function, which NumPy does not have, and products with a logarithm that are 0 at 0."""
+"""The error functions, products with a logarithm that are 0 at 0, and the modified Bessel functions I₀ and I₁.
+
+These need NumPy alone; the other special functions are SciPy's (``ops/scipy_special.py``).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from chainrule.core.kinds import elementwise
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _BLOCK = 8192
 _SMALL = 300  # up to this many elements the C library, one call each, is about as quick
+
+# -- error functions -------------------------------------------------------------------------------------------------
 
 # Rational approximations of erf on [0, 0.46875], of exp(x²)·erfc on [0.46875, 4], and of its distance from 1/(x√π)
 # beyond: W. J. Cody (1969), "Rational Chebyshev approximations for the error function", Mathematics of Computation 23.
@@ -51,14 +56,6 @@ def _decay(y: Any) -> Any:
     return np.exp(-head * head) * np.exp(-(y - head) * (y + head))
 
 
-def erfcx_tail(y: Any) -> Any:
-    """exp(y²)·erfc(y) for y ≥ 0.46875."""
-    near = _ratio(_MIDDLE, np.minimum(y, 4))
-    far = np.maximum(y, 4)
-    z = 1 / (far * far)
-    return np.where(y <= 4, near, (1 / math.sqrt(math.pi) - z * _ratio(_FAR, z)) / far)
-
-
 def _erfc_tail(y: Any) -> Any:
     """erfc for y ≥ 0.46875."""
     out = np.zeros_like(y)  # what is left is too small for a double
@@ -86,25 +83,22 @@ def _erf_of(x: Any) -> Any:
     if x.dtype == np.float32:
         wide = np.minimum(np.maximum(x, -3.93), 3.93).astype(np.float64)
         return wide * _ratio(_SINGLE, wide * wide)
-    y = np.abs(x)
-    near = y <= 0.46875
-    away = ~near
-    out = np.empty_like(x)
-    n = x[near]
-    out[near] = n * _ratio(_NEAR, n * n)
-    out[away] = np.copysign(1 - _erfc_tail(y[away]), x[away])
-    return out
+    return _by_region(x, lambda near: near, lambda tail, x: np.copysign(1 - tail, x))
 
 
 def _erfc_of(x: Any) -> Any:
+    return _by_region(x, lambda near: 1 - near, lambda tail, x: np.where(x < 0, 2 - tail, tail))
+
+
+def _by_region(x: Any, from_erf: Any, from_erfc: Any) -> Any:
+    """A function of erf(x) for small x, and of erfc(|x|) and x elsewhere."""
     y = np.abs(x)
     near = y <= 0.46875
     away = ~near
     out = np.empty_like(x)
     n = x[near]
-    out[near] = 1 - n * _ratio(_NEAR, n * n)
-    tail = _erfc_tail(y[away])
-    out[away] = np.where(x[away] < 0, 2 - tail, tail)
+    out[near] = from_erf(n * _ratio(_NEAR, n * n))
+    out[away] = from_erfc(_erfc_tail(y[away]), x[away])
     return out
 
 
@@ -127,8 +121,8 @@ def _in_blocks(one: Any, many: Any, dtypes: tuple[Any, ...]) -> Any:
     return value
 
 
-erf_of = _erf = _in_blocks(math.erf, _erf_of, (np.float32, np.float64))
-erfc_of = _erfc = _in_blocks(math.erfc, _erfc_of, (np.float64,))
+_erf = _in_blocks(math.erf, _erf_of, (np.float32, np.float64))
+_erfc = _in_blocks(math.erfc, _erfc_of, (np.float64,))
 
 
 @elementwise(
@@ -151,6 +145,30 @@ def erf(x):
 )
 def erfc(x):
     """The complementary error function 1 − erf(x), accurate where that is tiny."""
+
+
+@elementwise(
+    d={"x": lambda x: np.exp(np.square(erfinv(x))) / _TWO_OVER_ROOT_PI},
+    formula={"x": "g * np.sqrt(np.pi) / 2 * np.exp(erfinv(x) ** 2)"},
+    domain=(-0.9, 0.9),
+    promotion="float",
+    accepts="biuf",
+)
+def erfinv(x):
+    """The inverse of the error function; infinite at ±1, nan beyond."""
+    size = np.absolute(np.asarray(x, np.float64))
+    rest = 1 - size
+    with np.errstate(all="ignore"):
+        log = np.log(rest * (1 + size))
+        half = 2 / (math.pi * 0.147) + 0.5 * log
+        y = np.sqrt(np.sqrt(half * half - log / 0.147) - half)  # Winitzki's approximation, then Halley's iteration
+        for _ in range(3):
+            excess = np.where(size < 0.5, _erf(y) - size, rest - _erfc(y)) * np.exp(y * y) / _TWO_OVER_ROOT_PI
+            y = y - excess / (1 + y * excess)
+    return np.copysign(np.where(size == 1, np.inf, y), x).astype(x.dtype)
+
+
+# -- products with a logarithm ---------------------------------------------------------------------------------------
 
 
 @elementwise(
@@ -183,3 +201,50 @@ def xlog1py(x, y):
     """x·log(1 + y), and 0 where x is 0 (unless y is nan)."""
     zero = (x == 0) & ~np.isnan(y)
     return np.where(zero, 0, x * np.log1p(np.where(zero, 0, y))).astype(np.result_type(x, y), copy=False)
+
+
+# -- modified Bessel functions ---------------------------------------------------------------------------------------
+
+# Up to 20 the power series, whose terms are all of one sign; beyond, the asymptotic series, whose smallest term is by
+# then too small for a double (DLMF 10.25.2, 10.40.1).
+_SERIES = 20.0
+
+
+def _bessel(x: Any, order: int) -> Any:
+    wide = np.asarray(x, np.float64)
+    size = np.absolute(wide)
+    near, far = np.minimum(size, _SERIES), np.maximum(size, _SERIES)
+    with np.errstate(over="ignore", invalid="ignore"):
+        series = np.ones_like(near)
+        for k in range(60, 0, -1):
+            series = 1 + series * (0.25 * near * near) / (k * (k + order))
+        term = asymptotic = np.ones_like(far)
+        for k in range(1, 28):
+            term = term * ((2 * k - 1) ** 2 - 4 * order * order) / (8 * k * far)
+            asymptotic = asymptotic + term
+        beyond = asymptotic / (math.sqrt(2 * math.pi) * np.sqrt(far)) * np.exp(far)
+        out = np.where(size > _SERIES, beyond, series * (0.5 * near) ** order)
+        return (np.copysign(out, wide) if order else out).astype(x.dtype)
+
+
+@elementwise(d={"x": lambda x: i1(x)}, formula={"x": "g * i1(x)"}, promotion="float", accepts="biuf")
+def i0(x):
+    """The modified Bessel function I₀(x)."""
+    return _bessel(x, 0)
+
+
+def _ratio_at_zero(y: Any, x: Any) -> Any:
+    """y / x, and 1/2 at 0: the limit of I₁(x)/x."""
+    zero = x == 0
+    return np.where(zero, 0.5, y / np.where(zero, 1, x))
+
+
+@elementwise(
+    d={"x": lambda x, out: i0(x) - _ratio_at_zero(out, x)},
+    formula={"x": "g * (i0(x) - out / x)"},
+    promotion="float",
+    accepts="biuf",
+)
+def i1(x):
+    """The modified Bessel function I₁(x)."""
+    return _bessel(x, 1)

@@ -106,6 +106,44 @@ def test_scipy_is_not_loaded_for_its_own_sake():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_without_scipy():
+    """What NumPy can compute stays, with derivatives; the rest names the extra."""
+    code = """
+import sys
+sys.modules["scipy"] = sys.modules["scipy.special"] = None
+import numpy as np, pytest, chainrule as cr
+
+for name in ("erf", "erfc", "erfinv", "entr", "i0", "i1"):
+    x = cr.tensor([0.25], dtype=cr.float64, requires_grad=True)
+    assert cr.autograd.gradcheck(getattr(cr.special, name), x), name
+assert np.isclose(cr.func.grad(lambda x: np.i0(x).sum())(np.ones(1))[0], 0.565159103992485)
+assert cr.special.xlog1py(0.0, cr.ones(1)).item() == 0
+x = cr.ones(2)
+for name in ("digamma", "lgamma", "zeta", "ndtr", "ndtri", "log_ndtr", "erfcx", "i0e", "bessel_j0", "gammainc"):
+    operands = (x, x) if name in ("zeta", "gammainc") else (x,)
+    with pytest.raises(ImportError, match=rf"{name}.*pip install chainrule\\[scipy\\]"):
+        getattr(cr.special if hasattr(cr.special, name) else cr, name)(*operands)
+with pytest.raises(ImportError, match="polygamma"):
+    x.polygamma(1)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_importing_chainrule_leaves_scipy_alone():
+    code = "import sys, chainrule; assert not [name for name in sys.modules if name.startswith('scipy')]"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_steep_derivatives():
+    """Where the derivative's own formula would cancel, or add terms one by one."""
+    x = np.array([50.0, -20.0])
+    slope = func.vmap(func.grad(special.erfcx))(x)
+    assert np.allclose(slope[0], -2.2554056e-4, rtol=1e-6) and np.isclose(slope[1], 2 * x[1] * special.erfcx(x[1]))
+    assert np.isclose(func.grad(special.log_ndtr)(-1e4), 1e4, rtol=1e-7)
+    far = cr.tensor(-1e15 - 0.5, dtype=cr.float64)
+    assert np.isclose(cr.polygamma(1, far).item(), np.pi**2)
+
+
 def test_a_ufunc_without_a_row_says_so():
     with pytest.raises(TypeError, match="ellipk has no rule for tensors"):
         special.ellipk(cr.tensor([0.5], requires_grad=True))
