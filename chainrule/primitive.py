@@ -41,8 +41,8 @@ import numpy as np
 from chainrule import config, errors
 from chainrule.core import faces, kinds
 from chainrule.core.array import takes_arrays
+from chainrule.core.batching import batch_leading as leading_axes
 from chainrule.core.batching import each_example
-from chainrule.core.batching import leading as leading_axes
 from chainrule.core.dispatch import bind
 from chainrule.core.primitive import Primitive, TableError, unsupported
 from chainrule.core.protocol import UFUNCS, ArrayLike

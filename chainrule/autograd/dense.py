@@ -125,7 +125,7 @@ def _through_elementwise(edge: Any, diagonal: Any, targets: Sequence[Any]) -> tu
     while (
         isinstance(edge, Node)
         and edge.prim.kind == "elementwise"
-        and edge.fits is None
+        and edge.in_avals is None
         and edge.hooks is None
         and type(edge.saved) is tuple
         and not SPECIAL
@@ -317,8 +317,8 @@ def bound_of(ys: Sequence[Tensor]) -> int | None:
             return None
         total += size
         if isinstance(node, Node):
-            fits = node.fits or (None,) * len(node.edges)
-            for edge, fit in zip(node.edges, fits):
+            in_avals = node.in_avals or (None,) * len(node.edges)
+            for edge, fit in zip(node.edges, in_avals):
                 if edge is not None and type(edge) is not Leaf:
                     below = _product(fit[0]) if fit is not None else _size_below(node, edge, size)
                     if below is not None:

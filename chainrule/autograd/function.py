@@ -85,7 +85,7 @@ class Function(FunctionMethods):
         elif kwargs:
             raise errors.function_keywords(cls.__name__, kwargs)
         edges = []
-        fits = []
+        in_avals = []
         needs = []
         at = []
         needed = False
@@ -97,7 +97,7 @@ class Function(FunctionMethods):
                 at.append(i)
                 edge = x._edge
                 edges.append(edge)
-                fits.append((data.shape, data.dtype))
+                in_avals.append((data.shape, data.dtype))
                 if edge is None:
                     needs.append(False)
                 else:
@@ -125,7 +125,7 @@ class Function(FunctionMethods):
             ctx._keep(args, outputs)
             saved = _HOLDS
         row = cls._rows.get(n) or row_of(cls, n)
-        node = new_node(row, {"ctx": ctx, "at": at, "count": len(args)}, tuple(edges), saved, tuple(fits))
+        node = new_node(row, {"ctx": ctx, "at": at, "count": len(args)}, tuple(edges), saved, tuple(in_avals))
         if WATCHES and LOCAL.watch is not None:
             LOCAL.watch.recorded(node)
         if n == 1 and not isinstance(output, tuple):

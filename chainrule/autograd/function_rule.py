@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.hooks import take
-from chainrule.core.kinds import unfit
+from chainrule.core.kinds import unbroadcast
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.node import FREED, Node
 from chainrule.core.primitive import Primitive
@@ -186,7 +186,7 @@ def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) 
     if len(results) != params["count"] or len(at) != len(results):
         results = check_count(node.prim.function, results, at, params["count"])
     grads: list[Any] = []
-    for i, fit, edge in zip(at, node.fits, edges):
+    for i, fit, edge in zip(at, node.in_avals, edges):
         result = results[i]
         if edge is None or result is None:
             grads.append(None)
@@ -261,7 +261,7 @@ def fit_gradient(name: str, index: int, result: Tensor, shape: tuple[int, ...], 
             raise errors.function_grad_shape(name, index, have, shape)
     if result._raw.dtype.kind == "c" and dtype.kind != "c":
         raise errors.function_grad_complex(name, index)
-    fit = unfit(result, shape, dtype)
+    fit = unbroadcast(result, shape, dtype)
     return wrapped(fit)
 
 

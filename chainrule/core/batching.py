@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chainrule.core.contract import contraction_value, folded
+from chainrule.core.contract import contraction_value, merge_batch_into_gemm
 from chainrule.core.shapes import shape_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def reshape(x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape) if type(x) is ndarray else np.reshape(x, shape)
 
 
-def aligned(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def batch_elementwise(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     """Elementwise: give the batched operands one rank, so that their batch axes meet under broadcasting."""
     if len(payloads) == 1:
         return applied(prim, payloads, params)
@@ -49,10 +49,10 @@ def applied(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
     return prim.value(*operands, **params)
 
 
-def leading(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def batch_leading(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     """Operations that treat extra leading axes alike in every operand: give the axis to the operands without it."""
     if len(payloads) > 1:
-        payloads = [p if b else spread(p, size) for p, b in zip(payloads, batched, strict=True)]
+        payloads = [p if b else broadcast_batch(p, size) for p, b in zip(payloads, batched, strict=True)]
     return applied(prim, payloads, params)
 
 
@@ -73,12 +73,12 @@ def each_example(prim: Primitive, payloads: Any, batched: Any, size: int, params
     return np.stack(outs)
 
 
-def spread(x: Any, size: int) -> Any:
+def broadcast_batch(x: Any, size: int) -> Any:
     """An unbatched operand, repeated (without copying) along a new leading axis."""
     return np.broadcast_to(x, (size, *shape_of(x)))
 
 
-def contracted(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+def batch_contraction(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     """Contractions: one product of two matrices, where one operand is plain; else a stack of products.
 
     In the stack the operands' own batch axes broadcast, so only a shared rank has to be made.
@@ -87,7 +87,11 @@ def contracted(prim: Primitive, payloads: Any, batched: Any, size: int, params: 
     left, right = prim.structure.split("->")[0].split(",")
     ranks = [len(shape_of(p)) - b - len(core) for p, b, core in zip(payloads, batched, (left, right), strict=True)]
     if ranks == [0, 0] and batched[0] is not batched[1]:
-        result = folded(prim.structure, x, y, True) if batched[0] else folded(prim.structure, y, x, False)
+        result = (
+            merge_batch_into_gemm(prim.structure, x, y, True)
+            if batched[0]
+            else merge_batch_into_gemm(prim.structure, y, x, False)
+        )
         if result is not None:
             return result
     most = max(ranks)

@@ -126,7 +126,7 @@ def _fold_plan(subscripts: str, first: bool) -> tuple[Callable[[Any, Any], Any],
     return contraction_value(f"{free}{summed},{other}->{free}{theirs}"), len(mine) == 2
 
 
-def folded(subscripts: str, batched: Any, plain: Any, first: bool) -> Any:
+def merge_batch_into_gemm(subscripts: str, batched: Any, plain: Any, first: bool) -> Any:
     """The contraction of an operand whose batch axis comes first with a plain one, as one product; None if it can't be."""
     plan = _fold_plan(subscripts, first)
     if plan is None:

@@ -113,13 +113,13 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
             out = np.asarray(out)
         if out.dtype.kind not in "fc":
             return _unrecorded(prim, operands, out, needs, params)
-    fits = _fits(prim, datas, out[0] if several else out)
+    in_avals = _in_avals(prim, datas, out[0] if several else out)
     saved = _saved(prim, datas, edges, out) if prim.saves else ()
     if plain and saved:
         saved = tuple([protected(v) if type(v) is ndarray and any(v is x for x in operands) else v for v in saved])
     if inference and not LOCAL.traced:
         _check_inference(prim, operands, saved)
-    node = new_node(prim, params, tuple(edges), saved, fits)
+    node = new_node(prim, params, tuple(edges), saved, in_avals)
     if SPECIAL:
         _special(node)
     if not several:
@@ -153,9 +153,9 @@ def recorded_one(prim: Primitive, x: Tensor, out: ndarray[Any, Any], params: dic
     dtype = data.dtype
     if edge is None or not prim.differentiable or (SPECIAL and not LOCAL.mode.grad) or out.dtype.kind not in "fc":
         return _unrecorded(prim, (x,), out, edge is not None, params)  # type: ignore[no-any-return]
-    fits = ((data.shape, dtype),) if prim.needs_fits or out.dtype is not dtype or dtype.kind == "c" else None
+    in_avals = ((data.shape, dtype),) if prim.needs_avals or out.dtype is not dtype or dtype.kind == "c" else None
     saved = tuple([out if name == "out" else data for name in prim.saves]) if prim.saves else ()
-    node = new_node(prim, params, (edge,), saved, fits)
+    node = new_node(prim, params, (edge,), saved, in_avals)
     if SPECIAL:
         _special(node)
     tensor = new(Tensor)
@@ -206,10 +206,10 @@ def _check_inference(prim: Primitive, operands: Any, saved: tuple[Any, ...]) -> 
             raise errors.inference_saved(prim.name)
 
 
-def _fits(prim: Primitive, datas: Any, out: Any) -> tuple[Any, ...] | None:
+def _in_avals(prim: Primitive, datas: Any, out: Any) -> tuple[Any, ...] | None:
     """Shape and dtype of each operand, where undoing broadcasting or promotion (or the row itself) will ask for it."""
     dtype = out.dtype
-    if prim.needs_fits:
+    if prim.needs_avals:
         return tuple([(x.shape, x.dtype) if type(x) is ndarray else (shape_of(x), _dtype(x, dtype)) for x in datas])
     if prim.kind == "elementwise":
         shape = out.shape

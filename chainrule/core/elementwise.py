@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.batching import aligned
+from chainrule.core.batching import batch_elementwise
 from chainrule.core.primitive import Primitive, Rule, TableError, argument_names, refuse, register, unsupported
-from chainrule.core.rules import environment, is_identity, read, reading, total, unfit
+from chainrule.core.rules import compile_rule, environment, is_identity, read, total, unbroadcast
 
 ndarray = np.ndarray
 
@@ -34,13 +34,15 @@ def _elementwise_cells(
     for operand in prim.operands:
         partial = d.get(operand)
         if operand in vjp and (real or not callable(partial) or operand in jvp):
-            cells.append(reading(prim, vjp[operand]))  # next to a partial it is a quicker form for real numbers only
+            cells.append(
+                compile_rule(prim, vjp[operand])
+            )  # next to a partial it is a quicker form for real numbers only
         elif callable(partial):
-            cells.append(reading(prim, partial, "g * {}" if real else "g * conjugate({})"))
+            cells.append(compile_rule(prim, partial, "g * {}" if real else "g * conjugate({})"))
         elif isinstance(partial, unsupported):
             cells.append(refuse(prim, f"derivative with respect to {operand}", partial))
         else:
-            cells.append(reading(prim, _times(partial)) if operand in d else None)
+            cells.append(compile_rule(prim, _times(partial)) if operand in d else None)
     return cells
 
 
@@ -53,8 +55,8 @@ def _elementwise_pullback(
     def general(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(
             [
-                None if edge is None or cell is None else unfit(cell(node, g, saved), *fit)
-                for cell, edge, fit in zip(general_cells(), edges, node.fits)
+                None if edge is None or cell is None else unbroadcast(cell(node, g, saved), *aval)
+                for cell, edge, aval in zip(general_cells(), edges, node.in_avals)
             ]
         )
 
@@ -65,14 +67,14 @@ def _elementwise_pullback(
         if callable(rule) and len(prim.saves) == 1 and argument_names(rule) == ("g", *prim.saves):
 
             def direct(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-                if node.fits is not None:
+                if node.in_avals is not None:
                     return general(node, g, saved, edges)
                 return (rule(g, saved[0]),)
 
             return direct
 
         def unary(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-            if node.fits is not None:
+            if node.in_avals is not None:
                 return general(node, g, saved, edges)
             return (cell(node, g, saved),)
 
@@ -82,14 +84,14 @@ def _elementwise_pullback(
 
         def sums(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
             x, y = edges
-            if node.fits is None:
+            if node.in_avals is None:
                 return (None if x is None else g, None if y is None else -g if negative else g)
-            (x_shape, x_dtype), (y_shape, y_dtype) = node.fits
+            (x_shape, x_dtype), (y_shape, y_dtype) = node.in_avals
             have, dtype = g.shape, g.dtype
             if x is not None:
-                x = g if have == x_shape and dtype is x_dtype else unfit(g, x_shape, x_dtype)
+                x = g if have == x_shape and dtype is x_dtype else unbroadcast(g, x_shape, x_dtype)
             if y is not None:
-                y = g if have == y_shape and dtype is y_dtype else unfit(g, y_shape, y_dtype)
+                y = g if have == y_shape and dtype is y_dtype else unbroadcast(g, y_shape, y_dtype)
                 y = -y if negative else y
             return (x, y)
 
@@ -97,7 +99,7 @@ def _elementwise_pullback(
     if len(real) == 2 and not vjp and _crossed(prim):
 
         def crossed(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-            if node.fits is not None:
+            if node.in_avals is not None:
                 return general(node, g, saved, edges)
             x, y = edges
             for_x, for_y = saved
@@ -108,7 +110,7 @@ def _elementwise_pullback(
         first, second = real
 
         def binary(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-            if node.fits is not None:
+            if node.in_avals is not None:
                 return general(node, g, saved, edges)
             x, y = edges
             return (
@@ -119,7 +121,7 @@ def _elementwise_pullback(
         return binary
 
     def nary(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        if node.fits is not None:
+        if node.in_avals is not None:
             return general(node, g, saved, edges)
         return tuple(
             None if edge is None or cell is None else cell(node, g, saved)
@@ -196,7 +198,7 @@ def elementwise(
         prim.set_vjps({k: (r if callable(r) or isinstance(r, unsupported) else _times(r)) for k, r in rules.items()})
         prim.pullback = _elementwise_pullback(prim, d, vjp, jvp)
         prim.jvp = _elementwise_jvp(prim, d, vjp, jvp)
-        prim.batch = aligned
+        prim.batch = batch_elementwise
         return register(prim)
 
     return declare

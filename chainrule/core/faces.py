@@ -188,7 +188,7 @@ def _unary(input: Any, *, out: Any = None) -> Any:
                 node.pullback = PULLBACK
                 node.params = NO_PARAMS
                 node.edges = (edge,)
-                node.fits = None
+                node.in_avals = None
                 node.hooks = None
                 if SAVES_OUT:
                     node.saved = (result,) if not SAVES_BOTH else (result, data) if OUT_FIRST else (data, result)
@@ -208,7 +208,7 @@ def _unary(input: Any, *, out: Any = None) -> Any:
 
 def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is None and not SPECIAL:
-        fits = None
+        in_avals = None
         kind = type(other)
         if type(input) is Tensor:
             x = array = input._raw
@@ -219,7 +219,7 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
                 ey = other._edge
                 hot = (ex is not None or ey is not None) and type(y) is ndarray and y.dtype is dtype
                 if hot and x.shape != y.shape:
-                    fits = ((x.shape, dtype), (y.shape, dtype))
+                    in_avals = ((x.shape, dtype), (y.shape, dtype))
             else:
                 y = other
                 ey = None
@@ -245,7 +245,7 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
             node.pullback = PULLBACK
             node.params = NO_PARAMS
             node.edges = (ex, ey)
-            node.fits = fits
+            node.in_avals = in_avals
             node.hooks = None
             if PLAIN:
                 node.saved = ()

@@ -177,7 +177,7 @@ def continue_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
             hold(base, dispatch.bind(TABLE["copy_slices"], (before, tensor._raw), params))
         if edge is not None or base._edge is not None:
             about = ((base._raw.shape, base._raw.dtype), (tensor._raw.shape, tensor._raw.dtype))
-            _set_edge(base, new_node(TABLE["copy_slices"], params, (base._edge, edge), fits=about), cut)
+            _set_edge(base, new_node(TABLE["copy_slices"], params, (base._edge, edge), in_avals=about), cut)
         elif base._cut is None:
             base._cut = cut
     refresh(base)
@@ -216,8 +216,8 @@ def refresh(base: Tensor) -> None:
 def _spoil(tensor: Tensor) -> None:
     """Make gradients of a custom Function's output fail: it shares memory that was written to, and its rule knows not."""
     if tensor._edge is not None:
-        fits = ((tensor._raw.shape, tensor._raw.dtype),)
-        tensor._edge = new_node(TABLE["alias"], {}, (tensor._edge,), fits=fits, pullback=_spoiled)
+        in_avals = ((tensor._raw.shape, tensor._raw.dtype),)
+        tensor._edge = new_node(TABLE["alias"], {}, (tensor._edge,), in_avals=in_avals, pullback=_spoiled)
 
 
 def _spoiled(*_: Any) -> Any:
@@ -259,7 +259,7 @@ def _edge_through(base: Tensor, steps: tuple[Step, ...]) -> Any:
         return None
     last = len(steps) - 1
     for i, (prim, params) in enumerate(steps):
-        edge = new_node(prim, params, (edge,), fits=((data.shape, data.dtype),))
+        edge = new_node(prim, params, (edge,), in_avals=((data.shape, data.dtype),))
         if i < last:
             data = dispatch.bind(prim, (data,), params)
     return edge

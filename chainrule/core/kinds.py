@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.batching import contracted, leading
+from chainrule.core.batching import batch_contraction, batch_leading
 from chainrule.core.contract import contraction_value, cotangent_subscripts, formula_of
 from chainrule.core.elementwise import elementwise
 from chainrule.core.primitive import Primitive, Rule, TableError, refuse, register, unsupported
-from chainrule.core.rules import conjugate, environment, read, reading, total, unfit
+from chainrule.core.rules import compile_rule, conjugate, environment, read, total, unbroadcast
 from chainrule.core.shapes import shape_of
 
-__all__ = ["contraction", "discrete", "elementwise", "linear", "opaque", "unfit"]
+__all__ = ["contraction", "discrete", "elementwise", "linear", "opaque", "unbroadcast"]
 
 ndarray = np.ndarray
 
@@ -52,7 +52,7 @@ def _when_needed(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
 def _general_pullback(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
     """Run each needed operand's rule, then cast back what dtype promotion changed."""
     cells: list[Any] = []
-    shared = None if prim.shared is None else reading(prim, prim.shared[1])
+    shared = None if prim.shared is None else compile_rule(prim, prim.shared[1])
     for operand in prim.operands:
         rule = prim.vjps.get(operand)
         if rule is None:
@@ -60,15 +60,15 @@ def _general_pullback(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
         elif isinstance(rule, unsupported):
             cells.append(refuse(prim, f"derivative with respect to {operand}", rule))
         else:
-            cells.append(reading(prim, rule))
+            cells.append(compile_rule(prim, rule))
     if prim.variadic:
         (every,) = cells
 
         def variadic(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
             parts = every(node, g, saved)
             return tuple(
-                None if edge is None else unfit(part, *fit)
-                for part, edge, fit in zip(parts, edges, node.fits, strict=True)
+                None if edge is None else unbroadcast(part, *aval)
+                for part, edge, aval in zip(parts, edges, node.in_avals, strict=True)
             )
 
         return variadic
@@ -76,9 +76,9 @@ def _general_pullback(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
         (cell,) = cells
 
         def unary(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-            if node.fits is None:
+            if node.in_avals is None:
                 return (cell(node, g, saved),)
-            return (unfit(cell(node, g, saved), *node.fits[0]),)
+            return (unbroadcast(cell(node, g, saved), *node.in_avals[0]),)
 
         return unary
 
@@ -89,8 +89,8 @@ def _general_pullback(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
             None if edge is None or cell is None else cell(node, g, saved)
             for cell, edge in zip(cells, edges, strict=True)
         ]
-        if node.fits is not None:
-            grads = [None if r is None else unfit(r, *fit) for r, fit in zip(grads, node.fits, strict=True)]
+        if node.in_avals is not None:
+            grads = [None if r is None else unbroadcast(r, *aval) for r, aval in zip(grads, node.in_avals, strict=True)]
         return tuple(grads)
 
     return nary
@@ -136,10 +136,10 @@ def linear(
     def declare(function: Callable[..., Any]) -> Primitive:
         prim = Primitive(function, "linear", value=value, formula=formula, **options)
         prim.set_vjps(transpose)
-        prim.needs_fits = prim.needs_fits or prim.variadic
+        prim.needs_avals = prim.needs_avals or prim.variadic
         prim.pullback = _when_needed(prim)
         prim.jvp = jvp or _linear_jvp(prim)
-        prim.batch = batch or leading
+        prim.batch = batch or batch_leading
         return register(prim)
 
     return declare
@@ -164,7 +164,7 @@ def contraction(
         prim.set_vjps({x: to_left, y: to_right}, reads={x: ("g", y), y: ("g", x)})
         prim.pullback = _contraction_pullback(to_left, to_right)
         prim.jvp = _bilinear_jvp(prim)
-        prim.batch = contracted
+        prim.batch = batch_contraction
         return register(prim)
 
     return declare
@@ -173,14 +173,14 @@ def contraction(
 def _contraction_pullback(to_left: Rule, to_right: Rule) -> Callable[..., tuple[Any, ...]]:
     def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
         y, x = saved  # the rule for x reads y, the rule for y reads x
-        if node.fits is None:
+        if node.in_avals is None:
             return (
                 None if edges[0] is None else to_left(g, y),
                 None if edges[1] is None else to_right(x, g),
             )
         return (
-            None if edges[0] is None else unfit(to_left(g, conjugate(y)), *node.fits[0]),
-            None if edges[1] is None else unfit(to_right(conjugate(x), g), *node.fits[1]),
+            None if edges[0] is None else unbroadcast(to_left(g, conjugate(y)), *node.in_avals[0]),
+            None if edges[1] is None else unbroadcast(to_right(conjugate(x), g), *node.in_avals[1]),
         )
 
     return pullback
@@ -221,10 +221,10 @@ def opaque(
     def declare(function: Callable[..., Any]) -> Primitive:
         prim = Primitive(function, "opaque", value=value, formula=formula, **options)
         prim.set_vjps(vjp, shared=shared)
-        prim.needs_fits = prim.needs_fits or prim.variadic
+        prim.needs_avals = prim.needs_avals or prim.variadic
         prim.pullback = _when_needed(prim)
         prim.jvp = refuse(prim, "JVP", jvp) if isinstance(jvp, unsupported) else _opaque_jvp(prim, jvp)
-        prim.batch = batch or leading
+        prim.batch = batch or batch_leading
         if isinstance(jvp, Mapping) and set(jvp) != set(vjp):
             raise TableError(f"row {prim.name}: VJP and JVP are for different operands")
         return register(prim)
@@ -263,7 +263,7 @@ def discrete(
     def declare(function: Callable[..., Any]) -> Primitive:
         prim = Primitive(function, "discrete", value=value, structure="zero", **options)
         prim.differentiable = False
-        prim.batch = batch or leading
+        prim.batch = batch or batch_leading
         return register(prim)
 
     return declare

@@ -91,11 +91,24 @@ class Node:
     """One recorded operation; what ``tensor.grad_fn`` returns.
 
     ``edges`` has one entry per operand: the Node, Output or Leaf that made it, or None for a constant. ``saved``
-    holds raw arrays in the order of ``prim.saves``. ``fits`` holds each operand's (shape, dtype) where the rule needs them
-    (for an elementwise primitive: only where something was broadcast or cast, or is complex).
+    holds raw arrays in the order of ``prim.saves``. ``in_avals`` holds each operand's (shape,
+    dtype), or None, which says four things at once: no operand was broadcast (by an elementwise row), none was cast, none is
+    complex, and no rule of the row asks for shapes and dtypes. Then a rule's result is the cotangent, with nothing to undo.
     """
 
-    __slots__ = ("__weakref__", "edges", "fits", "hooks", "meta", "outs", "params", "prim", "pullback", "saved", "seq")
+    __slots__ = (
+        "__weakref__",
+        "edges",
+        "hooks",
+        "in_avals",
+        "meta",
+        "outs",
+        "params",
+        "prim",
+        "pullback",
+        "saved",
+        "seq",
+    )
 
     prim: Primitive
     pullback: Callable[..., tuple[Any, ...]]
@@ -103,7 +116,7 @@ class Node:
     saved: tuple[Any, ...]
     edges: tuple[Any, ...]
     seq: int
-    fits: tuple[Any, ...] | None
+    in_avals: tuple[Any, ...] | None
     hooks: Hooks | None
     outs: dict[int, weakref.ref[Output]]
 
@@ -159,7 +172,7 @@ def new_node(
     params: dict[str, Any],
     edges: tuple[Any, ...],
     saved: tuple[Any, ...] = (),
-    fits: tuple[Any, ...] | None = None,
+    in_avals: tuple[Any, ...] | None = None,
     pullback: Callable[..., tuple[Any, ...]] | None = None,
 ) -> Node:
     """A node at the end of the tape. (The templates of ``faces``, for speed, fill theirs themselves.)"""
@@ -169,7 +182,7 @@ def new_node(
     node.params = params
     node.edges = edges
     node.saved = saved
-    node.fits = fits
+    node.in_avals = in_avals
     node.hooks = None
     node.seq = next_seq()
     return node

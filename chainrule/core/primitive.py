@@ -109,7 +109,7 @@ class Primitive:
         "moves",
         "name",
         "naming",
-        "needs_fits",
+        "needs_avals",
         "on_bools",
         "operands",
         "outputs",
@@ -201,7 +201,7 @@ class Primitive:
         self.saves: tuple[str, ...] = ()
         self.save_users: tuple[tuple[int, ...] | None, ...] = ()
         self.save_from: tuple[int, ...] = ()
-        self.needs_fits = False
+        self.needs_avals = False
         self.differentiable = True
         self.fast: Callable[..., Any] | None = None
         self.jvp: Callable[..., Any] | None = None
@@ -278,7 +278,7 @@ class Primitive:
                 if name in ("g", *self.parameters):
                     continue
                 if name.endswith(("_shape", "_dtype")) and name[:-6] in {o.lstrip("*") for o in self.operands}:
-                    self.needs_fits = True
+                    self.needs_avals = True
                     continue
                 if name not in (*self.operands, *self.outputs, "out"):
                     raise TableError(f"row {self.name}: the rule for {operand!r} reads {name!r}, which does not exist")

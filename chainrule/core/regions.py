@@ -52,7 +52,7 @@ def find(node: Node, g: Any, order: list[Any], pending: dict[Any, Any]) -> list[
 
 
 def _fits(node: Node, shape: Any, dtype: Any) -> bool:
-    if node.prim.kind != "elementwise" or node.fits is not None or node.hooks is not None or node.saved is FREED:
+    if node.prim.kind != "elementwise" or node.in_avals is not None or node.hooks is not None or node.saved is FREED:
         return False
     if node.saved and CLOCK.latest > node.seq:
         return False

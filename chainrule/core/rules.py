@@ -12,10 +12,10 @@ from chainrule.core.primitive import Primitive, Rule, argument_names
 from chainrule.core.shapes import shape_of
 from chainrule.core.sums import added
 
-_COMPLEX = frozenset((np.dtype(np.complex64), np.dtype(np.complex128)))
+_REAL = np.dtype(float)
 
 
-def unfit(g: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+def unbroadcast(g: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """Undo what an operation did to fit its operand in: sum over broadcast axes, take the real part, cast back."""
     data = getattr(g, "_raw", g)  # a tensor's own attributes are slower
     have = data.shape
@@ -39,19 +39,20 @@ def unfit(g: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     return g
 
 
-def conjugate(value: Any) -> Any:
-    return np.conjugate(value) if isinstance(value, complex) or getattr(value, "dtype", None) in _COMPLEX else value
+def conjugate(x: Any) -> Any:
+    """The complex conjugate; of real numbers, themselves."""
+    return np.conjugate(x) if isinstance(x, complex) or getattr(x, "dtype", _REAL).kind == "c" else x
 
 
-def reading(prim: Primitive, rule: Rule, form: str = "{}") -> Callable[[Any, Any, tuple[Any, ...]], Any]:
+def compile_rule(prim: Primitive, rule: Rule, form: str = "{}") -> Callable[[Any, Any, tuple[Any, ...]], Any]:
     """``(node, g, saved) -> form(what the rule gives)``, where the rule is given what its parameter names say."""
     names = argument_names(rule)
-    found = [_place(prim, name) for name in names]
+    found = [_argument(prim, name) for name in names]
     if is_identity(rule):
-        return _reader(form.format(found[0]))(rule)
+        return _compiled(form.format(found[0]))(rule)
     n = rule.__code__.co_argcount
     found[n:] = [f"{name}={place}" for name, place in zip(names[n:], found[n:], strict=True)]
-    return _reader(form.format(f"rule({', '.join(found)})"))(rule)
+    return _compiled(form.format(f"rule({', '.join(found)})"))(rule)
 
 
 def is_identity(rule: Rule) -> bool:
@@ -62,7 +63,7 @@ def is_identity(rule: Rule) -> bool:
 _IDENTITY = (lambda value: value).__code__.co_code
 
 
-def _place(prim: Primitive, name: str) -> str:
+def _argument(prim: Primitive, name: str) -> str:
     """Where a rule finds what one of its parameters is named after."""
     if name == "g":
         return "g"
@@ -74,12 +75,12 @@ def _place(prim: Primitive, name: str) -> str:
         return f"node.params[{name!r}]"
     operand, part = name[:-6], 0 if name.endswith("shape") else 1
     if "*" + operand in prim.operands:
-        return f"tuple([fit[{part}] for fit in node.fits])"
-    return f"node.fits[{prim.operands.index(operand)}][{part}]"
+        return f"tuple([aval[{part}] for aval in node.in_avals])"
+    return f"node.in_avals[{prim.operands.index(operand)}][{part}]"
 
 
 @functools.cache
-def _reader(expression: str) -> Callable[[Rule], Callable[[Any, Any, tuple[Any, ...]], Any]]:
+def _compiled(expression: str) -> Callable[[Rule], Callable[[Any, Any, tuple[Any, ...]], Any]]:
     """From a rule to its reader. Rules that read alike share the code: there are fewer such expressions than rules."""
     return eval(f"lambda rule: lambda node, g, saved: {expression}")  # type: ignore[no-any-return]
 

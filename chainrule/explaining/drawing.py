@@ -247,8 +247,8 @@ class Drawing:
                 self.arrows.append(_Arrow(id(read[0].thing), ("op", groups[0]), operand=at))
 
     def _shape_of_operand(self, node: Any, at: int) -> tuple[int, ...] | None:
-        if node.fits is not None:
-            return tuple(node.fits[at][0])
+        if node.in_avals is not None:
+            return tuple(node.in_avals[at][0])
         known = self.tape.about.get(node)  # nothing was stretched
         return None if known is None or known[0] is None else tuple(known[0])
 

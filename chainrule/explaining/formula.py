@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.kinds import unfit
+from chainrule.core.kinds import unbroadcast
 from chainrule.core.primitive import TABLE, Primitive
 from chainrule.explaining.simplify import Renamed, copied, free_names
 
@@ -126,15 +126,15 @@ class Formula:
 
     def value(self) -> Any:
         """The VJP, by the formula."""
-        return unfit(np.asarray(self.raw()), self.shape, self.dtype)
+        return unbroadcast(np.asarray(self.raw()), self.shape, self.dtype)
 
 
 def helper(prim: Primitive, name: str) -> Any:
     """What a name in a row's text means that is neither an array nor a parameter; KeyError where nothing is called so."""
     if name == "np":
         return np
-    if name == "unfit":
-        return unfit
+    if name == "unbroadcast":
+        return unbroadcast
     for rule in prim.vjps.values():  # what stands beside the rule: its own functions
         scope = getattr(rule, "__globals__", {})
         if name in scope:

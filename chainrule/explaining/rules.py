@@ -177,8 +177,8 @@ class Rule:
         step = self.arrow.step
         node = step.record.node
         value = step.operand_values.get(i)
-        if node.fits is not None:
-            return node.fits[i]  # type: ignore[no-any-return]
+        if node.in_avals is not None:
+            return node.in_avals[i]  # type: ignore[no-any-return]
         if value is not None:
             return value.shape, value.dtype
         data = step.operands[i]

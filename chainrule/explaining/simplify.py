@@ -93,7 +93,7 @@ def simplified(
         conjugated: operands to conjugate: a holomorphic rule on complex numbers.
     """
     tree = parsed(text)
-    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "unfit":
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "unbroadcast":
         tree = tree.args[0]  # to sum over stretched axes is left to Formula
     tree = _Row(prim, position, real, conjugated).visit(copied(tree))
     folded: ast.expr = _Folded(constants).visit(tree)

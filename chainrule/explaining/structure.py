@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.kinds import unfit
+from chainrule.core import kinds
 
 ndarray = np.ndarray
 _T = "ᵀ"
@@ -136,7 +136,7 @@ def jacobian(arrow: Any, limit: int) -> Any:
             )
         with np.errstate(all="ignore"):
             found = node.pullback(node, given, saved, edges)[arrow.position]
-        return np.zeros(x.shape, x.dtype) if found is None else unfit(np.asarray(found), x.shape, x.dtype)
+        return np.zeros(x.shape, x.dtype) if found is None else kinds.unbroadcast(np.asarray(found), x.shape, x.dtype)
 
     if node.prim.kind == "elementwise" and real and out.shape == x.shape:
         diagonal = pull(np.ones(out.shape, out.dtype)).reshape(-1)

@@ -78,11 +78,11 @@ class Tape:
                     edge = node.edges[node.prim.operands.index(name)]
                     if edge not in about:
                         self._learn(edge, value)
-            fits = node.fits
-            if fits is not None:
-                for edge, fit in zip(node.edges, fits):
-                    if edge is not None and edge not in about and len(fit) == 2:
-                        about[edge] = (tuple(fit[0]), fit[1])
+            in_avals = node.in_avals
+            if in_avals is not None:
+                for edge, aval in zip(node.edges, in_avals):
+                    if edge is not None and edge not in about and len(aval) == 2:
+                        about[edge] = (tuple(aval[0]), aval[1])
             elif node.prim.kind == "elementwise" and node in about:
                 for edge in node.edges:
                     if edge is not None:
@@ -94,7 +94,7 @@ class Tape:
             if node in about or "_outputs" in node.params:
                 continue
             known = [about.get(edge) for edge in node.edges if edge is not None]
-            if node.prim.kind == "elementwise" and node.fits is None and known and known[0] is not None:
+            if node.prim.kind == "elementwise" and node.in_avals is None and known and known[0] is not None:
                 about[node] = known[0]
                 continue
             operands = self._stand_ins(node)
@@ -114,8 +114,8 @@ class Tape:
         operands = []
         for i, edge in enumerate(node.edges):
             about = self.about.get(edge) if edge is not None else None
-            if about is None and node.fits is not None and len(node.fits[i]) == 2:
-                about = node.fits[i]
+            if about is None and node.in_avals is not None and len(node.in_avals[i]) == 2:
+                about = node.in_avals[i]
             if about is not None:
                 if np.prod(about[0], dtype=float) > _ENTRIES:
                     return None

@@ -67,7 +67,7 @@ def mse_loss(
                 node.pullback = _MSE.pullback  # type: ignore[assignment]
                 node.params = _MEANS[ndim]
                 node.edges = (ex, ey)
-                node.fits = None
+                node.in_avals = None
                 node.hooks = None
                 node.saved = (x, y)
                 node.seq = next_seq()

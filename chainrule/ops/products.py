@@ -94,7 +94,7 @@ def matmul(input: Any, other: Any) -> Tensor:
                 node.pullback = row.pullback  # type: ignore[assignment]
                 node.params = NO_PARAMS
                 node.edges = (ex, ey)
-                node.fits = None
+                node.in_avals = None
                 node.hooks = None
                 node.saved = (None if ex is None else y, None if ey is None else x)
                 node.seq = next_seq()

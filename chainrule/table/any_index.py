@@ -93,7 +93,7 @@ class _Parts(NamedTuple):
 
 
 def _apart(items: Items, ndim: int) -> _Parts:
-    items = _whole(items, ndim)
+    items = _for_every_axis(items, ndim)
     among = [k for k, i in enumerate(items) if type(i) is int or is_array(i)]
     together = among[-1] - among[0] == len(among) - 1
     basic: list[Any] = []
@@ -110,7 +110,7 @@ def _apart(items: Items, ndim: int) -> _Parts:
     return _Parts(tuple(basic), arrays, at)
 
 
-def _whole(items: Items, ndim: int) -> Items:
+def _for_every_axis(items: Items, ndim: int) -> Items:
     """An index that names every axis: masks as arrays of integers, slices for an ellipsis and for what is missing."""
     named: list[Any] = []
     for item in items:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.batching import aligned
+from chainrule.core.batching import batch_elementwise
 from chainrule.core.kinds import discrete, elementwise
 from chainrule.core.primitive import Primitive
 from chainrule.table.arithmetic import chosen
@@ -188,24 +188,24 @@ def sign(x):
     """−1, 0 or 1."""
 
 
-def _whole(ufunc: Any) -> Any:
+def _keeps_integers(ufunc: Any) -> Any:
     """A ufunc that leaves integers what they are, as NumPy's own do since 2.1."""
     if ufunc(np.int64(0)).dtype.kind == "i":
         return ufunc
     return lambda x: x.copy() if x.dtype.kind in "iu" else ufunc(x)
 
 
-@elementwise(ufunc=np.floor, value=_whole(np.floor), d={"x": 0}, accepts="iuf")
+@elementwise(ufunc=np.floor, value=_keeps_integers(np.floor), d={"x": 0}, accepts="iuf")
 def floor(x):
     """The largest integer not above."""
 
 
-@elementwise(ufunc=np.ceil, value=_whole(np.ceil), d={"x": 0}, accepts="iuf")
+@elementwise(ufunc=np.ceil, value=_keeps_integers(np.ceil), d={"x": 0}, accepts="iuf")
 def ceil(x):
     """The smallest integer not below."""
 
 
-@elementwise(ufunc=np.trunc, value=_whole(np.trunc), d={"x": 0}, accepts="iuf")
+@elementwise(ufunc=np.trunc, value=_keeps_integers(np.trunc), d={"x": 0}, accepts="iuf")
 def trunc(x):
     """The integer part."""
 
@@ -242,7 +242,7 @@ def nextafter(x, y):
 def _row(ufunc: np.ufunc, name: str, doc: str, accepts: str = "biufc", promotion: str = "common") -> Primitive:
     """A row whose result is boolean or integer, straight from a NumPy ufunc."""
     declare = discrete(
-        value=ufunc, name=name, doc=doc, batch=aligned, accepts=accepts, promotion=promotion,
+        value=ufunc, name=name, doc=doc, batch=batch_elementwise, accepts=accepts, promotion=promotion,
         domain=(-2, 2) if "f" in accepts else "int",
     )  # fmt: skip
     return declare((lambda x, y: ufunc(x, y)) if ufunc.nin == 2 else (lambda x: ufunc(x)))

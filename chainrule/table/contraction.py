@@ -9,6 +9,7 @@ import numpy as np
 from chainrule.core.batching import reshape
 from chainrule.core.kinds import contraction, opaque
 from chainrule.core.primitive import Primitive
+from chainrule.core.rules import conjugate
 from chainrule.core.shapes import shape_of
 
 
@@ -70,12 +71,8 @@ def _product(x: Any, y: Any) -> Any:
     return x.dot(y) if type(x) is np.ndarray and type(y) is np.ndarray else np.matmul(x, y)
 
 
-def _h(x: Any) -> Any:
-    return np.conjugate(x) if x.dtype.kind == "c" else x
-
-
 @opaque(
-    vjp={"x": lambda g, y: _tall(g, _h(y).mT), "y": lambda g, x: _product(_h(_flat(x)).mT, _flat(g))},
+    vjp={"x": lambda g, y: _tall(g, conjugate(y).mT), "y": lambda g, x: _product(conjugate(_flat(x)).mT, _flat(g))},
     jvp={"x": lambda t, y: _tall(t, y), "y": lambda t, x: _tall(x, t)},
     formula={"x": "g @ y.mT", "y": "x.reshape(-1, x.shape[-1]).T @ g.reshape(-1, g.shape[-1])"},
     batch=_tall_batch,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.batching import reshape, spread
+from chainrule.core.batching import broadcast_batch, reshape
 from chainrule.core.kinds import linear, opaque
 from chainrule.core.primitive import Primitive
 from chainrule.core.rules import conjugate
@@ -150,7 +150,7 @@ def _as_examples(x: Any) -> Any:
 
 def _as_channels(x: Any, batched: bool, size: int) -> Any:
     """(n, size·channels, …) of a stack (size, n, channels, …): each of the stack becomes groups of its own."""
-    x = np.moveaxis(x if batched else spread(x, size), 0, 1)
+    x = np.moveaxis(x if batched else broadcast_batch(x, size), 0, 1)
     shape = shape_of(x)
     return reshape(x, (shape[0], shape[1] * shape[2], *shape[3:]))
 

@@ -13,7 +13,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.kinds import opaque
 from chainrule.core.shapes import shape_of
-from chainrule.table.linalg import H, eye, hermitian, nothing, solve_triangular, transposed_solution
+from chainrule.table.linalg import H, eye, hermitian, is_zero, solve_triangular, transposed_solution
 
 ndarray = np.ndarray
 raw = np.linalg
@@ -55,7 +55,7 @@ def _like(x: Any, y: Any) -> Any:
 
 def _eigh_vjp(g: Any, w: Any, v: Any) -> Any:
     gw, gv = g
-    if nothing(gv):
+    if is_zero(gv):
         return hermitian((v * gw[..., None, :]) @ H(v))
     inner = H(v) @ _like(gv, v)
     if type(inner) is ndarray and inner.dtype.kind == "c" and np.abs(_diagonal(inner).imag).max(initial=0) > 1e-2:
@@ -112,7 +112,7 @@ def _svd_vjp(g: Any, u: Any, s: Any, vh: Any, x_shape: tuple[int, ...], *, full_
             if type(rest) is ndarray and rest.any():
                 raise errors.svd_extra_columns()
         u, vh, gu, gvh = u[..., :k], vh[..., :k, :], gu[..., :k], gvh[..., :k, :]
-    no_u, no_v = nothing(gu), nothing(gvh)
+    no_u, no_v = is_zero(gu), is_zero(gvh)
     if no_u and no_v:
         return (u * gs[..., None, :]) @ vh
     gaps = _gaps(s * s)

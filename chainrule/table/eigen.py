@@ -14,7 +14,7 @@ from chainrule import errors
 from chainrule.core.kinds import opaque
 from chainrule.core.shapes import shape_of
 from chainrule.table.decompositions import _as_diagonal, _diagonal, _did_not_converge, _gaps, _off
-from chainrule.table.linalg import H, nothing, solve
+from chainrule.table.linalg import H, is_zero, solve
 
 ndarray = np.ndarray
 
@@ -38,7 +38,7 @@ def settled(gv: Any, v: Any, strict: bool) -> Any:
 
 def _eig_vjp(g: Any, w: Any, v: Any, *, strict: bool) -> Any:
     gw, gv = g
-    if nothing(gv):
+    if is_zero(gv):
         return solve(H(v), gw[..., :, None] * H(v))
     inner = H(v) @ settled(gv, v, strict)
     turned = (inner - H(v) @ (v * np.real(_diagonal(inner))[..., None, :])) / np.conjugate(_gaps(w))

@@ -34,7 +34,7 @@ def multiplicity(n: int, axis: int) -> Any:
 
 
 def _name(params: dict[str, Any], node: Any) -> str:
-    real = node is not None and node.fits is not None and node.fits[0][1].kind == "f"
+    real = node is not None and node.in_avals is not None and node.in_avals[0][1].kind == "f"
     return "FftR2CBackward0" if real else "FftC2CBackward0"
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.batching import spread
-from chainrule.core.kinds import linear, unfit
+from chainrule.core.batching import broadcast_batch
+from chainrule.core.kinds import linear, unbroadcast
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import memory_of
 from chainrule.core.shapes import shape_of
@@ -94,7 +94,7 @@ def _unique(index: tuple[Any, ...]) -> bool:
 def _array_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     """An index may move the axes it indexes to the front, so the batch axis goes last, where no index reaches it."""
     params = dict(params)
-    payloads = [p if b else spread(p, size) for p, b in zip(payloads, batched, strict=True)]
+    payloads = [p if b else broadcast_batch(p, size) for p, b in zip(payloads, batched, strict=True)]
     index = params["index"]
     params["index"] = (*index, slice(None) if any(item is Ellipsis for item in index) else Ellipsis)
     if "shape" in params:
@@ -197,7 +197,7 @@ def _put_values(
         last = np.empty(x_shape, np.intp)
         last[index] = places
         part = np.where(last[index] == places, part, np.zeros((), g.dtype))
-    return unfit(part, values_shape, g.dtype)
+    return unbroadcast(part, values_shape, g.dtype)
 
 
 @linear(
@@ -360,7 +360,7 @@ def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, par
     axis, length = params["axis"], params["length"]
     if not batched[1]:
         return prim(g, index, axis=axis, length=length)
-    g = g if batched[0] else spread(g, size)
+    g = g if batched[0] else broadcast_batch(g, size)
     extra = len(shape_of(index)) - 1
     start = len(shape_of(g)) + axis + 1 - extra  # first of the index axes in g
     moved = np.moveaxis(g, tuple(range(start, start + extra)), tuple(range(1, 1 + extra))) if extra else g

@@ -14,6 +14,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.kinds import opaque
 from chainrule.core.protocol import memory_of, on_numbers
+from chainrule.core.rules import conjugate
 from chainrule.core.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
@@ -22,11 +23,7 @@ raw = np.linalg
 
 def H(x: Any) -> Any:
     """The conjugate transpose of the matrices in the last two axes."""
-    return np.conjugate(x.mT) if x.dtype.kind == "c" else x.mT
-
-
-def _conj(x: Any) -> Any:
-    return np.conjugate(x) if x.dtype.kind == "c" else x
+    return conjugate(x.mT)
 
 
 def eye(n: int, x: Any) -> Any:
@@ -44,7 +41,7 @@ def _trace_of_product(a: Any, b: Any) -> Any:
     return np.sum(a * b, axis=(-2, -1))
 
 
-def nothing(g: Any) -> bool:
+def is_zero(g: Any) -> bool:
     """Whether a cotangent is known to be zero: what the engine fills in for an output nobody used."""
     return type(g) is ndarray and not g.any()
 
@@ -236,7 +233,7 @@ def _adjugate(x: Any) -> Any:
 
 
 @opaque(
-    vjp={"x": lambda g, x, out: _at_matrix(g) * _conj(_cofactors(x, out))},
+    vjp={"x": lambda g, x, out: _at_matrix(g) * conjugate(_cofactors(x, out))},
     jvp={"x": lambda t, x, out: _trace_of_product(_cofactors(x, out), t)},
     formula={"x": "(g * np.conjugate(out))[..., None, None] * H(np.linalg.inv(x))"},
     aliases={"x": "A"},

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.batching import leading, reshape, spread
+from chainrule.core.batching import batch_leading, broadcast_batch, reshape
 from chainrule.core.kinds import elementwise, opaque
 from chainrule.core.kinds import linear as linear_row
 from chainrule.core.primitive import Primitive
@@ -267,8 +267,8 @@ def mse_loss(x, y, *, ndim, mean):
 def _picks_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     """Scores and classes get the batch axis; weights only need a rank that fits, for they are multiplied in."""
     x, index, coef = payloads
-    x = x if batched[0] else spread(x, size)
-    index = index if batched[1] else spread(index, size)
+    x = x if batched[0] else broadcast_batch(x, size)
+    index = index if batched[1] else broadcast_batch(index, size)
     if batched[2] and len(shape_of(coef)) == 1:
         coef = reshape(coef, (size, 1))
     return prim(x, index, coef, **params)
@@ -365,7 +365,7 @@ def _linear_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
         n, k = shape_of(x)[-2:]
         out = prim(reshape(x, (size * n, k)), weight, bias)
         return reshape(out, (size, n, shape_of(out)[-1]))
-    return leading(prim, payloads, batched, size, params)
+    return batch_leading(prim, payloads, batched, size, params)
 
 
 @opaque(

@@ -8,6 +8,7 @@ import numpy as np
 
 from chainrule.core.kinds import discrete, linear, opaque
 from chainrule.core.primitive import TABLE
+from chainrule.core.rules import conjugate
 from chainrule.core.shapes import shape_of
 from chainrule.core.sums import accumulated, added
 from chainrule.table.arithmetic import chosen, unit
@@ -15,7 +16,7 @@ from chainrule.table.arithmetic import chosen, unit
 ndarray = np.ndarray
 
 
-def kept(g: Any, axis: tuple[int, ...], keepdims: bool, x_shape: tuple[int, ...]) -> Any:
+def restore_axes(g: Any, axis: tuple[int, ...], keepdims: bool, x_shape: tuple[int, ...]) -> Any:
     """A reduced array with its reduced axes back, of length 1."""
     ndim = len(x_shape)
     if keepdims or len(axis) == ndim:  # a single number broadcasts as it is
@@ -25,7 +26,7 @@ def kept(g: Any, axis: tuple[int, ...], keepdims: bool, x_shape: tuple[int, ...]
     return g.reshape(shape) if type(g) is ndarray else np.reshape(g, shape)
 
 
-def stretch(g: Any, shape: tuple[int, ...]) -> Any:
+def broadcast_to(g: Any, shape: tuple[int, ...]) -> Any:
     """``np.broadcast_to``, with a short cut for a single number."""
     if type(g) is ndarray:
         if g.size == 1 and g.flags.c_contiguous:
@@ -34,10 +35,6 @@ def stretch(g: Any, shape: tuple[int, ...]) -> Any:
     if shape_of(g) == shape:
         return g
     return TABLE["expand"](g, shape=shape) if hasattr(g, "_edge") else np.broadcast_to(g, shape)
-
-
-def _conjugate(x: Any) -> Any:
-    return np.conjugate(x) if x.dtype.kind == "c" else x
 
 
 def count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
@@ -60,7 +57,9 @@ _AXES_OR_EMPTY = [*_AXES, {"shapes": [(0, 3)], "axis": (-2,), "keepdims": False}
 
 
 @linear(
-    transpose={"x": lambda g, x_shape, *, axis, keepdims: stretch(kept(g, axis, keepdims, x_shape), x_shape)},
+    transpose={
+        "x": lambda g, x_shape, *, axis, keepdims: broadcast_to(restore_axes(g, axis, keepdims, x_shape), x_shape)
+    },
     formula={"x": "np.broadcast_to(g if keepdims else np.expand_dims(g, axis), x_shape)"},
     naming=lambda params: "SumBackward" + ("1" if params.get("dims") else "0"),
     samples=_AXES_OR_EMPTY,
@@ -73,8 +72,8 @@ def sum(x, *, axis, keepdims, dims=False):
 
 @linear(
     transpose={
-        "x": lambda g, x_shape, *, axis, keepdims: stretch(
-            kept(g / count(x_shape, axis), axis, keepdims, x_shape), x_shape
+        "x": lambda g, x_shape, *, axis, keepdims: broadcast_to(
+            restore_axes(g / count(x_shape, axis), axis, keepdims, x_shape), x_shape
         )
     },
     formula={
@@ -103,11 +102,11 @@ def _divides(x: Any, out: Any) -> bool:
 
 def _prod_vjp(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     x_shape = shape_of(x)
-    g, out = kept(g, axis, keepdims, x_shape), kept(out, axis, keepdims, x_shape)
+    g, out = restore_axes(g, axis, keepdims, x_shape), restore_axes(out, axis, keepdims, x_shape)
     if type(x) is ndarray and _divides(x, out):
         return g * np.conjugate(out / x) if x.dtype.kind == "c" else g * out / x
     others = _product_of_others(x, axis)
-    return g * _conjugate(others)
+    return g * conjugate(others)
 
 
 def _product_of_others(x: Any, axis: tuple[int, ...]) -> Any:
@@ -158,13 +157,13 @@ def attains(x: Any, out: Any) -> Any:
 def shared(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     """The cotangent of an extremum, shared evenly among the elements that attain it."""
     x_shape = shape_of(x)
-    g, out = kept(g, axis, keepdims, x_shape), kept(out, axis, keepdims, x_shape)
+    g, out = restore_axes(g, axis, keepdims, x_shape), restore_axes(out, axis, keepdims, x_shape)
     mask = attains(x, out)
     return chosen(mask, g / np.add.reduce(mask, axis=axis, keepdims=True).astype(g.dtype) if axis else g)
 
 
 def shared_jvp(t: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
-    mask = attains(x, kept(out, axis, keepdims, shape_of(x)))
+    mask = attains(x, restore_axes(out, axis, keepdims, shape_of(x)))
     n = np.add.reduce(mask, axis=axis, keepdims=keepdims)
     return np.add.reduce(t * mask, axis=axis, keepdims=keepdims) / n.astype(t.dtype) if axis else t
 
@@ -204,7 +203,7 @@ def amin(x, *, axis, keepdims, name=""):
 
 def _portions(x: Any, out: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     """exp(x) / Σ exp(x). That x − out is exact only where out is small does not matter: what is lost cancels."""
-    e = np.exp(x - kept(out, axis, keepdims, shape_of(x)))
+    e = np.exp(x - restore_axes(out, axis, keepdims, shape_of(x)))
     total = np.add.reduce(e, axis=axis, keepdims=True) if axis else e
     return e / np.where(total != total, 1, np.where(total == 0, 1, total))
 
@@ -212,7 +211,7 @@ def _portions(x: Any, out: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 @opaque(
     vjp={
         "x": lambda g, x, out, *, axis, keepdims: (
-            kept(g, axis, keepdims, shape_of(x)) * _conjugate(_portions(x, out, axis, keepdims))
+            restore_axes(g, axis, keepdims, shape_of(x)) * conjugate(_portions(x, out, axis, keepdims))
         )
     },
     jvp={
@@ -311,7 +310,7 @@ def _norm_partial(x: Any, out: Any, ord: float) -> Any:
 
 
 def _norm_vjp(g: Any, x: Any, out: Any, *, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
-    g, out = kept(g, axis, keepdims, shape_of(x)), kept(out, axis, keepdims, shape_of(x))
+    g, out = restore_axes(g, axis, keepdims, shape_of(x)), restore_axes(out, axis, keepdims, shape_of(x))
     if ord in (np.inf, -np.inf):
         mask = np.absolute(x) == out
         n = np.add.reduce(mask, axis=axis, keepdims=True) if axis else np.ones_like(g)
@@ -395,14 +394,14 @@ def cumsum(x, *, axis):
 
 def _cumprod_vjp(g: Any, x: Any, out: Any, *, axis: int) -> Any:
     if type(x) is ndarray and _divides(x, out):
-        weighted = g * _conjugate(out)
-        return _from_the_end(weighted, axis) / _conjugate(x)
+        weighted = g * conjugate(out)
+        return _from_the_end(weighted, axis) / conjugate(x)
     n = shape_of(x)[axis]
     x, g = np.swapaxes(x, axis, -1), np.swapaxes(g, axis, -1)
     parts = []
     for k in range(n):  # ∂out_i/∂x_k is the product up to i without x_k, for i ≥ k
         without = np.concatenate([x[..., :k], np.ones_like(x[..., :1]), x[..., k + 1 :]], axis=-1)
-        partial = _conjugate(np.cumprod(without, axis=-1)[..., k:])
+        partial = conjugate(np.cumprod(without, axis=-1)[..., k:])
         parts.append(np.add.reduce(g[..., k:] * partial, axis=(-1,), keepdims=True))
     return np.swapaxes(np.concatenate(parts, axis=-1) if parts else g, axis, -1)
 

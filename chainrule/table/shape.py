@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.batching import broadcast_batch
 from chainrule.core.batching import reshape as to_shape
-from chainrule.core.batching import spread
 from chainrule.core.kinds import linear
 from chainrule.core.primitive import Primitive
 from chainrule.core.shapes import shape_of
 from chainrule.core.sums import added
-from chainrule.table.reduction import stretch
+from chainrule.table.reduction import broadcast_to
 
 ndarray = np.ndarray
 
@@ -148,7 +148,7 @@ def _expand_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
 
 @linear(
     transpose={"x": lambda g, x_shape: _unexpand(g, x_shape)},
-    formula={"x": "unfit(g, x_shape, g.dtype)"},
+    formula={"x": "unbroadcast(g, x_shape, g.dtype)"},
     batch=_expand_batch,
     view=True,
     moves=True,
@@ -162,7 +162,7 @@ def _expand_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
 )
 def expand(x, *, shape):
     """Broadcast to a shape, without copying."""
-    out = stretch(x, shape)
+    out = broadcast_to(x, shape)
     if type(x) is ndarray and x.size != 1 and out is not x:
         out.flags.writeable = x.flags.writeable  # a part in which no element shows twice may be written to
     return out
@@ -395,7 +395,7 @@ def _steps_batch(x: Any, steps: Any, size: int) -> Any:
 
 
 def _slices_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
-    base, part = (p if b else spread(p, size) for p, b in zip(payloads, batched, strict=True))
+    base, part = (p if b else broadcast_batch(p, size) for p, b in zip(payloads, batched, strict=True))
     return prim(base, part, steps=_steps_batch(base, params["steps"], size))
 
 

@@ -10,7 +10,7 @@ from chainrule.core.kinds import linear, opaque
 from chainrule.core.shapes import shape_of
 from chainrule.core.sums import added
 from chainrule.table.indexing import scatter_add
-from chainrule.table.reduction import count, kept, shared, shared_jvp
+from chainrule.table.reduction import count, restore_axes, shared, shared_jvp
 
 # -- variance --------------------------------------------------------------------------------------------------------
 
@@ -55,7 +55,7 @@ def _squares(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 
 
 def _var_vjp(g: Any, x: Any, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
-    return kept(g, axis, keepdims, shape_of(x)) * (2 * _scale(x, axis, correction)) * _away(x, axis)
+    return restore_axes(g, axis, keepdims, shape_of(x)) * (2 * _scale(x, axis, correction)) * _away(x, axis)
 
 
 def _var_jvp(t: Any, x: Any, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:

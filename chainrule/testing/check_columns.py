@@ -64,7 +64,7 @@ def check_formula(case: Case) -> None:
     names: dict[str, Any] = {}
     for rule in case.prim.vjps.values():  # what stands beside the rule: its own helpers
         names.update(getattr(rule, "__globals__", {}))
-    names.update(TABLE, np=np, unfit=kinds.unfit)
+    names.update(TABLE, np=np, unbroadcast=kinds.unbroadcast)
     names.update(zip(case.prim.outputs, outs))
     names.update(g=gs[0] if len(case.prim.outputs) == 1 else tuple(gs), out=outs[0] if len(outs) == 1 else outs)
     if case.prim.variadic:
@@ -89,7 +89,7 @@ def check_formula(case: Case) -> None:
         said = eval(text, names)
         if case.prim.variadic:
             said = said[i]
-        got = kinds.unfit(np.asarray(said), np.shape(x), x.dtype)
+        got = kinds.unbroadcast(np.asarray(said), np.shape(x), x.dtype)
         case.agree(f"formula {text!r}", got, or_zeros(pulled[i], x), ROUNDING_TOLERANCE, i)
 
 
