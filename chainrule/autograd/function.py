@@ -125,7 +125,7 @@ class Function(FunctionMethods):
             ctx._keep(args, outputs)
             saved = _HOLDS
         row = cls._rows.get(n) or row_of(cls, n)
-        node = new_node(row, {"ctx": ctx, "at": at, "count": len(args)}, tuple(edges), saved, tuple(in_avals))
+        node = new_node(row, {"ctx": ctx, "at": at, "count": len(args)}, tuple(edges), saved, tuple(in_avals), depth=2)
         if WATCHES and LOCAL.watch is not None:
             LOCAL.watch.recorded(node)
         if n == 1 and not isinstance(output, tuple):

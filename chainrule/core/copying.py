@@ -71,7 +71,9 @@ def _copied(edge: Any, memo: Memo) -> Any:
         raise errors.copy_packed(edge)
     edges = tuple(None if e is None else memo[id(e)] for e in edge.edges)
     saved = edge.saved if edge.saved is FREED else tuple(_saved(edge, value, memo) for value in edge.saved)
-    return new_node(edge.prim, edge.params, edges, saved, edge.in_avals, edge.pullback)
+    node = new_node(edge.prim, edge.params, edges, saved, edge.in_avals, edge.pullback)
+    node.code, node.lasti = edge.code, edge.lasti
+    return node
 
 
 def _saved(node: Node, value: Any, memo: Memo) -> Any:

@@ -8,6 +8,7 @@ modes) goes behind one call, ``general``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import _getframe
 from types import FunctionType
 from typing import Any
 
@@ -19,6 +20,7 @@ from chainrule.core.dispatch import bind, cast
 from chainrule.core.inplace import write_out
 from chainrule.core.modes import LOCAL, SPECIAL, WATCHES
 from chainrule.core.node import Node, next_seq
+from chainrule.core.place import USER_FILES, note_frame
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.shapes import dtype_of
@@ -182,7 +184,7 @@ def _unary(input: Any, *, out: Any = None) -> Any:
             if type(data) is ndarray and ((dtype := data.dtype) is float32 or dtype is float64):
                 result = VALUE(data)
                 if type(result) is not ndarray:
-                    result = np.asarray(result)
+                    result = result[...]
                 node = Node()
                 node.prim = PRIM
                 node.pullback = PULLBACK
@@ -195,6 +197,15 @@ def _unary(input: Any, *, out: Any = None) -> Any:
                 else:
                     node.saved = (data,) if SAVES_INPUT else ()
                 node.seq = next_seq()
+                try:
+                    frame = _getframe(1)
+                    if (code := frame.f_code).co_filename in USER_FILES:
+                        node.code = code
+                        node.lasti = frame.f_lasti
+                    else:
+                        note_frame(node, frame)
+                except ValueError:  # called by no Python program
+                    note_frame(node, None)
                 tensor = new(Tensor)
                 tensor._raw = result
                 tensor._edge = node
@@ -239,7 +250,7 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
             except ValueError:
                 raise errors.not_broadcastable(PRIM.name, x, y) from None
             if type(result) is not ndarray:
-                result = np.asarray(result)
+                result = result[...]
             node = Node()
             node.prim = PRIM
             node.pullback = PULLBACK
@@ -259,6 +270,15 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
                     ]
                 )
             node.seq = next_seq()
+            try:
+                frame = _getframe(1)
+                if (code := frame.f_code).co_filename in USER_FILES:
+                    node.code = code
+                    node.lasti = frame.f_lasti
+                else:
+                    note_frame(node, frame)
+            except ValueError:  # called by no Python program
+                note_frame(node, None)
             tensor = new(Tensor)
             tensor._raw = result
             tensor._edge = node

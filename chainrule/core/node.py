@@ -14,10 +14,13 @@ import functools
 import itertools
 import weakref
 from collections.abc import Callable
+from sys import _getframe
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from chainrule import errors
 from chainrule.core.locks import new_lock
+from chainrule.core.place import note_frame
 
 if TYPE_CHECKING:
     from chainrule.core.primitive import Primitive
@@ -97,18 +100,8 @@ class Node:
     """
 
     __slots__ = (
-        "__weakref__",
-        "edges",
-        "hooks",
-        "in_avals",
-        "meta",
-        "outs",
-        "params",
-        "prim",
-        "pullback",
-        "saved",
-        "seq",
-    )
+        "__weakref__", "code", "edges", "hooks", "in_avals", "lasti", "meta", "outs", "params", "prim", "pullback", "saved", "seq",
+    )  # fmt: skip
 
     prim: Primitive
     pullback: Callable[..., tuple[Any, ...]]
@@ -119,6 +112,8 @@ class Node:
     in_avals: tuple[Any, ...] | None
     hooks: Hooks | None
     outs: dict[int, weakref.ref[Output]]
+    code: CodeType | None  # where the user's program called the operation, and which instruction it was at
+    lasti: int
 
     def name(self) -> str:
         """The name of the operation, as in ``'ExpBackward0'``."""
@@ -174,8 +169,12 @@ def new_node(
     saved: tuple[Any, ...] = (),
     in_avals: tuple[Any, ...] | None = None,
     pullback: Callable[..., tuple[Any, ...]] | None = None,
+    depth: int = 3,
 ) -> Node:
-    """A node at the end of the tape. (The templates of ``faces``, for speed, fill theirs themselves.)"""
+    """A node at the end of the tape. (The templates of ``faces``, for speed, fill theirs themselves.)
+
+    The user's frame is ``depth`` frames up or further.
+    """
     node = Node()
     node.prim = prim
     node.pullback = pullback or prim.pullback  # type: ignore[assignment]
@@ -185,6 +184,10 @@ def new_node(
     node.in_avals = in_avals
     node.hooks = None
     node.seq = next_seq()
+    try:
+        note_frame(node, _getframe(depth))
+    except ValueError:  # called by no Python program
+        note_frame(node, None)
     return node
 
 

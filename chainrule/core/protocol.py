@@ -53,6 +53,8 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
     if method == "__call__" and out is None and not kwargs:
         row = UFUNCS.get(ufunc)
         if row is not None:
+            if len(inputs) == 1 and type(data := getattr(self, "_raw", None)) is ndarray and data.dtype.kind == "f":
+                return (getattr(row, "fast", None) or row)(self)
             inputs = tuple([x.item() if isinstance(x, np.generic) else x for x in inputs])  # weak, on either side
             fast = getattr(row, "fast", None)
             if fast is not None and _one_float_dtype(inputs):  # NumPy's and PyTorch's promotion agree here

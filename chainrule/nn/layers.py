@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import new
 from chainrule.core.modes import SPECIAL, no_grad
 from chainrule.core.node import Node, next_seq
+from chainrule.core.place import note_frame
 from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie
@@ -65,6 +67,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
                 node.hooks = None
                 node.saved = (None if ex is None else w, None if ew_ is None else x)
                 node.seq = next_seq()
+                note_frame(node, _getframe().f_back)
                 tensor = new(Tensor)
                 tensor._raw = out
                 tensor._edge = node

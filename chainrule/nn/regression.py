@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from chainrule.core.dispatch import bind
 from chainrule.core.faces import nary, new
 from chainrule.core.modes import SPECIAL
 from chainrule.core.node import Node, next_seq
+from chainrule.core.place import note_frame
 from chainrule.core.tensor import Tensor
 from chainrule.nn.reducing import at_least, mode_of, pair, reduced, times_weights, weighted
 from chainrule.ops import elementwise as ew
@@ -71,6 +73,7 @@ def mse_loss(
                 node.hooks = None
                 node.saved = (x, y)
                 node.seq = next_seq()
+                note_frame(node, _getframe().f_back)
                 tensor = new(Tensor)
                 tensor._raw = np.asarray(flat.dot(flat) / (x.size or math.nan), dtype)
                 tensor._edge = node

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import NO_PARAMS, new, operand
 from chainrule.core.modes import SPECIAL
 from chainrule.core.node import Node, next_seq
+from chainrule.core.place import note_frame
 from chainrule.core.protocol import UFUNCS, ArrayLike
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
@@ -98,6 +100,7 @@ def matmul(input: Any, other: Any) -> Tensor:
                 node.hooks = None
                 node.saved = (None if ex is None else y, None if ey is None else x)
                 node.seq = next_seq()
+                note_frame(node, _getframe().f_back)
                 tensor = new(Tensor)
                 tensor._raw = result
                 tensor._edge = node

@@ -71,7 +71,8 @@ def _stand_in(name: str, operands: Any) -> Any:
 def _rule(text: str, operands: Any) -> Any:
     """A partial derivative as a function of what it names."""
     named = compile(text, "<scipy.special>", "eval").co_names
-    return eval(f"lambda {', '.join(x for x in (*operands, 'out') if x in named)}: {text}", NAMES)
+    parameters = ", ".join(x for x in (*operands, "out") if x in named)
+    return eval(compile(f"lambda {parameters}: {text}", __file__, "eval"), NAMES)
 
 
 POSITIVE, UNIT, REAL = (0.3, 3.0), (0.1, 0.9), (-2.0, 2.0)
