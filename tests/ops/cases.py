@@ -22,7 +22,14 @@ def arrays() -> dict[str, np.ndarray]:
         "a": np.sin(0.7 * wave[:9] + 1).reshape(3, 3),
         "b": np.cos(1.9 * wave[:9]).reshape(3, 3),
         "c": np.sin(2.9 * wave[:9]).reshape(3, 3),
+        "A": _irregular(2, 4, 4) + 3 * np.eye(4),
+        "W": _irregular(2, 3, 5) + 3 * np.eye(3, 5),
     }
+
+
+def _irregular(*shape: int) -> np.ndarray:
+    """Numbers whose matrices have full rank (those of a sine at equal steps have rank 2)."""
+    return 1.5 * np.sin(np.arange(np.prod(shape)) ** 1.5 * 1.37 + 0.3).reshape(shape)
 
 
 def split(text: str) -> list[str]:
@@ -32,7 +39,7 @@ def split(text: str) -> list[str]:
 
 def run(m: Any, case: str, inputs: dict[str, Any]) -> Any:
     """Evaluate an expression; or run a program (with ``;``), whose result is ``z``, a clone of ``x`` to begin with."""
-    scope = {"m": m, **inputs}
+    scope = {"m": m, "L": m.linalg, "F": m.nn.functional, **inputs}
     if ";" not in case and case not in PROGRAMS:
         return eval(case, scope)
     scope["z"] = inputs["x"].clone()
@@ -332,6 +339,74 @@ z.index_add_(0,m.tensor([0]),y[:1],alpha=2) | z.uniform_();z=z*0 | z.exponential
 z.clip_(0,1) | z.data=y.detach()*2 | z=x.detach().clone();z.requires_grad_();w=z*1;w.add_(y);z=w
 """
 
+LINALG = """
+L.inv(A) | A[0].inverse() | L.solve(A, W[:, :, :4].mT) | L.solve(A[0], x[0]) | L.solve(A, x[:2]) | L.solve(A, x.T)
+L.solve(A[0], x, left=False) | L.solve_triangular(A, W[:, :, :4].mT, upper=True)
+L.solve_triangular(A[0], x, upper=False, left=False, unitriangular=True) | L.det(A) | L.slogdet(A).logabsdet
+(A @ A.mT).logdet() | L.cholesky(A @ A.mT) | L.cholesky(A[0] @ A[0].mT, upper=True) | L.eigvalsh(A + A.mT)
+L.eigh(A[0] + A[0].mT).eigenvalues | L.eigh(A[0] + A[0].mT, "U").eigenvectors ** 2
+L.eigh(A + A.mT)[1][..., :1] @ L.eigh(A + A.mT)[1][..., :1].mT | L.svdvals(W[0].mT) | L.svdvals(W) | L.svd(W).S
+L.svd(W.mT, full_matrices=False).U[..., :1] @ L.svd(W.mT, full_matrices=False).Vh[..., :1, :]
+L.svd(W, full_matrices=False).U[..., :1] @ L.svd(W, full_matrices=False).Vh[..., :1, :] | L.qr(W[0].mT).Q
+L.qr(W[0].mT).R | L.qr(W).Q | L.qr(W, "complete").R | L.pinv(W.mT) | L.pinv(W) | L.lstsq(W[0].mT, W[1].mT).solution
+L.lstsq(W[0].mT, W[1].mT, driver="gels").residuals | L.matrix_exp(A) | L.matrix_power(A[0], 5)
+L.matrix_power(A[0], -2) | L.multi_dot([x, A[0], y[0]]) | L.cond(A) | L.cond(A, -2) | L.norm(A) | L.norm(A, 3, 1)
+L.norm(W[0], "nuc") | L.vector_norm(A, 1.5, (0, 2), True) | L.matrix_norm(A, "fro", (0, -1), keepdim=True)
+L.matrix_norm(A, "nuc", (0, -1), keepdim=True) | L.matrix_norm(A, 1, (0, -1), keepdim=True)
+L.matrix_norm(A, -1, (0, -1), keepdim=True) | L.matrix_norm(A, 2, (0, -1), keepdim=True)
+L.matrix_norm(A, -2, (0, -1), keepdim=True) | L.matrix_norm(A, float("inf"), (0, -1), keepdim=True)
+L.matrix_norm(A, -float("inf"), (0, -1), keepdim=True) | L.cross(a, b) | L.vecdot(x, y, dim=0) | L.diagonal(A, offset=1)
+L.tensorinv(A[0].reshape(4, 2, 2), ind=1)
+L.tensorsolve(A[0].reshape(2, 2, 4), x[0].reshape(2, 2))
+"""
+
+ACTIVATIONS = """
+F.relu(2 * x) | F.relu6(4 * x) | F.leaky_relu(2 * x) | F.elu(2 * x) | F.elu(x, 0.6) | F.selu(2 * x) | F.celu(2 * x)
+F.silu(2 * x) | F.mish(2 * x) | F.gelu(2 * x) | F.gelu(2 * x, approximate="tanh") | F.softplus(2 * x)
+F.softplus(x, beta=2.0, threshold=1.5) | F.softsign(2 * x) | F.hardtanh(2 * x) | F.hardswish(2 * x)
+F.logsigmoid(2 * x) | F.tanhshrink(2 * x) | F.hardshrink(2 * x) | F.softshrink(2 * x) | F.sigmoid(2 * x)
+F.tanh(2 * x) | F.glu(2 * x) | F.prelu(x.reshape(2, 3, 2), p[:, 0]) | F.threshold(x, 0.1, 7.0) | F.softmax(x, 0)
+F.softmin(x, -1) | F.log_softmax(x, 1)
+"""
+
+# PyTorch keeps 1/6 and 1/alpha as float32.
+SINGLE_CONSTANTS = "F.hardsigmoid(2 * x) | F.celu(x, 0.6)"
+
+LAYERS = """
+F.linear(x, A[0], y[0]) | F.linear(W, W[0, :, :], y[:, 0]) | F.linear(x[0], A[0], y[0]) | F.linear(x, A[0])
+F.bilinear(x[:, :2], y[:, :3], W[:, :2, :3], y[0, :2]) | F.embedding(i.abs() % 4, A[0])
+F.embedding(i.abs() % 4, A[0], padding_idx=1) | F.layer_norm(x, (4,), y[0], y[1]) | F.rms_norm(x, (4,), y[0])
+F.batch_norm(W, None, None, y[:, 0], y[:, 1], True)
+F.batch_norm(W[0].T, c[0].detach(), p[:, 0].detach(), a[1], a[2])
+F.instance_norm(W) | F.group_norm(A, 2, y[0], y[1]) | F.normalize(x)
+F.normalize(x, 3.0, 0) | F.cosine_similarity(x, y) | F.pairwise_distance(x, y) | F.scaled_dot_product_attention(W[:, :2], W, A[:, :3])
+F.scaled_dot_product_attention(A, W[:, :, :4].mT @ W[:, :, :4], A[..., :2], is_causal=True, scale=0.4)
+F.scaled_dot_product_attention(x, y, A[0, :3, :2], m.tensor([[1, 0, 1], [0, 0, 0], [1, 1, 1]]).bool())
+"""
+
+LOSSES = """
+F.mse_loss(x, y) | F.mse_loss(x, y, reduction="sum") | F.mse_loss(x, y, reduction="none")
+F.mse_loss(x, y, weight=p.detach()) | F.l1_loss(x, y) | F.smooth_l1_loss(x, y, beta=0.5) | F.huber_loss(x, y, delta=0.5)
+F.huber_loss(x, y, weight=p.detach()) | F.nll_loss(x, m.tensor([0, 3, 1]))
+F.nll_loss(x, m.tensor([0, -100, 2]), p[0].detach()) | F.cross_entropy(x, m.tensor([0, 3, 1]))
+F.cross_entropy(x[0], m.tensor(2)) | F.cross_entropy(W, m.tensor([[0, 1, 2, 0, 2], [1, 1, 0, 2, 1]]))
+F.cross_entropy(W, m.tensor([[0, 1, 2, 0, 2], [1, 1, 0, 2, 1]]), reduction="none")
+F.cross_entropy(x, m.tensor([0, 3, 1]), reduction="sum") | F.cross_entropy(x, m.tensor([0, -100, 2]))
+F.cross_entropy(x, m.tensor([0, 3, 1]), ignore_index=3) | F.cross_entropy(x, m.tensor([0, 3, 1]), p[0].detach())
+F.cross_entropy(x, m.tensor([0, -100, 2]), label_smoothing=0.2)
+F.cross_entropy(x, m.tensor([0, -100, 2]), p[0].detach(), label_smoothing=0.2)
+F.cross_entropy(x, p, q[0].detach(), label_smoothing=0.1) | F.binary_cross_entropy(p, q)
+F.binary_cross_entropy_with_logits(5 * x, p)
+F.binary_cross_entropy_with_logits(x, p, q[0].detach(), pos_weight=2 * q[0].detach())
+F.kl_div(x, p, reduction="batchmean") | F.kl_div(x, y, reduction="sum", log_target=True)
+F.gaussian_nll_loss(x, y, p, full=True, eps=0.3) | F.gaussian_nll_loss(x, y, p + 0.4, full=True)
+F.poisson_nll_loss(x, 5 * p.detach(), full=True)
+F.poisson_nll_loss(p, q, log_input=False) | F.hinge_embedding_loss(x[0], m.tensor([1.0, -1.0, 1.0, -1.0]).double())
+F.margin_ranking_loss(x[0], y[0], m.tensor([1.0, -1.0, 1.0, -1.0]).double(), 0.3)
+F.soft_margin_loss(x[0], m.tensor([1.0, -1.0, 1.0, -1.0]).double())
+F.triplet_margin_loss(x, y, A[0, :3], swap=True)
+"""
+
 PROGRAMS = frozenset(split(IN_PLACE))
 
 BLOCKS = {
@@ -348,4 +423,12 @@ BLOCKS = {
     "conversion": split(CONVERSION),
     "protocols": split(PROTOCOLS),
     "in_place": split(IN_PLACE),
+    "linalg": split(LINALG),
+    "activations": split(ACTIVATIONS),
+    "single_constants": split(SINGLE_CONSTANTS),
+    "layers": split(LAYERS),
+    "losses": split(LOSSES),
 }
+
+#: What is recorded with thirteen digits, and how far off a number may be (elsewhere: six, and 2e-5).
+PRECISE = {"linalg": 1e-8, "activations": 1e-9, "single_constants": 1e-7, "layers": 1e-9, "losses": 1e-9}
