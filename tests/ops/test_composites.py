@@ -75,3 +75,17 @@ def test_gradients_of_a_batch_are_a_loops(case: str) -> None:
         for all_of_them, one in zip(batched, gradient(*[x[i] for x in batch]), strict=True):
             bound = 1e-9 * max(1, float(abs(one).max()))
             np.testing.assert_allclose(all_of_them[i].numpy(), one.numpy(), rtol=1e-8, atol=bound)
+
+
+@pytest.mark.parametrize("case", DIFFERENTIABLE)
+def test_forward_mode_is_reverse_mode(case: str) -> None:
+    """⟨g, Jt⟩ = ⟨Jᵀg, t⟩, to the last digits."""
+    primals = tuple(inputs_of(case)[0].values())
+    tangents = tuple(cr.from_numpy(np.cos(3 + np.arange(x.numel())).reshape(x.shape)) for x in primals)
+    with np.errstate(all="ignore"):
+        out, moved = cr.func.jvp(function_of(case), primals, tangents)
+        g = cr.from_numpy(np.sin(2 + np.arange(out.numel())).reshape(out.shape))
+        pulled = cr.func.vjp(function_of(case), *primals)[1](g)
+    back = [(a * b).sum().item() for a, b in zip(pulled, tangents, strict=True)]
+    scale = max(1.0, *map(abs, back))
+    assert (g * moved).sum().item() == pytest.approx(sum(back), rel=1e-9, abs=1e-10 * scale)
