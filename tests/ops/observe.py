@@ -15,7 +15,9 @@ def observe(m: Any, case: str, digits: int = 6) -> dict[str, Any]:
     try:
         result = cases.run(m, case, inputs)
     except Exception as error:
-        return {"error": next(k.__name__ for k in type(error).__mro__ if k.__module__ == "builtins")}
+        kind = next(k.__name__ for k in type(error).__mro__ if k.__module__ == "builtins")
+        words = case.partition(" !! ")[2]
+        return {"error": kind} | ({"words": words if words in str(error) else str(error)} if words else {})
     parts = _flat(result)
     tensors = [t for t in parts if isinstance(t, m.Tensor)]
     seen: dict[str, Any] = {"parts": [_part(m, t, digits) for t in parts]}
@@ -62,7 +64,9 @@ def difference(want: dict[str, Any], got: dict[str, Any], precise: float | None 
     """What differs, in words; empty if nothing does."""
     if "error" in want or "error" in got:
         a, b = want.get("error", "a result"), got.get("error", "a result")
-        return "" if a == b or {a, b} == {"RuntimeError", "NotImplementedError"} else f"{b} instead of {a}"
+        if a != b and {a, b} != {"RuntimeError", "NotImplementedError"}:
+            return f"{b} instead of {a}"
+        return "" if want.get("words") == got.get("words") else f"says {got.get('words')!r}"
     if len(want["parts"]) != len(got["parts"]):
         return f"{len(got['parts'])} results instead of {len(want['parts'])}"
     for a, b in zip(want["parts"], got["parts"], strict=True):

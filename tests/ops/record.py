@@ -36,6 +36,8 @@ def main() -> None:
             if theirs.get("node") != ours.get("node"):
                 theirs.pop("node", None)
             problem = observe.difference(theirs, ours, precise)
+            if theirs.get("words", "") != case.partition(" !! ")[2]:
+                problem = f"PyTorch gives {theirs.get('words', 'no error')!r}"
             if problem:
                 differing.append(f"{block}: {case}: {problem}")
                 continue

@@ -23,7 +23,8 @@ x.index_select(1, m.tensor([1, 1])) | x.masked_fill(y > 0, 0.0) | m.cat([x, y], 
 x.repeat(2, 2) | x.roll(1, 0) | x.flip(0) | x.tril() | x.diagonal() | x[0].diag() | x.unfold(1, 2, 1)
 x.expand(2, 3, 4) | x.T @ y | m.einsum('ij,kj->ik', x, y) | m.einsum('ii', a) | m.tensordot(a, b, 1) | m.kron(a, b)
 m.outer(x[0], y[1]) | x.diff(dim=0) | F.pad(x, (1, 2, 0, 1), value=1.5) | m.trace(a) | m.chain_matmul(a, b, c)
-x.movedim(0, 1) | m.polar(p, q).abs() | x.sgn() * x
+x.movedim(0, 1) | m.polar(p, q).abs() | x.sgn() * x | m.cdist(x, y, 1.5) | m.cdist(x, y, 2.0) | m.renorm(x, 2, 0, 1.0)
+m.cov(x, aweights=q[0].detach())
 """)
 COMPOSITES = [case for block in cases.PRECISE for case in cases.BLOCKS[block]]
 #: Their gradient is on purpose not the derivative: a variance that was clamped has one, a padding row has none.
