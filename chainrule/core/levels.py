@@ -25,12 +25,12 @@ class Level(int):
 
     name: str  # as the user calls it
     where: Any  # the user's line that called it
-    alive: bool = True
+    alive: bool
     size: int | None  # of the mapped axis, under vmap
     randomness: str
     interpreter: Any  # the class of its values
     lift_leaves: bool
-    lifted: tuple[tuple[Any, Any], ...] = ()
+    lifted: list[tuple[Any, Any]]
 
     def constant(self, data: Any) -> Any:
         """A value of this level that stands for a lower one: all examples share it, or it has no tangent."""
@@ -48,6 +48,7 @@ STACK = _Stack()
 def open_level(
     name: str,
     interpreter: Any,
+    *,
     size: int | None = None,
     randomness: str = "same",
     lift_leaves: bool = True,
@@ -67,7 +68,9 @@ def open_level(
     level.size = size
     level.randomness = randomness
     level.lift_leaves = lift_leaves
+    level.lifted = []
     level.where = errors.user_line()
+    level.alive = True
     STACK.levels = [*STACK.levels, level]
     return level
 
@@ -102,20 +105,14 @@ def within(function: F) -> F:
 class entered:
     """A new level for the duration of a ``with`` block (the arguments are those of ``open_level``)."""
 
-    __slots__ = ("arguments", "level")
+    __slots__ = ("level", "name", "options")
 
-    def __init__(
-        self,
-        name: str,
-        interpreter: Any,
-        size: int | None = None,
-        randomness: str = "same",
-        lift_leaves: bool = True,
-    ) -> None:
-        self.arguments = name, interpreter, size, randomness, lift_leaves
+    def __init__(self, name: str, interpreter: Any, **options: Any) -> None:
+        self.name = name, interpreter
+        self.options = options
 
     def __enter__(self) -> Level:
-        self.level = open_level(*self.arguments)
+        self.level = open_level(*self.name, **self.options)
         return self.level
 
     def __exit__(self, *exc: object) -> None:
@@ -139,7 +136,7 @@ def lift_leaf(tensor: Any) -> None:
     level = innermost()
     data = tensor._raw
     if level is not None and getattr(data, "level", 0) < level:
-        level.lifted += ((weakref.ref(tensor), data),)
+        level.lifted.append((weakref.ref(tensor), data))
         tensor._raw = level.constant(data)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from chainrule.core.node import Leaf, Node
 from chainrule.core.tensor import Tensor
 from chainrule.errors.source import Found, Names
+from chainrule.explaining.calls import Call, calls_of
 from chainrule.explaining.folding import Stretch, fold
 from chainrule.explaining.parts import GraphEdge, GraphNode
 from chainrule.explaining.tape import Tape, constants_of, saved_bytes
@@ -35,15 +36,25 @@ class Drawing:
     """
 
     def __init__(
-        self, tensors: list[Any], names: Names, labels: Mapping[Any, str], every: bool, limit: int | None, most: int
+        self,
+        tensors: list[Any],
+        names: Names,
+        labels: Mapping[Any, str],
+        every: bool,
+        composites: bool,
+        limit: int | None,
+        most: int,
     ) -> None:
         self.tensors, self.names, self.given, self.every = tensors, names, labels, every
         behind = [source for t in tensors if t._edge is None for source in _sources(t, names)]
         self.tape = Tape([*tensors, *behind], names)
+        every_op = [Call(i, i + 1) for i in range(len(self.tape.ops))]
+        self.calls = calls_of(self.tape.ops) if composites else every_op
         self.roots = {t._edge if t._edge is not None else id(t): t for t in tensors}
         self.labels = self._labelled()
         self.boxes: set[Any] | None = None  # of a graph that is folded; None: all that have a name
         self.stretches = self._folded(limit, most)
+        self.composites = {call[:2]: call.name for call in self.calls if call.name}
         self.of_op = [g for g, s in enumerate(self.stretches) for _ in range(s.start, s.stop)]
         self.nodes: dict[Any, GraphNode] = {}
         self.arrows: list[_Arrow] = []
@@ -68,18 +79,19 @@ class Drawing:
 
     def _folded(self, limit: int | None, most: int) -> list[Stretch]:
         tape = self.tape
-        singles = [Stretch(i, i + 1) for i in range(len(tape.ops))]
+        singles = [Stretch(call.start, call.stop) for call in self.calls]
         boxes = sum(self._boxed(edge) for edge in tape.values if type(edge) is not Leaf)
         if limit is None or len(singles) + boxes + len(tape.leaves) <= limit:
             return singles
         named = {e for e in tape.values if self._boxed(e) and "[" not in self.labels[e] and type(e) is not Leaf}
         self.boxes = named if len(named) <= limit // 4 else set(self.roots)
         kinds = [(_name(node), tape.about.get(node, (None,))[0]) for node in tape.ops]
-        return fold(kinds, max(most, 1))
+        folded = fold([tuple(kinds[call.start : call.stop]) for call in self.calls], max(most, 1))
+        return [Stretch(singles[s.start].start, singles[s.stop - 1].stop, s.times) for s in folded]
 
     @property
     def collapsed(self) -> bool:
-        return len(self.stretches) < len(self.tape.ops)
+        return len(self.stretches) < len(self.calls)
 
     # -- nodes and arrows --------------------------------------------------------------------------------------------
 
@@ -135,7 +147,10 @@ class Drawing:
         node.saved_bytes = sum(map(saved_bytes, ops))
         node.line = self.names.line(ops[-1])
         node.count = len(ops)
-        if len(ops) == 1:
+        composite = self.composites.get((stretch.start, stretch.stop))
+        if composite:
+            node.label, node.detail, node.count = composite, ", ".join(map(_name, ops)), 1
+        elif len(ops) == 1:
             node.detail = ", ".join(_parameters(ops[0]))
         else:
             node.role = "fold"

@@ -12,10 +12,10 @@ import numpy as np
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor
 from chainrule.explaining import rules
+from chainrule.explaining.calls import calls_of
 from chainrule.explaining.check import Check, checked
 from chainrule.explaining.graph import MOST_CARDS, graph_of
 from chainrule.explaining.lessons import Lesson, lessons_of
-from chainrule.explaining.notebook import bundle, html
 from chainrule.explaining.picture import numbers_of
 from chainrule.explaining.steps import Arrow, Step
 from chainrule.explaining.sweep import Record
@@ -73,6 +73,10 @@ class Explanation:
         self.gradients: dict[str, Any] = {v.name: v.gradient for v in self.wrt}
         for step in self.steps:
             step.source_line = values.names.line(step.record.node)
+        oldest_first = self.steps[::-1]
+        for call in calls_of([step.record.node for step in oldest_first]):
+            for step in oldest_first[call.start : call.stop]:
+                step.call = call.name
         self._note_hooks()
         self.lessons: list[Lesson] = lessons_of(self, given)
 
@@ -135,12 +139,20 @@ class Explanation:
         outs = ", ".join(v.name for v in self.outputs)
         return f"{outs} → {', '.join(v.name for v in self.wrt)}" if self.wrt else outs
 
+    @property
+    def scalar(self) -> str:
+        """What is differentiated: the output, if it is a number, else L, or another letter where the program has an L."""
+        if len(self.outputs) == 1 and self.default_seed and self.outputs[0].shape == ():
+            return self.outputs[0].name
+        names = {value.name for value in self.values.values()}
+        return next((letter for letter in ("L", "ℒ", "ℓ") if letter not in names), "L′")
+
     @functools.cached_property
     def graph(self) -> Any:
         """The graph, to draw (see ``Tensor.graph``)."""
         labels = {key: v.name for key, v in {**self._values.constants, **self._values.by_edge}.items()}
         small = len(labels) + len(self.steps) <= MOST_CARDS
-        graph = graph_of(*self._tensors, names=self._values.names, labels=labels, every=small)
+        graph = graph_of(*self._tensors, names=self._values.names, labels=labels, every=small, composites=not small)
         graph.explain(self._values.all())
         graph.sideways = True
         graph._numbers = numbers_of(graph.nodes, {v.id: value_dict(v) for v in self._values.all()} if small else {})
@@ -201,10 +213,13 @@ class Explanation:
         yield from rich_console(self, console, options)
 
     def _repr_html_(self) -> str:
-        return html(self)
+        html: str = importlib.import_module("chainrule.explaining.page").fragment(self)
+        return html
 
     def _repr_svg_(self) -> str:
         return str(self.graph.to_svg())
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return bundle(self, include, exclude)
+        makers = {"text/plain": self.__str__, "text/html": self._repr_html_, "image/svg+xml": self._repr_svg_}
+        chosen = [kind for kind in makers if (not include or kind in include) and kind not in (exclude or ())]
+        return {kind: makers[kind]() for kind in chosen}

@@ -1,7 +1,7 @@
 """An explanation's backward pass as linear maps, so that a page can run it again with another gradient.
 
-Every arrow's local Jacobian becomes a list of its entries. The pass is run once here from the gradient that was given; an
-arrow whose numbers do not come out as recorded (a hook changed them) is not offered for editing.
+Every arrow's local Jacobian becomes a list of its entries. The pass is run here from the gradient that was given, and from
+every unit gradient; what does not come out as recorded (a hook changed it) is not offered for editing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Map:
         return whole
 
     def to_json(self) -> dict[str, Any]:
-        return {"o": self.outputs.tolist(), "i": self.inputs.tolist(), "v": _plain(self.values), "n": list(self.shape)}
+        values = [item if np.isfinite(item) else str(item) for item in self.values.tolist()]
+        return {"o": self.outputs.tolist(), "i": self.inputs.tolist(), "v": values, "n": list(self.shape)}
 
     @classmethod
     def of(cls, dense: np.ndarray) -> Map:
@@ -68,130 +69,95 @@ def flow_of(plan: dict[str, Any], *, detailed: int) -> Flow:
         flow.off = f"editing is off: the pass has {len(plan['steps'])} steps, and a page recomputes at most {detailed}"
         return flow
     for name, seed in plan["seed"].items():
-        if seed["truncated"] or not is_real(flat(seed["data"])):
+        if _numbers(seed) is None:
             why = "too large to embed" if seed["truncated"] else "complex"
             flow.off = f"editing is off: the gradient of {plan['values'][name]['name']} is {why}"
             return flow
     room = ENTRIES
     for at, step in enumerate(plan["steps"]):
         for j, arrow in enumerate(step["arrows"]):
-            found = _local(arrow) if len(step.get("outputs", [0])) == 1 else "its operation has several outputs"
-            if isinstance(found, Map) and len(found.values) > room:
-                found = "the Jacobians of this pass are too large to embed all of them"
+            found = _local(step, arrow, room)
             if isinstance(found, Map):
                 room -= len(found.values)
                 flow.maps[at, j] = found
             else:
                 flow.why_not[at, j] = found
-    _replay(plan, flow)
-    _mark_hooked(plan, flow)
-    _mark_stale(plan, flow)
-    _whole(plan, flow)
+    _run(plan, flow)
     flow.editable = any(value not in flow.stale for value in plan["gradients"]) and bool(plan["seed"])
     if not flow.editable:
-        reasons = [*dict.fromkeys([*flow.why_not.values(), *flow.stale.values()]), "no number depends on it"]
+        reasons = [*flow.why_not.values(), *flow.stale.values(), "no number depends on it"]
         flow.off = f"editing is off: {reasons[0]}"
     return flow
 
 
-def _local(arrow: dict[str, Any]) -> Map | str:
-    rank = len(arrow["jacobian_shape"]) - len(arrow["downstream"]["shape"])
-    size_in = int(np.prod(arrow["downstream"]["shape"], dtype=int))
-    size_out = int(np.prod(arrow["jacobian_shape"][:rank], dtype=int))
+def _numbers(array: dict[str, Any]) -> np.ndarray | None:
+    """An array's numbers, if they are all there and real."""
+    numbers = flat(array["data"])
+    return None if array["truncated"] or not is_real(numbers) else np.array(numbers, dtype=float)
+
+
+def _local(step: dict[str, Any], arrow: dict[str, Any], room: int) -> Map | str:
+    """The map of an arrow, if it gives the recorded numbers; else why there is none."""
+    upstream, downstream = _numbers(step["upstream"]), _numbers(arrow["downstream"])
+    if len(step["outputs"]) > 1:
+        return "its operation has several outputs"
     if arrow["downstream"]["truncated"]:
         return "its cotangent is too large to embed"
-    diagonal = arrow.get("linear")
-    if diagonal is not None:
-        values = np.array(flat(diagonal["values"]), dtype=float)
-        every = np.arange(size_out)
-        return Map(every, every, values, (size_out, size_in))
     if arrow["jacobian"] is None:
         return f"its Jacobian has {arrow['jacobian_size']:,} numbers and is not embedded"
     numbers = flat(arrow["jacobian"])
-    if not is_real(numbers):
-        return "its numbers are complex"
-    return Map.of(np.array(numbers, dtype=float).reshape(size_out, size_in))
+    if upstream is None or downstream is None or not is_real(numbers):
+        return "its numbers are complex or too many"
+    found = Map.of(np.array(numbers, dtype=float).reshape(upstream.size, downstream.size))
+    if len(found.values) > room:
+        return "the Jacobians of this pass are too large to embed all of them"
+    if not close(found.pull(upstream), downstream):
+        return "its result is not the Jacobian's alone (a hook changed it, or it rounds)"
+    return found
 
 
-def _replay(plan: dict[str, Any], flow: Flow) -> None:
-    """Drops the maps that do not give the recorded numbers."""
-    for at, step in enumerate(plan["steps"]):
-        upstream = flat(step["upstream"]["data"])
-        whole = not step["upstream"]["truncated"] and is_real(upstream)
-        for j, arrow in enumerate(step["arrows"]):
-            found = flow.maps.get((at, j))
-            if found is None:
-                continue
-            given = flat(arrow["downstream"]["data"])
-            if not whole or not is_real(given):
-                _drop(flow, at, j, "its numbers are complex or too many")
-            elif not _close(found.pull(np.array(upstream)), np.array(given)):
-                _drop(flow, at, j, "its result is not the Jacobian's alone (a hook changed it, or it rounds)")
-
-
-def _drop(flow: Flow, at: int, j: int, why: str) -> None:
-    del flow.maps[at, j]
-    flow.why_not[at, j] = why
-
-
-def _close(ours: np.ndarray, given: np.ndarray) -> bool:
+def close(ours: np.ndarray, given: np.ndarray) -> bool:
+    """Whether numbers agree as well as float32 can tell; where one is not finite, the other is not asked."""
     finite = np.isfinite(ours) & np.isfinite(given)
     scale = max(np.max(np.abs(given), initial=0, where=finite), 1e-30)
     return bool(np.all(np.abs(ours[finite] - given[finite]) <= 1e-4 * scale))
 
 
-def _mark_hooked(plan: dict[str, Any], flow: Flow) -> None:
-    """Cotangents that are not the sum of what flowed into them."""
-    sums: dict[str, Any] = {}
-
-    def add(key: str, array: dict[str, Any]) -> None:
-        numbers = flat(array["data"])
-        part = None if array["truncated"] or not is_real(numbers) else np.array(numbers)
-        sums[key] = None if part is None or (key in sums and sums[key] is None) else sums.get(key, 0) + part
+def _run(plan: dict[str, Any], flow: Flow) -> None:
+    """Pull stacks of gradients through the maps: first what was given, then the units of all outputs."""
+    seeds = {key: flat(seed["data"]) for key, seed in plan["seed"].items()}
+    sizes = {key: len(seed) for key, seed in seeds.items()}
+    units = sum(sizes.values()) if max(sizes.values(), default=0) <= UNITS else 0
+    stacks: dict[str, np.ndarray] = {}
+    rows: dict[str, slice] = {}
+    first = 1
+    for key, seed in seeds.items():
+        stacks[key] = np.zeros((1 + units, sizes[key]))
+        stacks[key][0] = seed
+        rows[key] = slice(first, first + sizes[key] if units else first)
+        stacks[key][rows[key]] = np.eye(sizes[key]) if units else 0
+        first = rows[key].stop
 
     def compare(key: str, array: dict[str, Any]) -> None:
-        whole = sums.get(key)
-        if whole is not None and not array["truncated"] and not _close(whole, np.array(flat(array["data"]))):
+        recorded = _numbers(array)
+        if key not in flow.stale and recorded is not None and key in stacks and not close(stacks[key][0], recorded):
             flow.stale[key] = f"a hook changed the gradient of {plan['values'][key]['name']}"
 
-    for key, seed in plan["seed"].items():
-        add(key, seed)
-    for step in plan["steps"]:
-        compare(step["output"], step["upstream"])
-        for arrow in step["arrows"]:
-            add(arrow["input"], arrow["downstream"])
-    for key, gradient in plan["gradients"].items():
-        compare(key, gradient)
-
-
-def _mark_stale(plan: dict[str, Any], flow: Flow) -> None:
     for at, step in enumerate(plan["steps"]):
-        before = next((flow.stale[key] for key in step.get("outputs", [step["output"]]) if key in flow.stale), None)
+        compare(step["output"], step["upstream"])
+        before = next((flow.stale[key] for key in step["outputs"] if key in flow.stale), None)
         for j, arrow in enumerate(step["arrows"]):
             why = before or flow.why_not.get((at, j))
-            if why:
+            if why is not None:
                 flow.stale.setdefault(arrow["input"], why)
-
-
-def _whole(plan: dict[str, Any], flow: Flow) -> None:
-    """The Jacobian of each output by each gradient: unit cotangents, all at once, through the same maps."""
-    values = plan["values"]
-    for output in plan["outputs"]:
-        size = int(np.prod(values[output]["shape"], dtype=int))
-        sizes = {v: int(np.prod(values[v]["shape"], dtype=int)) for v in plan["gradients"] if v not in flow.stale}
-        wanted = [v for v, n in sizes.items() if 0 < size * n <= WHOLE]
-        if not wanted or size > UNITS:
-            continue
-        stacks: dict[str, np.ndarray] = {output: np.eye(size)}
-        for at, step in enumerate(plan["steps"]):
-            if step["output"] in stacks:
-                for j, arrow in enumerate(step["arrows"]):
-                    part = flow.maps[at, j].pull(stacks[step["output"]]) if (at, j) in flow.maps else None
-                    if part is not None:
-                        stacks[arrow["input"]] = stacks.get(arrow["input"], 0) + part
-        for value in wanted:
-            if value in stacks:
-                flow.totals[output, value] = Map.of(stacks[value])
+            elif step["output"] in stacks:
+                part = flow.maps[at, j].pull(stacks[step["output"]])
+                stacks[arrow["input"]] = stacks.get(arrow["input"], 0) + part
+    for key, gradient in plan["gradients"].items():
+        compare(key, gradient)
+        for output in plan["outputs"]:
+            if units and key in stacks and key not in flow.stale and 0 < sizes[output] * stacks[key].shape[1] <= WHOLE:
+                flow.totals[output, key] = Map.of(stacks[key][rows[output]])
 
 
 def keys_of_terms(step: dict[str, Any], plan: dict[str, Any]) -> Iterator[str]:
@@ -202,14 +168,9 @@ def keys_of_terms(step: dict[str, Any], plan: dict[str, Any]) -> Iterator[str]:
         if source is None:
             yield f"s.{step['output']}"
             continue
-        at = [
-            j
+        found = [
+            f"a{source['index']}.{j}"
             for j, arrow in enumerate(source["arrows"])
             if arrow["input"] == step["output"] and term["operand"] in (arrow["operand"], None)
         ]
-        yield f"a{source['index']}.{at[0]}" if at else ""
-
-
-def _plain(values: np.ndarray) -> list[Any]:
-    """Numbers as JSON can hold them."""
-    return [item if np.isfinite(item) else str(item) for item in values.tolist()]
+        yield found[0] if found else ""

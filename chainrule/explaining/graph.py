@@ -140,8 +140,9 @@ class Graph:
         return self.to_svg()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        bundle = {"text/plain": str(self), "image/svg+xml": self.to_svg()}
-        return {k: v for k, v in bundle.items() if (not include or k in include) and (not exclude or k not in exclude)}
+        makers = {"text/plain": self.__str__, "image/svg+xml": self.to_svg}
+        chosen = [kind for kind in makers if (not include or kind in include) and kind not in (exclude or ())]
+        return {kind: makers[kind]() for kind in chosen}
 
 
 def graph_of(
@@ -150,6 +151,7 @@ def graph_of(
     names: Names | None = None,
     labels: Mapping[Any, str] | None = None,
     every: bool = False,
+    composites: bool = False,
     limit: int | None = LIMIT,
 ) -> Graph:
     """The graph that computed one or more tensors.
@@ -161,6 +163,7 @@ def graph_of(
         labels: what to call values (by edge; constants by the id of their array) that have no name of the user's; "t1",
             "t2" ... by default.
         every: whether intermediate values without a name of the user's are boxes, too.
+        composites: whether the operations of one call of the user's are drawn as one, by the call's name.
         limit: from how many nodes on repetitions and chains are folded; None: never.
 
     Raises:
@@ -172,12 +175,12 @@ def graph_of(
             raise errors.not_a_tensor("graph", "tensors", tensor)
     names = names or Names(frame)
     most = 0 if limit is None else limit // 3
-    drawing = Drawing(given, names, labels or {}, every, limit, most)
+    drawing = Drawing(given, names, labels or {}, every, composites, limit, most)
     while (
         limit is not None and drawing.collapsed and len(drawing.edges) > 2 * limit and most > 4
     ):  # all goes everywhere
         most //= 2
-        drawing = Drawing(given, names, labels or {}, every, limit, most)
+        drawing = Drawing(given, names, labels or {}, every, composites, limit, most)
     graph = Graph(
         drawing.drawn,
         drawing.edges,

@@ -27,7 +27,7 @@ def lessons_of(e: Any, given: Sequence[Any]) -> list[Lesson]:
             found.append(
                 Lesson(
                     "seed_is_output_grad",
-                    f"{y.name}.grad = ∂L/∂{y.name} is what you passed, not ∂{y.name}/∂{_first(e, y)}.",
+                    f"{y.name}.grad = ∂{e.scalar}/∂{y.name} is what you passed, not ∂{y.name}/∂{_first(e, y)}.",
                 )
             )
         same = None if passed is None else _same(e, passed, seed)
@@ -44,14 +44,14 @@ def lessons_of(e: Any, given: Sequence[Any]) -> list[Lesson]:
             found.append(
                 Lesson(
                     "wrong_shape_would",
-                    f"A gradient of {x.name}'s shape {x.shape} would be refused: it is ∂L/∂{y.name}, one number per element "
+                    f"A gradient of {x.name}'s shape {x.shape} would be refused: it is ∂{e.scalar}/∂{y.name}, one number per element "
                     f"of {y.name}, shape {y.shape}.",
                 )
             )
     if e.steps and all(seed.size and np.all(seed == 1) for seed in e.seeds) and any(seed.ndim for seed in e.seeds):
         how = "No gradient was given, so ones were taken" if given[0] is None else "Ones as the gradient"
         total = " + ".join(f"{y.name}.sum()" if y.shape else y.name for y in e.outputs)
-        found.append(Lesson("ones_means_sum", f"{how}: they mean L = {total}."))
+        found.append(Lesson("ones_means_sum", f"{how}: they mean {e.scalar} = {total}."))
     return found
 
 

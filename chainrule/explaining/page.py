@@ -10,12 +10,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from chainrule.explaining import sections
-from chainrule.explaining.flow import Flow, flow_of
+from chainrule.explaining.flow import Flow, close, flow_of
 from chainrule.explaining.graph import MOST_CARDS, Graph
 from chainrule.explaining.markup import colours, data, embedded, escape, name_math
 from chainrule.explaining.picture import draw, numbers_of
@@ -49,12 +50,33 @@ def to_html(explanation: Any) -> str:
         "answer": _answer(plan, flow),
         "graph": _graph(plan) if plan["graph"]["nodes"] else "",
         "steps": sections.steps(plan, flow, detailed=DETAILED),
-        "whole": _whole(plan, flow),
+        "whole": sections.whole(plan, flow) + _refused(plan),
         "values": sections.values(plan, detailed=DETAILED),
         "data": embedded(_numbers(plan, flow)),
         "script": script,
     }
     return re.sub(r"{{(\w+)}}", lambda part: fields[part[1]], data("template.html"))
+
+
+def fragment(explanation: Any) -> str:
+    """The page's answer, graph and steps for a notebook: no scripts, and nothing that depends on what stands around it."""
+    plan = explanation.to_dict()
+    flow = flow_of(plan, detailed=DETAILED)
+    flow.editable = False
+    rules = re.sub(r"/\*.*?\*/|([^{}]+){", lambda found: _inside(found[1] or ""), data("page.css"))
+    style = colours(".chainrule") + rules + data("graph.css")
+    body = _answer(plan, flow) + (_graph(plan) if plan["graph"]["nodes"] else "")
+    body += f"<section><h2>Step by step</h2>{sections.steps(plan, flow, detailed=DETAILED)}</section>"
+    body = re.sub(r" (?:id|href|aria-labelledby|tabindex)='[^']*'", "", body)
+    return f"<div class='chainrule'><style>{style}</style><main>{body}</main></div>"
+
+
+def _inside(selectors: str) -> str:
+    """Selectors of the page's style, for what is inside of the fragment only."""
+    if "@" in selectors or not selectors:
+        return f"{selectors}{{" * bool(selectors)
+    parts = (part.strip() for part in selectors.split(","))
+    return ",".join(".chainrule" if part in ("html", "body") else f".chainrule {part}" for part in parts) + "{"
 
 
 # -- the answer --------------------------------------------------------------------------------------------------------
@@ -85,13 +107,14 @@ def _names(plan: dict[str, Any], keys: Any, *, bar: bool = False) -> str:
 
 def _lede(plan: dict[str, Any]) -> str:
     outputs, wanted = plan["outputs"], list(plan["gradients"])
-    many = len(wanted) > 4
-    goal = f"the gradients of {len(wanted)} leaves" if many else _names(plan, wanted, bar=True)
-    verb = "arrives at" if wanted else "ends"
+    goal = f"the gradients of {len(wanted)} leaves" if len(wanted) > 4 else _names(plan, wanted, bar=True)
+    end = f"arrives at {goal}" if wanted else "ends there"
+    made, letter = _names(plan, outputs), plan["scalar"]
+    scalar = "" if letter == plan["values"][outputs[0]]["name"] else f", for any scalar {letter} made from {made}"
     return (
-        f"<p class='lede'>A bar means <em>the gradient of L by</em>, for any scalar L made from {_names(plan, outputs)}. "
+        f"<p class='lede'>A bar means <em>the gradient of {escape(letter)} by</em>{scalar}. "
         f"The pass starts with {_names(plan, outputs, bar=True)}, multiplies it by one local Jacobian after another, "
-        f"and {verb} {goal if wanted else 'there'}.</p>"
+        f"and {end}.</p>"
     )
 
 
@@ -99,11 +122,12 @@ def _given(plan: dict[str, Any], flow: Flow) -> str:
     parts = []
     for key, seed in plan["seed"].items():
         value = plan["values"][key]
-        bar = name_math(value["name"], bar=True)
-        grad = f"<code>{escape(value['name'])}.grad</code>"
-        who = ": nothing was given, so ones" if plan["default_seed"] else f" = {grad}, just as you supplied it"
+        who = f" = <code>{escape(value['name'])}.grad</code>, just as you supplied it"
+        if plan["default_seed"]:
+            who = ": nothing was given, so ones" if seed["shape"] else " = 1: it is the scalar itself"
         live = flow.editable and not seed["truncated"]
-        parts.append(table(seed, f"{bar}{who}", key=f"s.{key}", label=f"{value['bar']}, supplied", live=live))
+        caption = name_math(value["name"], bar=True) + who
+        parts.append(table(seed, caption, key=f"s.{key}", label=f"{value['bar']}, supplied", live=live))
     if flow.editable:
         parts.append("<p class='note hint' hidden>Edit a number: everything after it is computed again.</p>")
     elif flow.off:
@@ -120,41 +144,38 @@ def _gradient(plan: dict[str, Any], key: str) -> str:
     return f"<div class='gradient' id='gradient-{escape(key)}' tabindex='-1'>{shown}</div>"
 
 
-def _derivation(plan: dict[str, Any]) -> list[str]:
-    """The pass as a column of equations."""
-    lines = []
+def _derivation(plan: dict[str, Any]) -> Iterator[str]:
+    """The pass as a column of equations; of a long one the first and the last."""
+    arrows = [(step, j, arrow) for step in plan["steps"] for j, arrow in enumerate(step["arrows"])]
+    sums: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for step, j, arrow in arrows:
+        sums.setdefault(arrow["input"], []).append((f"a{step['index']}.{j}", arrow["downstream"]))
+    several = {key: parts for key, parts in sums.items() if len(parts) > 1}
+    room = max(DERIVED - len(plan["seed"]) - min(len(several), 3), 4)
     for key, seed in plan["seed"].items():
-        value = plan["values"][key]
-        tag = "ones" if plan["default_seed"] else "you supplied it"
-        lines.append(
-            f"<span class='eq'>{name_math(value['name'], bar=True)}{_inline(seed, f's.{key}')}</span>{_tag(tag)}"
-        )
-    contributions: dict[str, list[tuple[str, dict[str, Any]]]] = {}
-    for step in plan["steps"]:
-        for j, arrow in enumerate(step["arrows"]):
-            key = f"a{step['index']}.{j}"
-            contributions.setdefault(arrow["input"], []).append((key, arrow["downstream"]))
-            link = f"<a class='tag' href='#step-{step['index']}'>{escape(step['op'])}</a>"
-            short = _inline(arrow["downstream"], key)
-            lines.append(f"<span class='eq'>{sections.rule(arrow)}{short}</span>{link}")
-    room = max(DERIVED - sum(len(parts) > 1 for parts in contributions.values()), 4)
-    if len(lines) > room:
-        hidden = len(lines) - room + 1
-        lines[room // 2 : room // 2 + hidden] = [f"<a href='#steps'>… {hidden} more equations, below</a>"]
-    sums = [(key, parts) for key, parts in contributions.items() if len(parts) > 1][:3]
-    return lines + [_sum_line(plan, key, parts) for key, parts in sums]
+        bar = name_math(plan["values"][key]["name"], bar=True)
+        tag = ("ones" if seed["shape"] else "one") if plan["default_seed"] else "you supplied it"
+        yield f"<span class='eq'>{bar}{_inline(seed, f's.{key}')}</span>{_tag(tag)}"
+    hidden = len(arrows) - room + 1 if len(arrows) > room else 0
+    for at, (step, j, arrow) in enumerate(arrows):
+        if hidden and at == room // 2:
+            yield f"<a href='#steps'>… {hidden} more equations, below</a>"
+        if not hidden or not room // 2 <= at < room // 2 + hidden:
+            short = _inline(arrow["downstream"], f"a{step['index']}.{j}")
+            link = f"<a class='tag' href='#step-{step['index']}'>{escape(step['call'] or step['op'])}</a>"
+            yield f"<span class='eq'>{sections.rule(arrow)}{short}</span>{link}"
+    for key in list(several)[:3]:
+        yield _sum_line(plan, key, several[key])
 
 
 def _sum_line(plan: dict[str, Any], key: str, parts: list[tuple[str, dict[str, Any]]]) -> str:
     value = plan["values"][key]
     total = plan["gradients"].get(key) or value["gradient"]
-    shown = [_inline(array, at, equals=False) for at, array in parts]
     result = _inline(total, f"g.{key}") if total else ""
-    said = (
-        " + ".join(shown)
-        if all(shown) and result and len(parts) <= SUMMED
-        else f"the sum of its {len(parts)} contributions"
-    )
+    shown = [_inline(array, at, equals=False) for at, array in parts]
+    said = f"the sum of its {len(parts)} contributions"
+    if all(shown) and result and len(parts) <= SUMMED:
+        said = " + ".join(shown)
     return f"<span class='eq sum'>{name_math(value['name'], bar=True)} = {said}{result}</span>{_tag('sum')}"
 
 
@@ -174,27 +195,25 @@ def _inline(array: dict[str, Any], key: str, *, equals: bool = True) -> str:
 
 def _check(plan: dict[str, Any], flow: Flow) -> str:
     """The contraction of the whole Jacobian with the gradient given, said and computed."""
-    lines = []
-    for key in plan["gradients"]:
+    lines, values = [], plan["values"]
+    several = len(plan["seed"]) > 1 or len(plan["gradients"]) > 1
+    for key, gradient in list(plan["gradients"].items()):
         found = {output: flow.totals.get((output, key)) for output in plan["seed"]}
         if not found or any(item is None for item in found.values()):
             continue
-        values = plan["values"]
-        several = len(found) > 1 or len(plan["gradients"]) > 1
         products = " + ".join(
             f"tensordot({name_math(values[o]['name'], bar=True)}, "
             f"{sections.partial_math(values[o]['name'], values[key]['name']) if several else '<math><mi>J</mi></math>'}, "
             f"{len(values[o]['shape'])})"
             for o in found
         )
-        ours = sum(item.pull(_vector(plan["seed"][o])) for o, item in found.items() if item is not None)
-        ok = _agree(ours, _vector(plan["gradients"][key]))
+        ours = sum(item.pull(np.array(flat(plan["seed"][o]["data"]))) for o, item in found.items() if item is not None)
+        ok = close(ours, np.array(flat(gradient["data"])))  # type: ignore[arg-type]
         mark = f"<output data-check='{escape(key)}' class='{'ok' if ok else 'bad'}'>{'✓' if ok else '✗'}</output>"
         lines.append(f"{products} = {name_math(values[key]['name'], bar=True)} {mark}")
-    if not lines:
-        check = plan.get("check")
-        return f"<p class='check'>Check: {escape(check['text'])}</p>" if check else ""
-    return f"<p class='check'>Check: {'; '.join(lines)}</p>"
+    if not lines and plan.get("check"):
+        lines.append(escape(plan["check"]["text"]))
+    return f"<p class='check'>Check: {'; '.join(lines)}</p>" if lines else ""
 
 
 def _elements(plan: dict[str, Any]) -> str:
@@ -205,17 +224,6 @@ def _elements(plan: dict[str, Any]) -> str:
     return "".join(f"<p class='check formula'>{formula}</p>" for formula in found[:2] if formula)
 
 
-def _vector(array: dict[str, Any]) -> Any:
-    return np.array(flat(array["data"]), dtype=float)
-
-
-def _agree(ours: Any, given: Any) -> bool:
-    if not np.all(np.isfinite(given)):
-        return bool(np.array_equal(ours, given, equal_nan=True))
-    scale = float(np.max(np.abs(given), initial=1e-30))
-    return bool(np.all(np.abs(ours - given) <= 1e-4 * scale))
-
-
 # -- the other parts ---------------------------------------------------------------------------------------------------
 
 
@@ -224,7 +232,7 @@ def _graph(plan: dict[str, Any]) -> str:
     return (
         "<section id='graph' aria-labelledby='graph-head'><h2 id='graph-head'>The graph</h2>"
         "<p class='legend'><span class='key forward'>forward values</span> flow along the arrows; "
-        f"<span class='key cotangent'>gradients ∂L/∂·</span> flow back against them.{collapsed}</p>"
+        f"<span class='key cotangent'>gradients ∂{escape(plan['scalar'])}/∂·</span> flow back against them.{collapsed}</p>"
         f"<div class='scroll graph-box' role='group' tabindex='0' aria-label='Picture of the graph'>{_picture(plan)}</div>"
         "</section>"
     )
@@ -240,21 +248,20 @@ def _picture(plan: dict[str, Any]) -> str:
     return draw(graph, links={n.id: places[n.value] for n in graph.nodes if n.value in places}, embedded=True)
 
 
-def _whole(plan: dict[str, Any], flow: Flow) -> str:
-    wrong = [item for item in plan["lessons"] if item["kind"] == "wrong_shape_would"]
+def _refused(plan: dict[str, Any]) -> str:
+    """Why gradients of another shape are refused, where that was on the way."""
+    wrong = [
+        f"<blockquote>{escape(i['text'])}</blockquote>" for i in plan["lessons"] if i["kind"] == "wrong_shape_would"
+    ]
     shapes = ", ".join(
         f"{name_math(plan['values'][key]['name'])} has shape {escape(shape_text(plan['values'][key]['shape']))}"
         for key in plan["outputs"]
     )
-    why = (
-        f"<aside class='refused'><h3>Why must the gradient have the output's shape?</h3><p>L changes with every element of "
-        f"the output, so there is one number for each: {shapes}. Anything else is refused:</p>"
-        + "".join(f"<blockquote>{escape(item['text'])}</blockquote>" for item in wrong)
-        + "</aside>"
-        if wrong
-        else ""
-    )
-    return sections.whole(plan, flow) + why
+    return (
+        f"<aside class='refused'><h3>Why must the gradient have the output's shape?</h3><p>{escape(plan['scalar'])} changes with "
+        f"every element of the output, so there is one number for each: {shapes}. Anything else is refused:</p>"
+        f"{''.join(wrong)}</aside>"
+    ) * bool(wrong)
 
 
 def _numbers(plan: dict[str, Any], flow: Flow) -> dict[str, Any]:

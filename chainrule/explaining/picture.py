@@ -168,7 +168,7 @@ def numbers_of(nodes: Sequence[Any], values: Mapping[str, Any]) -> dict[str, lis
     for node in nodes:
         value = values.get(node.value) if node.kind == "value" else None
         if value is not None:
-            bar = value["bar"] if len(value["bar"]) <= 7 else "∂L"
+            bar = value["bar"] if len(value["bar"]) <= 7 else "grad"
             parts = (("forward", "", "", value["data"]), ("cotangent", bar, f"g.{node.value}", value["gradient"]))
             found[node.id] = [Numbers(k, sign, key, text_rows(a)) for k, sign, key, a in parts if a and _fits(a)]
     return found

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from typing import Any
 
 from chainrule.errors.source import SourceLine
 from chainrule.explaining import rules, structure
 from chainrule.explaining.sweep import Record
 from chainrule.explaining.values import Value, Values
+
+_MARKS = re.compile(r":\w+:`~?([^`]*)`|``?([^`]*)``?")  # of reStructuredText
 
 
 class Arrow:
@@ -115,6 +118,7 @@ class Step:
         index: counted from 1, in the order in which the backward pass visits them.
         op: the row's name: "exp", "mm".
         node_name: the node's: "ExpBackward0".
+        call: the function that the program called, if this operation is one of several that it consists of: "outer"; or "".
         doc: the row's description.
         source_line: the line of the program that called it, if known.
         output: its result; the first one that a cotangent arrived at, where there are several.
@@ -135,7 +139,8 @@ class Step:
         node = record.node
         self.op: str = node.prim.name
         self.node_name: str = node.name()
-        self.doc: str = (node.prim.doc or "").strip().split("\n")[0]
+        self.call = ""
+        self.doc: str = _MARKS.sub(r"\1\2", (node.prim.doc or "").strip().split("\n")[0])
         self.source_line: SourceLine | None = None
         self.outputs: list[Value] = []
         self.upstreams: list[Any] = []

@@ -6,9 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from chainrule.explaining.markup import escape
 
 MOST_DECIMALS = 4
+FIGURE, POINT = "\u2007", "\u2008"  # spaces as wide as a digit, as a point
+TALL, SHOWN = 16, 8  # rows: of a table that is shown whole, and of others
 
 
 def flat(data: Any) -> list[Any]:
@@ -44,8 +48,8 @@ def decimals(numbers: Sequence[Any]) -> int:
     return wanted
 
 
-def written(item: Any, places: int) -> str:
-    """A number with so many decimals, or in powers of ten where they would hide it."""
+def written(item: Any, places: int, *, single: bool = False) -> str:
+    """A number with so many decimals (fewer, where float32 does not know them), or in powers of ten where they hide it."""
     if not isinstance(item, float):
         return str(item)
     if math.isnan(item):
@@ -57,37 +61,40 @@ def written(item: Any, places: int) -> str:
         mantissa, exponent = f"{item:.3e}".split("e")
         text = f"{mantissa}e{int(exponent)}"
     else:
-        text = f"{item:.{places}f}"
+        known = min(places, max(8 - len(str(int(size))), 0)) if single else places
+        text = f"{item:.{known}f}" + FIGURE * (places - known) + POINT * (places > known == 0)
     if not float(text):
         text = text.lstrip("-")
     return text.replace("-", "−")
 
 
+def cells(array: dict[str, Any]) -> list[str]:
+    """The numbers of an array as text, in one format."""
+    numbers = flat(array["data"])
+    places, single = decimals(numbers), array.get("dtype") == "float32"
+    return [written(item, places, single=single) for item in numbers]
+
+
 def text_rows(array: dict[str, Any]) -> list[str]:
     """The rows of an array in a monospaced face, its columns below one another."""
-    numbers = flat(array["data"])
-    cells = [written(item, decimals(numbers)) for item in numbers]
+    texts = [cell.replace(FIGURE, " ").replace(POINT, " ") for cell in cells(array)]
     width = array["shape"][-1] if array["shape"] else 1
-    columns = [max(map(len, cells[j::width])) for j in range(width)]
-    rows = (cells[i : i + width] for i in range(0, len(cells), width))
+    columns = [max(map(len, texts[j::width])) for j in range(width)]
+    rows = (texts[i : i + width] for i in range(0, len(texts), width))
     return ["  ".join(cell.rjust(n) for cell, n in zip(row, columns)) for row in rows]
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+    return str(tuple(shape))
 
 
 def index_text(flat_index: int, shape: Sequence[int]) -> str:
     """The index of a position in row-major order, as "[1, 2]"."""
-    index: list[str] = []
-    for n in reversed(shape):
-        flat_index, at = divmod(flat_index, n)
-        index.append(str(at))
-    return f"[{', '.join(reversed(index))}]" if shape else ""
+    return str([int(i) for i in np.unravel_index(flat_index, tuple(shape))]) if shape else ""
 
 
 def table(array: dict[str, Any], caption: str, *, key: str = "", label: str, live: bool = False) -> str:
-    """One array as a table in a box that scrolls by itself.
+    """One array as a table in a box that scrolls by itself; of many rows only the first.
 
     Args:
         array: `{"shape", "data", "truncated"}`.
@@ -96,53 +103,41 @@ def table(array: dict[str, Any], caption: str, *, key: str = "", label: str, liv
         label: the box's name for a screen reader, as text.
         live: the cells can be edited where scripts run.
     """
-    shape, numbers = array["shape"], flat(array["data"])
-    full = f"{caption} <span class='shape'>{shape_text(shape)}</span>"
-    places = decimals(numbers)
+    shape, there = array["shape"], _there(array["data"])
+    texts, width = cells(array), there[-1] if there else 1
+    rows = len(texts) // (width or 1)
+    shown = rows if live or rows <= TALL else min(SHOWN, there[-2])
     marks = f" data-key='{escape(key)}'" if key and not array["truncated"] else ""
-    marks += " data-edit=''" if live else ""
-    classes = "numbers" + (" zero-d" if not shape else "")
-    if array["truncated"]:
-        full += " <span class='note'>only the first numbers are shown</span>"
-    if not numbers:
-        body = "<tbody><tr><td class='empty'>no elements</td></tr></tbody>"
-    else:
-        body = "".join(_rows(array, [written(item, places) for item in numbers]))
+    marks += " data-edit=''" * live + " data-single=''" * (array.get("dtype") == "float32")
+    full = f"{caption} <span class='shape'>{shape_text(shape)}</span>"
+    if array["truncated"] or shown < rows:
+        full += " <span class='note'>the first numbers</span>"
+    body = "<tbody><tr><td class='empty'>no elements</td></tr></tbody>"
+    if texts:
+        body = "".join(_rows(texts, there, shown, width, array["shape"]))
     return (
         f"<div class='scroll' role='group' tabindex='0' aria-label='{escape(label)}, shape {shape_text(shape)}'>"
-        f"<table class='{classes}'{marks}><caption>{full}</caption>{body}</table></div>"
+        f"<table class='numbers'{marks}><caption>{full}</caption>{body}</table></div>"
     )
 
 
-def _rows(array: dict[str, Any], cells: list[str]) -> Iterator[str]:
-    shown = corner(array["data"])
-    width = shown[-1] if shown else 1
-    cut = bool(array["truncated"]) and bool(shown)
-    more_columns = cut and shown[-1] < array["shape"][-1]
-    more_rows = cut and any(here < there for here, there in zip(shown[:-1], array["shape"][:-1], strict=True))
-    if shown:
-        heads = "".join(f"<th scope='col'>{j}</th>" for j in range(width))
-        heads += "<th scope='col'>…</th>" if more_columns else ""
-        corner_cell = "<td></td>" if len(shown) > 1 else ""
-        yield f"<thead><tr>{corner_cell}{heads}</tr></thead>"
+def _rows(texts: list[str], there: list[int], shown: int, width: int, shape: Sequence[int]) -> Iterator[str]:
+    wider, named = bool(there) and width < shape[-1], len(there) > 1
+    if there:
+        heads = "".join(f"<th scope='col'>{j}</th>" for j in range(width)) + "<th scope='col'>…</th>" * wider
+        yield f"<thead><tr>{'<td></td>' * named}{heads}</tr></thead>"
     yield "<tbody>"
-    for row in range(len(cells) // width):
-        head = ""
-        if len(shown) > 1:
-            name = index_text(row, shown[:-1]).strip("[]")
-            first = len(shown) > 2 and row and row % shown[-2] == 0
-            head = f"<th scope='row'>{name}</th>"
-            yield "<tr class='group'>" if first else "<tr>"
-        else:
-            yield "<tr>"
-        line = "".join(f"<td>{escape(cell)}</td>" for cell in cells[row * width : (row + 1) * width])
-        yield head + line + ("<td class='more'>…</td>" if more_columns else "") + "</tr>"
-    if more_rows:
-        yield f"<tr><th scope='row'>⋮</th><td class='more' colspan='{width + more_columns}'>…</td></tr>"
+    for row in range(shown):
+        line = "".join(f"<td>{escape(cell)}</td>" for cell in texts[row * width : (row + 1) * width])
+        first = len(there) > 2 and row and row % there[-2] == 0
+        head = f"<th scope='row'>{index_text(row, there[:-1])[1:-1]}</th>" if named else ""
+        yield f"<tr{' class=group' * bool(first)}>{head}{line}{'<td class=more>…</td>' * wider}</tr>"
+    if named and shown < math.prod(shape[:-1]):
+        yield f"<tr><th scope='row'>⋮</th><td class='more' colspan='{width + wider}'>…</td></tr>"
     yield "</tbody>"
 
 
-def corner(data: Any) -> list[int]:
+def _there(data: Any) -> list[int]:
     """The shape of what is there of an array."""
     shape = []
     while isinstance(data, list):

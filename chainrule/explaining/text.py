@@ -1,4 +1,7 @@
-"""An explanation as text of 80 columns, and for rich: the answer first, then every step with its numbers."""
+"""An explanation as text of 80 columns, and for rich: the answer first, then every step with its numbers.
+
+A long pass is told briefly: of each step its rule, and of what it sends the shape and the range.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ from typing import Any
 import numpy as np
 
 WIDTH = 80
-_STEPS = 16  # more steps than that are left out in the middle
+_LONGEST = 110  # lines of an explanation that shows all numbers
 _SUMMARY = 5  # rules in the answer
 _JACOBIANS = 2  # whole ones in the answer
+_GRADIENTS = 4  # of which the answer shows numbers
 _LABEL = 11
 
 #: A line with its style: "head", "rule", "label", "note", "ok", "bad" or "".
@@ -34,115 +38,137 @@ def pad(s: str, columns: int) -> str:
     return s + " " * max(columns - width(s), 0)
 
 
-def lines(e: Any) -> Iterator[Line]:
+def lines(e: Any) -> list[Line]:
     """All lines, with styles."""
-    yield from _answer(e)
-    for _, sentence in e.lessons:
-        yield from _wrapped("note", sentence, "• ", "  ")
-    steps = e.steps
-    left_out = len(steps) - _STEPS
-    for step in steps if left_out <= 0 else steps[: _STEPS // 2]:
-        yield from _step(step, e)
-    if left_out > 0:
-        yield "", ""
-        first, last = steps[_STEPS // 2].index, steps[-_STEPS // 2 - 1].index
-        yield "note", f"… steps {first} to {last} are left out here ({left_out} of {len(steps)}; e.steps has all) …"
-        for step in steps[-_STEPS // 2 :]:
-            yield from _step(step, e)
-    yield from _sums(e)
-    yield from _verdict(e)
+    answer, verdict = [*_answer(e)], [*_verdict(e)]
+    whole = [*answer, *_steps(e, _step, 16), *_sums(e), *verdict]
+    return whole if len(whole) <= _LONGEST else [*answer, ("", ""), *_steps(e, _brief_step, 24), *verdict]
 
 
 def _answer(e: Any) -> Iterator[Line]:
     what = "backward() computes" if e.default_seed else "backward(gradient) computes"
-    names = ", ".join(v.name for v in e.wrt)
-    yield from _wrapped(
-        "head",
-        f"What {', '.join(v.name for v in e.outputs)}.{what} for {names}"
-        if len(e.outputs) == 1
-        else f"What {what} for {names}",
-    )
+    call = f"{e.outputs[0].name}.{what}" if len(e.outputs) == 1 else what
+    yield from _wrapped("head", f"What {call} for {', '.join(v.name for v in e.wrt)}")
     for value, seed in zip(e.outputs, e.seeds):
         ones = "1, as it is a scalar" if seed.ndim == 0 else "ones, as nothing was passed"
         origin = ones if e.default_seed else f"you passed it; {value.name}.grad is this"
-        yield from _wrapped("", f"{value.bar} = ∂L/∂{value.name}  {shape(seed)}  {origin}", "  ", "      ")
-    rules = [(a, step) for step in e.steps for a in step.arrows]
+        said = f"{value.bar} = ∂{e.scalar}/∂{value.name}  {_shape(seed)}  {origin}"
+        yield from _wrapped("", said, "  ", "      ")
+    rules = [(arrow, step) for step in e.steps for arrow in step.arrows]
     for arrow, step in rules[:_SUMMARY]:
-        rule = arrow.rule_numpy or f"{step.op}'s rule"
-        yield "rule", _short(f"  {pad(_equation(arrow, rule), 46)}  {step.op}, step {step.index}")
+        yield "rule", _cut(f"  {pad(_equation(arrow), 46)}  {step.op}, step {step.index}")
     if len(rules) > _SUMMARY:
         yield "note", f"  … and {len(rules) - _SUMMARY} more"
     if e.steps:
         short = [j.index for j in e.jacobians if j.index is not None and width(j.index) <= WIDTH - 2]
         yield from (("rule", f"  {index}") for index in short[:_JACOBIANS])
-    for value in e.wrt[:4]:
+    for value in e.wrt[:_GRADIENTS]:
         if value.gradient is None:
             yield "rule", f"  {value.bar}: no path leads from the outputs to {value.name}, so its gradient is 0"
         else:
             yield from _array("rule", f"  {value.bar} = ", value.gradient, compact=True)
-    if len(e.wrt) > 4:
-        yield "note", f"  … and the gradients of {len(e.wrt) - 4} more"
+    if len(e.wrt) > _GRADIENTS:
+        yield "note", f"  … and the gradients of {len(e.wrt) - _GRADIENTS} more"
+    for _, sentence in e.lessons:
+        yield from _wrapped("note", sentence, "• ", "  ")
 
 
-def _equation(arrow: Any, right: str) -> str:
-    return f"{arrow.input.bar} {arrow.sign} {right}"
+def _equation(arrow: Any) -> str:
+    return f"{arrow.input.bar} {arrow.sign} {arrow.rule_numpy or f'{arrow.step.op}’s rule'}"
 
 
-def _short(s: str) -> str:
+def _cut(s: str) -> str:
     while width(s) > WIDTH:
         s = s[:-2].rstrip("…") + "…"
     return s
 
 
-def shape(x: Any) -> str:
+def _shape(x: Any) -> str:
     return str(tuple(x.shape))
 
 
 def _wrapped(style: str, sentence: str, first: str = "", rest: str = "") -> Iterator[Line]:
-    for line in textwrap.wrap(
-        sentence, WIDTH - 2, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
-    ) or [""]:
-        yield style, line
+    options: dict[str, Any] = {"initial_indent": first, "subsequent_indent": rest, "break_on_hyphens": False}
+    yield from ((style, line) for line in textwrap.wrap(sentence, WIDTH - 2, **options) or [""])
 
 
 def _array(style: str, label: str, x: Any, compact: bool = False) -> Iterator[Line]:
-    """A label with an array after it, its rows below one another."""
-    indent = " " * width(label)
+    """A label with an array after it, its rows below one another; of more than two axes only the first matrix."""
     x = np.asarray(x)
+    if x.ndim > 2 and x.size > 24:
+        label += f"{_shape(x)}, of which [{'0, ' * (x.ndim - 2)}:, :] is "
+        x = x[(0,) * (x.ndim - 2)]
     options: dict[str, Any] = {"threshold": 48 if compact else 96, "edgeitems": 2 if compact else 3, "precision": 4}
-    room = WIDTH - width(label)
-    rows = np.array2string(x, max_line_width=room, suppress_small=False, **options).split("\n")
+    rows = np.array2string(x, max_line_width=WIDTH - width(label), suppress_small=False, **options).split("\n")
     for i, row in enumerate(rows):
-        yield style, _short((label if i == 0 else indent) + row)
+        yield style, _cut((label if i == 0 else " " * width(label)) + row)
+
+
+# -- steps ---------------------------------------------------------------------------------------------------------------
+
+
+def _steps(e: Any, one: Any, most: int) -> Iterator[Line]:
+    """All steps; of more than so many, those in the middle are left out."""
+    steps = e.steps
+    left_out = steps[most // 2 : -most // 2] if len(steps) > most else []
+    for step in steps:
+        if step not in left_out:
+            yield from one(step, e)
+        elif step is left_out[0]:
+            which = f"steps {left_out[0].index} to {left_out[-1].index} are left out here"
+            yield "", ""
+            yield "note", f"… {which} ({len(left_out)} of {len(steps)}; e.steps has all) …"
+
+
+def _head(step: Any) -> Line:
+    count = len(step.record.node.edges)
+    operands = [step.operand_values[i].name if i in step.operand_values else "…" for i in range(count)]
+    where = f"  in {step.call}" * bool(step.call)
+    where += f"  {step.source_line}" if step.source_line is not None else ""
+    return "head", _cut(f"Step {step.index}  {step.output.name} = {step.op}({', '.join(operands)}){where}")
+
+
+def _brief_step(step: Any, e: Any) -> Iterator[Line]:
+    yield _head(step)
+    for arrow in step.arrows:
+        sent = f"{_shape(arrow.downstream)} {_range(arrow.downstream)}".rstrip()
+        equation = _equation(arrow)
+        line = f"  {pad(equation, 44)}  {sent}"
+        if width(line) <= WIDTH:
+            yield "rule", line
+        else:
+            yield from (("rule", _cut(f"  {equation}")), ("", f"    {sent}"))
+    for note in step.notes:
+        yield from _labelled("note", note)
+
+
+def _range(x: Any) -> str:
+    if x.size <= 2:
+        return "= " + np.array2string(x, precision=4)
+    if x.dtype.kind != "f" or not np.isfinite(x).all():
+        return "with nan or inf" if x.dtype.kind == "f" else ""
+    return f"all {x.min():.3g}" if x.min() == x.max() else f"from {x.min():.3g} to {x.max():.3g}"
 
 
 def _step(step: Any, e: Any) -> Iterator[Line]:
     yield "", ""
-    made = f"{step.output.name} = {step.op}({', '.join(_operands(step))})"
-    where = f"  {step.source_line}" if step.source_line is not None else ""
-    yield "head", _short(f"Step {step.index}  {made}{where}")
+    yield _head(step)
     if step.doc:
         yield from _wrapped("note", step.doc, "  ", "  ")
     for value, g in zip(step.outputs, step.upstreams):
         if g is not None:
             terms = e.terms_of(value)
-            yield from _labelled("arrives", f"{value.bar} {shape(g)}{_origin(terms, e)}")
+            yield from _labelled("arrives", f"{value.bar} {_shape(g)}{_origin(terms, e)}")
             if len(terms) > 1:
                 yield from _terms(value, terms, e)
-            yield from _array("", " " * _LABEL + "  ", g)
+            yield from _array("", " " * (_LABEL + 2), g)
     for arrow in step.arrows:
         yield from _arrow(arrow)
     for value in step.constants:
-        if value.identifier.startswith("c_"):  # a number, which says what it is
-            continue
-        yield from _labelled("constant", f"{value.name}: {value.why_constant}")
+        if not value.identifier.startswith("c_"):  # a number says what it is
+            yield from _labelled("constant", f"{value.name}: {value.why_constant}")
     for note in step.notes:
         yield from _labelled("note", note)
-
-
-def _operands(step: Any) -> list[str]:
-    count = len(step.record.node.edges)
-    return [step.operand_values[i].name if i in step.operand_values else "…" for i in range(count)]
 
 
 def side(step: Any, operand: str) -> str:
@@ -156,56 +182,40 @@ def side(step: Any, operand: str) -> str:
 def _origin(terms: Any, e: Any) -> str:
     if len(terms) > 1:
         return f", the sum of {len(terms)} terms"
-    if not terms or terms[0][0] == 0:
-        return (
-            ", 1: ∂L/∂L"
-            if e.default_seed and e.seeds[0].ndim == 0
-            else ", ones"
-            if e.default_seed
-            else ", what you passed"
-        )
-    return f", from step {terms[0][0]}"
+    if terms and terms[0][0]:
+        return f", from step {terms[0][0]}"
+    if not e.default_seed:
+        return ", what you passed"
+    return ", ones" if e.seeds[0].ndim else ", 1, as it is a scalar"
 
 
 def _terms(value: Any, terms: Any, e: Any) -> Iterator[Line]:
-    said = [
-        "what you passed" if index == 0 else f"step {index}, {side(e.steps[index - 1], operand)}"
-        for index, operand, _ in terms
-    ]
+    said = ["what you passed" if i == 0 else f"step {i}, {side(e.steps[i - 1], operand)}" for i, operand, _ in terms]
     for i, (words, (_, _, g)) in enumerate(zip(said[:6], terms)):
         sign = f"{value.bar} = " if i == 0 else "  + "
-        yield from _array("", " " * _LABEL + "  " + pad(f"{sign}({words}) ", 8), g, compact=True)
+        yield from _array("", " " * (_LABEL + 2) + pad(f"{sign}({words}) ", 8), g, compact=True)
     if len(said) > 6:
         yield "note", " " * _LABEL + f"  + … {len(said) - 6} more terms"
 
 
 def _labelled(label: str, sentence: str, style: str = "") -> Iterator[Line]:
     indent = " " * (_LABEL + 2)
-    first = "  " + pad(label, _LABEL)
-    if width(label) > _LABEL - 1:
-        yield style, _short("  " + label)
-        first = indent
-    for line in textwrap.wrap(
-        sentence, WIDTH - 2, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False
-    ):
-        yield style, line
+    long = width(label) > _LABEL - 1
+    if long:
+        yield style, _cut("  " + label)
+    yield from _wrapped(style, sentence, indent if long else "  " + pad(label, _LABEL), indent)
 
 
 def _arrow(arrow: Any) -> Iterator[Line]:
     step, x = arrow.step, arrow.input
-    about = f"{arrow.jacobian_shape}, {arrow.jacobian_size:,} numbers, {arrow.structure}, never built"
+    about = f"{arrow.jacobian_shape}, {arrow.jacobian_size:,} number{'s' * (arrow.jacobian_size != 1)}, {arrow.structure}, never built"
     yield from _labelled(f"∂{step.output.identifier}/∂{x.identifier}", about)
-    if arrow.rule_numpy is not None:
-        yield from _labelled("rule", _equation(arrow, arrow.rule_numpy), "rule")
-    if arrow.words:
-        yield from _labelled("", arrow.words)
-    if arrow.rule_index is not None:
-        yield from _labelled("element", arrow.rule_index, "rule")
-    if arrow.numbers is not None:
-        yield from _labelled("numbers", arrow.numbers)
-    if arrow.unbroadcast is not None:
-        yield from _labelled("", arrow.unbroadcast)
-    yield from _labelled("sends", f"{x.bar} {shape(arrow.downstream)}")
+    rule = _equation(arrow) if arrow.rule_numpy is not None else None
+    said = [("rule", rule, "rule"), ("", arrow.words or None, ""), ("element", arrow.rule_index, "rule")]
+    for label, line, style in [*said, ("numbers", arrow.numbers, ""), ("", arrow.unbroadcast, "")]:
+        if line is not None:
+            yield from _labelled(label, line, style)
+    yield from _labelled("sends", f"{x.bar} {_shape(arrow.downstream)}")
     yield from _array("", " " * (_LABEL + 2), arrow.downstream)
 
 
@@ -215,10 +225,8 @@ def _sums(e: Any) -> Iterator[Line]:
         terms = e.terms_of(value)
         if len(terms) > 1 and all(value not in step.outputs for step in e.steps):
             yield "", ""
-            yield (
-                "head",
-                f"{value.bar} is the sum of {len(terms)} terms, because {value.name} is used {len(terms)} times",
-            )
+            times = f"{value.name} is used {len(terms)} times"
+            yield "head", f"{value.bar} is the sum of {len(terms)} terms, because {times}"
             yield from _terms(value, terms, e)
             yield from _array("rule", " " * _LABEL + "  = ", value.gradient)
 

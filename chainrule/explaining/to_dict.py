@@ -21,6 +21,7 @@ def to_dict(e: Any) -> dict[str, Any]:
     return {
         "version": 1,
         "title": e.title,
+        "scalar": e.scalar,
         "outputs": [v.id for v in e.outputs],
         "wrt": [v.id for v in e.wrt],
         "seed": {v.id: array(seed) for v, seed in zip(e.outputs, e.seeds)},
@@ -36,11 +37,11 @@ def to_dict(e: Any) -> dict[str, Any]:
 
 
 def array(x: Any) -> dict[str, Any]:
-    """``{"shape", "data", "truncated"}``; of a large array only the corner with the lowest indices."""
+    """``{"shape", "dtype", "data", "truncated"}``; of a large array only the corner with the lowest indices."""
     x = np.asarray(x)
     cut = x.size > _CELLS
     shown = x[tuple(slice(_EDGE) for _ in x.shape)] if cut else x
-    return {"shape": list(x.shape), "data": plain(shown), "truncated": cut}
+    return {"shape": list(x.shape), "dtype": str(x.dtype), "data": plain(shown), "truncated": cut}
 
 
 def plain(x: Any) -> Any:
@@ -82,6 +83,7 @@ def _step(step: Any, budget: list[int], walk: Walk) -> dict[str, Any]:
     return {
         "index": step.index,
         "op": step.op,
+        "call": step.call,
         "node": step.node_name,
         "doc": step.doc,
         "line": line(step.source_line),

@@ -220,6 +220,29 @@ def test_a_seed_page_is_small():
     assert len(to_html(exp_of_product()[-1]).encode()) < 150_000
 
 
+def test_a_long_loop_folds():
+    u = k = torch.tensor([0.5, 0.25], requires_grad=True)
+    for _ in range(200):
+        u = u - torch.sin(u * k)
+    page = to_html(explain(u.sum()))
+    assert page.count("<details>") <= 3
+    assert re.search(r"<summary>Steps \d+ to \d+: \d+ × \(sub, sin, mul\)</summary>", page)
+    assert page.count("<tr id='step-") == 601
+
+
+def test_float32_shows_the_digits_it_has():
+    assert written(-718534.0, 4, single=True).strip("\u2007\u2008") == "−718534.00"
+    assert written(11.4672, 4, single=True) == "11.4672"
+    assert float(written(12345678.0, 4, single=True)) == 12345678
+
+
+def test_tall_arrays_show_their_first_rows():
+    x = torch.ones(6, 5, 4, requires_grad=True)
+    reader = read(to_html(explain((x * x).sum())))
+    (shown,) = {len(cells) for key, cells in reader.tables.items() if key and key.startswith("g.")} - {1}
+    assert shown == 5 * 4 + 1  # the first matrix, and a row of dots
+
+
 def odd_programs():
     c = torch.tensor([1 + 2j, 3j], requires_grad=True)
     yield "complex", c * c, torch.ones(2, dtype=torch.complex64), [c], "complex"

@@ -292,3 +292,17 @@ def test_a_large_graph_folds(visit):
     page = visit(to_html(bushy()))
     assert 1 < page.locator("svg.chainrule-graph .node").count() <= 70
     assert page.locator("html").evaluate("(html) => html.scrollWidth") <= 1366
+
+
+def test_a_link_opens_what_it_leads_to(visit):
+    x = torch.tensor([0.1, 0.2], requires_grad=True)
+    y = x
+    for k in range(10):
+        y = torch.sin(y) * (k + 1)
+    page = visit(to_html(explain(y.sum())))
+    assert page.locator("article.step details[open]").count() == 0
+    page.locator("a.tag").nth(3).click()
+    page.wait_for_function("document.querySelector('article.step:target details').open")
+    assert page.locator("article.step details[open]").count() == 1
+    edit(page, 0, "2")
+    assert page.locator("output.bad").count() == 0

@@ -1,4 +1,4 @@
-"""chainrule.nn.functional: nodes, modes, edges, errors and warnings (values and derivatives: ops/cases.py)."""
+"""chainrule.nn.functional: values and gradients against numbers recorded from PyTorch 2.13, and against differences."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 import chainrule as cr
 import chainrule.nn.functional as F
+from chainrule.testing import gradcheck, gradgradcheck
 
 
 def numbers(*shape, seed=0.3, scale=1.5):
@@ -17,9 +18,325 @@ def numbers(*shape, seed=0.3, scale=1.5):
     return np.asarray(np.sin(np.arange(n) * 1.37 + seed).reshape(shape) * scale)
 
 
+def between(*shape, seed=0.7):
+    """Deterministic numbers in (0.1, 0.9)."""
+    return 0.5 + numbers(*shape, seed=seed, scale=0.4)
+
+
+def checksum(x):
+    x = np.asarray(x, float).ravel()
+    return float(x @ np.cos(np.arange(x.size) + 0.5))
+
+
 CLASSES = np.array([0, 3, 1, 2, 3])
 WITH_IGNORED = np.array([0, -100, 1, 2, -100])
+MANY = np.array([[0, 1, 2], [3, 3, 1]])
+SIGNS = np.array([1.0, -1.0, 1.0, -1.0])
 WEIGHTS = np.array([0.2, 0.5, 0.9, 0.4])
+
+ACTIVATIONS = [
+    "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "silu", "mish", "gelu", "softplus", "softsign", "hardtanh",
+    "hardsigmoid", "hardswish", "logsigmoid", "tanhshrink", "hardshrink", "softshrink", "sigmoid", "tanh", "glu",
+]  # fmt: skip
+
+#: name -> (call, operands that get gradients, constants)
+CASES = {
+    **{
+        name: (lambda F, x, name=name: getattr(F, name)(x), [numbers(3, 4, scale=4)], [])
+        for name in ACTIVATIONS
+    },
+    "gelu tanh": (lambda F, x: F.gelu(x, approximate="tanh"), [numbers(7, scale=4)], []),
+    "celu alpha": (lambda F, x: F.celu(x, 0.6), [numbers(7)], []),
+    "elu alpha": (lambda F, x: F.elu(x, 0.6), [numbers(7)], []),
+    "softplus beta": (lambda F, x: F.softplus(x, beta=2.0, threshold=1.5), [numbers(7)], []),
+    "prelu": (lambda F, x, w: F.prelu(x, w), [numbers(2, 3, 2), between(3)], []),
+    "threshold": (lambda F, x: F.threshold(x, 0.1, 7.0), [numbers(7)], []),
+    "softmax": (lambda F, x: F.softmax(x, 0), [numbers(3, 4)], []),
+    "softmin": (lambda F, x: F.softmin(x, -1), [numbers(3, 4)], []),
+    "log_softmax": (lambda F, x: F.log_softmax(x, 1), [numbers(3, 4)], []),
+    "linear": (lambda F, x, w, b: F.linear(x, w, b), [numbers(5, 3), numbers(4, 3, seed=1), numbers(4, seed=2)], []),
+    "linear 3-d": (lambda F, x, w, b: F.linear(x, w, b), [numbers(2, 5, 3), numbers(4, 3, seed=1), numbers(4)], []),
+    "linear 1-d": (lambda F, x, w, b: F.linear(x, w, b), [numbers(3), numbers(4, 3, seed=1), numbers(4)], []),
+    "linear no bias": (lambda F, x, w: F.linear(x, w), [numbers(5, 3), numbers(4, 3, seed=1)], []),
+    "bilinear": (
+        lambda F, x, y, w, b: F.bilinear(x, y, w, b),
+        [numbers(5, 2), numbers(5, 3, seed=1), numbers(4, 2, 3, seed=2), numbers(4, seed=3)],
+        [],
+    ),
+    "embedding": (lambda F, w, i: F.embedding(i, w), [numbers(4, 2)], [MANY]),
+    "embedding padding": (lambda F, w, i: F.embedding(i, w, padding_idx=1), [numbers(4, 2)], [MANY]),
+    "layer_norm": (
+        lambda F, x, w, b: F.layer_norm(x, (4,), w, b), [numbers(3, 4), numbers(4, seed=1), numbers(4, seed=2)], [],
+    ),
+    "rms_norm": (lambda F, x, w: F.rms_norm(x, (4,), w), [numbers(3, 4), numbers(4, seed=1)], []),
+    "batch_norm training": (
+        lambda F, x, w, b: F.batch_norm(x, None, None, w, b, True),
+        [numbers(4, 3, 2), numbers(3, seed=1), numbers(3, seed=2)],
+        [],
+    ),
+    "batch_norm": (
+        lambda F, x, w, b, m, v: F.batch_norm(x, m, v, w, b),
+        [numbers(4, 3), numbers(3, seed=1), numbers(3, seed=2)],
+        [numbers(3), between(3)],
+    ),
+    "instance_norm": (lambda F, x: F.instance_norm(x), [numbers(2, 3, 4)], []),
+    "group_norm": (lambda F, x, w, b: F.group_norm(x, 2, w, b), [numbers(2, 4, 3), numbers(4), numbers(4, seed=1)], []),
+    "normalize": (lambda F, x: F.normalize(x), [numbers(3, 4)], []),
+    "normalize 3": (lambda F, x: F.normalize(x, 3.0, 0), [numbers(3, 4)], []),
+    "cosine_similarity": (lambda F, x, y: F.cosine_similarity(x, y), [numbers(3, 4), numbers(3, 4, seed=1)], []),
+    "pairwise_distance": (lambda F, x, y: F.pairwise_distance(x, y), [numbers(3, 4), numbers(3, 4, seed=1)], []),
+    "attention": (
+        lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v),
+        [numbers(2, 3, 4), numbers(2, 5, 4, seed=1), numbers(2, 5, 2, seed=2)],
+        [],
+    ),
+    "attention causal": (
+        lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.4),
+        [numbers(2, 5, 4), numbers(2, 5, 4, seed=1), numbers(2, 5, 2, seed=2)],
+        [],
+    ),
+    "attention mask": (
+        lambda F, q, k, v, m: F.scaled_dot_product_attention(q, k, v, m),
+        [numbers(3, 4), numbers(3, 4, seed=1), numbers(3, 2, seed=2)],
+        [np.array([[True, False, True], [False, False, False], [True, True, True]])],
+    ),
+    "mse_loss": (lambda F, x, y: F.mse_loss(x, y), [numbers(3, 4), numbers(3, 4, seed=1)], []),
+    "mse_loss sum": (lambda F, x, y: F.mse_loss(x, y, reduction="sum"), [numbers(3), numbers(3, seed=1)], []),
+    "mse_loss none": (lambda F, x, y: F.mse_loss(x, y, reduction="none"), [numbers(3), numbers(3, seed=1)], []),
+    "mse_loss weight": (
+        lambda F, x, y, w: F.mse_loss(x, y, weight=w), [numbers(3), numbers(3, seed=1)], [between(3)],
+    ),
+    "l1_loss": (lambda F, x, y: F.l1_loss(x, y), [numbers(3, 4), numbers(3, 4, seed=1)], []),
+    "smooth_l1_loss": (lambda F, x, y: F.smooth_l1_loss(x, y, beta=0.5), [numbers(9), numbers(9, seed=1)], []),
+    "huber_loss": (lambda F, x, y: F.huber_loss(x, y, delta=0.5), [numbers(9), numbers(9, seed=1)], []),
+    "huber_loss weight": (
+        lambda F, x, y, w: F.huber_loss(x, y, weight=w), [numbers(3), numbers(3, seed=1)], [between(3)],
+    ),
+    "nll_loss": (lambda F, x, t: F.nll_loss(x, t), [numbers(5, 4)], [CLASSES]),
+    "nll_loss weight ignored": (
+        lambda F, x, t, w: F.nll_loss(x, t, w), [numbers(5, 4)], [WITH_IGNORED, WEIGHTS],
+    ),
+    "cross_entropy": (lambda F, x, t: F.cross_entropy(x, t), [numbers(5, 4)], [CLASSES]),
+    "cross_entropy 1-d": (lambda F, x, t: F.cross_entropy(x, t), [numbers(4)], [np.array(2)]),
+    "cross_entropy 3-d": (lambda F, x, t: F.cross_entropy(x, t), [numbers(2, 4, 3)], [MANY]),
+    "cross_entropy none": (lambda F, x, t: F.cross_entropy(x, t, reduction="none"), [numbers(2, 4, 3)], [MANY]),
+    "cross_entropy sum": (lambda F, x, t: F.cross_entropy(x, t, reduction="sum"), [numbers(5, 4)], [CLASSES]),
+    "cross_entropy ignored": (lambda F, x, t: F.cross_entropy(x, t), [numbers(5, 4)], [WITH_IGNORED]),
+    "cross_entropy ignore class": (lambda F, x, t: F.cross_entropy(x, t, ignore_index=3), [numbers(5, 4)], [CLASSES]),
+    "cross_entropy weight": (lambda F, x, t, w: F.cross_entropy(x, t, w), [numbers(5, 4)], [CLASSES, WEIGHTS]),
+    "cross_entropy smooth": (
+        lambda F, x, t: F.cross_entropy(x, t, label_smoothing=0.2), [numbers(5, 4)], [WITH_IGNORED],
+    ),
+    "cross_entropy smooth weight": (
+        lambda F, x, t, w: F.cross_entropy(x, t, w, label_smoothing=0.2), [numbers(5, 4)], [WITH_IGNORED, WEIGHTS],
+    ),
+    "cross_entropy probabilities": (
+        lambda F, x, t, w: F.cross_entropy(x, t, w, label_smoothing=0.1), [numbers(5, 4), between(5, 4)], [WEIGHTS],
+    ),
+    "binary_cross_entropy": (lambda F, x, y: F.binary_cross_entropy(x, y), [between(3, 4), between(3, 4, seed=1)], []),
+    "binary_cross_entropy_with_logits": (
+        lambda F, x, y: F.binary_cross_entropy_with_logits(x, y), [numbers(3, 4, scale=9), between(3, 4)], [],
+    ),
+    "binary_cross_entropy_with_logits weights": (
+        lambda F, x, y, w: F.binary_cross_entropy_with_logits(x, y, w, pos_weight=2 * w),
+        [numbers(3, 4), between(3, 4)],
+        [WEIGHTS],
+    ),
+    "kl_div": (lambda F, x, y: F.kl_div(x, y, reduction="batchmean"), [numbers(3, 4), between(3, 4)], []),
+    "kl_div log": (
+        lambda F, x, y: F.kl_div(x, y, reduction="sum", log_target=True), [numbers(3, 4), numbers(3, 4, seed=1)], [],
+    ),
+    "gaussian_nll_loss": (
+        lambda F, x, y, v: F.gaussian_nll_loss(x, y, v, full=True, eps=0.3),
+        [numbers(3, 4), numbers(3, 4, seed=1), between(3, 4)],
+        [],
+    ),
+    "poisson_nll_loss": (
+        lambda F, x, y: F.poisson_nll_loss(x, y, full=True), [numbers(3, 4)], [5 * between(3, 4)],
+    ),
+    "poisson_nll_loss no log": (
+        lambda F, x, y: F.poisson_nll_loss(x, y, log_input=False), [between(3, 4), between(3, 4, seed=1)], [],
+    ),
+    "hinge_embedding_loss": (lambda F, x, y: F.hinge_embedding_loss(x, y), [numbers(4)], [SIGNS]),
+    "margin_ranking_loss": (
+        lambda F, a, b, y: F.margin_ranking_loss(a, b, y, 0.3), [numbers(4), numbers(4, seed=1)], [SIGNS],
+    ),
+    "soft_margin_loss": (lambda F, x, y: F.soft_margin_loss(x, y), [numbers(4)], [SIGNS]),
+    "triplet_margin_loss": (
+        lambda F, a, b, c: F.triplet_margin_loss(a, b, c, swap=True),
+        [numbers(3, 4), numbers(3, 4, seed=1), numbers(3, 4, seed=2)],
+        [],
+    ),
+}  # fmt: skip
+
+#: name -> the checksum of the value, then of each gradient of Σ cos(i + ½)·valueᵢ
+RECORDED = {
+    "relu": [4.72932218892, 4.3269934059],
+    "relu6": [4.72932218892, 4.3269934059],
+    "leaky_relu": [4.78617006269, 4.34103300961],
+    "elu": [6.1256995514, 4.38030809497],
+    "selu": [7.42407361398, 4.64010876357],
+    "celu": [6.1256995514, 4.38030809497],
+    "silu": [4.48526115294, 3.7956445093],
+    "mish": [4.80572362314, 3.99639701987],
+    "gelu": [4.74346125593, 4.01716742247],
+    "softplus": [4.15439604379, 3.38893210686],
+    "softsign": [2.40551785396, 1.33091875449],
+    "hardtanh": [3.46534599405, 1.63618340182],
+    "hardsigmoid": [1.27704692217, 0.467418173467],
+    "hardswish": [4.44040084943, 3.56670626894],
+    "logsigmoid": [6.25971352212, 2.34202166982],
+    "tanhshrink": [7.13920386159, 3.92160093544],
+    "hardshrink": [10.9927376378, 4.09477037485],
+    "softshrink": [8.97075060481, 4.09477037485],
+    "sigmoid": [1.21694482561, 0.684729033182],
+    "tanh": [3.27490570432, 1.80935284123],
+    "glu": [2.64420668928, -0.163204963423],
+    "gelu tanh": [6.22101455791, 2.84538098027],
+    "celu alpha": [2.93364666643, 2.96686263565],
+    "elu alpha": [2.82763220617, 3.0115294743],
+    "softplus beta": [2.21665961795, 2.43150083041],
+    "prelu": [3.53838123834, 5.48995947809, -0.170348636967],
+    "threshold": [-5.69592737867, 2.87292223708],
+    "softmax": [0.987608358728, 1.33716677029],
+    "softmin": [-1.06273414679, -0.614625006534],
+    "log_softmax": [5.02964996226, 3.88956065805],
+    "linear": [6.95527002268, 2.26682317774, 2.04101662636, 0.401135436465],
+    "linear 3-d": [13.3303260223, 2.26174120156, 4.83810780666, 1.77740791885],
+    "linear 1-d": [2.98156262534, -0.558390385232, 0.604928604788, 2.29393712454],
+    "linear no bias": [7.01849450254, 2.26682317774, 2.04101662636],
+    "bilinear": [-4.88982385665, -8.56092462733, 3.19056770139, 1.66021794805, 0.401135436465],
+    "embedding": [2.79159448708, 2.90927121537],
+    "embedding padding": [2.79159448708, 1.46210959498],
+    "layer_norm": [1.1806203867, 0.20380979637, -0.233123380981, 0.381606905495],
+    "rms_norm": [0.506629103493, -0.0956207076984, -0.269170139644],
+    "batch_norm training": [9.91522020523, 0.0307060621441, -1.48847775088, 5.2468186167],
+    "batch_norm": [1.56963721643, 3.28415729273, 0.449385833682, 0.0804292747577],
+    "instance_norm": [3.36683150686, 4.00676204219],
+    "group_norm": [-0.159762386634, -0.514737182796, -4.66801214542, 1.80479546098],
+    "normalize": [1.93475255158, 1.95736237225],
+    "normalize 3": [2.50625739963, 2.52233909449],
+    "cosine_similarity": [0.185661883802, 0.592075163291, -0.367382809651],
+    "pairwise_distance": [0.0825489544313, -1.76112204913, 1.76112204913],
+    "attention": [0.344390883606, 0.992821696876, 2.18329451827, -0.588582129393],
+    "attention causal": [1.16215323838, 1.1277902247, 1.15087373842, 6.81622433232],
+    "attention mask": [1.44154521337, -0.0324056059664, -0.0231217685177, 0.891526857203],
+    "mse_loss": [0.485150745152, 0.191617972977, -0.191617972977],
+    "mse_loss sum": [1.63619353335, -2.60801927739, 2.60801927739],
+    "mse_loss none": [-0.193874802659, 0.0230391222002, -0.0230391222002],
+    "mse_loss weight": [0.466358390972, -0.725512073111, 0.725512073111],
+    "l1_loss": [0.58839071193, 0.128768316036, -0.128768316036],
+    "smooth_l1_loss": [0.373909405509, 0.0104140330877, -0.0104140330877],
+    "huber_loss": [0.186954702755, 0.00520701654385, -0.00520701654385],
+    "huber_loss weight": [0.154774507868, -0.240782145753, 0.240782145753],
+    "nll_loss": [-0.376754412855, -0.117233872079],
+    "nll_loss weight ignored": [-0.511288194164, 0.352405018592],
+    "cross_entropy": [1.32477203171, -0.0340577907634],
+    "cross_entropy 1-d": [1.62411192611, 0.765290722177],
+    "cross_entropy 3-d": [2.44592034113, 0.274588804172],
+    "cross_entropy none": [-1.97555385676, -1.87607134995],
+    "cross_entropy sum": [6.62386015857, -0.170288953817],
+    "cross_entropy ignored": [1.32309848706, -0.117055212351],
+    "cross_entropy ignore class": [1.32309848706, -0.117055212351],
+    "cross_entropy weight": [1.25297435952, 0.00940451286981],
+    "cross_entropy smooth": [1.38826380313, -0.113789140973],
+    "cross_entropy smooth weight": [1.23647955511, -0.0193271474883],
+    "cross_entropy probabilities": [1.20347307192, -0.0120768741168, 0.076768291085],
+    "binary_cross_entropy": [0.472545333184, 0.0747953739903, -0.324131199099],
+    "binary_cross_entropy_with_logits": [1.05930035591, 0.0538825374429, -1.71360767862],
+    "binary_cross_entropy_with_logits weights": [0.260542744778, 0.00485119769814, -0.11638287136],
+    "kl_div": [-2.12260779728, -0.180272652313, -0.456278631467],
+    "kl_div log": [3.80520847507, -2.23955857525, 1.9578536161],
+    "gaussian_nll_loss": [1.02985011917, 0.210808122764, -0.210808122764, -0.00543478795366],
+    "poisson_nll_loss": [1.62845925497, 0.0272992038754],
+    "poisson_nll_loss no log": [0.701314875549, 0.0575909470214, -0.212456203128],
+    "hinge_embedding_loss": [0.664187161152, 0.222224886273],
+    "margin_ranking_loss": [0.46438947427, -0.382472869251, 0.382472869251],
+    "soft_margin_loss": [0.663762082211, -0.021002365273],
+    "triplet_margin_loss": [0.435371432616, 0.213810701019, -0.762380929, 0.548570227982],
+}
+
+
+def run(name):
+    call, floats, constants = CASES[name]
+    tensors = [cr.from_numpy(x.copy()).requires_grad_() for x in floats]
+    out = call(F, *tensors, *[cr.from_numpy(np.array(x)) for x in constants])
+    weights = cr.from_numpy(np.cos(np.arange(out.numel()) + 0.5).reshape(tuple(out.shape)))
+    grads = cr.autograd.grad((out * weights).sum(), tensors)
+    return [checksum(out.detach().numpy()), *[checksum(g.numpy()) for g in grads]]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_value_and_gradients_are_pytorchs(name):
+    # PyTorch keeps 1/6 and 1/alpha as float32
+    rtol = 1e-7 if name in ("hardsigmoid", "celu alpha") else 1e-9
+    np.testing.assert_allclose(run(name), RECORDED[name], rtol=rtol, atol=1e-11)
+
+
+#: Their gradient is on purpose not the derivative.
+NOT_DERIVATIVES = {"gaussian_nll_loss", "embedding padding"}
+
+
+@pytest.mark.parametrize("name", sorted(set(CASES) - NOT_DERIVATIVES))
+def test_derivatives_by_differences(name):
+    call, floats, constants = CASES[name]
+    fixed = [cr.from_numpy(np.array(x)) for x in constants]
+    tensors = tuple(cr.from_numpy(x.copy()).requires_grad_() for x in floats)
+    assert gradcheck(lambda *xs: call(F, *xs, *fixed), tensors)
+
+
+@pytest.mark.parametrize("name", sorted(set(CASES) - NOT_DERIVATIVES))
+def test_second_derivatives_by_differences(name):
+    call, floats, constants = CASES[name]
+    fixed = [cr.from_numpy(np.array(x)) for x in constants]
+    tensors = tuple(cr.from_numpy(x.copy()).requires_grad_() for x in floats)
+    assert gradgradcheck(lambda *xs: call(F, *xs, *fixed), tensors)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_float32_stays_float32(name):
+    call, floats, constants = CASES[name]
+    tensors = [cr.from_numpy(x.astype(np.float32)).requires_grad_() for x in floats]
+    fixed = [cr.from_numpy(x.astype(np.float32) if x.dtype.kind == "f" else np.array(x)) for x in constants]
+    out = call(F, *tensors, *fixed)
+    assert out.dtype == np.float32
+    assert all(g.dtype == np.float32 for g in cr.autograd.grad(out.sum(), tensors))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_batch_is_a_loop(name):
+    call, floats, constants = CASES[name]
+    fixed = [cr.from_numpy(np.array(x)) for x in constants]
+    examples = [cr.from_numpy(np.stack([x, x[::-1] if x.ndim else x, 0.9 * x])) for x in floats]
+
+    def loss(*xs):
+        out = call(F, *xs, *fixed)
+        return (out * out).sum()
+
+    batched = cr.func.vmap(cr.func.grad(loss, tuple(range(len(floats)))))(*examples)
+    for i in range(3):
+        one = cr.func.grad(loss, tuple(range(len(floats))))(*[x[i] for x in examples])
+        for b, g in zip(batched, one, strict=True):
+            np.testing.assert_allclose(b[i].numpy(), g.numpy(), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", sorted(set(CASES) - NOT_DERIVATIVES))
+def test_forward_mode_is_reverse_mode(name):
+    call, floats, constants = CASES[name]
+    fixed = [cr.from_numpy(np.array(x)) for x in constants]
+    primals = tuple(cr.from_numpy(x) for x in floats)
+    tangents = tuple(cr.from_numpy(numbers(*x.shape, seed=5)) for x in floats)
+
+    def f(*xs):
+        return call(F, *xs, *fixed)
+
+    out, tangent = cr.func.jvp(f, primals, tangents)
+    g = numbers(*out.shape, seed=6)
+    _, pull = cr.func.vjp(f, *primals)
+    back = pull(cr.from_numpy(g))
+    left = float((tangent.numpy() * g).sum())
+    right = sum(float((b.numpy() * t.numpy()).sum()) for b, t in zip(back, tangents, strict=True))
+    assert left == pytest.approx(right, rel=1e-9, abs=1e-11)
 
 
 def test_targets_batched_with_the_scores():

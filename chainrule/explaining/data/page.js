@@ -16,12 +16,14 @@
     return wanted;
   }
 
-  function written(item, places) {
+  function written(item, places, single = false) {
     if (Number.isNaN(item)) return "nan";
     if (!Number.isFinite(item)) return item > 0 ? "inf" : "−inf";
     const size = Math.abs(item);
+    const known = single ? Math.min(places, Math.max(8 - String(Math.trunc(size)).length, 0)) : places;
     let text = size >= 1e9 || (size > 0 && size < 0.5 * 10 ** -places)
-      ? item.toExponential(3).replace("e+", "e") : item.toFixed(places);
+      ? item.toExponential(3).replace("e+", "e")
+      : item.toFixed(known) + "\u2007".repeat(places - known) + (places > known && !known ? "\u2008" : "");
     if (Number(text) === 0) text = text.replace("-", "");
     return text.replaceAll("-", "−");
   }
@@ -100,7 +102,7 @@
   // -- showing -------------------------------------------------------------------------------------------------------
   let now = {}, first = {};
 
-  const cells = (table) => $("td", table.tBodies[0]);
+  const cells = (table) => $("td:not(.more)", table.tBodies[0]);
 
   function show(key) {
     const numbers = now[key], before = first[key];
@@ -114,7 +116,7 @@
       if (place.hasAttribute("data-edit")) continue;
       if (!changed) { if (place.dataset.dirty) { place.innerHTML = place.dataset.first; delete place.dataset.dirty; } place.classList.remove("changed"); continue; }
       place.dataset.dirty = "1";
-      const texts = Array.from(numbers, (item) => written(item, places));
+      const texts = Array.from(numbers, (item) => written(item, places, place.hasAttribute("data-single")));
       if (place.hasAttribute("data-inline")) {
         const text = Array.from(numbers, short).join(", ");
         place.textContent = place.dataset.first.startsWith("[") ? `[${text}]` : text;
@@ -291,6 +293,16 @@
     }
   }
 
+  /** What a link leads to is opened. */
+  function opened() {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target) return;
+    const inside = target.querySelector(":scope > details");
+    if (inside) inside.open = true;
+    for (let box = target.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+    target.scrollIntoView();
+  }
+
   // -- light and dark ----------------------------------------------------------------------------------------------------
   function addToggle() {
     const root = document.documentElement, button = document.createElement("button");
@@ -316,5 +328,7 @@
   }
   tabStops();
   addEventListener("resize", tabStops);
+  addEventListener("hashchange", opened);
+  opened();
   document.addEventListener("toggle", tabStops, true);
 })();
