@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 
+
+def _is_on(name: str, default: str = "0") -> bool:
+    return (os.environ.get(name) or default) not in ("0", "no", "false", "off")
+
+
 #: Keep freed array memory in the process instead of giving it back to the kernel (glibc only). See docs/performance.md.
-KEEP_MEMORY: bool = os.environ.get("CHAINRULE_KEEP_MEMORY", "1") not in ("0", "no", "false", "off")
+KEEP_MEMORY = _is_on("CHAINRULE_KEEP_MEMORY", "1")
 
 #: Check every row that ``chainrule.primitive`` declares with ``rulecheck``, at once.
-CHECK_ROWS: bool = os.environ.get("CHAINRULE_CHECK_ROWS", "0") not in ("", "0", "no", "false", "off")
+CHECK_ROWS = _is_on("CHAINRULE_CHECK_ROWS")
 
 #: Note for every operation the line of the program that called it (``record_lines``), in all threads.
-RECORD_LINES: bool = os.environ.get("CHAINRULE_LINES", "0") not in ("", "0", "no", "false", "off")
+RECORD_LINES = _is_on("CHAINRULE_LINES")
 
 #: Copy every plain NumPy array that the tape saves, whatever its size. See docs/guide/numerics.md.
-STRICT_ARRAYS: bool = os.environ.get("CHAINRULE_STRICT_ARRAYS", "0") not in ("", "0", "no", "false", "off")
+STRICT_ARRAYS = _is_on("CHAINRULE_STRICT_ARRAYS")

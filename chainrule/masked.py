@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors
 from chainrule.core.dispatch import cast
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
@@ -141,7 +140,3 @@ def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = No
     """log(exp(input) + exp(other)), without what is masked."""
     x = _filled("masked.logaddexp", input, input_mask, dtype, "lowest")
     return ew.logaddexp(x, _filled("masked.logaddexp", other, other_mask, dtype, "lowest"))  # type: ignore[no-any-return]
-
-
-def __getattr__(name: str) -> object:
-    raise errors.unknown_name(name, __all__, __name__)

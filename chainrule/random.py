@@ -143,15 +143,22 @@ def rand(
 ) -> Tensor:
     """Uniform numbers in [0, 1), or complex numbers with both parts there."""
     kind = _real("rand", dtype, "fc")
-    return _made(_drawn(_sizes("rand", size), lambda shape: _uniform(shape, kind, generator)), requires_grad)
+    return _made(_floats("random", _sizes("rand", size), kind, generator), requires_grad)
 
 
-def _uniform(shape: tuple[int, ...], dtype: Any, generator: Generator | None) -> Any:
-    if dtype.kind == "c":
-        parts = _rng(generator).random((2, *shape))
-        return (parts[0] + 1j * parts[1]).astype(dtype)
+def _floats(method: str, shape: tuple[int, ...], dtype: Any, generator: Generator | None) -> Any:
+    """What NumPy's ``random`` or ``standard_normal`` gives, as real or as complex numbers."""
     kind = np.float32 if dtype == np.float32 else np.float64
-    return np.asarray(_rng(generator).random(shape, kind)).astype(dtype, copy=False)
+    scale = np.sqrt(0.5) if method == "standard_normal" else 1.0
+
+    def draw(shape: tuple[int, ...]) -> Any:
+        numbers = getattr(_rng(generator), method)
+        if dtype.kind == "c":
+            re, im = numbers((2, *shape)) * scale
+            return (re + 1j * im).astype(dtype)
+        return np.asarray(numbers(shape, kind)).astype(dtype, copy=False)
+
+    return _drawn(shape, draw)
 
 
 @creates
@@ -160,16 +167,7 @@ def randn(
 ) -> Tensor:
     """Standard normal numbers (complex ones have variance 1 in all)."""
     kind = _real("randn", dtype, "fc")
-    shape = _sizes("randn", size)
-    return _made(_drawn(shape, lambda shape: _normal(shape, kind, generator)), requires_grad)
-
-
-def _normal(shape: tuple[int, ...], dtype: Any, generator: Generator | None) -> Any:
-    if dtype.kind == "c":
-        parts = _rng(generator).standard_normal((2, *shape)) * np.sqrt(0.5)
-        return (parts[0] + 1j * parts[1]).astype(dtype)
-    kind = np.float32 if dtype == np.float32 else np.float64
-    return np.asarray(_rng(generator).standard_normal(shape, kind)).astype(dtype, copy=False)
+    return _made(_floats("standard_normal", _sizes("randn", size), kind, generator), requires_grad)
 
 
 @creates
@@ -264,11 +262,11 @@ def normal(
         raise RuntimeError(f"normal expects all elements of std >= 0.0, but found {std}")
     if size is not None:
         kind = _real("normal", dtype, "fc")
-        noise = _drawn(_sizes("normal", (size,)), lambda shape: _normal(shape, kind, generator))
+        noise = _floats("standard_normal", _sizes("normal", (size,)), kind, generator)
         return _made(np.astype(noise * std + mean, kind), requires_grad)
     kind = _real("normal", like.dtype, "fc")
     shape = np.broadcast_shapes(*(tuple(x.shape) for x in (mean, std) if isinstance(x, Tensor)))
-    noise = wrap(_drawn(shape, lambda shape: _normal(shape, kind, generator)))
+    noise = wrap(_floats("standard_normal", shape, kind, generator))
     return _sampled(noise * _plain(std) + _plain(mean), mean, std)
 
 
@@ -396,14 +394,10 @@ def random_(self: Tensor, *bounds: int, generator: Generator | None = None, **na
     """Fill the tensor in place with integers from ``from`` (0) up to and without ``to`` (as far as the dtype is exact)."""
     low, high = (0, *bounds)[-2:] if bounds else (named.get("from", 0), named.get("to"))
     if high is None:
-        kind = self.dtype
-        high = (
-            2 ** (np.finfo(kind).nmant + 1) + 1
-            if kind.kind == "f"
-            else 2
-            if kind.kind == "b"
-            else int(np.iinfo(kind).max)
-        )
+        if self.dtype.kind == "f":
+            high = 2 ** (np.finfo(self.dtype).nmant + 1) + 1
+        else:
+            high = 2 if self.dtype.kind == "b" else int(np.iinfo(self.dtype).max)
     return self.copy_(randint(low, high, tuple(self.shape), generator=generator, dtype=self.dtype))
 
 

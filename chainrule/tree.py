@@ -110,14 +110,10 @@ def _named_tuple(kind: Any) -> _Container:
     )
 
 
-def _fields_of(kind: Any) -> Any:
+def _dataclass(kind: Any) -> _Container:
     import dataclasses  # the program has: loading it for all takes longer than the rest of this module
 
-    return dataclasses.fields(kind)
-
-
-def _dataclass(kind: Any) -> _Container:
-    names = tuple(field.name for field in _fields_of(kind))
+    names = tuple(field.name for field in dataclasses.fields(kind))
     get = attrgetter(*names) if len(names) > 1 else lambda tree: tuple(getattr(tree, name) for name in names)
 
     def unflatten(children: Sequence[Any], fields: Any) -> Any:
@@ -129,45 +125,47 @@ def _dataclass(kind: Any) -> _Container:
     return _Container(lambda tree: (get(tree), names), unflatten, _by_field)
 
 
-#: class -> its container, or None for a class whose instances are leaves; filled as classes are met.
-_KINDS: dict[type, _Container | None] = {
-    tuple: _Container(lambda tree: (tree, None), lambda children, _: tuple(children), _by_index),
-    list: _Container(lambda tree: (tree, None), lambda children, _: list(children), _by_index),
-    dict: _mapping(dict),
-    OrderedDict: _mapping(OrderedDict),
-    defaultdict: _Container(
-        lambda tree: (list(tree.values()), (tree.default_factory, tuple(tree))),
-        lambda children, context: defaultdict(context[0], zip(context[1], children, strict=True)),
-        lambda context, n: _by_key(context[1], n),
-    ),
-    deque: _Container(
-        lambda tree: (list(tree), tree.maxlen), lambda children, maxlen: deque(children, maxlen), _by_index
-    ),
-    type(None): _Container(lambda tree: ((), None), lambda children, _: None, _by_index),
-    int: None,
-    float: None,
-    complex: None,
-    bool: None,
-    str: None,
-}
+class _Kinds(dict[Any, Any]):
+    """class -> its container, or None for a class whose instances are leaves; filled as classes are met."""
+
+    def __missing__(self, kind: Any) -> _Container | None:
+        container = None
+        if issubclass(kind, tuple) and hasattr(kind, "_fields") and hasattr(kind, "_make"):
+            container = _named_tuple(kind)
+        elif hasattr(kind, "__dataclass_fields__"):
+            container = _dataclass(kind)
+        self[kind] = container
+        return container
+
+
+_KINDS = _Kinds(
+    {
+        tuple: _Container(lambda tree: (tree, None), lambda children, _: tuple(children), _by_index),
+        list: _Container(lambda tree: (tree, None), lambda children, _: list(children), _by_index),
+        dict: _mapping(dict),
+        OrderedDict: _mapping(OrderedDict),
+        defaultdict: _Container(
+            lambda tree: (list(tree.values()), (tree.default_factory, tuple(tree))),
+            lambda children, context: defaultdict(context[0], zip(context[1], children, strict=True)),
+            lambda context, n: _by_key(context[1], n),
+        ),
+        deque: _Container(
+            lambda tree: (list(tree), tree.maxlen), lambda children, maxlen: deque(children, maxlen), _by_index
+        ),
+        type(None): _Container(lambda tree: ((), None), lambda children, _: None, _by_index),
+        int: None,
+        float: None,
+        complex: None,
+        bool: None,
+        str: None,
+    }
+)
 _MAPPINGS = (dict, OrderedDict, defaultdict)
-
-
-def _meet(kind: Any) -> _Container | None:
-    """The container of a class that was not seen before."""
-    container = None
-    if issubclass(kind, tuple) and hasattr(kind, "_fields") and hasattr(kind, "_make"):
-        container = _named_tuple(kind)
-    elif hasattr(kind, "__dataclass_fields__"):
-        container = _dataclass(kind)
-    _KINDS[kind] = container
-    return container
 
 
 def is_container(x: Any) -> bool:
     """Whether something has parts, or is None, rather than a leaf."""
-    kind = type(x)
-    return (_KINDS[kind] if kind in _KINDS else _meet(kind)) is not None
+    return _KINDS[type(x)] is not None
 
 
 def register_pytree_node(
@@ -215,7 +213,7 @@ def _flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None
     if is_leaf is not None and is_leaf(tree):
         leaves.append(tree)
         return _LEAF
-    container = _KINDS[kind] if kind in _KINDS else _meet(kind)
+    container = _KINDS[kind]
     if container is None:
         leaves.append(tree)
         return _LEAF
@@ -284,9 +282,7 @@ def _unflatten(spec: TreeSpec, leaves: Any) -> Any:
     if kind is tuple:
         return tuple([_unflatten(child, leaves) for child in spec.children])
     children = [_unflatten(child, leaves) for child in spec.children]
-    container = _KINDS[kind]
-    assert container is not None
-    return container.unflatten(children, spec.context)
+    return _KINDS[kind].unflatten(children, spec.context)
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
@@ -361,9 +357,8 @@ def leaf_paths(spec: TreeSpec) -> list[str]:
 
 
 def _names(spec: TreeSpec) -> Sequence[str]:
-    container = _KINDS[spec.kind]  # type: ignore[index]
-    assert container is not None
-    return container.names(spec.context, len(spec.children))
+    names: Sequence[str] = _KINDS[spec.kind].names(spec.context, len(spec.children))
+    return names
 
 
 def leaves_like(spec: TreeSpec, tree: Any, strict: bool = False) -> list[Any]:
@@ -389,9 +384,7 @@ def _collect(spec: TreeSpec, tree: Any, path: str, found: list[Any], strict: boo
         return
     if type(tree) is not spec.kind:
         raise _mismatch(path, _called(spec.kind), _called(type(tree)))
-    container = _KINDS[spec.kind]
-    assert container is not None
-    children, context = container.flatten(tree)
+    children, context = _KINDS[spec.kind].flatten(tree)
     if spec.kind in _MAPPINGS:
         keys = spec.context[1] if spec.kind is defaultdict else spec.context
         have = context[1] if spec.kind is defaultdict else context
@@ -409,7 +402,7 @@ def _collect(spec: TreeSpec, tree: Any, path: str, found: list[Any], strict: boo
 def _called(kind: type | None) -> str:
     if kind is type(None):
         return "None"
-    container = _KINDS.get(kind)  # type: ignore[arg-type]
+    container = _KINDS.get(kind)
     name = getattr(kind, "__name__", str(kind))
     return f"a leaf ({name})" if container is None else f"a {name}"
 
@@ -424,9 +417,7 @@ def broadcast_prefix(prefix: Any, spec: TreeSpec, is_leaf: Callable[[Any], bool]
         return [prefix] * spec.num_leaves
     if spec.kind is None or type(prefix) is not spec.kind:
         return None
-    container = _KINDS[spec.kind]
-    assert container is not None
-    children, context = container.flatten(prefix)
+    children, context = _KINDS[spec.kind].flatten(prefix)
     if spec.kind is dict and context != spec.context and set(context) == set(spec.context):
         children, context = [prefix[key] for key in spec.context], spec.context
     if len(children) != len(spec.children) or context != spec.context:
