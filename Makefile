@@ -9,7 +9,7 @@ VB := .venv-bench
 export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test bench oracle fuzz lint docs build size clean
+.PHONY: demo test bench oracle fuzz mutate lint docs build size clean
 .NOTPARALLEL:
 
 demo: $(V)/.has-examples
@@ -33,6 +33,10 @@ oracle: $(VB)/.has-oracle $(VB)/.has-test
 # random programs: against PyTorch, against differences, against NumPy (python -m tests.fuzz --help)
 fuzz: $(VB)/.has-oracle
 	$(VB)/bin/python -m tests.fuzz all -n $(N) $(ARGS)
+
+# every rule of the table, spoilt on purpose: which of them no check finds wrong
+mutate: $(V)/.has-test
+	$(V)/bin/python -m chainrule.testing.mutate $(ARGS)
 
 docs: $(V)/.has-docs
 	NO_MKDOCS_2_WARNING=1 $(V)/bin/mkdocs build --strict

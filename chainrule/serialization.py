@@ -1,7 +1,7 @@
 """``save`` and ``load``: tensors in files that hold data and nothing else.
 
 PyTorch's own files are pickles, which can run any code when they are read. These are ``.npz`` (zipped arrays, NumPy's
-own) or ``.safetensors`` (see ``backends.safetensors``), which other libraries read, too. Tensors go in under dotted names
+own) or ``.safetensors`` (see ``backends/safetensors.py``), which other libraries read, too. Tensors go in under dotted names
 (``{"layer": {"weight": w}}`` as ``layer.weight``). Whatever a flat dictionary of tensors does not say (nesting, numbers,
 ``requires_grad``) is written as JSON next to them.
 """

@@ -15,8 +15,9 @@ from chainrule.core.modes import recording
 from chainrule.core.node import FREED, Leaf, Node, output_of
 from chainrule.core.saved import raw_saved
 from chainrule.core.tensor import Tensor, attach, wrap, wrapped
-from chainrule.interpreters.batched import Batched
 from chainrule.ops.creation import zeros_like
+from chainrule.transform.arguments import own_copy
+from chainrule.transform.dense import pull_batch
 
 ndarray = np.ndarray
 
@@ -60,7 +61,7 @@ def _sequence(function: str, argument: str, value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
-def _first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool, batched: bool = False) -> Any:
+def _first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool) -> Any:
     """The cotangent a sweep starts with, checked: raw data, or a tensor with ``create_graph``."""
     data = output._raw
     if gradient is None:
@@ -105,9 +106,7 @@ def _cotangents(function: str, gradients: Any, count: int) -> tuple[Any, ...]:
     return grads
 
 
-def _starts(
-    function: str, outputs: Any, gradients: Any, create_graph: bool
-) -> tuple[list[Any], list[Any], tuple[Any, ...]]:
+def _starts(function: str, outputs: Any, gradients: Any, create_graph: bool) -> tuple[list[Any], list[Any]]:
     given = _sequence(function, "tensors" if function == "backward" else "outputs", outputs)
     grads = _cotangents(function, gradients, len(given))
     edges = []
@@ -125,7 +124,7 @@ def _starts(
             raise errors.no_grad_fn(i, output)
         edges.append(output._edge)
         starts.append(_first_cotangent(i, output, gradient, create_graph))
-    return edges, starts, given
+    return edges, starts
 
 
 def _edge_of(edge: GradientEdge) -> Any:
@@ -166,7 +165,7 @@ def backward(
         raise errors.empty_inputs("backward")
     if _any_dual(tensors):
         tensors, grad_tensors = _primals(tensors), _primals(grad_tensors)
-    edges, starts, _ = _starts("backward", tensors, grad_tensors, create_graph)
+    edges, starts = _starts("backward", tensors, grad_tensors, create_graph)
     keep = create_graph if retain_graph is None else bool(retain_graph)
     if inputs is None:
         engine.sweep(edges, starts, retain_graph=keep, create_graph=create_graph, ties=True)
@@ -301,65 +300,57 @@ def _gradients(
             is_grads_batched=is_grads_batched,
             materialize_grads=materialize_grads,
         )
-    if is_grads_batched:
-        edges, starts, given = _batched_starts(outputs, grad_outputs, create_graph)
-    else:
-        edges, starts, given = _starts("grad", outputs, grad_outputs, create_graph)
+    starts = _batched_starts if is_grads_batched else _starts
+    edges, cotangents = starts("grad", outputs, grad_outputs, create_graph)
     targets = [_target(i, t) for i, t in enumerate(wanted)]
     order = None if block is None else [edge for edge in engine.reachable(edges) if edge is not block]
-    found = engine.sweep(
-        edges,
-        starts,
-        targets,
-        retain_graph=retain_graph,
-        create_graph=create_graph,
-        accumulate=False,
-        ties=True,
-        order=order,
-    )
+
+    def pull(gs: list[Any]) -> list[Any]:
+        found = engine.sweep(
+            edges,
+            [wrap(g) for g in gs] if create_graph and is_grads_batched else gs,
+            targets,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            accumulate=False,
+            ties=True,
+            order=order,
+        )
+        for i, (g, tensor) in enumerate(zip(found, wanted)):
+            if g is engine.ZERO:
+                found[i] = np.zeros(tensor.shape, tensor.dtype) if isinstance(tensor, Tensor) else None
+        return found
+
+    found = pull_batch(pull, cotangents, "grad(is_grads_batched=True)") if is_grads_batched else pull(cotangents)
     results: list[Tensor | None] = []
+    foreign = {id(g) for g in cotangents}
     for i, (g, tensor) in enumerate(zip(found, wanted)):
-        if g is engine.ZERO:
-            g = np.zeros(tensor.shape, tensor.dtype) if isinstance(tensor, Tensor) else None
         if g is None:
             if not (allow_unused or materialize_grads):
                 raise errors.unused_input(i, tensor, outputs)
             if materialize_grads and isinstance(tensor, GradientEdge):
                 raise errors.materialize_edge(i)
             results.append(zeros_like(tensor, requires_grad=create_graph) if materialize_grads else None)
-        elif is_grads_batched:
-            results.append(_unbatched(g, given))
-        else:
-            result = g if isinstance(g, Tensor) else wrap(_fresh(g, results, starts))
-            if result._edge is None:
-                if not create_graph:
-                    result._cut = errors.GRADIENT
-                elif result._cut is None or not result._cut.of_gradient:
-                    result._cut = errors.LINEAR
-            results.append(result)
+            continue
+        result = g if isinstance(g, Tensor) else wrap(own_copy(g, foreign))
+        if result._edge is None:
+            if not create_graph:
+                result._cut = errors.GRADIENT
+            elif result._cut is None or not result._cut.of_gradient:
+                result._cut = errors.LINEAR
+        results.append(result)
     return tuple(results)
 
 
-def _fresh(g: Any, results: list[Any], starts: list[Any]) -> Any:
-    """A gradient that shares no memory with another one or with what the caller passed."""
-    if type(g) is ndarray and (
-        g.base is not None or any(g is s for s in starts) or any(r is not None and r._raw is g for r in results)
-    ):
-        return g.copy()
-    return g
-
-
-_BATCH_LEVEL = 2**62  # above every transformation a user can have entered
-
-
-def _batched_starts(outputs: Any, gradients: Any, create_graph: bool) -> Any:
-    given = _sequence("grad", "outputs", outputs)
-    grads = _cotangents("grad", gradients, len(given))
-    edges, starts = [], []
-    for i, (output, g) in enumerate(zip(given, grads)):
+def _batched_starts(function: str, outputs: Any, gradients: Any, create_graph: bool) -> tuple[list[Any], list[Any]]:
+    """As ``_starts``, where every cotangent has one more axis in front."""
+    tensors = _sequence(function, "outputs", outputs)
+    edges: list[Any] = []
+    starts: list[Any] = []
+    for i, (output, g) in enumerate(zip(tensors, _cotangents(function, gradients, len(tensors)))):
         if g is None:
             raise errors.batched_gradient_missing(i)
-        g = _as_tensor("grad", g)
+        g = _as_tensor(function, g)
         if isinstance(output, GradientEdge):
             edges.append(_edge_of(output))
         else:
@@ -372,12 +363,11 @@ def _batched_starts(outputs: Any, gradients: Any, create_graph: bool) -> Any:
                     raise errors.gradient_dtype(i, g, output)
                 g = g.to(output.dtype)
             edges.append(output._edge)
-        inside = Batched(g if create_graph else g._raw, _BATCH_LEVEL)
-        starts.append(wrap(inside) if create_graph else inside)
-    sizes = {g.shape[0] for g in grads}
+        starts.append(g if create_graph else g._raw)
+    sizes = {g.shape[0] for g in starts}
     if len(sizes) > 1:
         raise errors.batched_gradient_sizes(sorted(sizes))
-    return edges, starts, grads
+    return edges, starts
 
 
 def _as_tensor(function: str, gradient: Any) -> Tensor:
@@ -386,15 +376,6 @@ def _as_tensor(function: str, gradient: Any) -> Tensor:
     if isinstance(gradient, (ndarray, np.generic)):
         return wrap(gradient)
     raise errors.gradient_type(gradient)
-
-
-def _unbatched(g: Any, gradients: Any) -> Tensor:
-    data = g._raw if isinstance(g, Tensor) else g
-    if type(data) is not Batched or data.level != _BATCH_LEVEL:
-        size = gradients[0].shape[0]
-        return wrapped(g).expand(size, *data.shape)
-    payload = data.payload
-    return wrapped(payload)
 
 
 def _tensor_backward(

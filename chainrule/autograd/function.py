@@ -18,7 +18,7 @@ from chainrule.autograd import function_transforms
 from chainrule.autograd.context import FunctionCtx, once_differentiable
 from chainrule.autograd.function_rule import SETUP_CONTEXT, FunctionMethods, FunctionRow, row_of, run_forward
 from chainrule.core.array import Array, as_arrays, as_tensors
-from chainrule.core.inplace import check_history, continue_history
+from chainrule.core.inplace import check_history, rebase_history
 from chainrule.core.modes import LOCAL, WATCHES
 from chainrule.core.node import Leaf, Output, new_node, next_seq
 from chainrule.core.protocol import ArrayLike
@@ -203,7 +203,7 @@ def _output(output: Any, edge: Any, ctx: Any, args: tuple[Any, ...], index: int)
     if data.dtype.kind not in "fc":
         return _cut(wrap(data) if given else output, ctx)
     if given and ctx.dirty_tensors and any(t is output for t in ctx.dirty_tensors):
-        continue_history(output, edge)
+        rebase_history(output, edge)
         return output
     if given or output._edge is not None or output._view is not None or type(output) is not Tensor:
         output = wrap(data, edge)

@@ -31,7 +31,7 @@ from chainrule.autograd.function_rule import (
 )
 from chainrule.core import engine
 from chainrule.core.dispatch import bind
-from chainrule.core.inplace import continue_history
+from chainrule.core.inplace import rebase_history
 from chainrule.core.levels import entered
 from chainrule.core.modes import enable_grad, no_grad, recording
 from chainrule.core.node import Leaf, output_of
@@ -112,7 +112,7 @@ def _write(ran: Ran, args: tuple[Any, ...], results: list[Any]) -> None:
                 if type(x._edge) is Leaf and recording():
                     raise errors.function_dirty_leaf(name)
                 hold(x, results[index]._raw)
-                continue_history(x, results[index]._edge, results[index]._cut)
+                rebase_history(x, results[index]._edge, results[index]._cut)
                 results[index] = x
 
 

@@ -14,20 +14,17 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.autograd.backward import grad
-from chainrule.autograd.dense import forward, rows
+from chainrule.autograd.jacobian import forward, reverse
 from chainrule.core import engine
-from chainrule.core.levels import entered, within
 from chainrule.core.modes import inference_mode
-from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap, wrapped
-from chainrule.interpreters.dual import Dual
 from chainrule.ops.creation import ones_like, zeros_like
-from chainrule.ops.joining import stack
-from chainrule.table.shape import alias
+from chainrule.transform.dense import rows
+from chainrule.transform.forward import JvpRun
+from chainrule.transform.reverse import fresh_leaf
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
-_RETURNED = "outputs of the user-provided function"
 _ONE_OUTPUT = "the user-provided function returns"
 _ONE_INPUT = "the input to the user-provided function is"
 
@@ -46,64 +43,117 @@ def _tensors(function: str, what: str, value: Any) -> tuple[Tensors, bool]:
     return value, True
 
 
-def _starts(inputs: Tensors, create_graph: bool) -> Tensors:
-    """The inputs at a new place on the tape, which is connected to their own where the result is to be recorded."""
-    return tuple(alias(x) if create_graph and x._edge is not None else _leaf(x) for x in inputs)
+class _Call:
+    """A call of one of the functions below: what it was asked, and ``func`` applied to the inputs.
+
+    Attributes:
+        name: of the function.
+        inputs, outputs: as tuples; ``tuple_in`` and ``tuple_out`` say whether they came as tuples.
+        starts: the inputs at new places on the tape, which are connected to their own where the result is to be recorded.
+    """
+
+    starts: Tensors
+    outputs: Tensors
+    tuple_out: bool
+
+    def __init__(self, name: str, func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool) -> None:
+        errors.check_function(f"functional.{name}", func)
+        self.name, self.func = name, func
+        self.create_graph, self.strict = create_graph, strict
+        self.inputs, self.tuple_in = _tensors(name, "inputs", inputs)
+
+    def vector(self, v: Any, like: Tensors, as_tuple: bool, owner: str) -> Tensors | tuple[None, ...]:
+        """The vector to multiply with, checked; None where it may be left out."""
+        if v is None:
+            if len(like) != 1 or like[0].numel() != 1:
+                raise errors.functional_v_none(owner)
+            return (None,)
+        vs, _ = _tensors(self.name, "v", v)
+        if len(vs) != len(like):
+            raise errors.functional_v_count(len(like) if as_tuple else 1, len(vs))
+        for i, (have, want) in enumerate(zip(vs, like)):
+            if have.shape != want.shape:
+                raise errors.functional_v_size(i if as_tuple else None, want.shape, have.shape)
+        return vs
+
+    def input_vector(self, v: Any) -> Tensors | tuple[None, ...]:
+        return self.vector(v, self.inputs, self.tuple_in, _ONE_INPUT)
+
+    def start(self, linked: bool) -> Tensors:
+        for x in self.inputs:
+            if x.dtype.kind not in "fc":
+                raise errors.integer_requires_grad(x)
+        self.starts = tuple([fresh_leaf(x if linked else wrap(x._raw)) for x in self.inputs])
+        return self.starts
+
+    def run(self, *xs: Tensor) -> Tensors:
+        """The function's outputs, which are checked."""
+        outputs, self.tuple_out = _tensors(self.name, "outputs of the user-provided function", self.func(*xs))
+        if self.strict:
+            for i, y in enumerate(outputs):
+                if not y.requires_grad:
+                    raise errors.functional_output_cut(i, y)
+        return outputs
+
+    def record(self) -> Tensors:
+        self.outputs = self.run(*self.start(self.create_graph))
+        return self.outputs
+
+    def push(self, vs: Sequence[Any], recorded: bool) -> list[Any]:
+        """Run the function on inputs that move along ``vs``, recording their primals where ``recorded``: its tangents."""
+        xs = self.start(self.create_graph) if recorded else self.inputs
+        tangents = [ones_like(x).detach() if v is None else v.to(x.dtype) for v, x in zip(vs, xs)]
+        if not self.create_graph:
+            tangents = [t.detach() for t in tangents]
+        run = JvpRun(self.run, _inside(xs), _inside(tangents), "jvp", lift_leaves=not recorded)
+        parts = [run.split(y) for y in run.result]
+        self.outputs = tuple([wrapped(primal) for primal, _ in parts])
+        return [None if t is None else wrapped(t) for _, t in parts]
+
+    def scalar(self) -> Tensor:
+        """The output of a function that must return one element."""
+        if self.tuple_out or self.outputs[0].numel() != 1:
+            raise errors.functional_scalar(self.name, self.tuple_out)
+        return self.outputs[0]
+
+    def check_reached(self) -> None:
+        """Raise if nothing leads from the outputs to an input."""
+        reached = set(engine.reachable([y._edge for y in self.outputs if y._edge is not None]))
+        for i, x in enumerate(self.starts):
+            if x._edge not in reached:
+                raise errors.functional_independent("The output of the user-provided function", i)
+
+    def zeros_for_none(self, grads: Sequence[Any], xs: Sequence[Tensor], what: str) -> Tensors:
+        """Zeros for None; if strict an error for it, and for a result that is to be recorded and is not."""
+        if self.strict:
+            subject = "The output of the user-provided function" if what == "jacobian" else "The jacobian"
+            _check_dependence(grads, subject, what, self.create_graph)
+        return _with_zeros(grads, xs)
+
+    def finish(self, results: Sequence[Tensor], as_tuple: bool) -> Any:
+        """Results in the form the caller's tensors had, off the tape unless they are to be on it."""
+        if not self.create_graph:
+            results = [r.detach() if r._edge is not None else r for r in results]
+        return tuple(results) if as_tuple else results[0]
 
 
-def _leaf(x: Tensor) -> Tensor:
-    if x.dtype.kind not in "fc":
-        raise errors.integer_requires_grad(x)
-    fresh = wrap(x._raw)
-    fresh._edge = Leaf(fresh)
-    return fresh
+def _with_zeros(grads: Sequence[Any], xs: Sequence[Tensor]) -> Tensors:
+    return tuple([zeros_like(x) if g is None else g for g, x in zip(grads, xs)])
 
 
-def _call(function: str, func: Callable[..., Any], xs: Sequence[Tensor], strict: bool) -> tuple[Tensors, bool]:
-    outputs, several = _tensors(function, _RETURNED, func(*xs))
-    if strict:
-        _check_recorded(outputs)
-    return outputs, several
-
-
-def _check_recorded(outputs: Tensors) -> None:
-    for i, y in enumerate(outputs):
-        if not y.requires_grad:
-            raise errors.functional_output_cut(i, y)
-
-
-def _vector(function: str, v: Any, like: Tensors, several: bool, owner: str) -> Tensors | tuple[None, ...]:
-    """The vector to multiply with, checked; None where it may be left out."""
-    if v is None:
-        if len(like) != 1 or like[0].numel() != 1:
-            raise errors.functional_v_none(owner)
-        return (None,)
-    vs, _ = _tensors(function, "v", v)
-    if len(vs) != len(like):
-        raise errors.functional_v_count(len(like) if several else 1, len(vs))
-    for i, (given, other) in enumerate(zip(vs, like)):
-        if given.shape != other.shape:
-            raise errors.functional_v_size(i if several else None, other.shape, given.shape)
-    return vs
+def _inside(xs: Sequence[Tensor]) -> list[Any]:
+    return [x._raw if x._edge is None else x for x in xs]
 
 
 def _gradients(
-    outputs: Tensors, xs: Tensors, cotangents: Sequence[Any], create_graph: bool, keep: bool = False
+    outputs: Sequence[Tensor], xs: Tensors, cotangents: Sequence[Any], create_graph: bool, keep: bool = False
 ) -> tuple[Any, ...]:
     """``grad``, with None for inputs without a path, and for all of them where nothing is on the tape."""
     pairs = [(y, ones_like(y) if g is None else g) for y, g in zip(outputs, cotangents) if y.requires_grad]
     if not pairs:
         return (None,) * len(xs)
     ys, gs = zip(*pairs)
-    return grad(ys, xs, gs, keep or None, create_graph, allow_unused=True)
-
-
-def _filled(grads: Sequence[Any], xs: Sequence[Tensor], strict: bool, create_graph: bool, what: str) -> Tensors:
-    """Zeros for None; with ``strict`` an error for it, and for a recorded result that does not depend on anything."""
-    if strict:
-        subject = "The output of the user-provided function" if what == "jacobian" else "The jacobian"
-        _check_dependence(grads, subject, what, create_graph)
-    return tuple(zeros_like(x) if g is None else g for g, x in zip(grads, xs))
+    return grad(ys, xs, gs, keep or None, create_graph, allow_unused=True)  # type: ignore[no-any-return]
 
 
 def _check_dependence(grads: Sequence[Any], subject: str, what: str, create_graph: bool) -> None:
@@ -117,10 +167,11 @@ def _check_dependence(grads: Sequence[Any], subject: str, what: str, create_grap
             )
 
 
-def _given(results: Tensors, several: bool, create_graph: bool) -> Any:
-    """Results in the form the caller's tensors had, off the tape unless they are to be on it."""
-    ready = results if create_graph else tuple(r.detach() if r._edge is not None else r for r in results)
-    return ready if several else ready[0]
+def _check_gradient(grads: Sequence[Any]) -> None:
+    """Raise for a first derivative that does not depend on anything."""
+    for i, g in enumerate(grads):
+        if g is None or not g.requires_grad:
+            raise errors.functional_hessian_independent(i)
 
 
 def vjp(
@@ -141,49 +192,12 @@ def vjp(
     >>> cr.autograd.functional.vjp(cr.exp, cr.zeros(2), cr.tensor([1., 3.]))
     (tensor([1., 1.]), tensor([1., 3.]))
     """
-    errors.check_function("functional.vjp", func)
+    call = _Call("vjp", func, inputs, create_graph, strict)
     with inference_mode(False):
-        given, several = _tensors("vjp", "inputs", inputs)
-        xs = _starts(given, create_graph)
-        outputs, several_out = _call("vjp", func, xs, strict)
-        vs = _vector("vjp", v, outputs, several_out, _ONE_OUTPUT)
-        products = _filled(_gradients(outputs, xs, vs, create_graph), xs, strict, create_graph, "jacobian")
-    return _given(outputs, several_out, create_graph), _given(products, several, create_graph)
-
-
-class _Moving:
-    """Runs a function on inputs that move along ``vs``, recording their primals where ``recorded``."""
-
-    def __init__(self, xs: Tensors, vs: Sequence[Any], create_graph: bool, strict: bool, recorded: bool) -> None:
-        self.recorded = recorded
-        self.strict = strict
-        self.starts = _starts(xs, create_graph) if recorded else xs
-        self.tangents = [ones_like(x).detach() if v is None else v.to(x.dtype) for v, x in zip(vs, xs)]
-        if not create_graph:
-            self.tangents = [t.detach() for t in self.tangents]
-
-    @within
-    def call(self, function: str, func: Callable[..., Any]) -> tuple[Tensors, list[Any], bool]:
-        """The outputs' primals and tangents (None where one does not move), and whether they came as a tuple."""
-        with entered("jvp", Dual, lift_leaves=not self.recorded) as level:
-            args = [wrap(Dual(_inside(x), _inside(t), level)) for x, t in zip(self.starts, self.tangents)]
-            outputs, several = _tensors(function, _RETURNED, func(*args))
-            if self.strict:
-                _check_recorded(outputs)
-            primals, tangents = zip(*[_apart(y, level) for y in outputs]) if outputs else ((), ())
-        return primals, list(tangents), several
-
-
-def _inside(x: Tensor) -> Any:
-    return x._raw if x._edge is None else x
-
-
-def _apart(y: Tensor, level: int) -> tuple[Tensor, Any]:
-    data = y._raw
-    if type(data) is not Dual or data.level != level:
-        return y, None
-    tangent = data.tangent
-    return wrapped(data.primal), None if tangent is None else wrapped(tangent)
+        outputs = call.record()
+        vs = call.vector(v, outputs, call.tuple_out, _ONE_OUTPUT)
+        products = call.zeros_for_none(_gradients(outputs, call.starts, vs, create_graph), call.starts, "jacobian")
+    return call.finish(outputs, call.tuple_out), call.finish(products, call.tuple_in)
 
 
 def jvp(
@@ -204,24 +218,13 @@ def jvp(
     >>> cr.autograd.functional.jvp(lambda x: x ** 2, cr.tensor([1., 2.]), cr.tensor([1., 10.]))
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
-    errors.check_function("functional.jvp", func)
+    call = _Call("jvp", func, inputs, create_graph, strict)
     with inference_mode(False):
-        given, several = _tensors("jvp", "inputs", inputs)
-        vs = _vector("jvp", v, given, several, _ONE_INPUT)
-        moving = _Moving(given, vs, create_graph, strict, create_graph or strict)
-        outputs, tangents, several_out = moving.call("jvp", func)
+        tangents = call.push(call.input_vector(v), create_graph or strict)
         if strict:
-            _check_strict(outputs, moving.starts)
-        products = _filled(tangents, outputs, strict, create_graph, "jacobian")
-    return _given(outputs, several_out, create_graph), _given(products, several_out, create_graph)
-
-
-def _check_strict(outputs: Tensors, xs: Tensors) -> None:
-    """Raise if nothing leads from the outputs to an input."""
-    reached = set(engine.reachable([y._edge for y in outputs if y._edge is not None]))
-    for i, x in enumerate(xs):
-        if x._edge not in reached:
-            raise errors.functional_independent("The output of the user-provided function", i)
+            call.check_reached()
+        products = call.zeros_for_none(tangents, call.outputs, "jacobian")
+    return call.finish(call.outputs, call.tuple_out), call.finish(products, call.tuple_out)
 
 
 def jacobian(
@@ -256,61 +259,34 @@ def jacobian(
         raise errors.functional_strategy()
     if strict and vectorize:
         raise errors.functional_strict_vectorize()
-    given, several = _tensors("jacobian", "inputs", inputs)
+    call = _Call("jacobian", func, inputs, create_graph, strict)
     with inference_mode(False):
         if strategy == "forward-mode":
-            parts, several_out = _columns(func, given, create_graph, vectorize)
+            if not vectorize:
+                raise errors.functional_forward_loop()
+            xs = call.start(True) if create_graph else tuple([wrap(x._raw) for x in call.inputs])
+            found = forward(call.run, xs)
         else:
-            xs = _starts(given, create_graph)
-            outputs, several_out = _call("jacobian", func, xs, strict)
-            parts = [_rows(i, y, xs, create_graph, strict, vectorize) for i, y in enumerate(outputs)]
-    shaped = tuple(_given(row, several, create_graph) for row in parts)
-    return shaped if several_out else shaped[0]
+            found = [_rows(call, i, y, vectorize) for i, y in enumerate(call.record())]
+    shaped = tuple([call.finish(row, call.tuple_in) for row in found])
+    return shaped if call.tuple_out else shaped[0]
 
 
-def _columns(
-    func: Callable[..., Any], given: Tensors, create_graph: bool, vectorize: bool
-) -> tuple[list[Tensors], bool]:
-    if not vectorize:
-        raise errors.functional_forward_loop()
-    form = [False]
-
-    def flat(*args: Tensor) -> Tensors:
-        outputs, form[0] = _call("jacobian", func, args, False)
-        return outputs
-
-    xs = _starts(given, True) if create_graph else tuple(wrap(x._raw) for x in given)
-    return [tuple(row) for row in forward(flat, xs, create_graph)], form[0]
-
-
-def _rows(index: int, y: Tensor, xs: Tensors, create_graph: bool, strict: bool, vectorize: bool) -> Tensors:
-    """∂y/∂x for every x."""
-    n = y.numel()
-    if not y.requires_grad or n == 0:
-        return tuple(wrap(np.zeros((*y.shape, *x.shape), x.dtype)) for x in xs)
+def _rows(call: _Call, index: int, y: Tensor, vectorize: bool) -> list[Tensor]:
+    """∂y/∂x for every input x."""
+    xs, create_graph = call.starts, call.create_graph
+    if not y.requires_grad or y.numel() == 0:
+        return [wrap(np.zeros((*y.shape, *x.shape), x.dtype)) for x in xs]
     if vectorize:
-        return tuple(rows(y, xs, create_graph))
-    eye = wrap(np.eye(n, dtype=y.dtype).reshape(n, *y.shape))
-    by_row = []
-    for i in range(n):
-        row = _gradients((y,), xs, (eye[i],), create_graph, True)
-        if strict:
+        return reverse(y, xs, create_graph)
+
+    def pull(cotangent: Any, more: bool) -> Sequence[Any]:
+        row = _gradients((y,), xs, (wrap(cotangent),), create_graph, True)
+        if call.strict:
             _check_dependence(row, f"Output {index} of the user-provided function", "jacobian", create_graph)
-        by_row.append([zeros_like(x) if g is None else g for g, x in zip(row, xs)])
-    return tuple(stack([row[k] for row in by_row]).reshape(*y.shape, *x.shape) for k, x in enumerate(xs))
+        return row
 
-
-def _one_element(function: str, func: Callable[..., Any], xs: Sequence[Tensor], strict: bool) -> Tensor:
-    outputs, several = _call(function, func, xs, strict)
-    return _single(function, outputs, several)
-
-
-def _single(function: str, outputs: Tensors, several: bool) -> Tensor:
-    if several:
-        raise errors.functional_scalar(function, True)
-    if outputs[0].numel() != 1:
-        raise errors.functional_scalar(function, False)
-    return outputs[0]
+    return [wrapped(x) for x in rows(pull, y, xs, 1, "jacobian")]
 
 
 def hessian(
@@ -339,26 +315,20 @@ def hessian(
             [ 0., 12.]])
     """
     errors.check_function("functional.hessian", func)
-    given, several = _tensors("hessian", "inputs", inputs)
+    arguments, as_tuple = _tensors("hessian", "inputs", inputs)
     if outer_jacobian_strategy not in ("reverse-mode", "forward-mode"):
         raise errors.functional_strategy()
 
     def gradient(*args: Tensor) -> Tensors:
-        xs = _starts(args, True)
-        y = _one_element("hessian", func, xs, strict)
-        grads = _gradients((y,), xs, (None,), True)
+        call = _Call("hessian", func, args, True, strict)
+        call.record()
+        grads = _gradients((call.scalar(),), call.starts, (None,), True)
         if strict:
             _check_gradient(grads)
-        return _filled(grads, xs, False, True, "jacobian")
+        return _with_zeros(grads, call.starts)
 
-    result = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)
-    return result if several else result[0][0]
-
-
-def _check_gradient(grads: Sequence[Any]) -> None:
-    for i, g in enumerate(grads):
-        if g is None or not g.requires_grad:
-            raise errors.functional_hessian_independent(i)
+    result = jacobian(gradient, arguments, create_graph, strict, vectorize, outer_jacobian_strategy)
+    return result if as_tuple else result[0][0]
 
 
 def vhp(
@@ -376,17 +346,18 @@ def vhp(
     >>> cr.autograd.functional.vhp(lambda x: (x ** 3).sum(), cr.tensor([1., 2.]), cr.tensor([1., 1.]))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    errors.check_function("functional.vhp", func)
+    call = _Call("vhp", func, inputs, create_graph, strict)
     with inference_mode(False):
-        given, several = _tensors("vhp", "inputs", inputs)
-        vs = _vector("vhp", v, given, several, _ONE_INPUT)
-        xs = _starts(given, create_graph)
-        y = _one_element("vhp", func, xs, strict)
-        first = _filled(_gradients((y,), xs, (None,), True), xs, strict, False, "jacobian")
+        vs = call.input_vector(v)
+        call.record()
+        xs = call.starts
+        grads = _gradients((call.scalar(),), xs, (None,), True)
         if strict:
-            _check_gradient(first)
-        products = _filled(_gradients(first, xs, vs, create_graph), xs, strict, create_graph, "hessian")
-    return _given((y,), False, create_graph), _given(products, several, create_graph)
+            _check_dependence(grads, "The output of the user-provided function", "jacobian", False)
+            _check_gradient(grads)
+        products = _gradients(_with_zeros(grads, xs), xs, vs, create_graph)
+        products = call.zeros_for_none(products, xs, "hessian")
+    return call.finish(call.outputs, False), call.finish(products, call.tuple_in)
 
 
 def hvp(
@@ -406,18 +377,13 @@ def hvp(
     >>> cr.autograd.functional.hvp(lambda x: (x ** 3).sum(), cr.tensor([1., 2.]), cr.tensor([1., 1.]))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    errors.check_function("functional.hvp", func)
+    call = _Call("hvp", func, inputs, create_graph, strict)
     with inference_mode(False):
-        given, several = _tensors("hvp", "inputs", inputs)
-        vs = _vector("hvp", v, given, several, _ONE_INPUT)
-        moving = _Moving(given, vs, create_graph, strict, True)
-        xs = moving.starts
-        outputs, tangents, several_out = moving.call("hvp", func)
-        y = _single("hvp", outputs, several_out)
+        tangents = [t for t in call.push(call.input_vector(v), True) if t is not None]
+        y = call.scalar()
         if strict:
-            _check_strict((y,), xs)
-            _check_gradient(_gradients((y,), xs, (None,), True, True))
-        moved = tuple(t for t in tangents if t is not None)
-        found = _gradients(moved, xs, (None,) * len(moved), create_graph)
-        products = _filled(found, xs, strict, create_graph, "hessian")
-    return _given((y,), False, create_graph), _given(products, several, create_graph)
+            call.check_reached()
+            _check_gradient(_gradients((y,), call.starts, (None,), True, True))
+        products = _gradients(tangents, call.starts, (None,) * len(tangents), create_graph)
+        products = call.zeros_for_none(products, call.starts, "hessian")
+    return call.finish(call.outputs, False), call.finish(products, call.tuple_in)

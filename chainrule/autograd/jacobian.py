@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule import errors
-from chainrule.autograd.dense import MEMORY, Limits, bound_of, forward, rows
+from chainrule.autograd.backward import grad
+from chainrule.core import engine
 from chainrule.core.array import array_of, as_tensors, faced, unfaced
-from chainrule.core.modes import inference_mode, recording
-from chainrule.core.node import Leaf
+from chainrule.core.modes import SPECIAL, inference_mode, recording
+from chainrule.core.node import Node
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
-from chainrule.table.shape import alias
+from chainrule.core.versions import CLOCK
+from chainrule.transform.dense import MEMORY, Limits, bound_of, columns, push_basis, rows
+from chainrule.transform.reverse import fresh_leaf
 from chainrule.tree import tree_flatten, tree_unflatten
 
 ndarray = np.ndarray
@@ -80,60 +84,42 @@ def _of_tensors(y: Any, x: Any, create_graph: bool, limits: Limits) -> Any:
     ys, outer = tree_flatten(as_tensors(y))
     xs, inner = tree_flatten(as_tensors(x))
     if not ys or not xs:
-        raise errors.jacobian_of_nothing("y" if not ys else "x")
-    for i, t in enumerate(ys):
-        if not isinstance(t, Tensor):
-            raise errors.not_a_tensor("jacobian", "y", t)
-        if not t.requires_grad:
-            raise errors.no_grad_fn(i, t)
-    for i, t in enumerate(xs):
-        if not isinstance(t, Tensor):
-            raise errors.not_a_tensor("jacobian", "x", t)
-        if not t.requires_grad:
-            raise errors.input_requires_no_grad(i, t)
-    jacobians = [tree_unflatten(reverse(t, xs, create_graph, limits), inner) for t in ys]
-    return tree_unflatten(jacobians, outer)
-
-
-def reverse(y: Tensor, xs: Sequence[Tensor], create_graph: bool = False, limits: Limits | None = None) -> list[Tensor]:
-    """∂y/∂x for every x, which must require grad; zeros where y does not depend on it."""
-    if y.dtype.kind != "c":
-        return rows(y, xs, create_graph, limits)
-    parts: list[Any] = [np.conj(part) for part in rows(y, xs, create_graph, limits)]
-    if all(x.dtype.kind == "c" for x in xs):
-        return parts
-    imaginary = rows(y, xs, create_graph, limits, 1j)
-    return [p if x.dtype.kind == "c" else p + 1j * i for x, p, i in zip(xs, parts, imaginary)]
+        raise errors.jacobian_of_nothing("x" if ys else "y")
+    for what, tensors, without_grad in (("y", ys, errors.no_grad_fn), ("x", xs, errors.input_requires_no_grad)):
+        for i, t in enumerate(tensors):
+            if not isinstance(t, Tensor):
+                raise errors.not_a_tensor("jacobian", what, t)
+            if not t.requires_grad:
+                raise without_grad(i, t)
+    return tree_unflatten([tree_unflatten(_reverse(t, xs, create_graph, limits), inner) for t in ys], outer)
 
 
 def _of_function(function: Callable[..., Any], x: Any, mode: str, create_graph: bool | None, limits: Limits) -> Any:
-    given, inner = tree_flatten(x)
-    if not given:
+    points, inner = tree_flatten(x)
+    if not points:
         raise errors.jacobian_of_nothing("x")
-    leaves = [unfaced(leaf) for leaf in given]
+    leaves = [unfaced(leaf) for leaf in points]
     if create_graph is None:
         create_graph = recording() and any(isinstance(leaf, Tensor) and leaf._edge is not None for leaf in leaves)
-    several = type(x) is tuple
-    arrays = not any(isinstance(leaf, (Tensor, ArrayLike)) for leaf in given)
+    arrays = not any(isinstance(leaf, (Tensor, ArrayLike)) for leaf in points)
     sources = [_source(leaf, create_graph) for leaf in leaves]
-    structure: list[Any] = []
+    outer: Any = None
 
     def flat(*args: Tensor) -> list[Any]:
-        tree = tree_unflatten([faced(arg, leaf) for arg, leaf in zip(args, given, strict=True)], inner)
-        outputs, outer = tree_flatten(function(*tree) if several else function(tree))
-        outputs = [unfaced(out) for out in outputs]
+        nonlocal outer
+        tree = tree_unflatten([faced(arg, leaf) for arg, leaf in zip(args, points, strict=True)], inner)
+        outputs, outer = tree_flatten(function(*tree) if type(x) is tuple else function(tree))
         if not outputs:
             raise errors.jacobian_of_nothing("the function's result")
-        structure[:] = [outer]
-        return [_output(out) for out in outputs]
+        return [_output(unfaced(out)) for out in outputs]
 
-    n = sum(s.numel() for s in sources)
+    n = sum([s.numel() for s in sources])
     if mode == "forward" or (mode == "auto" and n == 1 and sources[0].dtype.kind != "c"):
-        found = forward(flat, sources, create_graph, limits)
+        found = forward(flat, sources, limits)
     else:
         found = _by_either(flat, sources, n, mode, create_graph, limits)
     shaped = [tree_unflatten([_form(part, arrays) for part in row], inner) for row in found]
-    return tree_unflatten(shaped, structure[0])
+    return tree_unflatten(shaped, outer)
 
 
 def _source(leaf: Any, create_graph: bool) -> Tensor:
@@ -167,28 +153,136 @@ def _by_either(
 ) -> list[list[Tensor]]:
     """Rows from the graph of one call; or columns, where ``mode`` leaves the choice and there are fewer of those."""
     with inference_mode(False):
-        starts = [_start(s, create_graph) for s in sources]
+        starts = [fresh_leaf(s, create_graph) for s in sources]
         ys = flat(*starts)
     for y in ys:
         if y.dtype.kind not in "fc":
             raise errors.jacobian_integer_output(y)
     real_x = all(s.dtype.kind == "f" for s in sources)
-    if mode == "auto" and real_x and n < sum(y.numel() for y in ys if y.requires_grad):
-        del starts
+    if mode == "auto" and real_x and n < sum([y.numel() for y in ys if y.requires_grad]):
         bound = bound_of(ys)
-        del ys
-        return forward(flat, sources, create_graph, limits, bound)
+        del starts, ys
+        return forward(flat, sources, limits, bound)
     return [
-        reverse(y, starts, create_graph, limits)
+        _reverse(y, starts, create_graph, limits)
         if y.requires_grad
         else [wrap(np.zeros((*y.shape, *s.shape), np.result_type(y.dtype, s.dtype))) for s in sources]
         for y in ys
     ]
 
 
-def _start(source: Tensor, create_graph: bool) -> Tensor:
-    if create_graph and source.requires_grad and recording():
-        return alias(source)  # type: ignore[no-any-return]
-    fresh = wrap(source._raw)
-    fresh._edge = Leaf(fresh)
-    return fresh
+# -- rows and columns of tensors -------------------------------------------------------------------------------------
+
+
+def _reverse(y: Tensor, xs: Sequence[Tensor], create_graph: bool, limits: Limits) -> list[Tensor]:
+    """∂y/∂x for every x, which must require grad; zeros where y does not depend on it."""
+    if y.dtype.kind != "c":
+        return reverse(y, xs, create_graph, limits)
+    parts: list[Any] = [np.conj(part) for part in reverse(y, xs, create_graph, limits)]
+    if all(x.dtype.kind == "c" for x in xs):
+        return parts
+    imaginary = reverse(y, xs, create_graph, limits, 1j)
+    return [p if x.dtype.kind == "c" else p + 1j * i for x, p, i in zip(xs, parts, imaginary)]
+
+
+def reverse(
+    y: Tensor, xs: Sequence[Tensor], create_graph: bool = False, limits: Limits | None = None, unit: Any = 1
+) -> list[Tensor]:
+    """What a cotangent that is ``unit`` in one element of y and zero in the others pulls back to, for every element."""
+    n = y.numel()
+    root, targets = y._edge, [x._edge for x in xs]
+    pull_many = None
+    if root is None or None in targets:  # of a level of forward mode, whose numbers are on the tape and not they
+
+        def pull(g: Any, more: bool, batched: bool = False) -> Sequence[Any]:
+            found: tuple[Any, ...] = grad(
+                y, list(xs), wrap(g), True, create_graph, allow_unused=True, is_grads_batched=batched
+            )
+            return found
+
+        pull_many = functools.partial(pull, batched=True)
+    else:
+        if not create_graph:
+            root, unit = _through_elementwise(root, np.full(y.shape, unit, y.dtype), targets)
+        order = engine.reachable([root])
+
+        def pull(g: Any, more: bool, batched: bool = False) -> Sequence[Any]:
+            return engine.sweep(
+                [root],
+                [wrap(g) if create_graph else g],
+                targets,
+                retain_graph=True,
+                create_graph=create_graph,
+                accumulate=False,
+                retain_grads=False,
+                order=order,
+            )
+
+    try:
+        bound = bound_of([y]) if y._edge is not None and n > 1 else None
+        one = functools.partial(pull, np.zeros(y.shape, y.dtype), True)
+        step = (limits or Limits()).chunk(n, bound, one, 2 * y.nbytes)
+        found = rows(pull, y, xs, step, "jacobian", unit, pull_many=pull_many)
+    except (NotImplementedError, RuntimeError, TypeError) as error:  # a rule takes no batches, or fails anyway
+        found = rows(pull, y, xs, 1, "jacobian", unit)
+        errors.warn_unbatched(error)
+    return [wrapped(x) for x in found]
+
+
+def _through_elementwise(edge: Any, diagonal: Any, targets: Sequence[Any]) -> tuple[Any, Any]:
+    """Go down the tape as long as every element comes from one: all rows together are then one diagonal."""
+    while (
+        isinstance(edge, Node)
+        and edge.prim.kind == "elementwise"
+        and edge.in_avals is None
+        and edge.hooks is None
+        and type(edge.saved) is tuple
+        and not SPECIAL
+        and edge not in targets
+    ):
+        used = [i for i, operand in enumerate(edge.edges) if operand is not None]
+        if len(used) != 1:
+            break
+        if CLOCK.latest > edge.seq:
+            engine.check_saved(edge)
+        below = edge.pullback(edge, diagonal, edge.saved, edge.edges)[used[0]]
+        if type(below) is not ndarray:  # inside a transformation
+            break
+        edge, diagonal = edge.edges[used[0]], below
+    return edge, diagonal
+
+
+def forward(
+    flat: Callable[..., Sequence[Any]],
+    sources: Sequence[Tensor],
+    limits: Limits | None = None,
+    bound: int | None = None,
+) -> list[list[Tensor]]:
+    """For every output of ``flat`` ∂y/∂x for every x, by forward mode."""
+    primals = [s if s._edge is not None else s._raw for s in sources]
+    complex_source = any(s.dtype.kind == "c" for s in sources)
+
+    def checked(*duals: Tensor) -> Sequence[Any]:
+        outputs = flat(*duals)
+        for y in outputs:
+            if y.dtype.kind not in "fc":
+                raise errors.jacobian_integer_output(y)
+            if complex_source and y.dtype.kind != "c":
+                raise errors.jacobian_complex_forward()
+        return outputs
+
+    def spans() -> Iterator[tuple[int, int]]:
+        """Each within one source: the others then have no tangents."""
+        at = 0
+        for source in sources:
+            end = at + source.numel()
+            one = functools.partial(push_basis, checked, primals, at, at + 1, "jacobian")
+            step = (limits or Limits()).chunk(end - at, bound, one)
+            for first in range(at, end, step):
+                yield first, min(first + step, end)
+            at = end
+        if not at:
+            yield 0, 0
+
+    found, _ = columns(checked, primals, spans(), "jacobian", lift_leaves=False)
+    return [[wrapped(x) for x in row] for row in found]

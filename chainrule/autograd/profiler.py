@@ -1,36 +1,306 @@
 """Where the time goes: a profile of operations and rules, with the names of ``torch.autograd.profiler``.
 
 A profile is a watch (see ``core.watch``): every operation, rule and labelled region of its thread becomes an event. What
-NumPy does inside a rule is part of the rule's own time.
+NumPy does inside a rule is part of the rule's own time. Times are microseconds. An event's *total* time is all that
+passed in it; its *self* time is that without the events inside it. So self times add up to no more than the time that
+passed, however events nest.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
+import json
+import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
 from chainrule import errors
-from chainrule.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
 from chainrule.core.modes import LOCAL
 from chainrule.core.watch import Watch
 
 __all__ = [
-    "EventList",
-    "FunctionEvent",
-    "FunctionEventAvg",
-    "emit_itt",
-    "emit_nvtx",
-    "load_nvprof",
-    "parse_nvprof_trace",
-    "profile",
-    "record_function",
-]
+    "EventList", "FunctionEvent", "FunctionEventAvg", "emit_itt", "emit_nvtx", "load_nvprof", "parse_nvprof_trace",
+    "profile", "record_function",
+]  # fmt: skip
+
+#: What kinds of events there are, and the short words for them in tables.
+PHASES = {"forward": "fwd", "backward": "bwd", "tangent": "jvp", "label": "label"}
+_COLUMNS = ("Name", "Phase", "Calls", "Self", "Self %", "Total", "Output", "Average")
+_PRINTED = 7  # as many columns fit into 80 characters
+_SORTS = (
+    "cpu_time", "cpu_time_total", "self_cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage", "count", "key",
+)  # fmt: skip
+
+
+def format_time(us: float) -> str:
+    """Microseconds for people: ``12.345us``, ``1.235ms``, ``2.000s``."""
+    if us >= 1e6:
+        return f"{us / 1e6:.3f}s"
+    return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
+
+
+def format_memory(nbytes: int) -> str:
+    """Bytes for people: ``512 b``, ``1.50 Kb``, ``3.00 Mb``."""
+    for size, unit in ((2**30, "Gb"), (2**20, "Mb"), (2**10, "Kb")):
+        if abs(nbytes) >= size:
+            return f"{nbytes / size:.2f} {unit}"
+    return f"{nbytes} b"
+
+
+# -- events ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class FunctionEventAvg:
+    """All events of one name together.
+
+    Attributes:
+        key: the name: ``mul``, ``MulBackward0`` or the label.
+        phase: "forward", "backward", "tangent" (forward mode) or "label".
+        input_shapes: of the operands, with ``record_shapes``.
+        count: of calls.
+        cpu_memory_usage: bytes of the arrays that were made in it and handed out.
+    """
+
+    key: str = ""
+    phase: str = ""
+    input_shapes: Any = None
+    count: int = 0
+    cpu_time_total: float = 0.0
+    self_cpu_time_total: float = 0.0
+    cpu_memory_usage: int = 0
+    self_cpu_memory_usage: int = 0
+
+    def add(self, event: FunctionEventAvg) -> FunctionEventAvg:
+        """Count one more event (or all those of another average)."""
+        self.count += event.count
+        self.self_cpu_time_total += event.self_cpu_time_total
+        self.self_cpu_memory_usage += event.self_cpu_memory_usage
+        if not getattr(event, "nested", False):
+            self.cpu_time_total += event.cpu_time_total
+            self.cpu_memory_usage += event.cpu_memory_usage
+        return self
+
+    __iadd__ = add
+
+    @property
+    def cpu_time(self) -> float:
+        """Total time per call."""
+        return self.cpu_time_total / self.count if self.count else 0.0
+
+    cpu_time_str = property(lambda self: format_time(self.cpu_time))
+    cpu_time_total_str = property(lambda self: format_time(self.cpu_time_total))
+    self_cpu_time_total_str = property(lambda self: format_time(self.self_cpu_time_total))
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} key={self.key} count={self.count} self_cpu_time={self.self_cpu_time_total_str} "
+            f"cpu_time={self.cpu_time_str} cpu_memory_usage={self.cpu_memory_usage}>"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class FunctionEvent(FunctionEventAvg):
+    """One operation, one rule, or one labelled region.
+
+    Attributes:
+        start, end: microseconds since the profile began.
+        depth: the number of events around it.
+        nested: whether one of these has the same key, so that its time is in that one's total already.
+        stack: the lines of the program, with ``with_stack``.
+    """
+
+    count: int = 1
+    depth: int = 0
+    thread: int = 0
+    start: float = 0.0
+    end: float = 0.0
+    nested: bool = False
+    stack: Any = None
+
+    name = property(lambda self: self.key)
+
+
+class EventList(list[Any]):
+    """A list of events, or of averages.
+
+    Attributes:
+        elapsed: the time that the profile took, in microseconds.
+    """
+
+    supported_export_stacks_metrics = ("self_cpu_time_total",)
+
+    def __init__(self, events: Iterable[Any] = (), elapsed: float = 0.0) -> None:
+        super().__init__(events)
+        self.elapsed = elapsed
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time that passed in operations, rules and labelled regions, in microseconds."""
+        return sum(event.self_cpu_time_total for event in self)
+
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
+        """One average for each name (and for each shape of the operands, or each innermost lines of the program)."""
+        found: dict[Any, FunctionEventAvg] = {}
+        for event in self:
+            shapes = event.input_shapes if group_by_input_shape else None
+            lines = str(event.stack[-group_by_stack_n:]) if group_by_stack_n and event.stack else ""
+            group = (event.key, event.phase, str(shapes), lines)
+            found.setdefault(group, FunctionEventAvg(event.key, event.phase, shapes)).add(event)
+        return EventList(found.values(), self.elapsed)
+
+    def total_average(self) -> FunctionEventAvg:
+        """All events in one average; its total time is its self time, so that nothing counts twice."""
+        total = FunctionEventAvg("Total")
+        for event in self:
+            total.add(event)
+        total.cpu_time_total = total.self_cpu_time_total
+        total.cpu_memory_usage = total.self_cpu_memory_usage
+        return total
+
+    def rows(self, sort_by: str | None = None, row_limit: int = 100) -> list[tuple[str, ...]]:
+        """The table's cells."""
+        whole = self.self_cpu_time_total or 1.0
+        return [_row(e, whole) for e in self._sorted(sort_by)[: row_limit if row_limit >= 0 else None]]
+
+    def _sorted(self, sort_by: str | None) -> list[Any]:
+        if sort_by is None:
+            return list(self)
+        if sort_by not in _SORTS:
+            raise errors.profiler_sort(sort_by, _SORTS)
+        return sorted(self, key=lambda e: e.key if sort_by == "key" else -getattr(e, sort_by))
+
+    def summary(self) -> str:
+        """One line for each phase, and the time that passed."""
+        lines = []
+        for phase, title in (("forward", "forward:"), ("backward", "backward:"), ("tangent", "forward mode:")):
+            total = EventList([e for e in self if e.phase == phase]).total_average()
+            if total.count:
+                memory = format_memory(total.cpu_memory_usage)
+                lines.append(
+                    f"{title:<14}{total.cpu_time_total_str} self time in {total.count} calls, {memory} of outputs"
+                )
+        if self.elapsed:
+            outside = self.elapsed - sum(e.self_cpu_time_total for e in self if e.phase != "label")
+            lines.append(f"{'elapsed:':<14}{format_time(self.elapsed)}, {format_time(outside)} outside of these")
+        return "\n".join(lines)
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+    ) -> str:
+        """A text table; of every single event, where these are no averages.
+
+        Args:
+            sort_by: "self_cpu_time_total", "cpu_time_total", "cpu_time" (average), "count", "self_cpu_memory_usage",
+                "cpu_memory_usage" or "key".
+            row_limit: show that many rows; all, if negative.
+            max_name_column_width: longer names are cut.
+            header: a line to put above.
+            top_level_events_only: leave out events inside others (of a list of events, not of averages).
+        """
+        events = self
+        if top_level_events_only:
+            events = EventList([e for e in self if getattr(e, "depth", 0) == 0], self.elapsed)
+        rows = events.rows(sort_by, row_limit)
+        lines = [] if header is None else [header]
+        lines += _layout(_COLUMNS, rows, max_name_column_width)
+        if len(rows) < len(events):
+            lines.append(f"({len(events) - len(rows)} more)")
+        return "\n".join([*lines, events.summary()])
+
+    def __str__(self) -> str:
+        rows = [row[:_PRINTED] for row in self.rows("self_cpu_time_total")]
+        others = [max(map(len, column)) + 2 for column in list(zip(_COLUMNS, *rows))[1:_PRINTED]]
+        return "\n".join([*_layout(_COLUMNS[:_PRINTED], rows, 80 - sum(others)), self.summary()])
+
+    def __repr__(self) -> str:
+        return f"<EventList of {len(self)}: print() shows it>"
+
+    def __rich__(self) -> Any:
+        """What ``rich.print`` shows."""
+        import rich.box
+        import rich.table
+
+        box, caption = rich.box.SIMPLE_HEAD, self.summary()
+        table = rich.table.Table(box=box, caption=caption, caption_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
+        for i, title in enumerate(_COLUMNS[:_PRINTED]):
+            table.add_column(title, justify="left" if i < 2 else "right", no_wrap=True, overflow="ellipsis")
+        colours = {"bwd": "cyan", "jvp": "magenta", "label": "bold"}
+        for row in self.rows("self_cpu_time_total"):
+            table.add_row(*row[:_PRINTED], style=colours.get(row[1], ""))
+        return table
+
+    def export_chrome_trace(self, path: Any, metadata: Mapping[str, Any] | None = None) -> None:
+        """Write the events as JSON for chrome://tracing and ui.perfetto.dev."""
+        events = []
+        for e in self:
+            args = {"output bytes": e.self_cpu_memory_usage, "shapes": str(e.input_shapes) if e.input_shapes else ""}
+            event = {"name": e.key, "cat": e.phase, "ph": "X", "ts": e.start, "dur": e.cpu_time_total, "args": args}
+            events.append({**event, "pid": os.getpid(), "tid": e.thread})
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": events, "displayTimeUnit": "ms", **(metadata or {})}, file)
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Write stacks of program lines and their times, as flame graph programs read them. Needs ``with_stack``."""
+        if metric not in self.supported_export_stacks_metrics:
+            raise ValueError(f"metric should be one of: {self.supported_export_stacks_metrics}, not {metric!r}")
+        times: dict[str, float] = {}
+        for e in self:
+            if e.stack:
+                lines = [f"{os.path.basename(file)}({line}): {function}" for file, line, function in e.stack]
+                text = ";".join([*lines, e.key]).replace(" ", "_")
+                times[text] = times.get(text, 0.0) + e.self_cpu_time_total
+        with open(path, "w", encoding="utf-8") as out:
+            out.writelines(f"{text} {int(time)}\n" for text, time in times.items() if int(time) > 0)
+
+
+def _row(e: FunctionEventAvg, whole: float) -> tuple[str, ...]:
+    memory = e.cpu_memory_usage if e.phase == "label" else e.self_cpu_memory_usage
+    return (
+        e.key if e.input_shapes is None else f"{e.key} {e.input_shapes}",
+        PHASES[e.phase],
+        str(e.count),
+        e.self_cpu_time_total_str,
+        f"{100 * e.self_cpu_time_total / whole:.1f}%",
+        e.cpu_time_total_str,
+        format_memory(memory) if memory else "-",
+        e.cpu_time_str,
+    )
+
+
+def _layout(titles: tuple[str, ...], rows: list[tuple[str, ...]], name_width: int) -> list[str]:
+    """The lines of a table."""
+    rows = [(_shortened(row[0], name_width), *row[1:]) for row in rows]
+    widths = [max(map(len, column)) for column in zip(titles, *rows)]
+    rule = "  ".join("-" * width for width in widths)
+    return [rule, _line(titles, widths), rule, *(_line(row, widths) for row in rows), rule]
+
+
+def _shortened(name: str, width: int) -> str:
+    return name if len(name) <= width else name[: width - 3] + "..."
+
+
+def _line(cells: Iterable[str], widths: Iterable[int]) -> str:
+    return "  ".join(f"{c:<{w}}" if i < 2 else f"{c:>{w}}" for i, (c, w) in enumerate(zip(cells, widths))).rstrip()
+
+
+# -- recording ---------------------------------------------------------------------------------------------------------
 
 
 class _Recorder(Watch):
@@ -48,7 +318,7 @@ class _Recorder(Watch):
         return (perf_counter_ns() - self.began) / 1e3
 
     def begin(self, key: str, phase: str, operands: Any = ()) -> FunctionEvent:
-        event = FunctionEvent(key, phase, len(self.open), self.thread)
+        event = FunctionEvent(key, phase, depth=len(self.open), thread=self.thread)
         event.nested = any(around.key == key and around.phase == phase for around in self.open)
         if self.shapes:
             event.input_shapes = [list(np.shape(x)) for x in _flat(operands)]
@@ -63,38 +333,33 @@ class _Recorder(Watch):
         event.end = self.now()
         while self.open.pop() is not event:  # what is inside ended without saying so
             pass
-        event.own_memory = _new_bytes(results, operands)
+        duration, memory = event.end - event.start, _new_bytes(results, operands)
+        event.cpu_time_total = duration  # the parts of the events inside are here already, with the other sign
+        event.self_cpu_time_total += duration
+        event.self_cpu_memory_usage = memory
+        event.cpu_memory_usage += memory
         if self.open:
-            around = self.open[-1]
-            around.children_time += event.cpu_time_total
-            around.children_memory += event.cpu_memory_usage
+            self.open[-1].self_cpu_time_total -= duration
+            self.open[-1].cpu_memory_usage += event.cpu_memory_usage
 
-    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
-        event = self.begin(prim.name, "forward", datas)
+    def timed(self, key: str, phase: str, operands: Any, read: Any, call: Callable[..., Any], *args: Any) -> Any:
+        event = self.begin(key, phase, operands)
         out: Any = ()
         try:
-            out = super().forward(prim, datas, params)
+            out = call(*args)
         finally:
-            self.finish(event, out, datas)
+            self.finish(event, out, read)
         return out
 
-    def backward(self, node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        event = self.begin(node.name(), "backward", g)
-        grads: tuple[Any, ...] = ()
-        try:
-            grads = super().backward(node, g, saved, edges)
-        finally:
-            self.finish(event, grads, (g, *saved))
-        return grads
+    def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
+        return self.timed(prim.name, "forward", datas, datas, super().forward, prim, datas, params)
+
+    def backward(self, node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> Any:
+        return self.timed(node.name(), "backward", g, (g, *saved), super().backward, node, g, saved, edges)
 
     def tangent(self, prim: Any, primals: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
-        event = self.begin(prim.name, "tangent", primals)
-        tangent: Any = ()
-        try:
-            tangent = super().tangent(prim, primals, tangents, out, params)
-        finally:
-            self.finish(event, tangent, (*primals, *tangents, out))
-        return tangent
+        read = (*primals, *tangents, out)
+        return self.timed(prim.name, "tangent", primals, read, super().tangent, prim, primals, tangents, out, params)
 
 
 def _flat(xs: Any) -> Iterator[Any]:
@@ -117,6 +382,18 @@ def _new_bytes(results: Any, operands: Any) -> int:
     return total
 
 
+def _of_its_events(method: Any) -> Any:
+    """A method of EventList as one of a finished profile."""
+
+    @functools.wraps(method)
+    def call(self: profile, *args: Any, **kwargs: Any) -> Any:
+        if self.function_events is None:
+            raise RuntimeError("Profiler didn't finish running: leave its `with` block (with enabled=True) first")
+        return method(self.function_events, *args, **kwargs)
+
+    return call
+
+
 class profile:
     """Record how often each operation and each backward rule of this thread runs in the context, and for how long.
 
@@ -126,6 +403,8 @@ class profile:
         profile_memory: accepted as in PyTorch; the bytes of outputs are always counted.
         with_stack: keep the lines of the program, for ``export_stacks``.
         use_cuda, use_device, with_flops, with_modules, use_kineto: not there; an error says so.
+
+    ``function_events`` has all events; ``self_cpu_time_total`` and ``elapsed`` are microseconds.
 
     >>> import chainrule as cr
     >>> x = cr.ones(3, requires_grad=True)
@@ -150,14 +429,8 @@ class profile:
         use_kineto: bool = False,
         use_cpu: bool = True,
     ) -> None:
-        device = use_device not in (None, "cpu")
-        refused = {
-            "use_cuda": use_cuda,
-            "use_device": device,
-            "with_flops": with_flops,
-            "with_modules": with_modules,
-            "use_kineto": use_kineto,
-        }
+        refused = {"use_cuda": use_cuda, "use_device": use_device not in (None, "cpu"), "with_flops": with_flops,
+                   "with_modules": with_modules, "use_kineto": use_kineto}  # fmt: skip
         for name, given in refused.items():
             if given:
                 raise errors.profiler_option(name)
@@ -182,44 +455,19 @@ class profile:
             self._recorder.__exit__(*exc)
             self.function_events = EventList(self._recorder.events, elapsed)
 
-    def _events(self) -> EventList:
-        if self.function_events is None:
-            raise RuntimeError("Profiler didn't finish running: leave its `with` block (with enabled=True) first")
-        return self.function_events
+    key_averages = _of_its_events(EventList.key_averages)
+    total_average = _of_its_events(EventList.total_average)
+    table = _of_its_events(EventList.table)
+    export_chrome_trace = _of_its_events(EventList.export_chrome_trace)
+    self_cpu_time_total = property(_of_its_events(lambda events: events.self_cpu_time_total))
+    elapsed = property(_of_its_events(lambda events: events.elapsed))
+    __rich__ = _of_its_events(lambda events: events.key_averages().__rich__())
 
-    def key_averages(
-        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
-    ) -> EventList:
-        """An :class:`EventList` with one average for each name."""
-        return self._events().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
-
-    def total_average(self) -> FunctionEventAvg:
-        """Everything in one average."""
-        return self._events().total_average()
-
-    @property
-    def self_cpu_time_total(self) -> float:
-        """The time that passed in operations, rules and labelled regions, in microseconds."""
-        return self._events().self_cpu_time_total
-
-    @property
-    def elapsed(self) -> float:
-        """The time from entering the context to leaving it, in microseconds."""
-        return self._events().elapsed
-
-    def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
-        """Every single event as a text table (see :meth:`EventList.table`). ``key_averages().table()`` is shorter."""
-        return self._events().table(sort_by, row_limit, **options)
-
-    def export_chrome_trace(self, path: Any, metadata: Any = None) -> None:
-        """Write the events as JSON for chrome://tracing and ui.perfetto.dev."""
-        self._events().export_chrome_trace(path, metadata)
-
+    @functools.wraps(EventList.export_stacks)
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Write stacks of program lines and their times, as flame graph programs read them. Needs ``with_stack``."""
         if not self._options[1]:
             raise ValueError("export_stacks() requires profile(with_stack=True)")
-        self._events().export_stacks(path, metric)
+        _of_its_events(EventList.export_stacks)(self, path, metric)
 
     def show(self) -> None:
         """Print the averages: in colour if rich is installed (``pip install chainrule[explain]``), else as plain text."""
@@ -228,13 +476,10 @@ class profile:
         else:
             importlib.import_module("rich").print(self)
 
-    def __rich__(self) -> Any:
-        return self._events().key_averages().__rich__()
-
     def __str__(self) -> str:
         if self.function_events is None:
             return "<unfinished chainrule.autograd.profiler.profile>"
-        return self.function_events.key_averages().printed()
+        return str(self.function_events.key_averages())
 
     def __repr__(self) -> str:
         if self.function_events is None:
@@ -277,6 +522,9 @@ class record_function(contextlib.ContextDecorator):
                 recorder.finish(event)
 
 
+# -- what is about devices that are not there --------------------------------------------------------------------------
+
+
 def _absent(name: str) -> Callable[..., Any]:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise errors.profiler_option(name)
@@ -286,7 +534,5 @@ def _absent(name: str) -> Callable[..., Any]:
     return refuse
 
 
-emit_nvtx = _absent("emit_nvtx")
-emit_itt = _absent("emit_itt")
-load_nvprof = _absent("load_nvprof")
-parse_nvprof_trace = _absent("parse_nvprof_trace")
+emit_nvtx, emit_itt = _absent("emit_nvtx"), _absent("emit_itt")
+load_nvprof, parse_nvprof_trace = _absent("load_nvprof"), _absent("parse_nvprof_trace")

@@ -199,6 +199,7 @@ def elementwise(
         prim.pullback = _elementwise_pullback(prim, d, vjp, jvp)
         prim.jvp = _elementwise_jvp(prim, d, vjp, jvp)
         prim.batch = batch_elementwise
+        prim.declared = (elementwise, function, {"d": d, "vjp": vjp, "jvp": jvp, **options})
         return register(prim)
 
     return declare

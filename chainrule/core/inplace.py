@@ -23,7 +23,7 @@ from chainrule.core.node import Leaf, new_node
 from chainrule.core.primitive import TABLE
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import InferenceTensor, Tensor, hold, wrap
-from chainrule.core.versions import about_to_write, moved, wrote
+from chainrule.core.versions import BEFORE_WRITE, about_to_write, moved, wrote
 from chainrule.core.view import Step, Through, View, enter, views_of
 from chainrule.types import promotion
 
@@ -35,35 +35,35 @@ def check_writable(tensor: Tensor, op: str, same: bool = False) -> None:
 
     Where all elements become the ``same``, they may share their place in memory.
     """
-    try:
-        _check_recorded(tensor, op)
-    except AttributeError:
-        if isinstance(tensor, Tensor):
-            raise
-        raise errors.wrong_operand(op, 0, tensor) from None
-    data = tensor._raw
+    if not isinstance(tensor, Tensor):
+        raise errors.wrong_operand(op, 0, tensor)
+    _check_mode(tensor, op)
+    data, view = tensor._raw, tensor._view
     if type(data) is ndarray:
-        if not same and overlaps_itself(data, tensor._view):
+        if not same and (view is not None or 0 in data.strides) and overlaps_itself(data, view):
             raise errors.expanded_in_place(op)
         if not data.flags.writeable:
             raise errors.read_only(op)
-        about_to_write(data)
-    elif not same and tensor._view is not None and overlaps_itself(_as_it_would_lie(tensor._view), tensor._view):
+        if BEFORE_WRITE:
+            about_to_write(data)
+    elif not same and view is not None and overlaps_itself(_as_it_would_lie(view), view):
         raise errors.expanded_in_place(op)
 
 
 def _as_it_would_lie(view: View) -> np.ndarray[Any, Any]:
     """An array where a view of a transformation's value would have its elements, if its base were an ordinary array."""
-    steps = view.steps
-    if any(type(prim) is Through for prim, _ in steps):
+    if passes_through(view.steps):
         return np.empty(0)
-    part = replay_view(np.empty(shape_of(view.base._raw), bool), steps)
+    part = replay_view(np.empty(shape_of(view.base._raw), bool), view.steps)
     return part if type(part) is ndarray else np.empty(0)
 
 
-def _check_recorded(tensor: Tensor, op: str) -> None:
+def _check_mode(tensor: Tensor, op: str) -> None:
     """Raise if the mode that this thread is in forbids to change the tensor."""
-    if on_tape(tensor) and recording():
+    view = tensor._view
+    if view is None:
+        tensor._view = None  # a slot that is set is read faster
+    if (tensor._edge is not None or (view is not None and view.base._edge is not None)) and recording():
         check_history(tensor, op)
     if type(tensor) is InferenceTensor and not LOCAL.mode.inference:
         raise errors.inference_in_place(op)
@@ -104,22 +104,54 @@ def overlaps_itself(data: np.ndarray[Any, Any], view: View | None) -> bool:
     return False
 
 
+#: in-place methods that outside autograd are one call of a ufunc, which writes where the tensor is
+_UFUNCS = {"add_": np.add, "sub_": np.subtract, "mul_": np.multiply, "div_": np.divide}
+
+
 def in_place(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The method ``x.op(...)`` that writes ``function(x, ...)`` into ``x``."""
+    ufunc = _UFUNCS.get(op)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_writable(self, op)
-        if type(self._raw) is ndarray and recording():
-            # What the tape saves must be the value before the write.
-            result = function(wrap(self._raw.copy(), self._edge), *args, **kwargs)
-        else:
-            result = function(self, *args, **kwargs)
-        return update(self, result, op)
+        data = self._raw
+        if type(data) is not ndarray:
+            return update(self, function(self, *args, **kwargs), op)
+        recorded = recording()
+        if ufunc is not None and not kwargs and len(args) == 1:
+            other = args[0]
+            off_tape = self._edge is None and self._view is None and getattr(other, "_edge", None) is None
+            if (off_tape or not recorded) and _computed_in_place(ufunc, data, getattr(other, "_raw", other), op):
+                wrote(data, op, errors.user_line())
+                return self
+        # What the tape saves must be the value before the write.
+        operand = wrap(data.copy(), self._edge) if recorded else self
+        return update(self, function(operand, *args, **kwargs), op)
 
     method.__name__ = op
     method.__qualname__ = f"Tensor.{op}"
     method.__doc__ = f"In-place form of :func:`{function.__name__}`."
     return method
+
+
+def _computed_in_place(ufunc: np.ufunc, x: np.ndarray[Any, Any], y: Any, op: str) -> bool:
+    """Let a ufunc write into an array, if its result is what it would be elsewhere; whether it did."""
+    if x.dtype.kind not in "fc":
+        return False
+    if type(y) is ndarray:
+        if y.dtype != x.dtype or (not y.ndim and x.ndim):
+            return False
+    elif type(y) is not float and type(y) is not int:
+        return False
+    try:
+        ufunc(x, y, out=x)
+    except ValueError:
+        try:
+            shape = np.broadcast_shapes(x.shape, np.shape(y))
+        except ValueError:
+            shape = np.shape(y)
+        raise errors.in_place_shape(op, x.shape, shape) from None
+    return True
 
 
 def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
@@ -132,20 +164,23 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
             raise errors.in_place_dtype(op, new.dtype, data.dtype)
         result = dispatch.cast(result, data.dtype)
         new = result._raw
-    if result._edge is not None and level_of(new) < level_of(data):
+    arrays = type(data) is ndarray and type(new) is ndarray
+    if not arrays and result._edge is not None and level_of(new) < level_of(data):
         result = wrap(data.level.constant(result))  # a history of a lower level goes inside
         new = result._raw
     recorded = recording()
-    if recorded and result._edge is not None:
+    if recorded and result._edge is not None and (tensor._view is not None or type(tensor._edge) is Leaf):
         check_history(tensor, op)
-    if type(data) is ndarray and type(new) is ndarray:
-        about_to_write(data)
-        np.copyto(data, new)
+    if arrays:
+        if BEFORE_WRITE:
+            about_to_write(data)
+        data[...] = new
         wrote(data, op, errors.user_line())
     else:
         hold(tensor, new)
-    if recorded or type(tensor._raw) is not ndarray:
-        continue_history(tensor, result._edge, result._cut)
+    if recorded or not arrays:
+        edge = result._edge
+        rebase_history(tensor, edge, result._cut if edge is None else None)
     return tensor
 
 
@@ -154,30 +189,35 @@ def level_of(data: Any) -> int:
     return getattr(data, "level", 0)
 
 
-def continue_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
+def rebase_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
     """Make ``edge`` the tensor's, and mend its base and all views of that."""
     view = tensor._view
+    if view is None and tensor._views is None and (tensor._edge is None or tensor._edge.hooks is None):
+        tensor._edge = edge  # the common case
+        if edge is None:
+            tensor._cut = cut
+        return
     base = tensor if view is None else view.base
     retaining = [(t, t._edge.hooks) for t in (base, *views_of(base)) if t._edge is not None and t.retains_grad]
     if view is None:
         _set_edge(tensor, edge, cut)
+    elif passes_through(view.steps):
+        with enable_grad():
+            whole = _put_back(wrap(base._raw, base._edge), wrap(tensor._raw, edge), view.steps)
+        hold(base, whole._raw)
+        _set_edge(base, whole._edge, whole._cut or cut)
+        refresh(base)
+        return
     else:
         params = {"steps": view.steps}
-        if passes_through(view.steps):
-            with enable_grad():
-                whole = _put_back(wrap(base._raw, base._edge), wrap(tensor._raw, edge), view.steps)
-            hold(base, whole._raw)
-            _set_edge(base, whole._edge, whole._cut or cut)
-            refresh(base)
-            return
         if type(base._raw) is not ndarray or type(tensor._raw) is not ndarray:
             before: Any = base._raw
             if base._edge is not None and level_of(before) < level_of(tensor._raw):  # its history goes inside
                 before, base._edge = wrap(before, base._edge), None
             hold(base, dispatch.bind(TABLE["copy_slices"], (before, tensor._raw), params))
         if edge is not None or base._edge is not None:
-            about = ((base._raw.shape, base._raw.dtype), (tensor._raw.shape, tensor._raw.dtype))
-            _set_edge(base, new_node(TABLE["copy_slices"], params, (base._edge, edge), in_avals=about), cut)
+            in_avals = ((base._raw.shape, base._raw.dtype), (tensor._raw.shape, tensor._raw.dtype))
+            _set_edge(base, new_node(TABLE["copy_slices"], params, (base._edge, edge), in_avals=in_avals), cut)
         elif base._cut is None:
             base._cut = cut
     refresh(base)
@@ -199,7 +239,7 @@ def refresh(base: Tensor) -> None:
     for tensor in views_of(base):
         view = tensor._view
         if view.origin == "function":
-            _spoil(tensor)
+            _poison(tensor)
             continue
         if passes_through(view.steps):
             with enable_grad():
@@ -213,14 +253,14 @@ def refresh(base: Tensor) -> None:
             _set_edge(tensor, _edge_through(base, view.steps), base._cut)
 
 
-def _spoil(tensor: Tensor) -> None:
+def _poison(tensor: Tensor) -> None:
     """Make gradients of a custom Function's output fail: it shares memory that was written to, and its rule knows not."""
     if tensor._edge is not None:
         in_avals = ((tensor._raw.shape, tensor._raw.dtype),)
-        tensor._edge = new_node(TABLE["alias"], {}, (tensor._edge,), in_avals=in_avals, pullback=_spoiled)
+        tensor._edge = new_node(TABLE["alias"], {}, (tensor._edge,), in_avals=in_avals, pullback=_raise)
 
 
-def _spoiled(*_: Any) -> Any:
+def _raise(*_: Any) -> Any:
     raise errors.function_view_in_place()
 
 
@@ -270,7 +310,7 @@ def reshaped(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Tenso
 
     If other tensors are views of this one, they stay views of what it was: that goes on as a base of its own.
     """
-    _check_recorded(tensor, op)
+    _check_mode(tensor, op)
     data, edge = tensor._raw, tensor._edge
     if type(edge) is Leaf:  # outside the tape, or it would have raised
         hold(tensor, move(wrap(data))._raw)

@@ -15,6 +15,7 @@ Whatever a keyword of the decorator gives overrides what the kind derives.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -140,6 +141,8 @@ def linear(
         prim.pullback = _when_needed(prim)
         prim.jvp = jvp or _linear_jvp(prim)
         prim.batch = batch or batch_leading
+        rules = {"transpose": transpose, "jvp": jvp, "batch": batch, "value": value}
+        prim.declared = (linear, function, {**rules, "formula": formula, **options})
         return register(prim)
 
     return declare
@@ -165,6 +168,7 @@ def contraction(
         prim.pullback = _contraction_pullback(to_left, to_right)
         prim.jvp = _bilinear_jvp(prim)
         prim.batch = batch_contraction
+        prim.declared = (functools.partial(contraction, subscripts), function, {"value": value, **options})
         return register(prim)
 
     return declare
@@ -225,6 +229,8 @@ def opaque(
         prim.pullback = _when_needed(prim)
         prim.jvp = refuse(prim, "JVP", jvp) if isinstance(jvp, unsupported) else _opaque_jvp(prim, jvp)
         prim.batch = batch or batch_leading
+        rules = {"vjp": vjp, "jvp": jvp, "shared": shared, "batch": batch, "value": value}
+        prim.declared = (opaque, function, {**rules, "formula": formula, **options})
         if isinstance(jvp, Mapping) and set(jvp) != set(vjp):
             raise TableError(f"row {prim.name}: VJP and JVP are for different operands")
         return register(prim)
@@ -264,6 +270,7 @@ def discrete(
         prim = Primitive(function, "discrete", value=value, structure="zero", **options)
         prim.differentiable = False
         prim.batch = batch or batch_leading
+        prim.declared = (discrete, function, {"value": value, "batch": batch, **options})
         return register(prim)
 
     return declare

@@ -25,12 +25,12 @@ class Level(int):
 
     name: str  # as the user calls it
     where: Any  # the user's line that called it
-    alive: bool
+    alive: bool = True
     size: int | None  # of the mapped axis, under vmap
     randomness: str
     interpreter: Any  # the class of its values
     lift_leaves: bool
-    lifted: list[tuple[Any, Any]]
+    lifted: tuple[tuple[Any, Any], ...] = ()
 
     def constant(self, data: Any) -> Any:
         """A value of this level that stands for a lower one: all examples share it, or it has no tangent."""
@@ -48,7 +48,6 @@ STACK = _Stack()
 def open_level(
     name: str,
     interpreter: Any,
-    *,
     size: int | None = None,
     randomness: str = "same",
     lift_leaves: bool = True,
@@ -68,9 +67,7 @@ def open_level(
     level.size = size
     level.randomness = randomness
     level.lift_leaves = lift_leaves
-    level.lifted = []
     level.where = errors.user_line()
-    level.alive = True
     STACK.levels = [*STACK.levels, level]
     return level
 
@@ -105,14 +102,20 @@ def within(function: F) -> F:
 class entered:
     """A new level for the duration of a ``with`` block (the arguments are those of ``open_level``)."""
 
-    __slots__ = ("level", "name", "options")
+    __slots__ = ("arguments", "level")
 
-    def __init__(self, name: str, interpreter: Any, **options: Any) -> None:
-        self.name = name, interpreter
-        self.options = options
+    def __init__(
+        self,
+        name: str,
+        interpreter: Any,
+        size: int | None = None,
+        randomness: str = "same",
+        lift_leaves: bool = True,
+    ) -> None:
+        self.arguments = name, interpreter, size, randomness, lift_leaves
 
     def __enter__(self) -> Level:
-        self.level = open_level(*self.name, **self.options)
+        self.level = open_level(*self.arguments)
         return self.level
 
     def __exit__(self, *exc: object) -> None:
@@ -136,7 +139,7 @@ def lift_leaf(tensor: Any) -> None:
     level = innermost()
     data = tensor._raw
     if level is not None and getattr(data, "level", 0) < level:
-        level.lifted.append((weakref.ref(tensor), data))
+        level.lifted += ((weakref.ref(tensor), data),)
         tensor._raw = level.constant(data)
 
 

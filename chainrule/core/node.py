@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from chainrule import errors
 from chainrule.core.locks import new_lock
-from chainrule.core.place import note_frame
+from chainrule.core.place import USER_FILES, note_frame
 
 if TYPE_CHECKING:
     from chainrule.core.primitive import Primitive
@@ -177,7 +177,7 @@ def new_node(
     """
     node = Node()
     node.prim = prim
-    node.pullback = pullback or prim.pullback  # type: ignore[assignment]
+    node.pullback = prim.pullback if pullback is None else pullback  # type: ignore[assignment]
     node.params = params
     node.edges = edges
     node.saved = saved
@@ -185,7 +185,12 @@ def new_node(
     node.hooks = None
     node.seq = next_seq()
     try:
-        note_frame(node, _getframe(depth))
+        frame = _getframe(depth)
+        if (code := frame.f_code).co_filename in USER_FILES:
+            node.code = code
+            node.lasti = frame.f_lasti
+        else:
+            note_frame(node, frame)
     except ValueError:  # called by no Python program
         note_frame(node, None)
     return node

@@ -17,6 +17,7 @@ They are read once, here, at import: that is how a node saves what its rule name
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -38,14 +39,19 @@ class TableError(TypeError):
     """A row of the table is incomplete or names something that is not there."""
 
 
-def argument_names(function: Rule) -> tuple[str, ...]:
-    """The names of a rule's parameters, positional and keyword."""
+def code_of(function: Rule) -> CodeType:
+    """The code of a rule (of the one inside, where ``functools.wraps`` made it): its parameters say what it reads."""
     try:
-        code = function.__code__
+        return getattr(function, "__wrapped__", function).__code__  # type: ignore[no-any-return]
     except AttributeError:
         raise TableError(
             f"a rule is a Python function, whose parameters are named after what it reads: write {function!r} as a lambda"
         ) from None
+
+
+def argument_names(function: Rule) -> tuple[str, ...]:
+    """The names of a rule's parameters, positional and keyword."""
+    code = code_of(function)
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
@@ -77,6 +83,7 @@ class Primitive:
             for each operand.
         overloads: the numbers of PyTorch's overloads: a digit for each operand, of where that one is a plain number,
             and a last one for where none is. Where they differ, the number is a parameter to PyTorch, and no edge leads to it.
+        declared: the kind, the function and the options that the row was declared with.
         listed: whether it is in ``TABLE``; rows of ``chainrule.primitive`` are their functions' own.
         tied: recorded cotangents count as depending on the operands, though with derivative 0: PyTorch's rule has them.
         accepts: the kinds of dtypes (as in ``dtype.kind``) that the operation makes sense for.
@@ -99,6 +106,7 @@ class Primitive:
         "accepts",
         "aliases",
         "batch",
+        "declared",
         "differentiable",
         "doc",
         "domain",
@@ -166,7 +174,7 @@ class Primitive:
         tied: bool = False,
     ) -> None:
         object.__setattr__(self, "_frozen", False)
-        code = function.__code__
+        code = code_of(function)
         positional = code.co_varnames[: code.co_argcount]
         self.variadic = bool(code.co_flags & 0x04)  # *args
         if self.variadic:
@@ -203,6 +211,7 @@ class Primitive:
         self.save_from: tuple[int, ...] = ()
         self.needs_avals = False
         self.differentiable = True
+        self.declared: tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]] | None = None
         self.fast: Callable[..., Any] | None = None
         self.jvp: Callable[..., Any] | None = None
         self.batch: Callable[..., Any] | None = None

@@ -18,8 +18,6 @@ _SPELLINGS = [
     ("-A * A", "-A ** 2"),
     ("A * B * B", "A * B ** 2"),
     ("-(A @ B)", "-A @ B"),
-    ("A if _complex(B) else C", "C"),
-    ("A if B.dtype.kind == 'c' else C", "C"),
     ("np.matmul(A, B)", "A @ B"),
     ("np.floor_divide(A, B)", "A // B"),
     ("shape_of(A)", "A.shape"),

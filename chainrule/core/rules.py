@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.primitive import Primitive, Rule, argument_names
+from chainrule.core.primitive import Primitive, Rule, argument_names, code_of
 from chainrule.core.shapes import shape_of
 from chainrule.core.sums import added
 
@@ -50,7 +50,7 @@ def compile_rule(prim: Primitive, rule: Rule, form: str = "{}") -> Callable[[Any
     found = [_argument(prim, name) for name in names]
     if is_identity(rule):
         return _compiled(form.format(found[0]))(rule)
-    n = rule.__code__.co_argcount
+    n = code_of(rule).co_argcount
     found[n:] = [f"{name}={place}" for name, place in zip(names[n:], found[n:], strict=True)]
     return _compiled(form.format(f"rule({', '.join(found)})"))(rule)
 
@@ -96,7 +96,7 @@ def environment(prim: Primitive, operands: Any, out: Any, params: dict[str, Any]
 
 def read(rule: Rule, env: dict[str, Any]) -> Any:
     names = argument_names(rule)
-    n = rule.__code__.co_argcount
+    n = code_of(rule).co_argcount
     values = [env[name] if name in env else _about(name, env) for name in names]
     return rule(*values[:n], **dict(zip(names[n:], values[n:], strict=True)))
 

@@ -41,6 +41,13 @@ def cannot_save(value: Any, where: str) -> TypeError:
     )
 
 
+def needs_safetensors() -> ImportError:
+    return ImportError(
+        "the safetensors format is read and written by the library of that name, which is not installed: "
+        "pip install chainrule[safetensors]; .npz files need nothing"
+    )
+
+
 def graph_format(path: Any, endings: list[str]) -> ValueError:
     return ValueError(
         f"save(): can't tell the format from {str(path)!r}: end it with {', '.join(endings[:-1])} or {endings[-1]}"

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from chainrule.core import engine
-from chainrule.core.array import unfaced
 from chainrule.core.modes import inference_mode
 from chainrule.core.node import Node
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.func.arguments import data_of, dressed, has_tensor, is_array, own
-from chainrule.func.reverse import Trace, cotangents_like, differentiable_outputs, start
-from chainrule.tree import leaf_paths, leaves_like, tree_flatten, tree_unflatten
+from chainrule.func.reverse import cotangents_like
+from chainrule.transform.arguments import as_caller_type, data_of, flatten_like, has_tensor, is_array, own_copy
+from chainrule.transform.reverse import Trace, fresh_leaf
+from chainrule.tree import TreeSpec, leaf_paths, tree_flatten, tree_unflatten
 
 ndarray = np.ndarray
 
@@ -46,43 +46,41 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     (tensor([2., 4.]), tensor([0., 4.]))
     """
     trace = Trace("linearize(f, *primals)", func, range(len(primals)), primals, {})
-    outputs, spec = differentiable_outputs(trace, "linearize(f, *primals)")
+    outputs, spec = trace.outputs()
     with inference_mode(False):
-        slots = [start(np.zeros(tuple(y._raw.shape), y._raw.dtype)) for y in outputs]
-        gradients = trace.pull(outputs, slots, True, create_graph=True)
+        slots = [fresh_leaf(np.zeros(tuple(y._raw.shape), y._raw.dtype)) for y in outputs]
+        gradients = trace.sweep_to_inputs(outputs, slots, True, create_graph=True)
     structure = tree_flatten(primals)[1]
-    tensors = has_tensor(trace.given)
+    tensors = has_tensor(trace.leaves)
     targets = [slot._edge for slot in slots]
     trace.edges += targets
     trace.set_starts(sys.maxsize)
 
     def jvp_fn(*tangents: Any) -> Any:
-        as_given = tensors or has_tensor(tree_flatten(tangents)[0])
-        ts = _tangents(trace, structure, tangents)
+        as_tensors = tensors or has_tensor(tree_flatten(tangents)[0])
+        ts = _tangents_like(trace, structure, tangents)
         paths = [(g, t) for g, t in zip(gradients, ts, strict=True) if g is not None]
         try:
-            trace.set_starts(trace.since)
-            found = trace.pull([g for g, _ in paths], [t for _, t in paths], True, None, targets, targets)
+            trace.set_starts(trace.began)
+            found = trace.sweep_to_inputs([g for g, _ in paths], [t for _, t in paths], True, None, targets, targets)
         finally:
             trace.set_starts(sys.maxsize)
-        zeros = [np.zeros(tuple(y._raw.shape), y._raw.dtype) if t is None else t for t, y in zip(found, outputs)]
-        taken = {id(t) for t in ts}
-        return tree_unflatten([dressed(own(t, taken), as_given) for t in zeros], spec)
+        foreign = {id(t._raw if isinstance(t, Tensor) else t) for t in ts}
+        for i, (t, y) in enumerate(zip(found, outputs, strict=True)):
+            t = np.zeros(tuple(y._raw.shape), y._raw.dtype) if t is None else own_copy(t, foreign)
+            found[i] = as_caller_type(t, as_tensors)
+        return tree_unflatten(found, spec)
 
     return tree_unflatten([trace.value(y) for y in outputs], spec), jvp_fn
 
 
-def _tangents(trace: Trace, structure: Any, tangents: tuple[Any, ...]) -> list[Any]:
-    try:
-        leaves = leaves_like(structure, tangents, strict=True)
-    except ValueError as error:
-        raise RuntimeError(
-            f"Expected the tangents {tree_flatten(tangents)[1]} to have the same argspec as the primals {structure}: {error}"
-        ) from None
-    leaves = [unfaced(t) for t in leaves]
+def _tangents_like(trace: Trace, structure: TreeSpec, tangents: tuple[Any, ...]) -> list[Any]:
+    leaves = flatten_like(
+        structure, tangents, "Expected the tangents {got} to have the same argspec as the primals {spec}"
+    )
     for i, (t, x) in enumerate(zip(leaves, trace.starts, strict=True)):
         if not is_array(t):
-            leaves[i] = t = np.asarray(data_of(t), x._raw.dtype)
+            t = np.asarray(data_of(t), x._raw.dtype)
         data = data_of(t)
         for what, have, want in (
             ("shape", tuple(data.shape), tuple(x._raw.shape)),
@@ -122,16 +120,14 @@ def linear_transpose(func: Callable[..., Any], *primals: Any) -> Callable[..., A
     zeros = [_zeros_like(x) for x in leaves]
     args = tree_unflatten(zeros, structure)
     trace = Trace("linear_transpose(f, *primals)", func, range(len(primals)), args, {})
-    outputs, spec = differentiable_outputs(trace, "linear_transpose(f, *primals)")
-    trace.given = leaves
+    outputs, spec = trace.outputs()
+    trace.leaves = leaves
     _check_linear(trace, outputs)
 
     def transposed(*cotangents: Any) -> Any:
         gs = [_conj(g) for g in cotangents_like(outputs, spec, cotangents)]
-        found = trace.pull(outputs, gs, True)
-        used = {id(g) for g in gs}
-        found = [g.copy() if type(g) is ndarray and id(g) in used else _conj(g) for g in found]
-        return trace.arranged(found, False)
+        found = trace.sweep_to_inputs(outputs, gs, True)
+        return trace.unflatten_gradients([_conj(g) for g in found], foreign=gs)
 
     return transposed
 

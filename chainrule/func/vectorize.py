@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.array import faced, unfaced
+from chainrule.core.array import faced
 from chainrule.core.levels import Level, entered, within
 from chainrule.core.shapes import shape_of
-from chainrule.core.tensor import Tensor
-from chainrule.func.arguments import bare, dressed, has_tensor, is_array
+from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.batched import Batched
 from chainrule.random import get_rng_state, set_rng_state
+from chainrule.transform.arguments import as_caller_type, has_tensor, is_array, tensor_in, untracked
+from chainrule.transform.forward import exit_level
 from chainrule.tree import TreeSpec, broadcast_prefix, is_container, tree_flatten, tree_leaves, tree_unflatten
 
 ndarray = np.ndarray
@@ -63,10 +64,11 @@ def vmap(
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        _check_out_dims(func, out_dims)
-        leaves, spec, dims, size = _arguments(func, in_dims, args)
+        if type(out_dims) is not int:
+            _check_out_dims(func, out_dims)
+        leaves, spec, dims, size = _flatten_arguments(func, in_dims, args)
         if chunk_size is None or size <= chunk_size:
-            outputs, out_spec, _ = _mapped(func, leaves, spec, dims, size, out_dims, randomness, kwargs)
+            outputs, out_spec, _ = _call_batched(func, leaves, spec, dims, size, out_dims, randomness, kwargs)
             return tree_unflatten(outputs, out_spec)
         state = get_rng_state() if randomness == "same" else None
         parts = []
@@ -74,8 +76,11 @@ def vmap(
             if state is not None:
                 set_rng_state(state)
             end = min(begin + chunk_size, size)
-            some = [x if d is None else _slice(x, d, begin, end) for x, d in zip(leaves, dims, strict=True)]
-            outputs, out_spec, flat = _mapped(func, some, spec, dims, end - begin, out_dims, randomness, kwargs)
+            some = [
+                x if d is None else x[(slice(None),) * d + (slice(begin, end),)]
+                for x, d in zip(leaves, dims, strict=True)
+            ]
+            outputs, out_spec, flat = _call_batched(func, some, spec, dims, end - begin, out_dims, randomness, kwargs)
             parts.append(outputs)
         joined = [
             pieces[0] if d is None else np.concatenate(pieces, axis=d) for d, *pieces in zip(flat, *parts, strict=True)
@@ -86,7 +91,7 @@ def vmap(
 
 
 @within
-def _mapped(
+def _call_batched(
     func: Callable[..., Any],
     leaves: list[Any],
     spec: TreeSpec,
@@ -99,48 +104,34 @@ def _mapped(
     """The leaves of the outputs, their structure, and where each has the mapped axis."""
     tensors = has_tensor(leaves)
     with entered("vmap", Batched, size=size, randomness=randomness) as level:
-        inner = [x if d is None else entering(x, d, level) for x, d in zip(leaves, dims, strict=True)]
+        inner = []
+        for x, d in zip(leaves, dims, strict=True):
+            if d is not None:
+                data = untracked(x)
+                x = faced(wrap(Batched(np.moveaxis(data, d, 0) if d else data, level)), x)
+            inner.append(x)
         result = func(*tree_unflatten(inner, spec), **kwargs)
         flat, outputs, out_spec = _output_dims(func, out_dims, result)
-        taken = {id(x) for x in leaves}
-        return [_leaving(func, y, d, level, tensors, taken) for y, d in zip(outputs, flat, strict=True)], out_spec, flat
+        foreign = {id(x) for x in leaves}
+        for i, (y, d) in enumerate(zip(outputs, flat, strict=True)):
+            outputs[i] = (
+                _shared_output(func, y, level, tensors, foreign)
+                if d is None
+                else as_caller_type(_mapped_output(func, y, d, level, tensors), tensors, foreign)
+            )
+        return outputs, out_spec, flat
 
 
-def entering(x: Any, dim: int, level: Level) -> Any:
-    """An argument as the function sees it: without its axis ``dim``."""
-    data = bare(x)
-    if dim:
-        data = np.moveaxis(data, dim, 0)
-    return faced(dressed(Batched(data, level), True), x)
-
-
-def left(y: Any, level: Level) -> Any:
-    """What a result of a level holds for all examples, with their axis first."""
-    y = unfaced(y)
-    data = y._raw if isinstance(y, Tensor) else y
-    if type(data) is Batched and data.level == level:
-        return data.spread(level.size or 0)
-    constant = y if isinstance(y, Tensor) and y._edge is not None else data
-    return np.broadcast_to(constant, (level.size or 0, *shape_of(constant)))
-
-
-def _leaving(func: Any, y: Any, dim: int | None, level: Level, tensors: bool, taken: set[int]) -> Any:
-    if dim is None:
-        inner = unfaced(y)
-        data = inner._raw if isinstance(inner, Tensor) else inner
-        if type(data) is Batched and data.level == level:
-            if not data.shared:
-                name = _name(func)
-                raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
-            return dressed(data.payload, tensors, taken)
-        return y
-    if not is_array(unfaced(y)):
+def _mapped_output(func: Any, y: Any, dim: int, level: Level, tensors: bool) -> Any:
+    """A result with the mapped axis at ``dim``."""
+    y = tensor_in(y)
+    if not is_array(y):
         name = _name(func)
         raise ValueError(
             f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(y)}. Did you mean to set out_dims= to "
             "None for output?"
         )
-    payload = left(y, level)
+    payload = exit_level(y, level)
     if isinstance(payload, Tensor) and payload._view is not None and not tensors:
         payload = np.copy(payload)  # each example its own, as in a loop
     if dim:
@@ -150,11 +141,19 @@ def _leaving(func: Any, y: Any, dim: int | None, level: Level, tensors: bool, ta
         payload = np.moveaxis(payload, 0, dim)
     if type(payload) is ndarray and not payload.flags.writeable:  # what all examples share is stretched
         payload = payload.copy()
-    return dressed(payload, tensors, taken)
+    return payload
 
 
-def _slice(x: Any, dim: int, begin: int, end: int) -> Any:
-    return x[(slice(None),) * dim + (slice(begin, end),)]
+def _shared_output(func: Any, y: Any, level: Level, tensors: bool, foreign: set[int]) -> Any:
+    """A result that is the same for all examples."""
+    inner = tensor_in(y)
+    data = inner._raw if isinstance(inner, Tensor) else inner
+    if type(data) is not Batched or data.level != level:
+        return y
+    if not data.shared:
+        name = _name(func)
+        raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+    return as_caller_type(data.payload, tensors, foreign)
 
 
 def _name(func: Any) -> str:
@@ -170,12 +169,16 @@ def _is_dim(x: Any) -> bool:
     return x is None or not is_container(x)
 
 
-def _arguments(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[Any], TreeSpec, list[Any], int]:
+def _flatten_arguments(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[Any], TreeSpec, list[Any], int]:
     """The leaves of the arguments, their structure, the mapped axis of each (counted from the front), and its length."""
+
+    def refuse(why: str) -> ValueError:
+        return ValueError(f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): {why}")
+
     if not isinstance(in_dims, (int, tuple)):
-        raise ValueError(
-            f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a (potentially nested) "
-            f"tuple matching the structure of inputs, got: {type(in_dims)}."
+        raise refuse(
+            "expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
+            f"{type(in_dims)}."
         )
     if not args:
         raise ValueError(
@@ -183,39 +186,35 @@ def _arguments(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[Any
             "function with no inputs. The latter is unsupported."
         )
     leaves, spec = tree_flatten(args)
-    dims = broadcast_prefix(in_dims, spec, _is_dim)
+    dims = [in_dims] * len(leaves) if type(in_dims) is int else broadcast_prefix(in_dims, spec, _is_dim)
     if dims is None:
-        raise ValueError(
-            f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the structure of "
-            f"`inputs`. in_dims has structure {tree_flatten(in_dims, _is_dim)[1]} but inputs has structure {spec}."
+        raise refuse(
+            f"in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{tree_flatten(in_dims, _is_dim)[1]} but inputs has structure {spec}."
         )
     sizes = []
     for i, (x, d) in enumerate(zip(leaves, dims, strict=True)):
         if d is None:
             continue
         if not isinstance(d, int):
-            raise ValueError(
-                f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for an input but in_dim must be either "
-                "an integer dimension or None."
-            )
+            raise refuse(f"Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
         if not is_array(x):
-            raise ValueError(
-                f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for an input but the input is of type "
-                f"{type(x)}. We cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
+            raise refuse(
+                f"Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over non-Tensor "
+                "arguments, please use None as the respective in_dim"
             )
         shape = shape_of(x)
         n = len(shape)
         if not -n <= d < n:
-            raise ValueError(
-                f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for some input, but that input is a "
-                f"Tensor of dimensionality {n} so expected in_dim to satisfy -{n} <= in_dim < {n}."
-                + ("" if n else " Use None for what all examples share.")
+            raise refuse(
+                f"Got in_dim={d} for some input, but that input is a Tensor of dimensionality {n} so expected in_dim to "
+                f"satisfy -{n} <= in_dim < {n}." + ("" if n else " Use None for what all examples share.")
             )
         dims[i] = d % n
         sizes.append(shape[d])
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over: not every in_dim can be None")
-    if any(size != sizes[0] for size in sizes):
+    if len(set(sizes)) > 1:
         raise ValueError(
             f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
             "dimension"
@@ -224,8 +223,6 @@ def _arguments(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[Any
 
 
 def _check_out_dims(func: Any, out_dims: Any) -> None:
-    if isinstance(out_dims, int):
-        return
     for d in tree_leaves(out_dims):
         if not isinstance(d, int):
             raise ValueError(
@@ -236,15 +233,19 @@ def _check_out_dims(func: Any, out_dims: Any) -> None:
 
 def _output_dims(func: Any, out_dims: Any, result: Any) -> tuple[list[Any], list[Any], TreeSpec]:
     """Where each leaf of the output gets the mapped axis; the leaves; their structure. Here None is a leaf."""
+    if isinstance(out_dims, int) and type(result) is Tensor:
+        outputs, spec = tree_flatten(result)
+        return [out_dims], outputs, spec
     outputs, spec = tree_flatten(result, lambda x: x is None)
     if isinstance(out_dims, int):
         return [out_dims] * len(outputs), outputs, spec
+    flat: list[Any] | None
     if is_array(result):
         flat = list(out_dims) if isinstance(out_dims, tuple) and len(out_dims) == 1 else [out_dims]
         if not isinstance(flat[0], int) and flat[0] is not None:
-            flat = None  # type: ignore[assignment]
+            flat = None
     else:
-        flat = broadcast_prefix(out_dims, spec, _is_dim)  # type: ignore[assignment]
+        flat = broadcast_prefix(out_dims, spec, _is_dim)
     if flat is None:
         raise ValueError(
             f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "

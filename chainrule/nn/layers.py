@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,9 @@ import numpy as np
 from chainrule import errors, random
 from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.faces import new
+from chainrule.core.faces import NO_PARAMS, new
 from chainrule.core.modes import SPECIAL, no_grad
-from chainrule.core.node import Node, next_seq
-from chainrule.core.place import note_frame
+from chainrule.core.node import new_node
 from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie
@@ -28,7 +26,6 @@ from chainrule.table import nn as rows
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 _LINEAR = rows.linear
-_NO_PARAMS: dict[str, Any] = {}
 
 
 # -- affine maps -----------------------------------------------------------------------------------------------------
@@ -58,19 +55,10 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             if ex is not None or ew_ is not None or eb is not None:
                 out = x.dot(w.T)
                 out += b
-                node = Node()
-                node.prim = _LINEAR
-                node.pullback = _LINEAR.pullback  # type: ignore[assignment]
-                node.params = _NO_PARAMS
-                node.edges = (ex, ew_, eb)
-                node.in_avals = None
-                node.hooks = None
-                node.saved = (None if ex is None else w, None if ew_ is None else x)
-                node.seq = next_seq()
-                note_frame(node, _getframe().f_back)
+                saved = (None if ex is None else w, None if ew_ is None else x)
                 tensor = new(Tensor)
                 tensor._raw = out
-                tensor._edge = node
+                tensor._edge = new_node(_LINEAR, NO_PARAMS, (ex, ew_, eb), saved)
                 return tensor
     return _linear(input, weight, bias)
 
@@ -95,7 +83,7 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         return out if bias is None else ew.add(out, bias)
     lead = tuple(input.shape[:-1])
     flat = input if input.ndim == 2 else input.reshape(-1, input.shape[-1])
-    out = bind(_LINEAR, (flat, weight, bias), _NO_PARAMS)
+    out = bind(_LINEAR, (flat, weight, bias), NO_PARAMS)
     return out if input.ndim == 2 else out.reshape(*lead, weight.shape[0])
 
 

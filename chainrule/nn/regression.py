@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from chainrule.core.declare import op
 from chainrule.core.dispatch import bind
 from chainrule.core.faces import nary, new
 from chainrule.core.modes import SPECIAL
-from chainrule.core.node import Node, next_seq
-from chainrule.core.place import note_frame
+from chainrule.core.node import new_node
 from chainrule.core.tensor import Tensor
 from chainrule.nn.reducing import at_least, mode_of, pair, reduced, times_weights, weighted
 from chainrule.ops import elementwise as ew
@@ -64,19 +62,9 @@ def mse_loss(
             ex, ey = input._edge, target._edge
             if ex is not None or ey is not None:
                 flat = (x - y).reshape(-1)
-                node = Node()
-                node.prim = _MSE
-                node.pullback = _MSE.pullback  # type: ignore[assignment]
-                node.params = _MEANS[ndim]
-                node.edges = (ex, ey)
-                node.in_avals = None
-                node.hooks = None
-                node.saved = (x, y)
-                node.seq = next_seq()
-                note_frame(node, _getframe().f_back)
                 tensor = new(Tensor)
                 tensor._raw = np.asarray(flat.dot(flat) / (x.size or math.nan), dtype)
-                tensor._edge = node
+                tensor._edge = new_node(_MSE, _MEANS[ndim], (ex, ey), (x, y))
                 return tensor
     x, y = pair("mse_loss", input, target)
     mode = mode_of(reduction, size_average, reduce)

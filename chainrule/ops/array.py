@@ -393,7 +393,7 @@ def write_all(array: Array, result: Any, op: str) -> Any:
     if tensor._view is None and not views_of(tensor) and type(value._raw) is ndarray:
         _move(tensor, value._raw)  # nobody else looks at this memory but the tape, which keeps the old
         if recording():
-            inplace.continue_history(tensor, value._edge, value._cut)
+            inplace.rebase_history(tensor, value._edge, value._cut)
     else:
         inplace.update(tensor, value, op)
     return array

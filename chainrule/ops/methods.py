@@ -139,67 +139,11 @@ _IN_PLACE = """
 maximum minimum atan2 hypot copysign remainder fmod floor_divide exp exp2 expm1 log log2 log10 log1p sigmoid sin cos
 tan asin acos atan sinh cosh tanh asinh acosh atanh sinc deg2rad rad2deg neg square sqrt rsqrt reciprocal relu floor
 ceil trunc xlogy eq ne lt le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor
-bitwise_not true_divide multiply negative fix arcsin arccos arctan arctan2 arcsinh arccosh arctanh greater
+bitwise_not true_divide mul multiply negative fix arcsin arccos arctan arctan2 arcsinh arccosh arctanh greater
 greater_equal less less_equal not_equal bitwise_left_shift bitwise_right_shift gcd lcm nextafter
 """.split()
 for _name in _IN_PLACE:
     attach(**{_name + "_": inplace.in_place(_name + "_", getattr(ew, _name))})
-
-
-def _ufunc_in_place(op: str, ufunc: Any, function: Any) -> Any:
-    """``x.op(y)``: outside autograd one ufunc call that writes where x is."""
-    recorded = inplace.in_place(op, function)
-
-    def method(self: Tensor, other: Any, **options: Any) -> Tensor:
-        x = self._raw
-        y = other._raw if type(other) is Tensor else other
-        if (
-            type(x) is ndarray
-            and not options
-            and (
-                not recording()
-                or (
-                    self._edge is None
-                    and self._view is None
-                    and not (type(other) is Tensor and other._edge is not None)
-                )
-            )
-            and x.dtype.kind in "fc"
-            and (
-                type(y) is float
-                or type(y) is int
-                or (type(y) is ndarray and y.dtype == x.dtype and (y.ndim or not x.ndim))
-            )
-        ):
-            inplace.check_writable(self, op)
-            try:
-                ufunc(x, y, out=x)
-            except ValueError:
-                shape = np.broadcast_shapes(x.shape, np.shape(y)) if _fits(x, y) else np.shape(y)
-                raise errors.in_place_shape(op, x.shape, shape) from None
-            wrote(x, op, errors.user_line())
-            return self
-        return recorded(self, other, **options)
-
-    method.__name__ = op
-    method.__doc__ = f"In-place form of :func:`{op[:-1]}`."
-    return method
-
-
-def _fits(x: Any, y: Any) -> bool:
-    try:
-        np.broadcast_shapes(x.shape, y.shape)
-    except ValueError:
-        return False
-    return True
-
-
-attach(
-    add_=_ufunc_in_place("add_", np.add, ew.add),
-    sub_=_ufunc_in_place("sub_", np.subtract, ew.sub),
-    mul_=_ufunc_in_place("mul_", np.multiply, ew.mul),
-    div_=_ufunc_in_place("div_", np.divide, ew.div),
-)
 
 
 def _assign(name: str) -> Any:

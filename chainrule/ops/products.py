@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from chainrule.core.declare import op
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.faces import NO_PARAMS, new, operand
 from chainrule.core.modes import SPECIAL
-from chainrule.core.node import Node, next_seq
-from chainrule.core.place import note_frame
+from chainrule.core.node import new_node
 from chainrule.core.protocol import UFUNCS, ArrayLike
 from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
@@ -91,19 +89,10 @@ def matmul(input: Any, other: Any) -> Tensor:
                     raise errors.matmul_shapes("matmul", input, other) from None
                 if type(result) is not ndarray:
                     result = np.asarray(result)
-                node = Node()
-                node.prim = row
-                node.pullback = row.pullback  # type: ignore[assignment]
-                node.params = NO_PARAMS
-                node.edges = (ex, ey)
-                node.in_avals = None
-                node.hooks = None
-                node.saved = (None if ex is None else y, None if ey is None else x)
-                node.seq = next_seq()
-                note_frame(node, _getframe().f_back)
+                saved = (None if ex is None else y, None if ey is None else x)
                 tensor = new(Tensor)
                 tensor._raw = result
-                tensor._edge = node
+                tensor._edge = new_node(row, NO_PARAMS, (ex, ey), saved)
                 return tensor
     x, y = _checked("matmul", input, other)
     result = product("matmul", x, y)

@@ -7,6 +7,8 @@ dtype if not given), ``device``, ``layout`` and ``requires_grad``, as of other f
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -22,125 +24,121 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _window(
-    name: str,
-    M: int,
-    value: Callable[[Any, int], Any],
-    sym: bool,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """The values at points 0 … M − 1 of a window over ``last`` steps."""
-    dtype = dtypes.default_dtype() if dtype is None else dtypes.as_dtype(dtype)
-    if layout is not None and str(layout).rpartition(".")[2] != "strided":
-        raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
-    check_device(device)
-    if not hasattr(M, "__index__"):
-        raise TypeError(f"{name}(): argument 'M' must be int, not {type(M).__name__}")
-    if M < 0:
-        raise ValueError(f"{name} requires non-negative window length, got M={M}")
-    if dtype not in (np.float32, np.float64):
-        raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
-    points = np.arange(M, dtype=np.float64)
-    last = M - 1 if sym else M
-    data = value(points, last) if M != 1 else np.ones(1)
-    return wrap(np.asarray(data, dtype)).requires_grad_(requires_grad)
+def _window(formula: Callable[..., Any]) -> Callable[..., Tensor]:
+    """The user's function for a formula of the points k = 0 … M − 1, the number of steps, and keywords of its own."""
+    name = formula.__name__
+
+    def call(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: bool = False, **parameters: Any) -> Tensor:  # fmt: skip
+        dtype = dtypes.default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+        if layout is not None and str(layout).rpartition(".")[2] != "strided":
+            raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
+        check_device(device)
+        if not hasattr(M, "__index__"):
+            raise TypeError(f"{name}(): argument 'M' must be int, not {type(M).__name__}")
+        if M < 0:
+            raise ValueError(f"{name} requires non-negative window length, got M={M}")
+        if dtype not in (np.float32, np.float64):
+            raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
+        data = formula(np.arange(M, dtype=np.float64), M - 1 if sym else M, **parameters)
+        return wrap(np.asarray(data if M != 1 else np.ones(1), dtype)).requires_grad_(requires_grad)
+
+    points, *common, _ = inspect.signature(call).parameters.values()
+    own = [p.replace(kind=p.KEYWORD_ONLY) for p in list(inspect.signature(formula).parameters.values())[2:]]
+    functools.update_wrapper(call, formula).__signature__ = inspect.Signature([points, *own, *common])  # type: ignore[attr-defined]
+    return call
 
 
-def _parameter(ok: bool, message: str) -> None:
+def _require(ok: bool, message: str) -> None:
     if not ok:
         raise ValueError(message)
 
 
-def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, **options: Any) -> Tensor:
+@_window
+def exponential(k: Any, steps: int, center: float | None = None, tau: float = 1.0) -> Any:
     """exp(−|k − center| / tau); the center is the middle by default, and may be another with ``sym=False``.
 
     >>> import chainrule as cr
     >>> cr.signal.windows.exponential(3)
     tensor([0.3679, 1.0000, 0.3679])
     """
-    _parameter(tau > 0, f"Tau must be positive, got: {tau} instead.")
-    _parameter(not (sym and center is not None), "Center must be None for symmetric windows")
-    return _window(
-        "exponential",
-        M,
-        lambda k, last: np.exp(-np.abs(k - (last / 2 if center is None else center)) / tau),
-        sym,
-        **options,
-    )
+    _require(tau > 0, f"Tau must be positive, got: {tau} instead.")
+    _require(steps == len(k) or center is None, "Center must be None for symmetric windows")
+    return np.exp(-np.abs(k - (steps / 2 if center is None else center)) / tau)
 
 
-def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> Tensor:
+@_window
+def gaussian(k: Any, steps: int, std: float = 1.0) -> Any:
     """exp(−(k − middle)² / (2·std²))."""
-    _parameter(std > 0, f"Standard deviation must be positive, got: {std} instead.")
-    return _window("gaussian", M, lambda k, last: np.exp(-0.5 * ((k - last / 2) / std) ** 2), sym, **options)
+    _require(std > 0, f"Standard deviation must be positive, got: {std} instead.")
+    return np.exp(-0.5 * ((k - steps / 2) / std) ** 2)
 
 
-def cosine(M: int, *, sym: bool = True, **options: Any) -> Tensor:
+@_window
+def cosine(k: Any, steps: int) -> Any:
     """Half a period of a sine, sampled in the middle of each step."""
-    return _window("cosine", M, lambda k, last: np.sin(np.pi * (k + 0.5) / (last + 1)), sym, **options)
+    return np.sin(np.pi * (k + 0.5) / (steps + 1))
 
 
-def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> Tensor:
+@_window
+def kaiser(k: Any, steps: int, beta: float = 12.0) -> Any:
     """I₀(beta·√(1 − x²)) / I₀(beta), for x from −1 to 1."""
-    _parameter(beta >= 0, f"beta must be non-negative, got: {beta} instead.")
-
-    def value(k: Any, last: int) -> Any:
-        x = 2 * k / max(last, 1) - 1
-        return np.i0(beta * np.sqrt(np.maximum(1 - x * x, 0))) / np.i0(beta)
-
-    return _window("kaiser", M, value, sym, **options)
+    _require(beta >= 0, f"beta must be non-negative, got: {beta} instead.")
+    x = 2 * k / max(steps, 1) - 1
+    return np.i0(beta * np.sqrt(np.maximum(1 - x * x, 0))) / np.i0(beta)
 
 
-def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: Any) -> Tensor:
-    """Σ (−1)ⁱ·aᵢ·cos(2πik / last): a sum of cosines."""
+@_window
+def bartlett(k: Any, steps: int) -> Any:
+    """A triangle: 1 − |2k / steps − 1|."""
+    return 1 - np.abs(2 * k / max(steps, 1) - 1)
+
+
+def _cosines(k: Any, steps: int, a: Iterable[float]) -> Any:
+    turn = 2 * np.pi * k / max(steps, 1)
+    return np.sum([c * (-1) ** i * np.cos(i * turn) for i, c in enumerate(a)], axis=0)
+
+
+@_window
+def general_cosine(k: Any, steps: int, a: Iterable[float]) -> Any:
+    """Σ (−1)ⁱ·aᵢ·cos(2πik / steps): a sum of cosines."""
     if not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
-    weights = [float(c) * (-1) ** i for i, c in enumerate(a)]
-    _parameter(bool(weights), "Coefficients cannot be empty")
-
-    def value(k: Any, last: int) -> Any:
-        turn = 2 * np.pi * k / max(last, 1)
-        return np.sum([w * np.cos(i * turn) for i, w in enumerate(weights)], axis=0)
-
-    return _window("general_cosine", M, value, sym, **options)
+    weights = [float(c) for c in a]
+    _require(bool(weights), "Coefficients cannot be empty")
+    return _cosines(k, steps, weights)
 
 
-def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options: Any) -> Tensor:
-    """alpha − (1 − alpha)·cos(2πk / last)."""
-    return general_cosine(M, a=[alpha, 1 - alpha], sym=sym, **options)
+@_window
+def general_hamming(k: Any, steps: int, alpha: float = 0.54) -> Any:
+    """alpha − (1 − alpha)·cos(2πk / steps)."""
+    return _cosines(k, steps, [alpha, 1 - alpha])
 
 
-def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """0.54 − 0.46·cos(2πk / last)."""
-    return general_hamming(M, sym=sym, **options)
-
-
-def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """sin²(πk / last).
+@_window
+def hann(k: Any, steps: int) -> Any:
+    """sin²(πk / steps).
 
     >>> import chainrule as cr
     >>> cr.signal.windows.hann(5)
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    return general_hamming(M, alpha=0.5, sym=sym, **options)
+    return _cosines(k, steps, [0.5, 0.5])
 
 
-def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """Three cosines, with the weights 0.42, 0.5 and 0.08."""
-    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
+def _weighted(name: str, doc: str, *weights: float) -> Callable[..., Tensor]:
+    def formula(k: Any, steps: int) -> Any:
+        return _cosines(k, steps, weights)
+
+    formula.__name__, formula.__qualname__, formula.__doc__ = name, name, doc
+    return _window(formula)
 
 
-def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """Four cosines, with Nuttall's weights of 1981 (0.3635819, 0.4891775, 0.1365995, 0.0106411)."""
-    return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **options)
-
-
-def bartlett(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """A triangle: 1 − |2k / last − 1|."""
-    return _window("bartlett", M, lambda k, last: 1 - np.abs(2 * k / max(last, 1) - 1), sym, **options)
+hamming = _weighted("hamming", "0.54 − 0.46·cos(2πk / steps).", 0.54, 1 - 0.54)
+blackman = _weighted("blackman", "Three cosines, with the weights 0.42, 0.5 and 0.08.", 0.42, 0.5, 0.08)
+nuttall = _weighted(
+    "nuttall", "Four cosines, with Nuttall's weights of 1981.", 0.3635819, 0.4891775, 0.1365995, 0.0106411
+)
 
 
 # -- the older names, at the top level -------------------------------------------------------------------------------
@@ -152,9 +150,8 @@ def _older(name: str, window: Callable[..., Tensor]) -> Any:
         return window(window_length, *shape, sym=not periodic, **options)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = (
-        f"As :func:`signal.windows.{name.removesuffix('_window')}`; periodic unless the caller says otherwise."
-    )
+    new_name = name.removesuffix("_window")
+    call.__doc__ = f"As :func:`signal.windows.{new_name}`; periodic unless the caller says otherwise."
     return call
 
 

@@ -51,7 +51,7 @@ def _inverse(y: Any) -> Any:
 @elementwise(
     ufunc=np.divide,
     d={"x": lambda y: _inverse(y), "y": lambda x, y: -(x / y) / y},
-    vjp={"x": lambda g, y: g / np.conjugate(y) if _complex(y) else g / y},
+    vjp={"x": lambda g, y: g / y},
     promotion="float",
     domain=((-2, 2), (0.4, 2)),
     remedy="0/0 and inf/inf are nan, so add a small number to the denominator",

@@ -41,7 +41,7 @@ def expm1(x):
 @elementwise(
     ufunc=np.log,
     d={"x": lambda x: 1 / x},
-    vjp={"x": lambda g, x: g / np.conjugate(x) if x.dtype.kind == "c" else g / x},
+    vjp={"x": lambda g, x: g / x},
     promotion="float",
     domain=(0.2, 3),
     remedy=_OF_POSITIVE,

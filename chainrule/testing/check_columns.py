@@ -16,6 +16,14 @@ from chainrule.testing.samples import normal_like
 ndarray = np.ndarray
 
 
+def check_value(case: Case) -> None:
+    """A value of the row's own against the NumPy function that the row answers for."""
+    if case.prim.ufunc is not None and case.prim.value is not case.prim.ufunc:
+        expected = as_tuple(case.prim.ufunc(*case.operands))
+        for got, wanted in zip(case.value(case.operands), expected, strict=True):
+            case.agree(f"value, beside {case.prim.ufunc.__name__}", got, wanted, ROUNDING_TOLERANCE)
+
+
 def check_dtype(case: Case) -> None:
     """float32 in, float32 out and back, also to second order; operands of mixed dtypes get gradients of theirs."""
     narrow = np.complex64 if case.sample.complex else np.float32

@@ -129,6 +129,21 @@ def check_second_order(case: Case) -> None:
         got = r.tangent if isinstance(r, Dual) else None
         case.agree("JVP of the VJP", or_zeros(got, case.operands[i]), expected, DIFFERENCE_TOLERANCE, i)
 
+    # forward over forward: the tangent's tangent
+    twice = {i: Dual(case.operands[i], tangents[i], LEVEL + 1) for i in case.wanted}
+    given = [Dual(twice[i], tangents[i], LEVEL + 2) if i in twice else x for i, x in enumerate(case.operands)]
+    outs_ = as_tuple(case.prim(*given, **case.params))
+    for n, k in enumerate(case.differentiable_outputs()):
+
+        def tangent(s: Any, n: int = n) -> Any:
+            moved = [np.asarray(x + s * tangents[i]) if i in tangents else x for i, x in enumerate(case.operands)]
+            return push(case, moved, tangents)[n]
+
+        expected = along(tangent, 0.0, 1.0)
+        first_tangent = outs_[k].tangent if isinstance(outs_[k], Dual) else None
+        got = first_tangent.tangent if isinstance(first_tangent, Dual) else None
+        case.agree("JVP of the JVP", or_zeros(got, expected), expected, DIFFERENCE_TOLERANCE)
+
     # reverse over forward: the gradient of ⟨g, JVP(x, t)⟩
     leaves = [on_tape(case.operands[i]) for i in case.wanted]
     by_position = dict(zip(case.wanted, leaves))

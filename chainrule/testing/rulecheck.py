@@ -16,12 +16,20 @@ import numpy as np
 from chainrule.core.primitive import Primitive
 from chainrule.testing.case import Case
 from chainrule.testing.check_batches import check_batch, check_batched_derivatives
-from chainrule.testing.check_columns import check_dtype, check_face, check_formula, check_moves, check_saves
+from chainrule.testing.check_columns import (
+    check_dtype,
+    check_face,
+    check_formula,
+    check_moves,
+    check_saves,
+    check_value,
+)
 from chainrule.testing.check_derivatives import check_adjoint, check_jvp, check_second_order, check_vjp
 from chainrule.testing.samples import Sample, samples_of, with_numbers
 
 #: What ``rulecheck`` checks, by name.
 CHECKS: dict[str, Callable[[Case], None]] = {
+    "value": check_value,
     "vjp": check_vjp,
     "jvp": check_jvp,
     "adjoint": check_adjoint,

@@ -398,3 +398,39 @@ def test_a_write_to_elements_that_are_one_is_refused(part, run):
 
     with pytest.raises(RuntimeError, match="single memory location"):
         run(f, torch.ones(2, 3))
+
+
+@pytest.mark.parametrize(
+    "name, copied",
+    [
+        ("repeat", lambda x: x.repeat(1, 1)),
+        ("tile", lambda x: x.tile(1)),
+        ("diag", lambda x: torch.diag(x)),
+        ("rot90", lambda x: torch.rot90(x, 3)),
+        ("ravel", lambda x: x.t().ravel()),
+        ("diff", lambda x: torch.diff(x, 0)),
+        ("permute_copy", lambda x: torch.permute_copy(x, (1, 0))),
+        ("split_copy", lambda x: torch.split_copy(x, 1)[0]),
+        ("unbind_copy", lambda x: torch.unbind_copy(x)[0]),
+        ("unsafe_chunk", lambda x: x.clone().unsafe_chunk(2)[0]),
+    ],
+)
+def test_copies_are_not_views(name, copied):
+    x = torch.ones(2, 2)
+    copied(x).add_(1)
+    assert x.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    with torch.enable_grad():
+        y = torch.ones(2, 2, requires_grad=True)
+        out = copied(y)
+        out.mul_(2)
+        out.sum().backward()
+    assert set(y.grad.flatten().tolist()) <= {0.0, 2.0}
+
+
+@differs("reaches all of the storage that the tensor lies in")
+def test_as_strided_stays_within_the_tensor():
+    x = torch.arange(6.0)
+    with pytest.raises(RuntimeError, match="reaches no others"):
+        x[:2].as_strided((3,), (1,))
+    with pytest.raises(RuntimeError, match="not contiguous"):
+        x.reshape(2, 3).t().as_strided((2,), (1,))

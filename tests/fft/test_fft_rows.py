@@ -1,4 +1,4 @@
-"""The three rows of the Fourier transforms: their texts on complex numbers, and each as the transpose of another."""
+"""The three rows of the Fourier transforms: their formulas on complex numbers, and what they save."""
 
 from __future__ import annotations
 
@@ -16,35 +16,6 @@ ROWS = ["fft_c2c", "fft_r2c", "fft_c2r"]
 def numbers(shape, complex, seed=0):
     rng = np.random.default_rng(seed)
     return rng.normal(size=shape) + (1j * rng.normal(size=shape) if complex else 0)
-
-
-def as_matrix(row, params, shape, complex):
-    """The row as a real matrix from the real and imaginary parts of its operand to those of its value."""
-    columns = []
-    for unit in (1, 1j) if complex else (1,):
-        for index in np.ndindex(shape):
-            e = np.zeros(shape, type(unit) if complex else float)
-            e = e.astype(np.complex128) if complex else e
-            e[index] = unit
-            out = row.value(e, **params)
-            columns.append(np.concatenate([out.real.ravel(), out.imag.ravel()]))
-    return np.array(columns).T
-
-
-@pytest.mark.parametrize("name, sample", [(name, s) for name in ROWS for s in samples_of(TABLE[name])], ids=str)
-def test_transpose_is_that_of_the_matrix(name, sample):
-    row, (shape,) = TABLE[name], sample.shapes
-    for complex in (False, True):
-        if (complex and "c" not in row.accepts) or 0 in shape:
-            continue
-        x = numbers(shape, complex)
-        out = row.value(x, **sample.params)
-        g = numbers(out.shape, out.dtype.kind == "c", 1)
-        leaf = cr.tensor(x, requires_grad=True)
-        (got,) = cr.autograd.grad(row(leaf, **sample.params), leaf, cr.tensor(g))
-        parts = as_matrix(row, sample.params, shape, complex).T @ np.concatenate([g.real.ravel(), g.imag.ravel()])
-        expected = parts[: x.size] + 1j * parts[x.size :] if complex else parts
-        np.testing.assert_allclose(got.numpy(), expected.reshape(shape), 1e-12, 1e-12)
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.func import grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from chainrule.func import grad, hessian, hvp, jacfwd, jacrev, jvp, linear_transpose, linearize, vjp, vmap
 from chainrule.utils.checkpoint import checkpoint
 
 X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -212,3 +212,47 @@ def test_shared_parameters_are_not_repeated():
 
     vmap(grad(loss), in_dims=(None, 0))(cr.ones(3, dtype=cr.float64), x)
     assert type(seen[0]) is Batched and seen[0].shared and seen[0].payload.shape == (3,)
+
+
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        lambda f, x: cr.autograd.functional.jacobian(f, x),
+        lambda f, x: cr.autograd.functional.jacobian(f, x, vectorize=True),
+        lambda f, x: cr.autograd.functional.jacobian(f, x, vectorize=True, strategy="forward-mode"),
+        lambda f, x: cr.jacobian(f, x, mode="reverse"),
+        lambda f, x: cr.jacobian(f, x, mode="forward"),
+        lambda f, x: cr.func.jacrev(f)(x),
+        lambda f, x: cr.autograd.functional.vjp(f, x, x)[1],
+        lambda f, x: cr.autograd.functional.jvp(f, x, x)[1],
+        lambda f, x: cr.autograd.functional.hvp(lambda x: (x * f(x)).sum(), x, x)[1],
+        lambda f, x: cr.autograd.functional.vhp(lambda x: (x * f(x)).sum(), x, x)[1],
+        lambda f, x: cr.autograd.functional.hessian(lambda x: (x * f(x)).sum(), x),
+    ],
+)
+def test_derivatives_by_what_all_examples_share(derivative):
+    x = cr.tensor([1.0, 2.0])
+    examples = cr.tensor([[1.0, 2.0], [3.0, 4.0], [0.0, -1.0]])
+
+    def of_one(v):
+        return derivative(lambda x: cr.sin(x) * v, x)
+
+    together = vmap(of_one)(examples)
+    one_by_one = cr.stack([of_one(v) for v in examples])
+    assert one_by_one.any() and cr.allclose(together, one_by_one)
+
+
+def test_no_result_shares_memory_with_another_or_with_a_cotangent():
+    one, other = jacrev(lambda x, y: x + y, (0, 1))(np.ones(2), np.ones(2))
+    assert not np.shares_memory(one, other)
+    g = cr.ones(2)
+    (pulled,) = vjp(lambda x: x, cr.ones(2))[1](g)
+    assert not np.shares_memory(pulled.numpy(), g.numpy())
+    x, rows = cr.ones(2, requires_grad=True), cr.ones(3, 2)
+    (batched,) = cr.autograd.grad(x.view(2), x, rows, is_grads_batched=True)
+    assert not np.shares_memory(batched.numpy(), rows.numpy())
+
+
+def test_the_transpose_of_the_identity_conjugates_nothing():
+    c = np.array([1 + 2j, 3 - 1j])
+    assert (linear_transpose(lambda x: x, np.zeros(2, complex))(c)[0] == c).all()

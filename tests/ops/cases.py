@@ -22,7 +22,14 @@ def arrays() -> dict[str, np.ndarray]:
         "a": np.sin(0.7 * wave[:9] + 1).reshape(3, 3),
         "b": np.cos(1.9 * wave[:9]).reshape(3, 3),
         "c": np.sin(2.9 * wave[:9]).reshape(3, 3),
+        "A": _irregular(2, 4, 4) + 3 * np.eye(4),
+        "W": _irregular(2, 3, 5) + 3 * np.eye(3, 5),
     }
+
+
+def _irregular(*shape: int) -> np.ndarray:
+    """Numbers whose matrices have full rank (those of a sine at equal steps have rank 2)."""
+    return 1.5 * np.sin(np.arange(np.prod(shape)) ** 1.5 * 1.37 + 0.3).reshape(shape)
 
 
 def split(text: str) -> list[str]:
@@ -31,8 +38,21 @@ def split(text: str) -> list[str]:
 
 
 def run(m: Any, case: str, inputs: dict[str, Any]) -> Any:
-    """Evaluate an expression; or run a program (with ``;``), whose result is ``z``, a clone of ``x`` to begin with."""
-    scope = {"m": m, **inputs}
+    """Evaluate an expression; or run a program (with ``;``), whose result is ``z``, a clone of ``x`` to begin with.
+
+    What follows ``!!`` are words of the error that it raises. ``at(x, [1.0, 2.0])`` is a tensor of these elements whose
+    gradient is that of the first elements of x; ``t(1, 2)`` is ``m.tensor([1, 2])``, and ``u8``, ``i4`` and others are
+    tensors of such dtypes.
+    """
+
+    def at(tensor: Any, values: Any) -> Any:
+        made = m.tensor(values, dtype=tensor.dtype)
+        part = tensor.flatten()[: made.numel()].reshape(made.shape)
+        return part - part.detach() + made
+
+    scope = {"m": m, "L": m.linalg, "F": m.nn.functional, "at": at, "t": lambda *values: m.tensor(values)}
+    scope |= {"u8": lambda *values: m.tensor(values, dtype=m.uint8), "nan": float("nan"), "inf": float("inf"), **inputs}
+    case = case.partition(" !! ")[0]
     if ";" not in case and case not in PROGRAMS:
         return eval(case, scope)
     scope["z"] = inputs["x"].clone()
@@ -332,6 +352,271 @@ z.index_add_(0,m.tensor([0]),y[:1],alpha=2) | z.uniform_();z=z*0 | z.exponential
 z.clip_(0,1) | z.data=y.detach()*2 | z=x.detach().clone();z.requires_grad_();w=z*1;w.add_(y);z=w
 """
 
+LINALG = """
+L.inv(A) | A[0].inverse() | L.solve(A, W[:, :, :4].mT) | L.solve(A[0], x[0]) | L.solve(A, x[:2]) | L.solve(A, x.T)
+L.solve(A[0], x, left=False) | L.solve_triangular(A, W[:, :, :4].mT, upper=True)
+L.solve_triangular(A[0], x, upper=False, left=False, unitriangular=True) | L.det(A) | L.slogdet(A).logabsdet
+(A @ A.mT).logdet() | L.cholesky(A @ A.mT) | L.cholesky(A[0] @ A[0].mT, upper=True) | L.eigvalsh(A + A.mT)
+L.eigh(A[0] + A[0].mT).eigenvalues | L.eigh(A[0] + A[0].mT, "U").eigenvectors ** 2
+L.eigh(A + A.mT)[1][..., :1] @ L.eigh(A + A.mT)[1][..., :1].mT | L.svdvals(W[0].mT) | L.svdvals(W) | L.svd(W).S
+L.svd(W.mT, full_matrices=False).U[..., :1] @ L.svd(W.mT, full_matrices=False).Vh[..., :1, :]
+L.svd(W, full_matrices=False).U[..., :1] @ L.svd(W, full_matrices=False).Vh[..., :1, :] | L.qr(W[0].mT).Q
+L.qr(W[0].mT).R | L.qr(W).Q | L.qr(W, "complete").R | L.pinv(W.mT) | L.pinv(W) | L.lstsq(W[0].mT, W[1].mT).solution
+L.lstsq(W[0].mT, W[1].mT, driver="gels").residuals | L.matrix_exp(A) | L.matrix_power(A[0], 5)
+L.matrix_power(A[0], -2) | L.multi_dot([x, A[0], y[0]]) | L.cond(A) | L.cond(A, -2) | L.norm(A) | L.norm(A, 3, 1)
+L.norm(W[0], "nuc") | L.vector_norm(A, 1.5, (0, 2), True) | L.matrix_norm(A, "fro", (0, -1), keepdim=True)
+L.matrix_norm(A, "nuc", (0, -1), keepdim=True) | L.matrix_norm(A, 1, (0, -1), keepdim=True)
+L.matrix_norm(A, -1, (0, -1), keepdim=True) | L.matrix_norm(A, 2, (0, -1), keepdim=True)
+L.matrix_norm(A, -2, (0, -1), keepdim=True) | L.matrix_norm(A, float("inf"), (0, -1), keepdim=True)
+L.matrix_norm(A, -float("inf"), (0, -1), keepdim=True) | L.cross(a, b) | L.vecdot(x, y, dim=0) | L.diagonal(A, offset=1)
+L.tensorinv(A[0].reshape(4, 2, 2), ind=1)
+L.tensorsolve(A[0].reshape(2, 2, 4), x[0].reshape(2, 2))
+"""
+
+ACTIVATIONS = """
+F.relu(2 * x) | F.relu6(4 * x) | F.leaky_relu(2 * x) | F.elu(2 * x) | F.elu(x, 0.6) | F.selu(2 * x) | F.celu(2 * x)
+F.silu(2 * x) | F.mish(2 * x) | F.gelu(2 * x) | F.gelu(2 * x, approximate="tanh") | F.softplus(2 * x)
+F.softplus(x, beta=2.0, threshold=1.5) | F.softsign(2 * x) | F.hardtanh(2 * x) | F.hardswish(2 * x)
+F.logsigmoid(2 * x) | F.tanhshrink(2 * x) | F.hardshrink(2 * x) | F.softshrink(2 * x) | F.sigmoid(2 * x)
+F.tanh(2 * x) | F.glu(2 * x) | F.prelu(x.reshape(2, 3, 2), p[:, 0]) | F.threshold(x, 0.1, 7.0) | F.softmax(x, 0)
+F.softmin(x, -1) | F.log_softmax(x, 1)
+"""
+
+# PyTorch keeps 1/6 and 1/alpha as float32.
+SINGLE_CONSTANTS = "F.hardsigmoid(2 * x) | F.celu(x, 0.6)"
+
+LAYERS = """
+F.linear(x, A[0], y[0]) | F.linear(W, W[0, :, :], y[:, 0]) | F.linear(x[0], A[0], y[0]) | F.linear(x, A[0])
+F.bilinear(x[:, :2], y[:, :3], W[:, :2, :3], y[0, :2]) | F.embedding(i.abs() % 4, A[0])
+F.embedding(i.abs() % 4, A[0], padding_idx=1) | F.layer_norm(x, (4,), y[0], y[1]) | F.rms_norm(x, (4,), y[0])
+F.batch_norm(W, None, None, y[:, 0], y[:, 1], True)
+F.batch_norm(W[0].T, c[0].detach(), p[:, 0].detach(), a[1], a[2])
+F.instance_norm(W) | F.group_norm(A, 2, y[0], y[1]) | F.normalize(x)
+F.normalize(x, 3.0, 0) | F.cosine_similarity(x, y) | F.pairwise_distance(x, y)
+F.scaled_dot_product_attention(W[:, :2], W, A[:, :3])
+F.scaled_dot_product_attention(A, W[:, :, :4].mT @ W[:, :, :4], A[..., :2], is_causal=True, scale=0.4)
+F.scaled_dot_product_attention(x, y, A[0, :3, :2], m.tensor([[1, 0, 1], [0, 0, 0], [1, 1, 1]]).bool())
+"""
+
+LOSSES = """
+F.mse_loss(x, y) | F.mse_loss(x, y, reduction="sum") | F.mse_loss(x, y, reduction="none")
+F.mse_loss(x, y, weight=p.detach()) | F.l1_loss(x, y) | F.smooth_l1_loss(x, y, beta=0.5) | F.huber_loss(x, y, delta=0.5)
+F.huber_loss(x, y, weight=p.detach()) | F.nll_loss(x, m.tensor([0, 3, 1]))
+F.nll_loss(x, m.tensor([0, -100, 2]), p[0].detach()) | F.cross_entropy(x, m.tensor([0, 3, 1]))
+F.cross_entropy(x[0], m.tensor(2)) | F.cross_entropy(W, m.tensor([[0, 1, 2, 0, 2], [1, 1, 0, 2, 1]]))
+F.cross_entropy(W, m.tensor([[0, 1, 2, 0, 2], [1, 1, 0, 2, 1]]), reduction="none")
+F.cross_entropy(x, m.tensor([0, 3, 1]), reduction="sum") | F.cross_entropy(x, m.tensor([0, -100, 2]))
+F.cross_entropy(x, m.tensor([0, 3, 1]), ignore_index=3) | F.cross_entropy(x, m.tensor([0, 3, 1]), p[0].detach())
+F.cross_entropy(x, m.tensor([0, -100, 2]), label_smoothing=0.2)
+F.cross_entropy(x, m.tensor([0, -100, 2]), p[0].detach(), label_smoothing=0.2)
+F.cross_entropy(x, p, q[0].detach(), label_smoothing=0.1) | F.binary_cross_entropy(p, q)
+F.binary_cross_entropy_with_logits(5 * x, p)
+F.binary_cross_entropy_with_logits(x, p, q[0].detach(), pos_weight=2 * q[0].detach())
+F.kl_div(x, p, reduction="batchmean") | F.kl_div(x, y, reduction="sum", log_target=True)
+F.gaussian_nll_loss(x, y, p, full=True, eps=0.3) | F.gaussian_nll_loss(x, y, p + 0.4, full=True)
+F.poisson_nll_loss(x, 5 * p.detach(), full=True)
+F.poisson_nll_loss(p, q, log_input=False) | F.hinge_embedding_loss(x[0], m.tensor([1.0, -1.0, 1.0, -1.0]).double())
+F.margin_ranking_loss(x[0], y[0], m.tensor([1.0, -1.0, 1.0, -1.0]).double(), 0.3)
+F.soft_margin_loss(x[0], m.tensor([1.0, -1.0, 1.0, -1.0]).double())
+F.triplet_margin_loss(x, y, A[0, :3], swap=True)
+"""
+
+# Numbers, empty tensors, booleans, ties, nan, and arguments that do not fit.
+SCATTERING = """
+m.zeros(3, 4).double().scatter(1, m.tensor([[3, 0], [1, 2]]), at(x, [[1.0, 1.0], [1.0, 1.0]]))
+at(x, [[0.0] * 4] * 3).scatter(1, m.tensor([[3, 0], [1, 2]]), at(y, [[1.0, 1.0], [1.0, 1.0]]))
+at(x, [[0.0] * 4] * 3).scatter_add(1, m.tensor([[3, 0], [1, 2]]), at(y, [[1.0, 1.0], [1.0, 1.0]]))
+m.arange(5.0).scatter(0, m.tensor(2), m.tensor(9.0)) | m.tensor(3.0).scatter(0, t(0), t(9.0))
+m.arange(5.0).scatter(0, m.zeros(2, 0, dtype=m.int64), 9.0)
+m.ones(3, 5).scatter(0, m.zeros(2, 2).long(), m.ones(2, 5, 2)) !! same number of dimensions as src
+m.full((3,), 2.0).scatter(0, t(0, 0, 2), t(3.0, 5.0, 7.0), reduce="multiply")
+m.full((3,), 2.0).scatter(0, t(1), 4.0, reduce="multiply")
+m.full((3,), 2.0).scatter(0, t(1), 4.0, reduce="divide") !! reduce argument must be either add or multiply
+at(x, [1.0, 3.0, 2.0]).scatter_reduce(0, t(0, 0, 2), at(y, [2.0, 4.0, 4.0]), "sum")
+at(x, [1.0, 3.0, 2.0]).scatter_reduce(0, t(0, 0, 2), at(y, [2.0, 4.0, 4.0]), "sum", include_self=False)
+at(x, [1.0, 3.0, 2.0]).scatter_reduce(0, t(0, 0, 2), at(y, [2.0, 4.0, 4.0]), "prod")
+at(x, [1.0, 3.0, 2.0]).scatter_reduce(0, t(0, 0, 2), at(y, [2.0, 4.0, 4.0]), "prod", include_self=False)
+at(x, [1.0, 3.0, 2.0]).scatter_reduce(0, t(0, 0, 2), at(y, [2.0, 4.0, 4.0]), "mean")
+at(x, [1.0, 3.0, 2.0]).scatter_reduce(0, t(0, 0, 2), at(y, [2.0, 4.0, 4.0]), "mean", include_self=False)
+at(x, [1.0, 3.0, 2.0]).scatter_reduce(0, t(0, 0, 2), at(y, [2.0, 4.0, 4.0]), "amax")
+at(x, [1.0, 3.0, 2.0]).scatter_reduce(0, t(0, 0, 2), at(y, [2.0, 4.0, 4.0]), "amin")
+at(x, [1.0, 3.0, 2.0]).scatter_reduce(0, t(0, 0, 2), at(y, [2.0, 4.0, 4.0]), "amin", include_self=False)
+at(x, [0.0, 0.0]).scatter_reduce(0, t(0, 0, 1), at(y, [5.0, 5.0, 1.0]), "amax")
+at(x, [1.0, 1.0]).scatter_reduce(0, t(0, 0, 1), at(y, [0.0, 5.0, 0.0]), "prod")
+at(x, [1.0, 2.0]).scatter_reduce(0, t(0, 1, 1), at(y, [nan, 5.0, 7.0]), "amax")
+at(x, [1.0, 2.0]).scatter_reduce(0, t(0, 1, 1), at(y, [nan, 5.0, 7.0]), "amin")
+at(x, [1.0, 2.0]).scatter_reduce(0, t(0), t(nan).double(), "amax", include_self=False)
+t(5, 7, 9).scatter_reduce(0, t(0, 0, 1), t(-3, -9, 4), "mean")
+t(5, 7, 9).scatter_reduce(0, t(0, 0, 1), t(-3, -9, 4), "amax", include_self=False)
+t(5, 7, 9).scatter_reduce_(0, t(0, 0, 1), t(-3, -9, 4), "sum")
+t(5, 7).scatter_reduce(0, t(0), t(-3), "median") !! reduce argument must be either sum, prod, mean, amax or amin, got median
+m.ones(3).scatter(0, t(0)) !! invalid combination of arguments
+at(x, [[1.0] * 2] * 3).index_reduce(0, t(2, 2), at(y, [[2.0, 3.0], [4.0, 5.0]]), "prod")
+m.ones(3).index_reduce(0, t(0), m.ones(1), "sum") !! Expected reduce to be one of prod, mean, amax or amin but got sum
+x[0, 0].index_fill(0, t(0), 1.0) | x[0, 0].index_add(0, t(0), m.ones(()).double(), alpha=2)
+x[0, 0].index_copy(0, t(0), y[0, :1]) | m.zeros(3).double().index_fill(0, t(1, 1, 2), y[0, 0])
+m.ones(3, 2).index_add(0, t(0), m.ones(1, 1)) !! source tensor shape must match self tensor shape
+m.ones(3, 2).index_copy(0, t(0), m.ones(1, 1)) | m.ones(3).index_fill(0, t(0), 1j) !! complex Scalar to non-complex
+m.ones(3).index_add(0, t(0), 1.0) !! must be Tensor, not float
+m.ones(3).index_copy(0, t(0), 1.0) !! must be Tensor, not float
+m.ones(2, 3).index_add(1, t(3), m.ones(2, 1)) !! index 3 is out of bounds for dimension 1 with size 3
+m.ones(2, 3).index_add(1, t(-1), m.ones(2, 1)) !! index -1 is out of bounds for dimension 1 with size 3
+m.ones(2, 3).index_copy(1, t(3), m.ones(2, 1)) !! index 3 is out of bounds for dimension 1 with size 3
+m.ones(2, 3).index_copy(1, t(-1), m.ones(2, 1)) !! index -1 is out of bounds for dimension 1 with size 3
+x.put(t(0, -1), y[0, :2]) | m.arange(3.0).put_(t(0, 0), t(9.0, 8.0), accumulate=True)
+m.ones(6).put(t(7), m.ones(1)) !! tried to access index 7 on a tensor of 6 elements
+m.ones(6).put(t(1), m.ones(2)) !! same number of elements
+m.zeros(2).double().masked_scatter(m.tensor([[True, False], [True, True]]), y[0, :3])
+m.zeros(2).masked_scatter(m.ones(2), m.ones(3)) !! only supports boolean masks
+m.zeros(2).masked_scatter_(m.tensor([[True, False], [True, True]]), m.ones(3)) | m.select_scatter(x, y[0], 0, 1)
+m.slice_scatter(x, y[:, :2], 1, 0, 3, 2) | m.diagonal_scatter(x, y[0, :3], 1)
+m.select_scatter(x, m.zeros(2).double(), 0, 1) !! expected src to have a size equal to the slice
+m.fill(x, y[0, 0]) | m.fill(x, m.ones(2)) !! only supports 0-dimension value
+x[[True, False, True], [0, 0]] | x[m.tensor([[True, False, True, False]] * 3)] | x[[1, 1, 2], [True, False, True, True]]
+"""
+
+GATHERED = """
+x[0].gather(0, m.tensor(2)) | x[0, 0].gather(0, t(0, 0)) | x[0].gather(0, m.zeros(2, 0, dtype=m.int64))
+m.take_along_dim(x, m.tensor([[-1]]), 1)
+m.ones(2).masked_fill(t(True, False), 1j) !! without overflow
+m.take(m.arange(6.0), t(0, 1, 2), out=m.ones(1).expand(3)) !! more than one element of the written-to tensor
+m.ones(1, 0, 1).expand(2, 0, 3).exp_()
+m.searchsorted(m.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), m.tensor([[2.0], [7.0]]))
+m.searchsorted(m.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), m.tensor([[2.0], [7.0]]), side="right", out_int32=True)
+m.searchsorted(t(3.0, 2.0, 1.0), t(1.5), sorter=t(2, 1, 0)) | m.searchsorted(t(1.0, nan), t(nan))
+m.searchsorted(t(3.0, 2.0), t(1.0), side="middle") !! side can only be 'left' or 'right'
+m.searchsorted(t(3.0, 2.0), t(1.0), side="left", right=True) !! side and right can't be set to opposites
+m.searchsorted(t(3.0, 2.0, 1.0), t(1.0), sorter=t(0, 1, 9)) !! sorter index out of range
+m.searchsorted(t(3.0, 2.0, 1.0), t(1.0), sorter=t(0, 1)) !! boundary and sorter must have the same size
+m.searchsorted(m.ones(2, 3), t(2.0)) !! first N-1 dimensions
+m.searchsorted(m.tensor(1.0), t(2.0)) !! positive dimension
+m.bucketize(t(2.0), m.ones(2, 3)) !! boundaries tensor must be 1 dimension
+m.bucketize(t(1.0), [0.0, 2.0]) !! bucketize | m.nonzero([1, 0]) !! nonzero | m.bincount(t(1), [1.0]) !! bincount
+m.unique_consecutive(t(1, 1, 2, 2, 2, 1), return_inverse=True, return_counts=True)
+m.unique_consecutive(m.tensor([[1, 2], [1, 2], [3, 2]]), dim=0) | m.unique_consecutive(m.empty(0))
+m.unique_consecutive(m.tensor(3.0), return_inverse=True, return_counts=True)
+m.unique(t(nan, 1.0, nan), return_counts=True)
+m.unique(m.tensor(3.0), dim=0) !! tensor has no dimensions
+m.unique_consecutive(m.tensor(3.0), dim=0) !! tensor has no dimensions
+m.unique(m.ones(2, 3), dim=5) !! Dimension out of range
+m.unique_consecutive(m.ones(2, 3), dim=5) !! Dimension out of range
+m.unique(m.ones(2, 0), dim=0) !! There are 0 sized dimensions
+m.unique_consecutive(m.ones(2, 0), dim=0) !! There are 0 sized dimensions
+m.isin(t(1, 2), t(2), invert=True) | m.isin(t(1, 2), t(2), assume_unique=True) | m.isin(1, t(1, 2)) | m.isin(t(1, 2), 2)
+m.histc(t(1.0, 2.0, 2.5, 4.0, 9.0), 4, 0, 8) | m.histc(m.ones(3), 3) | m.histc(t(1.0, 2.0), 0) !! bins must be > 0
+m.histogram(t(1.0, 2.0, 2.5, 4.0, 9.0), 3) | m.histogram(m.tensor([]), 2)
+m.histogram(t(1.0, 2.0, 2.5, 4.0, 9.0), t(0.0, 2.0, 9.0), weight=m.arange(5.0))
+m.histogram(m.ones(3), 2, weight=m.ones(2)) !! same shape
+m.bincount(t(0, 1, 1), t(1, 2, 3)) | m.bincount(t(0, 1, 1), t(1.0, 2.0, 3.0))
+m.bincount(t(0, 1, 1), m.ones(2)) !! same length as input
+m.nonzero_static(m.tensor([[0, 1], [1, 1]]), size=2)
+m.nonzero_static(m.tensor([[0, 1], [1, 1]]), size=4, fill_value=-7) | m.unravel_index(t(5, 7), (2, 4))
+m.unravel_index(m.tensor(1.0), (2, 4)) !! integer dtype
+"""
+
+NUMBERS = """
+t(2, -1, 1, -1) ** t(-1, -3, -2, 2) | (-1) ** t(-1, -2, 3) | 2 ** t(-1, 2)
+t(2, -1) ** -1 !! Integers to negative integer powers are not allowed
+u8(1, 250) + (-3) | -1 * u8(1, 250) | u8(1, 250) - 300 | u8(1, 250) & -1 | m.add(u8(1, 250), u8(1, 250), alpha=-3)
+m.where(u8(1, 250) > 5, -3, u8(1, 250)) | u8(1, 250).masked_fill(u8(1, 250) > 5, -3) | u8(1, 250).scatter(0, t(0), -3)
+u8(1, 250).index_add(0, t(0), u8(1), alpha=-1) | m.full_like(u8(1, 250), -9) | m.full((1,), -9, dtype=m.uint8)
+u8(1, 250).fill_(-3) | u8(1, 250).add_(-3) | m.tensor([1, 100], dtype=m.int8) + 200
+m.full((1,), 300, dtype=m.uint8) !! cannot be converted to type uint8_t without overflow
+u8(1, 250).fill_(300) !! cannot be converted to type uint8_t without overflow
+m.einsum("ij->i", m.tensor([[1, 100]], dtype=m.uint8)) | m.einsum("ik,j->ij", u8(1, 100)[None], u8(1, 100))
+m.tril_indices(2, 2, dtype=m.int32) | m.unravel_index(u8(1, 100), (20, 20))
+m.addbmm(m.ones(2, 2).int(), m.ones(1, 2, 2).int(), m.ones(1, 2, 2).int()) | m.nanmedian(m.ones(3).half())
+m.sign(t(True, False)) | m.sgn(t(True, False)) | m.isclose(t(True, False), t(True, True))
+m.addr(m.zeros(2, 2).bool(), t(True, False), t(True, True), beta=2, alpha=3)
+m.addr(m.ones(2, 2).bool(), t(True, False), t(True, True), beta=0)
+m.isclose(x, x, rtol=-1) !! rtol must be greater than or equal to zero, but got -1
+m.isclose(x, x, atol=-1) !! atol must be greater than or equal to zero, but got -1
+m.addmm(m.ones(2, 2).long(), m.ones(2, 2).long(), m.ones(2, 2).long(), beta=2.7, alpha=1.6)
+m.addmv(m.ones(2).long(), m.ones(2, 2).long(), m.ones(2).long(), beta=2.7, alpha=1.6)
+m.addbmm(m.ones(2, 2).long(), m.ones(1, 2, 2).long(), m.ones(1, 2, 2).long(), beta=2.7, alpha=1.6)
+m.baddbmm(m.ones(1, 2, 2).long(), m.ones(1, 2, 2).long(), m.ones(1, 2, 2).long(), beta=2.7, alpha=1.6)
+m.addr(t(1, 1), t(1, 1), t(1, 1), beta=0.5) !! beta must not be a floating point number
+m.arange(0.1, -7.9, -4.0, dtype=m.int64) | m.arange(0.5, 5, 1.5, dtype=m.int32)
+m.linspace(4.3, 0, 7, dtype=m.int64) | m.logspace(4.3, -3, 4, 3.0, dtype=m.int64)
+m.arange(inf) !! unsupported range | m.arange(0, 5, 0.5, dtype=m.int64) !! step must be nonzero
+m.logsumexp(t(4j, 2 + 4j), 0) | m.view_as_real(m.logaddexp(m.complex(x, y), m.complex(y, p)))
+m.frexp(t(3.0, -0.75, 0.0)) | m.frexp(m.tensor([1e-40])).exponent | m.frexp(6 * x).mantissa
+m.ldexp(*m.frexp(t(3.0, -0.75, 0.0))) | m.ldexp(t(1, 3), t(3, -1)) | m.isposinf(t(inf, -inf, nan, 0.0))
+m.isneginf(t(inf, -inf, nan, 0.0)) | m.isreal(t(1j, 1.0)) | m.isreal(t(inf, nan))
+m.isposinf(t(1j)) !! does not support complex inputs
+"""
+
+SHAPES = """
+m.diff(x, -1) !! order must be non-negative but got -1
+m.diag_embed(x, dim1=1, dim2=1) !! diagonal dimensions cannot be identical 1, 1
+m.fliplr(x[0]) !! Input must be >= 2-d | m.flipud(m.tensor(1.0)) !! Input must be >= 1-d
+m.roll(x, ()) !! `shifts` required | m.roll(x, (1, 2)) !! shifts and dimensions must align
+m.roll(m.tensor(1.0), 0, 0) !! has no dimensions | m.rot90(x, 1, (0,)) !! expected total rotation dims == 2
+m.rot90(x[0]) !! expected total dims >= 2 | m.rot90(x, 1, (1, -1)) !! expected rotation dims to be different
+x.narrow(0, 4, 0) !! start out of range (expected to be in range of [-3, 3]
+x.narrow(0, 1, -1) !! length must be non-negative
+x.narrow(0, m.tensor(True), 1) !! start must be an 0-dim integral Tensor
+x.narrow(0, 0.5, 1) !! narrow( | x.narrow(0, 0, 1.5) !! narrow( | x.select(0, 0.5) !! select( | x.split(1.5) !! split
+x.chunk(1.5) !! chunk( | x.tensor_split(1.5) !! split( | m.ones(5).split([-1, 6]) !! non-negative
+m.movedim(x, (0, 0), (0, 1)) !! repeated dim in `source` | m.movedim(x, (0, 1), (0, 0)) !! repeated dim in `destination`
+m.tensor_split(x, t(1.0)) !! dtype of long | m.tensor_split(m.tensor(1.0), 2) !! at least a 1-dimensional tensor
+m.hsplit(x, "ab") !! hsplit | m.dsplit(x, 1) !! requires a tensor with at least 3 dimension
+m.hstack([]) !! hstack expects a non-empty TensorList
+m.column_stack([]) !! column_stack expects a non-empty TensorList
+m.complex(x, 2) !! must be Tensor, not int | m.norm(x, "nuclear") !! Order nuclear not supported
+m.quantile(x, t(0.5)) !! same dtype as the input | m.quantile(x, x[:1]) !! must be a scalar or 1D tensor
+x.sum_to_size(2) !! is not expandable to size | m.tensor_split(x[0], m.tensor(2)) | m.tensor_split(x[0], t(1, 3))
+m.dsplit(m.ones(1, 2, 4), 2) | x[0, 0].unfold(0, 1, 1) | x[:, :0].softmax(-1) | x[:, :0].log_softmax(-1)
+x.sum_to_size(1, 4) | x.sum_to_size((4,)) | x.sum_to_size(3, 1) | m.tensordot(x[:1, :1], y, 1)
+m.view_as_real(m.complex(x, y)) | m.view_as_complex(x[:, :2].contiguous()) | m.view_as_complex(x.reshape(6, 2)).abs()
+z=m.zeros(2, dtype=m.complex64);m.view_as_real(z)[:, 1] = 3
+v=m.zeros(4, dtype=m.complex128);m.view_as_real(v)[:, 1] = 2 * x[0];z=(v * v).real
+m.view_as_complex(m.ones(3)) !! last dimension of size 2
+m.view_as_complex(m.ones(4)[::2]) !! last dimension with stride 1
+m.view_as_complex(m.tensor(1.0)) !! must have one or more dimensions
+m.view_as_real(m.ones(2)) !! only supported for complex tensors | m.as_strided(x * 1, (2, 2), (1, 1), 1)
+z=m.zeros(4);z.as_strided((2,), (2,)).add_(1) | m.arange(4.0)[2:].as_strided((2,), (1,))
+m.zeros(4)[2:].storage_offset()
+m.zeros(4).as_strided((3,), (2,)) !! out of bounds
+m.zeros(4).as_strided((2,), (-1,), 3) !! Negative strides are not supported
+m.zeros(4).as_strided((2,), (1, 1)) !! mismatch in length | m.zeros(4).as_strided((-2,), (1,))
+z=m.ones(1).repeat(3);z[0]=5
+"""
+
+STATISTICS = """
+m.cov(x) | m.cov(x, aweights=q[0].detach())
+m.cov(x, correction=0, fweights=t(1, 2, 1, 3), aweights=p[0].detach()) | m.corrcoef(x[:2, :3]) | m.cov(t(3, 4, 6))
+m.cov(x, fweights=m.ones(4)) !! expected fweights to have integral dtype
+m.cov(x, aweights=t(1, 2, 1, 3)) !! expected aweights to have floating point dtype
+m.cov(x, fweights=t(1, -1, 2, 3)) !! fweights cannot be negative
+m.cov(x, fweights=t(1, 2)) !! same numel as there are observations | m.cov(m.ones(2, 2, 2)) !! two or fewer dimensions
+m.quantile(at(x, [1.0, 4.0, 9.0]), at(p, [0.25, 0.75])) | m.quantile(t(1.0, nan, 3.0), 0.0)
+m.quantile(m.tensor(3.0), 0.5, dim=0, keepdim=True) | m.nanmedian(at(x, [1.0, nan, 3.0, 2.0]))
+m.nanmedian(at(x, [[1.0, nan, 3.0, 2.0], [nan] * 4]), 1)[0][:1]
+m.nanmedian(m.tensor([[1.0, nan, 3.0, 2.0], [nan] * 4]), 1)[0]
+m.nanquantile(at(x, [[1.0, nan, 3.0, 2.0], [nan] * 4]), t(0.5, 0.25).double(), dim=1)[:, 0]
+m.nanquantile(m.tensor([[1.0, nan, 3.0, 2.0], [nan] * 4]), t(0.5, 0.25), dim=1)
+m.nanquantile(t(1.0, nan, 5.0), 0.5, interpolation="lower")
+m.trapezoid(x) | m.trapz(x, dx=2) | m.cumulative_trapezoid(x, y) | m.trapezoid(x, y)
+m.trapezoid(x, m.ones(5)) !! one `x` value for each sample point
+m.trapezoid(t(True, False)) !! bool is not supported | m.trapezoid(x, y, dx=1) !! invalid combination
+m.gradient(x) | m.gradient(x, spacing=(t(0.0, 1.0, 5.0, 6.0).double(),), dim=1)
+m.gradient(x, spacing=2, dim=1, edge_order=2)
+m.gradient(x, edge_order=3) !! only supports edge_order=1 and edge_order=2
+m.gradient(x, dim=(0, 0)) !! appears multiple times
+m.gradient(x, spacing=[1.0, 2.0, 3.0]) !! list of length | m.gradient(x[:2], edge_order=2) !! at least edge_order
+m.cdist(x, y, 0.0) | m.cdist(x, y, 1.0) | m.cdist(x, y, 1.5) | m.cdist(x, y, 2.0) | m.cdist(x, y, inf)
+m.cdist(at(x, [[0.0, 0.0], [1.0, 2.0]]), at(y, [[3.0, 4.5], [0.0, 0.0]]), 2.0)
+m.cdist(at(x, [[0.0, 0.0], [1.0, 2.0]]), at(y, [[3.0, 4.5], [0.0, 0.0]]), 1.5)
+m.cdist(m.ones(4, 2, 0), m.ones(3, 0)) | m.cdist(x, x[:, :2]) !! must have the same number of columns. X1: 4 X2: 2
+m.cdist(x[0], x) !! only supports at least 2D tensors, X1 got: 1D
+m.cdist(x, x, -1.0) !! only supports non-negative p values
+m.cdist(x.long(), x) !! only supports floating-point dtypes | m.cross(a, b, dim=1) | m.cross(x, y) | a.cross(b, 1)
+m.cross(m.ones(2), m.ones(2)) !! no dimension of size 3 | m.renorm(x, 2, 0, 1.0)
+m.renorm(x, 0, 0, 1.0) !! non-positive-norm not supported | m.renorm(x[0], 2, 0, 1.0) !! at least 2 dimensions
+m.norm(A[0], "nuc") | m.norm(A, "nuc", dim=(1, 2), keepdim=True)
+"""
+
 PROGRAMS = frozenset(split(IN_PLACE))
 
 BLOCKS = {
@@ -348,4 +633,17 @@ BLOCKS = {
     "conversion": split(CONVERSION),
     "protocols": split(PROTOCOLS),
     "in_place": split(IN_PLACE),
+    "scattering": split(SCATTERING),
+    "gathered": split(GATHERED),
+    "numbers": split(NUMBERS),
+    "shapes": split(SHAPES),
+    "statistics": split(STATISTICS),
+    "linalg": split(LINALG),
+    "activations": split(ACTIVATIONS),
+    "single_constants": split(SINGLE_CONSTANTS),
+    "layers": split(LAYERS),
+    "losses": split(LOSSES),
 }
+
+#: What is recorded with thirteen digits, and how far off a number may be (elsewhere: six, and 2e-5).
+PRECISE = {"linalg": 1e-8, "activations": 1e-9, "single_constants": 1e-7, "layers": 1e-9, "losses": 1e-9}

@@ -354,3 +354,23 @@ def test_products_beyond_the_range_have_their_derivatives_still():
     x = torch.tensor([1e-30, 1e-30], requires_grad=True)
     x.cumprod(0)[1].backward()
     assert x.grad.tolist() == pytest.approx([1e-30, 1e-30])
+
+
+@differs("compares and bounds with the number wrapped around, too")
+def test_comparisons_and_bounds_do_not_wrap_around():
+    u = torch.tensor([1, 250], dtype=torch.uint8)
+    assert (u > -3).tolist() == [True, True]
+    assert u.clamp(min=-3, max=300).tolist() == [1, 250]
+
+
+def test_covariance_of_too_few_observations_warns():
+    with pytest.warns(UserWarning, match="degrees of freedom is <= 0"):
+        out = torch.cov(torch.tensor(3.0))
+    assert math.isnan(out.item())
+
+
+def test_covariances_of_too_few_observations_have_tangents():
+    x = torch.tensor([[1.0, 2.0], [3.0, 5.0]])
+    with pytest.warns(UserWarning, match="degrees of freedom"):
+        value, tangent = torch.func.jvp(lambda x: torch.cov(x, correction=3), (x,), (torch.ones(2, 2),))
+    assert value.isinf().all() and tangent.isnan().all()

@@ -41,6 +41,8 @@ SCANS = sorted(
 
 
 def _applies(row, check):
+    if check == "value":
+        return row.ufunc is not None and row.value is not row.ufunc
     if check == "moves":
         return row.moves
     if check == "face":
@@ -128,7 +130,7 @@ def test_what_rules_share_is_computed_once_and_saved_for_them():
         ("acos", "-g / np.sqrt(1 - x ** 2)"),  # from the partial
         ("exp2", "g * out * np.log(2)"),  # a constant by what it is
         ("clamp_min", "g * (x >= y)"),  # what a quick helper comes to
-        ("div", "g / y"),  # the branch for real numbers
+        ("div", "g / y"),
         ("solve", "-np.linalg.solve(H(x), g) @ H(out)"),  # with what its rules share
         ("heaviside", "0 * g"),  # a number
     ],

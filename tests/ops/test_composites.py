@@ -1,0 +1,92 @@
+"""Derivatives of composites: by differences, in both modes and twice; of a batch, as a loop; in single precision."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import cases
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule.testing import gradcheck, gradgradcheck
+
+EXPRESSIONS = cases.split("""
+x.var(0) | x.std(1) | m.var_mean(x, 1)[0] | x.norm() | m.norm(x, 3, 1) | x.logsumexp(1) | x.softmax(1)
+x.log_softmax(0) | x.cumsum(0) | x.cumprod(1) | x.logcumsumexp(1) | x.prod() | x.prod(0) | x.max(1).values
+x.median(1).values | x.sort(0).values | x.topk(2).values | x.quantile(0.3, 1) | m.aminmax(x)[1] | m.dist(x, y)
+m.logit(p) | m.xlogy(p, q) | p ** q | 2 ** x | 1 - x | x / q | m.lerp(x, y, p) | m.addcmul(x, y, p)
+m.addcdiv(x, y, q) | m.hypot(x, y) | m.atan2(x, y) | m.logaddexp(x, y) | m.where(y > 0, x * x, x) | x.clamp(-1, 1)
+m.maximum(x, y) | x[1:, ::2] | x[[0, 0, 2]] | x[x > 0] | x.gather(1, i.abs() % 4) | x.scatter_add(0, i.abs() % 3, y)
+x.index_select(1, m.tensor([1, 1])) | x.masked_fill(y > 0, 0.0) | m.cat([x, y], 1) | m.stack([x, y], 1)
+x.repeat(2, 2) | x.roll(1, 0) | x.flip(0) | x.tril() | x.diagonal() | x[0].diag() | x.unfold(1, 2, 1)
+x.expand(2, 3, 4) | x.T @ y | m.einsum('ij,kj->ik', x, y) | m.einsum('ii', a) | m.tensordot(a, b, 1) | m.kron(a, b)
+m.outer(x[0], y[1]) | x.diff(dim=0) | F.pad(x, (1, 2, 0, 1), value=1.5) | m.trace(a) | m.chain_matmul(a, b, c)
+x.movedim(0, 1) | m.polar(p, q).abs() | x.sgn() * x | m.cdist(x, y, 1.5) | m.cdist(x, y, 2.0) | m.renorm(x, 2, 0, 1.0)
+m.cov(x, aweights=q[0].detach())
+""")
+COMPOSITES = [case for block in cases.PRECISE for case in cases.BLOCKS[block]]
+#: Their gradient is on purpose not the derivative: a variance that was clamped has one, a padding row has none.
+NOT_DERIVATIVES = {
+    "F.gaussian_nll_loss(x, y, p, full=True, eps=0.3)",
+    "F.embedding(i.abs() % 4, A[0], padding_idx=1)",
+}
+DIFFERENTIABLE = [case for case in EXPRESSIONS + COMPOSITES if case not in NOT_DERIVATIVES]
+
+
+def inputs_of(case: str, dtype: Any = np.float64) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The inputs that a case differentiates, and the others."""
+    words = set(re.findall(r"(?<![\w.])\w+", case)) - {"i", *re.findall(r"(\w+)(?:\[[^]]*\])?\.detach", case)}
+    arrays = {k: cr.from_numpy(v.astype(dtype) if v.dtype.kind == "f" else v) for k, v in cases.arrays().items()}
+    return {k: x for k, x in arrays.items() if k in words}, {k: x for k, x in arrays.items() if k not in words}
+
+
+def function_of(case: str, dtype: Any = np.float64) -> Any:
+    """A function of the inputs that a case differentiates, in their order."""
+    names, others = inputs_of(case, dtype)
+    return lambda *xs: cases.run(cr, case, {**others, **dict(zip(names, xs, strict=True))})
+
+
+@pytest.mark.parametrize("case", DIFFERENTIABLE)
+def test_derivatives(case: str) -> None:
+    leaves = [t.requires_grad_() for t in inputs_of(case)[0].values()]
+    with np.errstate(all="ignore"):
+        assert gradcheck(function_of(case), leaves, check_forward_ad=True)
+        if case != "L.matrix_power(A[0], 5)":  # too large for differences of differences
+            assert gradgradcheck(function_of(case), leaves, atol=1e-4 if case.startswith("L.") else 1e-5)
+
+
+@pytest.mark.parametrize("case", COMPOSITES)
+def test_float32_stays_float32(case: str) -> None:
+    case = case.replace(".double()", "")
+    leaves = [t.requires_grad_() for t in inputs_of(case, np.float32)[0].values()]
+    out = function_of(case, np.float32)(*leaves)
+    assert out.dtype == np.float32
+    grads = cr.autograd.grad(out.sum(), leaves, allow_unused=True)
+    assert {g.dtype for g in grads if g is not None} == {cr.float32}
+
+
+@pytest.mark.parametrize("case", COMPOSITES)
+def test_gradients_of_a_batch_are_a_loops(case: str) -> None:
+    batch = [cr.stack([x, x + 0.02 * x.cos(), 1.03 * x]) for x in inputs_of(case)[0].values()]
+    gradient = cr.func.grad(lambda *xs: (function_of(case)(*xs) ** 2).sum(), tuple(range(len(batch))))
+    batched = cr.func.vmap(gradient)(*batch)
+    for i in range(3):
+        for all_of_them, one in zip(batched, gradient(*[x[i] for x in batch]), strict=True):
+            bound = 1e-9 * max(1, float(abs(one).max()))
+            np.testing.assert_allclose(all_of_them[i].numpy(), one.numpy(), rtol=1e-8, atol=bound)
+
+
+@pytest.mark.parametrize("case", DIFFERENTIABLE)
+def test_forward_mode_is_reverse_mode(case: str) -> None:
+    """⟨g, Jt⟩ = ⟨Jᵀg, t⟩, to the last digits."""
+    primals = tuple(inputs_of(case)[0].values())
+    tangents = tuple(cr.from_numpy(np.cos(3 + np.arange(x.numel())).reshape(x.shape)) for x in primals)
+    with np.errstate(all="ignore"):
+        out, moved = cr.func.jvp(function_of(case), primals, tangents)
+        g = cr.from_numpy(np.sin(2 + np.arange(out.numel())).reshape(out.shape))
+        pulled = cr.func.vjp(function_of(case), *primals)[1](g)
+    back = [(a * b).sum().item() for a, b in zip(pulled, tangents, strict=True)]
+    scale = max(1.0, *map(abs, back))
+    assert (g * moved).sum().item() == pytest.approx(sum(back), rel=1e-9, abs=1e-10 * scale)
