@@ -24,7 +24,7 @@ from chainrule.types.dtype import (
     bool, cdouble, cfloat, complex64, complex128, double, dtype, float, float16, float32, float64,
     get_default_dtype, half, int, int8, int16, int32, int64, long, short, uint8, uint16, uint32, uint64,
 )
-from chainrule.core.array import Array, open_to_arrays as _open_to_arrays
+from chainrule.core.array import Array
 from chainrule.core.declare import namespace as _namespace
 from chainrule.types.dtypes import finfo, iinfo, set_default_dtype
 from chainrule.core.modes import (
@@ -38,23 +38,11 @@ from chainrule.ops import public as _public
 from chainrule.ops.creation import (
     BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, ShortTensor,
 )
-from chainrule.ops.elementwise import (
-    acos, acosh, angle, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, asin, asinh, atan, atan2,
-    atanh, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, cbrt, ceil,
-    copysign, cos, cosh, deg2rad, eq, exp, exp2, expm1, fix, floor, floor_divide, fmax, fmin, fmod, gcd, ge,
-    greater, greater_equal, gt, hypot, isfinite, isinf, isnan, lcm, le, less, less_equal, log, log10, log1p, log2,
-    logaddexp2, logical_and, logical_not, logical_or, logical_xor, lt, maximum, minimum, mul, multiply, ne, neg,
-    negative, nextafter, not_equal, rad2deg, reciprocal, relu, remainder, rsqrt, sigmoid, signbit, sin, sinc,
-    sinh, sqrt, square, tan, tanh, true_divide, trunc, xlogy,
-)
 from chainrule.random import (
     Generator, bernoulli, binomial, default_generator, get_rng_state, initial_seed, manual_seed, multinomial, normal,
     poisson, rand, rand_like, randint, randint_like, randn, randn_like, randperm, seed, set_rng_state,
 )
 from chainrule import autograd, linalg, random, return_types, special, tree
-from chainrule.special import (
-    digamma, erf, erfc, erfinv, i0, igamma, igammac, lgamma, multigammaln as mvlgamma, polygamma,
-)
 
 newaxis = None
 
@@ -108,7 +96,6 @@ _LAZY = {
 
 
 globals().update(_operations := _namespace("", __name__))
-_open_to_arrays(globals(), list(globals()), ("chainrule.special",))
 __all__ = sorted({name for name in {*globals(), *_LAZY} if not name.startswith("_")} - _PRIVATE)
 
 

@@ -13,6 +13,7 @@ from chainrule import random as random
 from chainrule import signal as signal
 from chainrule import special as special
 from chainrule import testing as testing
+from chainrule import transform as transform
 from chainrule import tree as tree
 from chainrule import utils as utils
 from chainrule.core.array import Array as Array
@@ -166,17 +167,17 @@ def bincount(input: Tensor, weights: Any = ..., minlength: builtins.int = ...) -
     """How often every non-negative integer occurs; with weights, the sum of their weights."""
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = ...) -> Tensor:
     """How many of ``count`` trials succeed, each with probability ``prob``."""
-def bitwise_and(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def bitwise_and(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Bits set in both."""
-def bitwise_left_shift(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def bitwise_left_shift(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Bits of x shifted left by y."""
-def bitwise_not(input: Any, *, out: Any = ...) -> Tensor:
+def bitwise_not(input: Any, *, out: Any = ...) -> Any:
     """All bits flipped (logical not for booleans)."""
-def bitwise_or(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def bitwise_or(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Bits set in either."""
-def bitwise_right_shift(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def bitwise_right_shift(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Bits of x shifted right by y."""
-def bitwise_xor(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def bitwise_xor(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Bits set in exactly one."""
 def blackman_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: Any) -> Tensor:
     """As :func:`signal.windows.blackman`; periodic unless the caller says otherwise."""
@@ -311,7 +312,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: builtins.int = ..., dim
     """A copy with the diagonal of two axes exchanged for ``src``: ``diagonal``, written to."""
 def diff(input: Any, n: builtins.int = ..., dim: builtins.int = ..., prepend: Any = ..., append: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """Differences of neighbours along ``dim``, n times."""
-def digamma(input: Any, *, out: Any = ...) -> Any:
+def digamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Γ'(x) / Γ(x), the derivative of log Γ."""
 def dist(input: Any, other: Any, p: builtins.float = ...) -> Tensor:
     """The p-norm of input − other."""
@@ -335,7 +336,7 @@ def empty(*size: Any, dtype: Any = ..., device: Any = ..., requires_grad: builti
     """Memory of a shape, with whatever is in it."""
 def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """Memory of another tensor's shape and dtype."""
-def eq(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def eq(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether two elements are equal."""
 def equal(input: Tensor, other: Tensor) -> builtins.bool:
     """Whether two tensors have the same shape and elements."""
@@ -379,13 +380,13 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = ...) -> Tenso
     """input to the power exponent, in float64 (or complex128)."""
 def floor(input: Any, *, out: Any = ...) -> Any:
     """The largest integer not above."""
-def floor_divide(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def floor_divide(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """The floor of the quotient."""
 def fmax(input: Any, other: Any, *, out: Any = ...) -> Any:
     """The larger of two; the other where one is nan."""
 def fmin(input: Any, other: Any, *, out: Any = ...) -> Any:
     """The smaller of two; the other where one is nan."""
-def fmod(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def fmod(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Remainder of truncated division: its sign is the dividend's."""
 def frac(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """The fractional part: input − trunc(input)."""
@@ -403,9 +404,9 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = ..., device: Any =
     """One value in another tensor's shape and dtype."""
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other dims."""
-def gcd(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def gcd(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Greatest common divisor."""
-def ge(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def ge(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether x is at least y."""
 def ger(input: Any, vec2: Any, *, out: Tensor | None = ...) -> Tensor:
     """All products of an element of one vector and one of another, of shape (n, m)."""
@@ -427,13 +428,13 @@ def grad_and_value(func: Callable[..., Any], argnums: builtins.int | tuple[built
     """As :func:`grad`, returning ``(gradient, value)`` (``(gradient, (value, aux))`` with ``has_aux``)."""
 def gradient(input: Any, *, spacing: Any = ..., dim: Any = ..., edge_order: builtins.int = ...) -> tuple[Tensor, ...]:
     """The slopes of a sampled function along each of ``dim`` (all axes by default): second-order differences."""
-def greater(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def greater(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether x is greater than y."""
-def greater_equal(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def greater_equal(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether x is at least y."""
 def group_norm(input: Tensor, num_groups: builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
     """Groups of channels minus their mean, over their standard deviation; then times weight plus bias per channel."""
-def gt(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def gt(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether x is greater than y."""
 half: _dtype
 def hamming_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: Any) -> Tensor:
@@ -462,9 +463,9 @@ def hypot(input: Any, other: Any, *, out: Any = ...) -> Any:
     """√(x² + y²) without overflow."""
 def i0(input: Any, *, out: Any = ...) -> Any:
     """The modified Bessel function I₀(x)."""
-def igamma(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
+def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """``scipy.special.gammainc`` on tensors; SciPy computes it."""
-def igammac(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
+def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """``scipy.special.gammaincc`` on tensors; SciPy computes it."""
 def imag(input: Tensor) -> Tensor:
     """The imaginary part."""
@@ -520,13 +521,13 @@ def is_tensor(obj: Any) -> builtins.bool:
     """Whether the object is a tensor."""
 def isclose(input: Tensor, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> Tensor:
     """Whether |input − other| ≤ atol + rtol·|other|, element by element."""
-def isfinite(input: Any, *, out: Any = ...) -> Tensor:
+def isfinite(input: Any, *, out: Any = ...) -> Any:
     """Whether an element is a finite number."""
 def isin(elements: Any, test_elements: Any, *, assume_unique: builtins.bool = ..., invert: builtins.bool = ...) -> Tensor:
     """Whether each element is among the test elements; with ``invert``, whether it is not. One of both may be a number."""
-def isinf(input: Any, *, out: Any = ...) -> Tensor:
+def isinf(input: Any, *, out: Any = ...) -> Any:
     """Whether an element is infinite."""
-def isnan(input: Any, *, out: Any = ...) -> Tensor:
+def isnan(input: Any, *, out: Any = ...) -> Any:
     """Whether an element is nan."""
 def isneginf(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """Whether an element is −∞."""
@@ -552,19 +553,19 @@ def kthvalue(input: Any, k: builtins.int, dim: builtins.int = ..., keepdim: buil
     """The k-th smallest element along ``dim`` (counted from 1), and its index."""
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
     """(x − mean) / √(variance + eps) over the last axes, of ``normalized_shape``; then times weight plus bias."""
-def lcm(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def lcm(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Least common multiple."""
 def ldexp(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """input · 2**other."""
-def le(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def le(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether x is at most y."""
 def lerp(input: Any, end: Any, weight: Any, *, out: Tensor | None = ...) -> Tensor:
     """input + weight·(end − input)."""
-def less(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def less(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether x is less than y."""
-def less_equal(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def less_equal(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether x is at most y."""
-def lgamma(input: Any, *, out: Any = ...) -> Any:
+def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """log |Γ(x)|; infinite at 0 and the negative integers."""
 def linspace(start: Any, end: Any, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, evenly apart."""
@@ -588,13 +589,13 @@ def logcumsumexp(input: Any, dim: builtins.int, *, out: Tensor | None = ...) -> 
     """Running log Σ exp along ``dim``, without overflow."""
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant; nan where it is negative."""
-def logical_and(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def logical_and(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether both are nonzero."""
-def logical_not(input: Any, *, out: Any = ...) -> Tensor:
+def logical_not(input: Any, *, out: Any = ...) -> Any:
     """Whether an element is zero."""
-def logical_or(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def logical_or(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether either is nonzero."""
-def logical_xor(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def logical_xor(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether exactly one is nonzero."""
 def logit(input: Any, eps: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
@@ -603,7 +604,7 @@ def logspace(start: Any, end: Any, steps: builtins.int, base: builtins.float = .
 def logsumexp(input: Any, dim: Any, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """log Σ exp(x) over ``dim``, without overflow."""
 long: _dtype
-def lt(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def lt(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether x is less than y."""
 def lu(A: Tensor, pivot: builtins.bool = ..., get_infos: builtins.bool = ...) -> Any:
     """As :func:`linalg.lu_factor`; with ``get_infos`` as :func:`linalg.lu_factor_ex`."""
@@ -663,7 +664,7 @@ def multiply(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Product, element by element."""
 def mv(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """The product of a matrix and a vector."""
-def mvlgamma(input: Tensor, p: builtins.int, *, out: Any = ...) -> Tensor:
+def mvlgamma(input: Tensor, p: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
 nan: builtins.float
 def nan_to_num(input: Any, nan: Any = ..., posinf: Any = ..., neginf: Any = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -680,7 +681,7 @@ def narrow(input: Any, dim: builtins.int, start: Any, length: builtins.int) -> T
     """A stretch of ``length`` entries along ``dim``, as a view."""
 def narrow_copy(input: Any, dim: builtins.int, start: Any, length: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """As :func:`narrow`, but a copy that shares no memory with the tensor."""
-def ne(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def ne(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether two elements differ."""
 def neg(input: Any, *, out: Any = ...) -> Any:
     """The negative of every element."""
@@ -697,7 +698,7 @@ def norm(input: Any, p: Any = ..., dim: Any = ..., keepdim: builtins.bool = ...,
     """The p-norm over ``dim`` (everything by default). Its gradient where it is 0 is 0."""
 def normal(mean: Any = ..., std: Any = ..., size: Any = ..., *, generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Normal numbers of that mean and standard deviation (numbers with a size, or tensors)."""
-def not_equal(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def not_equal(input: Any, other: Any, *, out: Any = ...) -> Any:
     """Whether two elements differ."""
 def numel(input: Tensor) -> builtins.int:
     """The number of elements."""
@@ -728,7 +729,7 @@ def poisson(input: Tensor, generator: Generator | None = ...) -> Tensor:
     """Poisson numbers of the rate that each element gives."""
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The complex tensor with that absolute value and angle."""
-def polygamma(n: builtins.int, input: Tensor, *, out: Any = ...) -> Tensor:
+def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The derivative of order n of :func:`digamma`."""
 def positive(input: Any) -> Tensor:
     """The tensor itself (``+x``)."""
@@ -773,7 +774,7 @@ def reciprocal(input: Any, *, out: Any = ...) -> Any:
     """One over every element."""
 def relu(input: Any, *, out: Any = ...) -> Any:
     """max(x, 0); the derivative at 0 is 0."""
-def remainder(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def remainder(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Remainder of floor division: its sign is the divisor's."""
 def renorm(input: Any, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """The entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
@@ -846,7 +847,7 @@ def sigmoid(input: Any, *, out: Any = ...) -> Any:
     """The logistic function 1 / (1 + exp(−x)), without overflow."""
 def sign(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """−1, 0 or 1; of booleans themselves."""
-def signbit(input: Any, *, out: Any = ...) -> Tensor:
+def signbit(input: Any, *, out: Any = ...) -> Any:
     """Whether the sign bit is set."""
 def sin(input: Any, *, out: Any = ...) -> Any:
     """Sine, of radians."""

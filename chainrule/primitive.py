@@ -88,7 +88,7 @@ def _check_ufunc(function: Function, ufunc: Any) -> None:
 
 def _function(prim: Primitive, function: Function) -> Function:
     """The user's function for a row."""
-    plain = faces.face(prim) if prim.kind == "elementwise" else functools.partial(bind_checked, prim)
+    plain = faces.public_function(prim) if prim.kind == "elementwise" else functools.partial(bind_checked, prim)
     signature = inspect.signature(function)
     defaults = function.__kwdefaults__ or {}
 

@@ -18,7 +18,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 HEADER = '"""Made by tools/stubs.py from the declarations."""\n\n'
-NAMESPACES = ("chainrule", "chainrule.linalg", "chainrule.fft", "chainrule.nn.functional")
+NAMESPACES = ("chainrule", "chainrule.linalg", "chainrule.fft", "chainrule.special", "chainrule.nn.functional")
 METHODS = "chainrule/core/methods.pyi"
 _WORD = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.\w+)*")
 _EVERYWHERE = {"Any", "None", "True", "False"}

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 from chainrule.core.array import takes_arrays
+from chainrule.core.faces import public_function
 from chainrule.core.inplace import in_place as write_in_place
 from chainrule.core.inplace import reshaped, write_out
 from chainrule.core.primitive import Primitive
@@ -53,7 +54,6 @@ _NAMESPACES = {
     "chainrule.nn": "nn.functional.",
     "chainrule.ops.linalg": "linalg.",
     "chainrule.ops.fft": "fft.",
-    "chainrule.special": "special.",
 }
 
 
@@ -83,7 +83,9 @@ def op(
 
     def declare(declared: F) -> F:
         row = declared if isinstance(declared, Primitive) else None
-        function: Any = row.fast if row is not None else declared
+        function: Any = declared if row is None else public_function(row)
+        if row is not None and names:
+            function.__name__ = function.__qualname__ = names.split()[0].rpartition(".")[2]
         home = next((space for module, space in _NAMESPACES.items() if function.__module__.startswith(module)), "")
         operation = Operation(names.split() or [home + function.__name__], function, sample, row)
         for name in operation.names:
@@ -115,7 +117,8 @@ def namespace(prefix: str, home: str) -> dict[str, Callable[..., Any]]:
         head, _, last = name.rpartition(".")
         if head + "." * bool(head) == prefix:
             found[last] = function = operation.public
-            if function is not operation.function and name == operation.names[0]:  # as it is pickled
+            own = operation.row is None and function is operation.function
+            if not own and name == operation.names[0]:  # as it is pickled
                 function.__module__, function.__qualname__ = home, last
     return found
 

@@ -348,17 +348,35 @@ def nary(prim: Primitive) -> Callable[..., Any]:
     return _named(call, prim)
 
 
+def discrete(prim: Primitive) -> Callable[..., Any]:
+    """The user's function for a primitive without a gradient, of one operand or two."""
+    floats = "f" in prim.accepts
+
+    def one(input: Any, *, out: Any = None) -> Any:
+        result = unrecorded(prim.value, input, None, prim.name) if floats and out is None else None
+        return written(general(prim, (input,), {}), out) if result is None else result
+
+    def two(input: Any, other: Any, *, out: Any = None) -> Any:
+        short = floats and out is None and other is not None
+        result = unrecorded(prim.value, input, other, prim.name) if short else None
+        return written(general(prim, (input, other), {}), out) if result is None else result
+
+    return _named(one if len(prim.operands) == 1 else two, prim)
+
+
 def _named(call: Callable[..., Any], prim: Primitive) -> Callable[..., Any]:
     call.__name__ = call.__qualname__ = prim.name
     call.__doc__ = prim.doc
     call.__module__ = "chainrule"
     call.takes_arrays = True  # type: ignore[attr-defined]
-    prim.fast = call
+    prim.function = call
     return call
 
 
-def face(prim: Primitive) -> Callable[..., Any]:
-    """The user's function for an elementwise row, by its number of operands."""
+def public_function(prim: Primitive) -> Callable[..., Any]:
+    """The user's function for an elementwise or discrete row, by its number of operands."""
+    if prim.kind == "discrete":
+        return discrete(prim)
     if prim.parameters or len(prim.operands) > 2:
         return nary(prim)
     return unary(prim) if len(prim.operands) == 1 else binary(prim)

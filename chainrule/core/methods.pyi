@@ -147,29 +147,29 @@ class Methods:
         """1 with the probability that each element gives (or with probability ``p``, whatever they are), else 0."""
     def bincount(self, weights: Any = ..., minlength: builtins.int = ...) -> Tensor:
         """How often every non-negative integer occurs; with weights, the sum of their weights."""
-    def bitwise_and(self, other: Any, *, out: Any = ...) -> Tensor:
+    def bitwise_and(self, other: Any, *, out: Any = ...) -> Any:
         """Bits set in both."""
-    def bitwise_and_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def bitwise_and_(self, other: Any, *, out: Any = ...) -> Any:
         """Bits set in both."""
-    def bitwise_left_shift(self, other: Any, *, out: Any = ...) -> Tensor:
+    def bitwise_left_shift(self, other: Any, *, out: Any = ...) -> Any:
         """Bits of x shifted left by y."""
-    def bitwise_left_shift_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def bitwise_left_shift_(self, other: Any, *, out: Any = ...) -> Any:
         """Bits of x shifted left by y."""
-    def bitwise_not(self, *, out: Any = ...) -> Tensor:
+    def bitwise_not(self, *, out: Any = ...) -> Any:
         """All bits flipped (logical not for booleans)."""
-    def bitwise_not_(self, *, out: Any = ...) -> Tensor:
+    def bitwise_not_(self, *, out: Any = ...) -> Any:
         """All bits flipped (logical not for booleans)."""
-    def bitwise_or(self, other: Any, *, out: Any = ...) -> Tensor:
+    def bitwise_or(self, other: Any, *, out: Any = ...) -> Any:
         """Bits set in either."""
-    def bitwise_or_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def bitwise_or_(self, other: Any, *, out: Any = ...) -> Any:
         """Bits set in either."""
-    def bitwise_right_shift(self, other: Any, *, out: Any = ...) -> Tensor:
+    def bitwise_right_shift(self, other: Any, *, out: Any = ...) -> Any:
         """Bits of x shifted right by y."""
-    def bitwise_right_shift_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def bitwise_right_shift_(self, other: Any, *, out: Any = ...) -> Any:
         """Bits of x shifted right by y."""
-    def bitwise_xor(self, other: Any, *, out: Any = ...) -> Tensor:
+    def bitwise_xor(self, other: Any, *, out: Any = ...) -> Any:
         """Bits set in exactly one."""
-    def bitwise_xor_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def bitwise_xor_(self, other: Any, *, out: Any = ...) -> Any:
         """Bits set in exactly one."""
     def bmm(self, other: Any) -> Tensor:
         """The products of two stacks of matrices."""
@@ -281,9 +281,9 @@ class Methods:
         """A copy with the diagonal of two axes exchanged for ``src``: ``diagonal``, written to."""
     def diff(self, n: builtins.int = ..., dim: builtins.int = ..., prepend: Any = ..., append: Any = ...) -> Tensor:
         """Differences of neighbours along ``dim``, n times."""
-    def digamma(self, *, out: Any = ...) -> Any:
+    def digamma(self) -> Tensor:
         """Γ'(x) / Γ(x), the derivative of log Γ."""
-    def digamma_(self, *, out: Any = ...) -> Any:
+    def digamma_(self) -> Tensor:
         """Γ'(x) / Γ(x), the derivative of log Γ."""
     def dist(self, other: Any, p: builtins.float = ...) -> Tensor:
         """The p-norm of input − other."""
@@ -301,9 +301,9 @@ class Methods:
         """The tensor as float64; recorded."""
     def dsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
         """Cut along the third axis."""
-    def eq(self, other: Any, *, out: Any = ...) -> Tensor:
+    def eq(self, other: Any, *, out: Any = ...) -> Any:
         """Whether two elements are equal."""
-    def eq_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def eq_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether two elements are equal."""
     def equal(self, other: Tensor) -> builtins.bool:
         """Whether two tensors have the same shape and elements."""
@@ -363,17 +363,17 @@ class Methods:
         """The largest integer not above."""
     def floor_(self, *, out: Any = ...) -> Any:
         """The largest integer not above."""
-    def floor_divide(self, other: Any, *, out: Any = ...) -> Tensor:
+    def floor_divide(self, other: Any) -> Tensor:
         """The floor of the quotient."""
-    def floor_divide_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def floor_divide_(self, other: Any) -> Tensor:
         """The floor of the quotient."""
     def fmax(self, other: Any, *, out: Any = ...) -> Any:
         """The larger of two; the other where one is nan."""
     def fmin(self, other: Any, *, out: Any = ...) -> Any:
         """The smaller of two; the other where one is nan."""
-    def fmod(self, other: Any, *, out: Any = ...) -> Tensor:
+    def fmod(self, other: Any) -> Tensor:
         """Remainder of truncated division: its sign is the dividend's."""
-    def fmod_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def fmod_(self, other: Any) -> Tensor:
         """Remainder of truncated division: its sign is the dividend's."""
     def frac(self) -> Tensor:
         """The fractional part: input − trunc(input)."""
@@ -383,13 +383,13 @@ class Methods:
         """Mantissas in ±[0.5, 1) and exponents (int32): input = mantissa · 2**exponent. Gradients flow to mantissas."""
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ...) -> Tensor:
         """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other dims."""
-    def gcd(self, other: Any, *, out: Any = ...) -> Tensor:
+    def gcd(self, other: Any, *, out: Any = ...) -> Any:
         """Greatest common divisor."""
-    def gcd_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def gcd_(self, other: Any, *, out: Any = ...) -> Any:
         """Greatest common divisor."""
-    def ge(self, other: Any, *, out: Any = ...) -> Tensor:
+    def ge(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is at least y."""
-    def ge_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def ge_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is at least y."""
     def geometric_(self, *args: Any, generator: Generator | None = ..., **named: Any) -> Tensor:
         """Fill the tensor in place with random numbers (geometric)."""
@@ -399,17 +399,17 @@ class Methods:
         """The number of the tensor's GPU; −1, as it is on the CPU."""
     def graph(self, **options: object) -> object:
         """The graph that computed this tensor, to draw: ``.to_svg()``, ``.to_dot()``, ``.to_mermaid()``."""
-    def greater(self, other: Any, *, out: Any = ...) -> Tensor:
+    def greater(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is greater than y."""
-    def greater_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def greater_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is greater than y."""
-    def greater_equal(self, other: Any, *, out: Any = ...) -> Tensor:
+    def greater_equal(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is at least y."""
-    def greater_equal_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def greater_equal_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is at least y."""
-    def gt(self, other: Any, *, out: Any = ...) -> Tensor:
+    def gt(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is greater than y."""
-    def gt_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def gt_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is greater than y."""
     def half(self, memory_format: Any = ...) -> Tensor:
         """The tensor as float16; recorded."""
@@ -433,13 +433,13 @@ class Methods:
         """The modified Bessel function I₀(x)."""
     def i0_(self, *, out: Any = ...) -> Any:
         """The modified Bessel function I₀(x)."""
-    def igamma(self, other: Tensor, *, out: Any = ...) -> Tensor:
+    def igamma(self, other: Tensor) -> Tensor:
         """``scipy.special.gammainc`` on tensors; SciPy computes it."""
-    def igamma_(self, other: Tensor, *, out: Any = ...) -> Tensor:
+    def igamma_(self, other: Tensor) -> Tensor:
         """``scipy.special.gammainc`` on tensors; SciPy computes it."""
-    def igammac(self, other: Tensor, *, out: Any = ...) -> Tensor:
+    def igammac(self, other: Tensor) -> Tensor:
         """``scipy.special.gammaincc`` on tensors; SciPy computes it."""
-    def igammac_(self, other: Tensor, *, out: Any = ...) -> Tensor:
+    def igammac_(self, other: Tensor) -> Tensor:
         """``scipy.special.gammaincc`` on tensors; SciPy computes it."""
     @property
     def imag(self) -> Any: ...
@@ -500,11 +500,11 @@ class Methods:
     is_xpu: builtins.bool
     def isclose(self, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> Tensor:
         """Whether |input − other| ≤ atol + rtol·|other|, element by element."""
-    def isfinite(self, *, out: Any = ...) -> Tensor:
+    def isfinite(self, *, out: Any = ...) -> Any:
         """Whether an element is a finite number."""
-    def isinf(self, *, out: Any = ...) -> Tensor:
+    def isinf(self, *, out: Any = ...) -> Any:
         """Whether an element is infinite."""
-    def isnan(self, *, out: Any = ...) -> Tensor:
+    def isnan(self, *, out: Any = ...) -> Any:
         """Whether an element is nan."""
     def isneginf(self) -> Tensor:
         """Whether an element is −∞."""
@@ -519,33 +519,33 @@ class Methods:
     def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Any:
         """The k-th smallest element along ``dim`` (counted from 1), and its index."""
     layout: _layout
-    def lcm(self, other: Any, *, out: Any = ...) -> Tensor:
+    def lcm(self, other: Any, *, out: Any = ...) -> Any:
         """Least common multiple."""
-    def lcm_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def lcm_(self, other: Any, *, out: Any = ...) -> Any:
         """Least common multiple."""
     def ldexp(self, other: Any) -> Tensor:
         """input · 2**other."""
     def ldexp_(self, other: Any) -> Tensor:
         """input · 2**other."""
-    def le(self, other: Any, *, out: Any = ...) -> Tensor:
+    def le(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is at most y."""
-    def le_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def le_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is at most y."""
     def lerp(self, end: Any, weight: Any) -> Tensor:
         """input + weight·(end − input)."""
     def lerp_(self, end: Any, weight: Any) -> Tensor:
         """input + weight·(end − input)."""
-    def less(self, other: Any, *, out: Any = ...) -> Tensor:
+    def less(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is less than y."""
-    def less_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def less_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is less than y."""
-    def less_equal(self, other: Any, *, out: Any = ...) -> Tensor:
+    def less_equal(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is at most y."""
-    def less_equal_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def less_equal_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is at most y."""
-    def lgamma(self, *, out: Any = ...) -> Any:
+    def lgamma(self) -> Tensor:
         """log |Γ(x)|; infinite at 0 and the negative integers."""
-    def lgamma_(self, *, out: Any = ...) -> Any:
+    def lgamma_(self) -> Tensor:
         """log |Γ(x)|; infinite at 0 and the negative integers."""
     def log(self, *, out: Any = ...) -> Any:
         """Natural logarithm."""
@@ -575,21 +575,21 @@ class Methods:
         """Running log Σ exp along ``dim``, without overflow."""
     def logdet(self) -> Tensor:
         """The logarithm of the determinant; nan where it is negative."""
-    def logical_and(self, other: Any, *, out: Any = ...) -> Tensor:
+    def logical_and(self, other: Any, *, out: Any = ...) -> Any:
         """Whether both are nonzero."""
-    def logical_and_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def logical_and_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether both are nonzero."""
-    def logical_not(self, *, out: Any = ...) -> Tensor:
+    def logical_not(self, *, out: Any = ...) -> Any:
         """Whether an element is zero."""
-    def logical_not_(self, *, out: Any = ...) -> Tensor:
+    def logical_not_(self, *, out: Any = ...) -> Any:
         """Whether an element is zero."""
-    def logical_or(self, other: Any, *, out: Any = ...) -> Tensor:
+    def logical_or(self, other: Any, *, out: Any = ...) -> Any:
         """Whether either is nonzero."""
-    def logical_or_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def logical_or_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether either is nonzero."""
-    def logical_xor(self, other: Any, *, out: Any = ...) -> Tensor:
+    def logical_xor(self, other: Any, *, out: Any = ...) -> Any:
         """Whether exactly one is nonzero."""
-    def logical_xor_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def logical_xor_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether exactly one is nonzero."""
     def logit(self, eps: builtins.float | None = ...) -> Tensor:
         """log(x / (1 − x)), the inverse of the sigmoid; with ``eps``, x is first clamped to [eps, 1 − eps]."""
@@ -599,9 +599,9 @@ class Methods:
         """log Σ exp(x) over ``dim``, without overflow."""
     def long(self, memory_format: Any = ...) -> Tensor:
         """The tensor as int64; recorded."""
-    def lt(self, other: Any, *, out: Any = ...) -> Tensor:
+    def lt(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is less than y."""
-    def lt_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def lt_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether x is less than y."""
     def lu(self, pivot: builtins.bool = ..., get_infos: builtins.bool = ...) -> Any:
         """As :func:`linalg.lu_factor`; with ``get_infos`` as :func:`linalg.lu_factor_ex`."""
@@ -665,9 +665,9 @@ class Methods:
         """Product, element by element."""
     def mv(self, other: Any) -> Tensor:
         """The product of a matrix and a vector."""
-    def mvlgamma(self, p: builtins.int, *, out: Any = ...) -> Tensor:
+    def mvlgamma(self, p: builtins.int) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
-    def mvlgamma_(self, p: builtins.int, *, out: Any = ...) -> Tensor:
+    def mvlgamma_(self, p: builtins.int) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
     name: Any
     def nan_to_num(self, nan: Any = ..., posinf: Any = ..., neginf: Any = ...) -> Tensor:
@@ -686,9 +686,9 @@ class Methods:
         """A stretch of ``length`` entries along ``dim``, as a view."""
     def narrow_copy(self, dim: builtins.int, start: Any, length: builtins.int) -> Tensor:
         """As :func:`narrow`, but a copy that shares no memory with the tensor."""
-    def ne(self, other: Any, *, out: Any = ...) -> Tensor:
+    def ne(self, other: Any, *, out: Any = ...) -> Any:
         """Whether two elements differ."""
-    def ne_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def ne_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether two elements differ."""
     def neg(self, *, out: Any = ...) -> Any:
         """The negative of every element."""
@@ -722,9 +722,9 @@ class Methods:
         """The p-norm over ``dim`` (everything by default). Its gradient where it is 0 is 0."""
     def normal_(self, *args: Any, generator: Generator | None = ..., **named: Any) -> Tensor:
         """Fill the tensor in place with random numbers (normal)."""
-    def not_equal(self, other: Any, *, out: Any = ...) -> Tensor:
+    def not_equal(self, other: Any, *, out: Any = ...) -> Any:
         """Whether two elements differ."""
-    def not_equal_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def not_equal_(self, other: Any, *, out: Any = ...) -> Any:
         """Whether two elements differ."""
     def orgqr(self, tau: Tensor) -> Tensor:
         """The first n columns of H₁H₂…H_k, where H_i = I − tau_i·v·vᴴ and v is column i of A under a 1 on the diagonal."""
@@ -735,9 +735,9 @@ class Methods:
     def pinverse(self, rcond: builtins.float = ...) -> Tensor:
         """The pseudoinverse: as :func:`linalg.pinv`, with ``rtol=rcond``."""
     def polygamma(self, n: builtins.int) -> Tensor:
-        """The derivative of order n of digamma."""
+        """The derivative of order n of :func:`digamma`."""
     def polygamma_(self, n: builtins.int) -> Tensor:
-        """The derivative of order n of digamma."""
+        """The derivative of order n of :func:`digamma`."""
     def positive(self) -> Tensor:
         """The tensor itself (``+x``)."""
     def pow(self, exponent: Any) -> Tensor:
@@ -774,9 +774,9 @@ class Methods:
         """max(x, 0); the derivative at 0 is 0."""
     def relu_(self, *, out: Any = ...) -> Any:
         """max(x, 0); the derivative at 0 is 0."""
-    def remainder(self, other: Any, *, out: Any = ...) -> Tensor:
+    def remainder(self, other: Any) -> Tensor:
         """Remainder of floor division: its sign is the divisor's."""
-    def remainder_(self, other: Any, *, out: Any = ...) -> Tensor:
+    def remainder_(self, other: Any) -> Tensor:
         """Remainder of floor division: its sign is the divisor's."""
     def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
         """The entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
@@ -842,7 +842,7 @@ class Methods:
         """−1, 0 or 1; of booleans themselves."""
     def sign_(self) -> Tensor:
         """−1, 0 or 1; of booleans themselves."""
-    def signbit(self, *, out: Any = ...) -> Tensor:
+    def signbit(self, *, out: Any = ...) -> Any:
         """Whether the sign bit is set."""
     def sin(self, *, out: Any = ...) -> Any:
         """Sine, of radians."""

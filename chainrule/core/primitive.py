@@ -110,7 +110,7 @@ class Primitive:
         "differentiable",
         "doc",
         "domain",
-        "fast",
+        "function",
         "jvp",
         "kind",
         "listed",
@@ -212,7 +212,7 @@ class Primitive:
         self.needs_avals = False
         self.differentiable = True
         self.declared: tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]] | None = None
-        self.fast: Callable[..., Any] | None = None
+        self.function: Callable[..., Any] = None  # type: ignore[assignment]  # as users call it: filled by `op`
         self.jvp: Callable[..., Any] | None = None
         self.batch: Callable[..., Any] | None = None
         self.pullback: Callable[..., Any] | None = None
@@ -301,7 +301,7 @@ class Primitive:
 
 
 #: The columns that may still be filled when a row is in the table: the user's function, and what is made when needed.
-_OPEN = frozenset({"fast", "_frozen"})
+_OPEN = frozenset({"function", "_frozen"})
 
 #: Every row, by name: filled by the decorators of ``kinds``, read by tests, explain and the documentation.
 TABLE: dict[str, Primitive] = {}

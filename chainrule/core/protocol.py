@@ -54,9 +54,9 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
         row = UFUNCS.get(ufunc)
         if row is not None:
             if len(inputs) == 1 and type(data := getattr(self, "_raw", None)) is ndarray and data.dtype.kind == "f":
-                return (getattr(row, "fast", None) or row)(self)
+                return (getattr(row, "function", None) or row)(self)
             inputs = tuple([x.item() if isinstance(x, np.generic) else x for x in inputs])  # weak, on either side
-            fast = getattr(row, "fast", None)
+            fast = getattr(row, "function", None)
             if fast is not None and _one_float_dtype(inputs):  # NumPy's and PyTorch's promotion agree here
                 exchanged = EXCHANGED.get(ufunc) if type(inputs[0]) is float or type(inputs[0]) is int else None
                 return fast(*inputs) if exchanged is None else exchanged(inputs[1], inputs[0])

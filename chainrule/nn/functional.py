@@ -20,9 +20,8 @@ from chainrule.nn import (  # noqa: F401 -- they declare what is here
     resampling,
     sampling,
 )
-from chainrule.ops.elementwise import sigmoid, tanh
 
-globals().update(_public := {**namespace("nn.functional.", __name__), "sigmoid": sigmoid, "tanh": tanh})
+globals().update(_public := namespace("nn.functional.", __name__))
 __all__ = sorted(_public)
 
 

@@ -109,9 +109,9 @@ def _alike(x: Any, dtype: Any, saves: bool) -> Any:
 
 def fill_fast() -> None:
     """Give Arrays a short way to the elementwise rows whose value is a ufunc (and that have their functions by now)."""
-    assert getattr(elementwise.UFUNCS[np.add], "fast", None) is not None
+    assert getattr(elementwise.UFUNCS[np.add], "function", None) is not None
     for ufunc, row in UFUNCS.items():
-        function = getattr(row, "fast", None)
+        function = getattr(row, "function", None)
         if function is None or ufunc.nout != 1 or getattr(row, "ufunc", None) is not ufunc or "f" not in row.accepts:  # type: ignore[attr-defined]
             continue
         if ufunc.nin == 1:

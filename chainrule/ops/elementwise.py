@@ -11,7 +11,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.declare import op
 from chainrule.core.dispatch import cast
-from chainrule.core.faces import around, binary, general, nary, operand, unary, unrecorded, written
+from chainrule.core.faces import around, binary, general, nary, operand, unary
 from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import EXCHANGED, UFUNCS
 from chainrule.core.tensor import Tensor
@@ -43,47 +43,63 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     return sub_(input, _scaled(other, alpha))
 
 
-mul = binary(arithmetic.mul)
-true_divide = binary(arithmetic.div)
-true_divide.__name__ = true_divide.__qualname__ = "true_divide"  # `div` is the one with a rounding mode
-maximum, minimum = binary(comparison.maximum), binary(comparison.minimum)
-fmax, fmin = binary(comparison.fmax), binary(comparison.fmin)
-atan2 = binary(trigonometric.atan2)
-hypot, copysign = binary(arithmetic.hypot), binary(arithmetic.copysign)
-_logaddexp, logaddexp2 = binary(exponential.logaddexp), binary(exponential.logaddexp2)
-xlogy, rsub_ = binary(exponential.xlogy), binary(arithmetic.rsub)
-nextafter = binary(comparison.nextafter)
-_pow = binary(arithmetic.pow)
-
-exp, exp2, expm1 = unary(exponential.exp), unary(exponential.exp2), unary(exponential.expm1)
-log, log2, log10, log1p = map(unary, (exponential.log, exponential.log2, exponential.log10, exponential.log1p))
-sigmoid = unary(exponential.sigmoid)
-sin, cos, tan = map(unary, (trigonometric.sin, trigonometric.cos, trigonometric.tan))
-asin, acos, atan = map(unary, (trigonometric.asin, trigonometric.acos, trigonometric.atan))
-sinh, cosh, tanh = map(unary, (trigonometric.sinh, trigonometric.cosh, trigonometric.tanh))
-asinh, acosh, atanh = map(unary, (trigonometric.asinh, trigonometric.acosh, trigonometric.atanh))
-sinc, deg2rad, rad2deg = map(unary, (trigonometric.sinc, trigonometric.deg2rad, trigonometric.rad2deg))
-neg, _abs = unary(arithmetic.neg), unary(arithmetic.abs)
-square, sqrt, rsqrt = map(unary, (arithmetic.square, arithmetic.sqrt, arithmetic.rsqrt))
-cbrt, reciprocal = unary(arithmetic.cbrt), unary(arithmetic.reciprocal)
-relu = unary(comparison.relu)
-_sign, floor, ceil, trunc = map(unary, (comparison.sign, comparison.floor, comparison.ceil, comparison.trunc))
-_rint = unary(comparison.round)
-angle = unary(arithmetic.angle)
+# The rows' own functions, for what is written from them below and in other modules.
+mul, true_divide, _pow = arithmetic.mul.function, arithmetic.div.function, binary(arithmetic.pow)
+maximum, minimum = comparison.maximum.function, comparison.minimum.function
+exp, exp2, log, log1p = (
+    exponential.exp.function,
+    exponential.exp2.function,
+    exponential.log.function,
+    exponential.log1p.function,
+)
+sin, cos, tanh, sigmoid = (
+    trigonometric.sin.function,
+    trigonometric.cos.function,
+    trigonometric.tanh.function,
+    exponential.sigmoid.function,
+)
+neg, square, sqrt, rsqrt = (
+    arithmetic.neg.function,
+    arithmetic.square.function,
+    arithmetic.sqrt.function,
+    arithmetic.rsqrt.function,
+)
+sinc = trigonometric.sinc.function
+reciprocal, relu, xlogy = arithmetic.reciprocal.function, comparison.relu.function, exponential.xlogy.function
+floor, ceil, trunc = comparison.floor.function, comparison.ceil.function, comparison.trunc.function
+eq, ne, lt, le = comparison.eq.function, comparison.ne.function, comparison.lt.function, comparison.le.function
+gt, ge, isnan, isinf = (
+    comparison.gt.function,
+    comparison.ge.function,
+    comparison.isnan.function,
+    comparison.isinf.function,
+)
+isfinite, logical_not = comparison.isfinite.function, comparison.logical_not.function
+logical_and, logical_or = comparison.logical_and.function, comparison.logical_or.function
+bitwise_and, bitwise_or = comparison.bitwise_and.function, comparison.bitwise_or.function
+bitwise_xor, bitwise_not = comparison.bitwise_xor.function, comparison.bitwise_not.function
+bitwise_left_shift = comparison.bitwise_left_shift.function
+bitwise_right_shift = comparison.bitwise_right_shift.function
+_abs, _sign, _rint = unary(arithmetic.abs), unary(comparison.sign), unary(comparison.round)
+_logaddexp, rsub_ = binary(exponential.logaddexp), binary(arithmetic.rsub)
+_where, _clamp, _lerp = nary(comparison.where), nary(comparison.clamp), nary(arithmetic.lerp)
+_clamp_min, _clamp_max = binary(comparison.clamp_min), binary(comparison.clamp_max)
+_clamp_between, _logit = nary(comparison.clamp_between), nary(exponential.logit)
+_complex = binary(arithmetic.complex_)
 
 
 def _divides(row: Primitive) -> Any:
     """The user's function for a division that keeps integers, where a divisor of 0 has no answer."""
     function = binary(row)
 
-    def call(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    def call(input: Any, other: Any) -> Tensor:
         if _whole(input) and _whole(other) and np.any(np.equal(getattr(other, "_raw", other), 0)):
             raise errors.zero_division(row.name)
-        return function(input, other, out=out)
+        return function(input, other)  # type: ignore[no-any-return]
 
     call.__name__ = call.__qualname__ = row.name
     call.__doc__ = row.doc
-    return call
+    return op(method=True, in_place=True, out=True)(call)
 
 
 def _whole(x: Any) -> bool:
@@ -92,41 +108,6 @@ def _whole(x: Any) -> bool:
 
 remainder, fmod = _divides(arithmetic.remainder), _divides(arithmetic.fmod)
 floor_divide = _divides(comparison.floor_divide)
-
-
-def discrete(row: Primitive) -> Any:
-    """The user's function for a row without a gradient, of one operand or two."""
-
-    floats = "f" in row.accepts
-
-    def one(input: Any, *, out: Any = None) -> Tensor:
-        result = unrecorded(row.value, input, None, row.name) if floats and out is None else None
-        return written(general(row, (input,), {}), out) if result is None else result
-
-    def two(input: Any, other: Any, *, out: Any = None) -> Tensor:
-        result = unrecorded(row.value, input, other, row.name) if floats and out is None and other is not None else None
-        return written(general(row, (input, other), {}), out) if result is None else result
-
-    call = one if len(row.operands) == 1 else two
-    call.__name__ = call.__qualname__ = row.name
-    call.__doc__ = row.doc
-    return call
-
-
-eq, ne, lt, le = map(discrete, (comparison.eq, comparison.ne, comparison.lt, comparison.le))
-gt, ge, gcd, lcm = map(discrete, (comparison.gt, comparison.ge, comparison.gcd, comparison.lcm))
-logical_and, logical_or = discrete(comparison.logical_and), discrete(comparison.logical_or)
-logical_xor, logical_not = discrete(comparison.logical_xor), discrete(comparison.logical_not)
-bitwise_and, bitwise_or = discrete(comparison.bitwise_and), discrete(comparison.bitwise_or)
-bitwise_xor, bitwise_not = discrete(comparison.bitwise_xor), discrete(comparison.bitwise_not)
-bitwise_left_shift = discrete(comparison.bitwise_left_shift)
-bitwise_right_shift = discrete(comparison.bitwise_right_shift)
-isnan, isinf = discrete(comparison.isnan), discrete(comparison.isinf)
-isfinite, signbit = discrete(comparison.isfinite), discrete(comparison.signbit)
-_where, _clamp, _lerp = nary(comparison.where), nary(comparison.clamp), nary(arithmetic.lerp)
-_clamp_min, _clamp_max = binary(comparison.clamp_min), binary(comparison.clamp_max)
-_clamp_between, _logit = nary(comparison.clamp_between), nary(exponential.logit)
-_complex = binary(arithmetic.complex_)
 
 
 @op("abs absolute", method=True, in_place=True, out=True)
@@ -453,13 +434,6 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
     return input.shape == other.shape and bool(eq(input, other).all())
-
-
-# PyTorch's other names
-absolute, negative, multiply, divide, subtract = abs, neg, mul, div, sub
-arcsin, arccos, arctan, arctan2 = asin, acos, atan, atan2
-arcsinh, arccosh, arctanh = asinh, acosh, atanh
-clip, fix, greater, greater_equal, less, less_equal, not_equal = clamp, trunc, gt, ge, lt, le, ne
 
 
 def _ufunc_table() -> None:

@@ -148,7 +148,7 @@ def _copying(name: str, view: Any) -> Any:
     def several(input: Any, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
         return tuple(moves.clone(part) for part in view(tensor_of(call.__name__, input), *args, **kwargs))
 
-    call = several if name in ("split", "split_with_sizes", "unbind") else one
+    call: Any = several if name in ("split", "split_with_sizes", "unbind") else one
     call.__name__ = call.__qualname__ = name + "_copy"
     call.__wrapped__ = view  # whose signature it has
     call.__doc__ = f"As :func:`{name}`, but a copy that shares no memory with the tensor."

@@ -1,7 +1,5 @@
 """The operations as methods and operators of Tensor."""
 
-# ruff: noqa: SIM905 -- lists of names read better as words
-
 from __future__ import annotations
 
 import math
@@ -107,16 +105,6 @@ attach(
 
 # -- functions that are methods under the same name ------------------------------------------------------------------
 
-_ELEMENTWISE = """
-mul true_divide maximum minimum fmax fmin atan2 hypot copysign logaddexp2 remainder fmod floor_divide nextafter exp
-exp2 expm1 log log2 log10 log1p sigmoid sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc deg2rad
-rad2deg neg square sqrt rsqrt reciprocal relu floor ceil trunc angle eq ne lt le gt ge logical_and logical_or
-logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift isnan
-isinf isfinite signbit gcd lcm xlogy negative multiply arcsin arccos arctan arctan2 arcsinh arccosh arctanh fix
-greater greater_equal less less_equal not_equal
-""".split()
-attach(**{name: getattr(ew, name) for name in _ELEMENTWISE})
-
 
 def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """This tensor's elements where the condition holds, else ``other``'s."""
@@ -134,16 +122,6 @@ attach(
 )
 
 # -- in place --------------------------------------------------------------------------------------------------------
-
-_IN_PLACE = """
-maximum minimum atan2 hypot copysign remainder fmod floor_divide exp exp2 expm1 log log2 log10 log1p sigmoid sin cos
-tan asin acos atan sinh cosh tanh asinh acosh atanh sinc deg2rad rad2deg neg square sqrt rsqrt reciprocal relu floor
-ceil trunc xlogy eq ne lt le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor
-bitwise_not true_divide mul multiply negative fix arcsin arccos arctan arctan2 arcsinh arccosh arctanh greater
-greater_equal less less_equal not_equal bitwise_left_shift bitwise_right_shift gcd lcm nextafter
-""".split()
-for _name in _IN_PLACE:
-    attach(**{_name + "_": inplace.in_place(_name + "_", getattr(ew, _name))})
 
 
 def _assign(name: str) -> Any:

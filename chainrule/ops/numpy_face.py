@@ -190,7 +190,7 @@ def _sign(x: Any) -> Any:
 
 
 if np.sign(2j) == 1j:  # before NumPy 2.0 the sign of the real part
-    _sign.fast = comparison.sign.fast  # type: ignore[attr-defined]
+    _sign.function = comparison.sign.function  # type: ignore[attr-defined]
     UFUNCS[np.sign] = _sign
 
 

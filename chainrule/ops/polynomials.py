@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.faces import written
+from chainrule.core.declare import op
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import floating
@@ -73,28 +73,20 @@ def _evaluated(name: str, x: Any, n: Any, shifted: bool) -> Any:
     return out
 
 
-def _function(name: str, shifted: bool) -> Callable[..., Tensor]:
-    def polynomial(input: Any, n: Any, *, out: Any = None) -> Tensor:
-        return written(_evaluated(name, input, n, shifted), out)  # type: ignore[no-any-return]
+def _declare(name: str, shifted: bool) -> None:
+    def polynomial(input: Any, n: Any) -> Tensor:
+        return _evaluated(name, input, n, shifted)  # type: ignore[no-any-return]
 
     polynomial.__name__ = polynomial.__qualname__ = f"shifted_{name}" if shifted else name
     polynomial.__doc__ = (
         f"The {_MEANING[name]} of degree n, at {'2x − 1' if shifted else 'x'}; 0 for negative degrees, which may differ "
         "from element to element."
     )
-    return polynomial
+    op(f"special.{polynomial.__name__}", out=True)(polynomial)
 
 
-chebyshev_polynomial_t, chebyshev_polynomial_u, chebyshev_polynomial_v, chebyshev_polynomial_w = (
-    _function(f"chebyshev_polynomial_{kind}", False) for kind in "tuvw"
-)
-(
-    shifted_chebyshev_polynomial_t,
-    shifted_chebyshev_polynomial_u,
-    shifted_chebyshev_polynomial_v,
-    shifted_chebyshev_polynomial_w,
-) = (_function(f"chebyshev_polynomial_{kind}", True) for kind in "tuvw")
-hermite_polynomial_h = _function("hermite_polynomial_h", False)
-hermite_polynomial_he = _function("hermite_polynomial_he", False)
-laguerre_polynomial_l = _function("laguerre_polynomial_l", False)
-legendre_polynomial_p = _function("legendre_polynomial_p", False)
+for _kind in "tuvw":
+    _declare(f"chebyshev_polynomial_{_kind}", False)
+    _declare(f"chebyshev_polynomial_{_kind}", True)
+for _name in ("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"):
+    _declare(_name, False)

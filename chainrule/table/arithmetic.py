@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.declare import op
 from chainrule.core.kinds import elementwise
 
 
@@ -32,6 +33,7 @@ def rsub(x, y):
     return y - x
 
 
+@op("mul multiply", method=True, in_place=True)
 @elementwise(
     ufunc=np.multiply,
     d={"x": lambda y: y, "y": lambda x: x},
@@ -48,6 +50,7 @@ def _inverse(y: Any) -> Any:
     return 1 / y
 
 
+@op("true_divide", method=True, in_place=True)
 @elementwise(
     ufunc=np.divide,
     d={"x": lambda y: _inverse(y), "y": lambda x, y: -(x / y) / y},
@@ -148,6 +151,7 @@ def fmod(x, y):
     """Remainder of truncated division: its sign is the dividend's."""
 
 
+@op("neg negative", method=True, in_place=True)
 @elementwise(
     ufunc=np.negative,
     d={"x": -1},
@@ -175,11 +179,13 @@ def abs(x):
     """Absolute value; the derivative at 0 is 0."""
 
 
+@op(method=True, in_place=True)
 @elementwise(ufunc=np.square, d={"x": lambda x: 2 * x}, naming="PowBackward0", accepts="iufc")
 def square(x):
     """The square of every element."""
 
 
+@op(method=True, in_place=True)
 @elementwise(
     ufunc=np.sqrt,
     d={"x": lambda out: 0.5 / out},
@@ -191,6 +197,7 @@ def sqrt(x):
     """Square root; the derivative at 0 is infinite."""
 
 
+@op(method=True, in_place=True)
 @elementwise(
     d={"x": lambda out: -0.5 * out**3},
     formula={"x": "-0.5 * g * out ** 3"},
@@ -203,11 +210,13 @@ def rsqrt(x):
     return 1 / np.sqrt(x)
 
 
+@op()
 @elementwise(ufunc=np.cbrt, d={"x": lambda out: 1 / (3 * out * out)}, promotion="float", domain=(0.3, 3))
 def cbrt(x):
     """Cube root."""
 
 
+@op(method=True, in_place=True)
 @elementwise(
     ufunc=np.reciprocal,
     d={"x": lambda out: -out * out},
@@ -252,6 +261,7 @@ def complex_(x, y):
     return x + 1j * y
 
 
+@op(method=True)
 @elementwise(
     vjp={"x": lambda g, x: _angle_vjp(g, x)},
     jvp={"x": lambda t, x: np.where(x == 0, 0, np.imag(t / np.where(x == 0, 1, x))) if _complex(x) else 0 * t},
@@ -276,6 +286,7 @@ def _angle_vjp(g: Any, x: Any) -> Any:
     return np.where(zero, 0, g * 1j * x / size / size)
 
 
+@op(method=True, in_place=True)
 @elementwise(
     ufunc=np.hypot,
     d={"x": lambda x, out: x / out, "y": lambda y, out: y / out},
@@ -287,6 +298,7 @@ def hypot(x, y):
     """√(x² + y²) without overflow."""
 
 
+@op(method=True, in_place=True)
 @elementwise(
     ufunc=np.copysign, d={"x": lambda x, out: np.sign(x) * np.sign(out), "y": 0}, promotion="float", accepts="biuf"
 )

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.batching import batch_elementwise
+from chainrule.core.declare import op
 from chainrule.core.kinds import discrete, elementwise
 from chainrule.core.primitive import Primitive
 from chainrule.table.arithmetic import chosen
@@ -25,6 +26,7 @@ def _share(g: Any, tie: Any, behind: Any) -> Any:
     return g if type(tie) is ndarray and not tie.any() else np.where(tie, 0.5 * g, g)
 
 
+@op(method=True, in_place=True)
 @elementwise(
     ufunc=np.maximum,
     vjp={"x": lambda g, x, y: _share(g, x == y, x < y), "y": lambda g, x, y: _share(g, x == y, y < x)},
@@ -35,6 +37,7 @@ def maximum(x, y):
     """The larger of two, element by element; nan where either is."""
 
 
+@op(method=True, in_place=True)
 @elementwise(
     ufunc=np.minimum,
     vjp={"x": lambda g, x, y: _share(g, x == y, x > y), "y": lambda g, x, y: _share(g, x == y, y > x)},
@@ -81,6 +84,7 @@ def clamp_between(x, min, max):
     return np.minimum(np.maximum(x, min), max)
 
 
+@op(method=True)
 @elementwise(
     ufunc=np.fmax,
     vjp={
@@ -93,6 +97,7 @@ def fmax(x, y):
     """The larger of two; the other where one is nan."""
 
 
+@op(method=True)
 @elementwise(
     ufunc=np.fmin,
     vjp={
@@ -141,6 +146,7 @@ def clamp(x, *, min, max):
     return x if max is None else np.minimum(x, max)
 
 
+@op(method=True, in_place=True)
 @elementwise(vjp={"x": lambda g, out: chosen(np.logical_not(out <= 0), g)}, accepts="iuf", tied=True)
 def relu(x):
     """max(x, 0); the derivative at 0 is 0."""
@@ -195,16 +201,19 @@ def _keeps_integers(ufunc: Any) -> Any:
     return lambda x: x.copy() if x.dtype.kind in "iu" else ufunc(x)
 
 
+@op(method=True, in_place=True)
 @elementwise(ufunc=np.floor, value=_keeps_integers(np.floor), d={"x": 0}, accepts="iuf")
 def floor(x):
     """The largest integer not above."""
 
 
+@op(method=True, in_place=True)
 @elementwise(ufunc=np.ceil, value=_keeps_integers(np.ceil), d={"x": 0}, accepts="iuf")
 def ceil(x):
     """The smallest integer not below."""
 
 
+@op("trunc fix", method=True, in_place=True)
 @elementwise(ufunc=np.trunc, value=_keeps_integers(np.trunc), d={"x": 0}, accepts="iuf")
 def trunc(x):
     """The integer part."""
@@ -225,6 +234,7 @@ def heaviside(x, y):
     """0 below zero, y at zero, 1 above."""
 
 
+@op(method=True, in_place=True)
 @elementwise(
     ufunc=np.nextafter,
     d={"y": 0},
@@ -239,21 +249,24 @@ def nextafter(x, y):
 # -- discrete results ------------------------------------------------------------------------------------------------
 
 
-def _row(ufunc: np.ufunc, name: str, doc: str, accepts: str = "biufc", promotion: str = "common") -> Primitive:
+def _row(
+    ufunc: np.ufunc, names: str, doc: str, accepts: str = "biufc", promotion: str = "common", in_place: bool = True
+) -> Primitive:
     """A row whose result is boolean or integer, straight from a NumPy ufunc."""
     declare = discrete(
-        value=ufunc, name=name, doc=doc, batch=batch_elementwise, accepts=accepts, promotion=promotion,
+        value=ufunc, name=names.split()[0], doc=doc, batch=batch_elementwise, accepts=accepts, promotion=promotion,
         domain=(-2, 2) if "f" in accepts else "int",
     )  # fmt: skip
-    return declare((lambda x, y: ufunc(x, y)) if ufunc.nin == 2 else (lambda x: ufunc(x)))
+    row = declare((lambda x, y: ufunc(x, y)) if ufunc.nin == 2 else (lambda x: ufunc(x)))
+    return op(names, method=True, in_place=in_place)(row)
 
 
 eq = _row(np.equal, "eq", "Whether two elements are equal.", promotion="comparison")
-ne = _row(np.not_equal, "ne", "Whether two elements differ.", promotion="comparison")
-lt = _row(np.less, "lt", "Whether x is less than y.", accepts="biuf", promotion="comparison")
-le = _row(np.less_equal, "le", "Whether x is at most y.", accepts="biuf", promotion="comparison")
-gt = _row(np.greater, "gt", "Whether x is greater than y.", accepts="biuf", promotion="comparison")
-ge = _row(np.greater_equal, "ge", "Whether x is at least y.", accepts="biuf", promotion="comparison")
+ne = _row(np.not_equal, "ne not_equal", "Whether two elements differ.", promotion="comparison")
+lt = _row(np.less, "lt less", "Whether x is less than y.", accepts="biuf", promotion="comparison")
+le = _row(np.less_equal, "le less_equal", "Whether x is at most y.", accepts="biuf", promotion="comparison")
+gt = _row(np.greater, "gt greater", "Whether x is greater than y.", accepts="biuf", promotion="comparison")
+ge = _row(np.greater_equal, "ge greater_equal", "Whether x is at least y.", accepts="biuf", promotion="comparison")
 logical_and = _row(np.logical_and, "logical_and", "Whether both are nonzero.")
 logical_or = _row(np.logical_or, "logical_or", "Whether either is nonzero.")
 logical_xor = _row(np.logical_xor, "logical_xor", "Whether exactly one is nonzero.")
@@ -264,9 +277,9 @@ bitwise_xor = _row(np.bitwise_xor, "bitwise_xor", "Bits set in exactly one.", ac
 bitwise_not = _row(np.invert, "bitwise_not", "All bits flipped (logical not for booleans).", accepts="biu")
 bitwise_left_shift = _row(np.left_shift, "bitwise_left_shift", "Bits of x shifted left by y.", accepts="iu")
 bitwise_right_shift = _row(np.right_shift, "bitwise_right_shift", "Bits of x shifted right by y.", accepts="iu")
-isnan = _row(np.isnan, "isnan", "Whether an element is nan.")
-isinf = _row(np.isinf, "isinf", "Whether an element is infinite.")
-isfinite = _row(np.isfinite, "isfinite", "Whether an element is a finite number.")
-signbit = _row(np.signbit, "signbit", "Whether the sign bit is set.", accepts="biuf")
+isnan = _row(np.isnan, "isnan", "Whether an element is nan.", in_place=False)
+isinf = _row(np.isinf, "isinf", "Whether an element is infinite.", in_place=False)
+isfinite = _row(np.isfinite, "isfinite", "Whether an element is a finite number.", in_place=False)
+signbit = _row(np.signbit, "signbit", "Whether the sign bit is set.", accepts="biuf", in_place=False)
 gcd = _row(np.gcd, "gcd", "Greatest common divisor.", accepts="iu")
 lcm = _row(np.lcm, "lcm", "Least common multiple.", accepts="iu")

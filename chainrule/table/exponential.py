@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.declare import op
 from chainrule.core.kinds import discrete, elementwise
 
 _LN2 = float(np.log(2))
@@ -23,21 +24,25 @@ def _exp(x: Any) -> Any:
 _SMALL = 10_000
 
 
+@op(method=True, in_place=True)
 @elementwise(ufunc=np.exp, value=_exp, d={"x": lambda out: out}, promotion="float")
 def exp(x):
     """Exponential of every element."""
 
 
+@op("exp2 special.exp2", method=True, in_place=True)
 @elementwise(ufunc=np.exp2, d={"x": lambda out: out * _LN2}, promotion="float")
 def exp2(x):
     """2 to the power of every element."""
 
 
+@op("expm1 special.expm1", method=True, in_place=True)
 @elementwise(ufunc=np.expm1, d={"x": lambda out: out + 1}, promotion="float")
 def expm1(x):
     """exp(x) − 1, accurate near 0."""
 
 
+@op(method=True, in_place=True)
 @elementwise(
     ufunc=np.log,
     d={"x": lambda x: 1 / x},
@@ -50,11 +55,13 @@ def log(x):
     """Natural logarithm."""
 
 
+@op(method=True, in_place=True)
 @elementwise(ufunc=np.log2, d={"x": lambda x: 1 / (x * _LN2)}, promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE)
 def log2(x):
     """Logarithm to base 2."""
 
 
+@op(method=True, in_place=True)
 @elementwise(
     ufunc=np.log10, d={"x": lambda x: 1 / (x * _LN10)}, promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE
 )
@@ -62,6 +69,7 @@ def log10(x):
     """Logarithm to base 10."""
 
 
+@op("log1p special.log1p", method=True, in_place=True)
 @elementwise(
     ufunc=np.log1p,
     d={"x": lambda x: 1 / (1 + x)},
@@ -74,6 +82,7 @@ def log1p(x):
     """log(1 + x), accurate near 0."""
 
 
+@op("sigmoid nn.functional.sigmoid special.expit", method=True, in_place=True)
 @elementwise(d={"x": lambda out: out - out * out}, formula={"x": "g * out * (1 - out)"}, promotion="float")
 def sigmoid(x):
     """The logistic function 1 / (1 + exp(−x)), without overflow."""
@@ -114,6 +123,7 @@ def logaddexp(x, y):
     """log(exp(x) + exp(y)) without overflow."""
 
 
+@op(method=True)
 @elementwise(
     ufunc=np.logaddexp2,
     d={"x": lambda x, y: sigmoid((x - y) * _LN2), "y": lambda x, y: sigmoid((y - x) * _LN2)},
@@ -130,6 +140,7 @@ def _log_or_zero(x: Any, y: Any) -> Any:
     return np.where(gone, 0, np.log(np.where(gone, 1, y))).astype(np.result_type(x, y))
 
 
+@op("xlogy special.xlogy", method=True, in_place=True)
 @elementwise(
     d={"x": _log_or_zero, "y": lambda x, y: x / y},
     formula={"x": "g * np.log(y)"},

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.declare import op
 from chainrule.core.kinds import elementwise
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
@@ -125,6 +126,7 @@ _erf = _in_blocks(math.erf, _erf_of, (np.float32, np.float64))
 _erfc = _in_blocks(math.erfc, _erfc_of, (np.float64,))
 
 
+@op("erf special.erf", method=True, in_place=True)
 @elementwise(
     value=_erf,
     d={"x": lambda x: _TWO_OVER_ROOT_PI * np.exp(-x * x)},
@@ -136,6 +138,7 @@ def erf(x):
     """The error function 2/√π ∫₀ˣ exp(−t²) dt."""
 
 
+@op("erfc special.erfc", method=True, in_place=True)
 @elementwise(
     value=_erfc,
     d={"x": lambda x: -_TWO_OVER_ROOT_PI * np.exp(-x * x)},
@@ -147,6 +150,7 @@ def erfc(x):
     """The complementary error function 1 − erf(x), accurate where that is tiny."""
 
 
+@op("erfinv special.erfinv", method=True, in_place=True)
 @elementwise(
     d={"x": lambda x: np.exp(np.square(erfinv(x))) / _TWO_OVER_ROOT_PI},
     formula={"x": "g * np.sqrt(np.pi) / 2 * np.exp(erfinv(x) ** 2)"},
@@ -171,6 +175,7 @@ def erfinv(x):
 # -- products with a logarithm ---------------------------------------------------------------------------------------
 
 
+@op("special.entr")
 @elementwise(
     d={"x": lambda x: -np.log(x) - 1},
     formula={"x": "g * (-np.log(x) - 1)"},
@@ -190,6 +195,7 @@ def _log1p_or_zero(x: Any, y: Any) -> Any:
     return np.where(gone, 0, np.log1p(np.where(gone, 0, y))).astype(np.result_type(x, y))
 
 
+@op("special.xlog1py")
 @elementwise(
     d={"x": _log1p_or_zero, "y": lambda x, y: x / (y + 1)},
     formula={"x": "g * np.log1p(y)", "y": "g * x / (y + 1)"},
@@ -227,6 +233,7 @@ def _bessel(x: Any, order: int) -> Any:
         return (np.copysign(out, wide) if order else out).astype(x.dtype)
 
 
+@op("i0 special.i0 special.modified_bessel_i0", method=True, in_place=True)
 @elementwise(d={"x": lambda x: i1(x)}, formula={"x": "g * i1(x)"}, promotion="float", accepts="biuf")
 def i0(x):
     """The modified Bessel function I₀(x)."""
@@ -239,6 +246,7 @@ def _ratio_at_zero(y: Any, x: Any) -> Any:
     return np.where(zero, 0.5, y / np.where(zero, 1, x))
 
 
+@op("special.i1 special.modified_bessel_i1")
 @elementwise(
     d={"x": lambda x, out: i0(x) - _ratio_at_zero(out, x)},
     formula={"x": "g * (i0(x) - out / x)"},

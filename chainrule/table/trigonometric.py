@@ -6,26 +6,31 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.declare import op
 from chainrule.core.kinds import elementwise
 
 _WITHIN_ONE = "it is real only between -1 and 1, and at the ends its slope is infinite, so x.clamp(-1 + eps, 1 - eps)"
 
 
+@op(method=True, in_place=True)
 @elementwise(ufunc=np.sin, d={"x": lambda x: np.cos(x)}, promotion="float")
 def sin(x):
     """Sine, of radians."""
 
 
+@op(method=True, in_place=True)
 @elementwise(ufunc=np.cos, d={"x": lambda x: -np.sin(x)}, promotion="float")
 def cos(x):
     """Cosine, of radians."""
 
 
+@op(method=True, in_place=True)
 @elementwise(ufunc=np.tan, d={"x": lambda out: 1 + out * out}, promotion="float", domain=(-1, 1))
 def tan(x):
     """Tangent, of radians."""
 
 
+@op("asin arcsin", method=True, in_place=True)
 @elementwise(
     ufunc=np.arcsin,
     d={"x": lambda x: 1 / np.sqrt(1 - x * x)},
@@ -37,6 +42,7 @@ def asin(x):
     """Inverse sine, in radians."""
 
 
+@op("acos arccos", method=True, in_place=True)
 @elementwise(
     ufunc=np.arccos,
     d={"x": lambda x: -1 / np.sqrt(1 - x * x)},
@@ -48,6 +54,7 @@ def acos(x):
     """Inverse cosine, in radians."""
 
 
+@op("atan arctan", method=True, in_place=True)
 @elementwise(ufunc=np.arctan, d={"x": lambda x: 1 / (1 + x * x)}, promotion="float")
 def atan(x):
     """Inverse tangent, in radians."""
@@ -61,6 +68,7 @@ def _over_squares(u: Any, x: Any, y: Any) -> Any:
     return np.where(zero, 0, u / r / r)
 
 
+@op("atan2 arctan2", method=True, in_place=True)
 @elementwise(
     ufunc=np.arctan2,
     d={"x": lambda x, y: _over_squares(y, x, y), "y": lambda x, y: -_over_squares(x, x, y)},
@@ -72,16 +80,19 @@ def atan2(x, y):
     """The angle of the point (y, x), in radians; the gradient at the origin is 0."""
 
 
+@op(method=True, in_place=True)
 @elementwise(ufunc=np.sinh, d={"x": lambda x: np.cosh(x)}, promotion="float")
 def sinh(x):
     """Hyperbolic sine."""
 
 
+@op(method=True, in_place=True)
 @elementwise(ufunc=np.cosh, d={"x": lambda x: np.sinh(x)}, promotion="float")
 def cosh(x):
     """Hyperbolic cosine."""
 
 
+@op("tanh nn.functional.tanh", method=True, in_place=True)
 @elementwise(
     ufunc=np.tanh, vjp={"x": lambda g, out: g * (1 - out * out)}, d={"x": lambda out: 1 - out * out}, promotion="float"
 )
@@ -89,11 +100,13 @@ def tanh(x):
     """Hyperbolic tangent."""
 
 
+@op("asinh arcsinh", method=True, in_place=True)
 @elementwise(ufunc=np.arcsinh, d={"x": lambda x: 1 / np.sqrt(x * x + 1)}, promotion="float")
 def asinh(x):
     """Inverse hyperbolic sine."""
 
 
+@op("acosh arccosh", method=True, in_place=True)
 @elementwise(
     ufunc=np.arccosh,
     d={"x": lambda x: 1 / np.sqrt(x - 1) / np.sqrt(x + 1)},
@@ -106,6 +119,7 @@ def acosh(x):
     """Inverse hyperbolic cosine."""
 
 
+@op("atanh arctanh", method=True, in_place=True)
 @elementwise(
     ufunc=np.arctanh,
     d={"x": lambda x: 1 / (1 - x * x)},
@@ -127,6 +141,7 @@ def _sinc_derivative(x: Any) -> Any:
     return np.pi * np.where(small, series, (np.cos(px) - np.sin(px) / px) / px)
 
 
+@op("sinc special.sinc", method=True, in_place=True)
 @elementwise(
     d={"x": _sinc_derivative},
     formula={"x": "g * np.pi * (np.cos(np.pi*x) * np.pi*x - np.sin(np.pi*x)) / (np.pi*x) ** 2"},
@@ -140,6 +155,7 @@ def sinc(x):
     return np.where(zero, 1, np.sin(px) / px).astype(x.dtype)
 
 
+@op(method=True, in_place=True)
 @elementwise(
     ufunc=np.deg2rad, d={"x": lambda: np.pi / 180}, promotion="float", naming="Deg2RadBackward0", accepts="biuf"
 )
@@ -147,6 +163,7 @@ def deg2rad(x):
     """Degrees to radians."""
 
 
+@op(method=True, in_place=True)
 @elementwise(
     ufunc=np.rad2deg, d={"x": lambda: 180 / np.pi}, promotion="float", naming="Rad2DegBackward0", accepts="biuf"
 )

@@ -129,14 +129,14 @@ def check_saves(case: Case) -> None:
 
 def check_face(case: Case) -> None:
     """The user's function (which has a path of its own, for speed) against the row."""
-    if case.prim.fast is None or not case.wanted or case.params:
+    if case.prim.function is None or not case.wanted or case.params:
         return
     gs = case.cotangents(case.operands, 1)
     for subset in subsets(case.wanted):
         given = [
             on_tape(x) if i in subset else wrap(x) if isinstance(x, ndarray) else x for i, x in enumerate(case.operands)
         ]
-        out = case.prim.fast(*given)
+        out = case.prim.function(*given)
         case.agree("value of the user's function", out._raw, case.value(case.operands)[0], ROUNDING_TOLERANCE)
         found = sweep([given[i] for i in subset], [out], gs, False)
         for i, got, expected in zip(subset, found, case.pull(case.operands, gs, subset)):
@@ -149,7 +149,7 @@ def check_face(case: Case) -> None:
                 i,
             )
     narrow = [on_tape(x) if i in case.wanted else x for i, x in enumerate(case.sample.draw(0, np.float32))]
-    out = case.prim.fast(*narrow)
+    out = case.prim.function(*narrow)
     for i, got in zip(
         case.wanted, sweep([narrow[i] for i in case.wanted], [out], [np.ones(out.shape, out.dtype)], False)
     ):

@@ -46,7 +46,7 @@ def _applies(row, check):
     if check == "moves":
         return row.moves
     if check == "face":
-        return row.fast is not None and not row.parameters
+        return row.function is not None and not row.parameters
     return check in ("batch", "dtype") or row.differentiable
 
 
