@@ -24,8 +24,8 @@ from chainrule.types.dtype import (
     bool, cdouble, cfloat, complex64, complex128, double, dtype, float, float16, float32, float64,
     get_default_dtype, half, int, int8, int16, int32, int64, long, short, uint8, uint16, uint32, uint64,
 )
-from chainrule.core.array import Array
-from chainrule.core.declare import namespace as _namespace
+from chainrule.api.array import Array
+from chainrule.api.declare import namespace as _namespace
 from chainrule.types.dtypes import finfo, iinfo, set_default_dtype
 from chainrule.core.modes import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,

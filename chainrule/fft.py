@@ -10,7 +10,7 @@ The gradient of a complex tensor is PyTorch's, ∂L/∂Re + i·∂L/∂Im, that 
 from __future__ import annotations
 
 from chainrule import errors
-from chainrule.core.declare import namespace
+from chainrule.api.declare import namespace
 from chainrule.ops.fft import transforms  # noqa: F401 -- it declares what is here
 
 globals().update(_public := namespace("fft.", __name__))

@@ -6,7 +6,7 @@ A stack has shape (..., m, n): the last two axes are a matrix, the others a batc
 from __future__ import annotations
 
 from chainrule import errors
-from chainrule.core.declare import namespace
+from chainrule.api.declare import namespace
 from chainrule.errors.algebra import LinAlgError  # noqa: F401
 from chainrule.ops.linalg import decompositions, factors, norms, solving  # noqa: F401 -- they declare what is here
 

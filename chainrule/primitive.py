@@ -39,14 +39,15 @@ from typing import Any
 import numpy as np
 
 from chainrule import config, errors
-from chainrule.core import faces, kinds
-from chainrule.core.array import takes_arrays
-from chainrule.core.batching import batch_leading as leading_axes
-from chainrule.core.batching import each_example
+from chainrule.api import functions as faces
+from chainrule.api.array import takes_arrays
 from chainrule.core.dispatch import bind
-from chainrule.core.primitive import Primitive, TableError, unsupported
 from chainrule.core.protocol import UFUNCS, ArrayLike
 from chainrule.core.tensor import Tensor
+from chainrule.rows import kinds
+from chainrule.rows.batching import batch_leading as leading_axes
+from chainrule.rows.batching import each_example
+from chainrule.rows.primitive import Primitive, TableError, unsupported
 
 if config.CHECK_ROWS:
     from chainrule.testing.rulecheck import rulecheck

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.faces import operand
+from chainrule.api.functions import operand
 from chainrule.core.levels import STACK, Level
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.interpreters.batched import Batched

@@ -20,9 +20,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from chainrule import errors
+from chainrule.api.making import make_tensor
 from chainrule.backends import safetensors
 from chainrule.backends.safetensors import Arrays, BadFile
-from chainrule.core.making import make_tensor
 from chainrule.core.tensor import Tensor
 
 _STRUCTURE = "__chainrule__"

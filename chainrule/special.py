@@ -7,7 +7,7 @@ of them is first called; without it they raise an ImportError that says what to 
 from __future__ import annotations
 
 from chainrule import errors
-from chainrule.core.declare import namespace
+from chainrule.api.declare import namespace
 from chainrule.ops import polynomials, special  # noqa: F401 -- they declare what is here
 
 globals().update(_public := namespace("special.", __name__))

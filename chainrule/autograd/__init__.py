@@ -4,8 +4,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from chainrule import errors
+from chainrule.api.array import open_to_arrays
 from chainrule.autograd.backward import GradientEdge, backward, grad
-from chainrule.core.array import open_to_arrays
 from chainrule.core.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from chainrule.ops.creation import Variable
 

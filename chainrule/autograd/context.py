@@ -14,10 +14,10 @@ from typing import Any
 from chainrule import errors
 from chainrule.core.modes import LOCAL, SPECIAL, no_grad, recording
 from chainrule.core.node import FREED, Leaf, Node, new_node, output_of
-from chainrule.core.primitive import Primitive
 from chainrule.core.saved import SavedTensor, pack_one, unpack_one
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import CLOCK, writes_of
+from chainrule.rows.primitive import Primitive
 
 _TAKEN = (None,)  # what was saved and has been asked for, where that is allowed once
 

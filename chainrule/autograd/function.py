@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from chainrule import errors
+from chainrule.api.array import Array, as_arrays, as_tensors
 from chainrule.autograd import function_transforms
 from chainrule.autograd.context import FunctionCtx, once_differentiable
 from chainrule.autograd.function_rule import SETUP_CONTEXT, FunctionMethods, FunctionRow, row_of, run_forward
-from chainrule.core.array import Array, as_arrays, as_tensors
 from chainrule.core.inplace import check_history, rebase_history
 from chainrule.core.modes import LOCAL, WATCHES
 from chainrule.core.node import Leaf, Output, new_node, next_seq

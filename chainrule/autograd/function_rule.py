@@ -14,11 +14,11 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.hooks import take
-from chainrule.core.kinds import unbroadcast
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.node import FREED, Node
-from chainrule.core.primitive import Primitive
 from chainrule.core.tensor import Tensor, wrap, wrapped
+from chainrule.rows.kinds import unbroadcast
+from chainrule.rows.primitive import Primitive
 
 ndarray = np.ndarray
 new = object.__new__

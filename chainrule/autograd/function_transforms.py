@@ -36,11 +36,11 @@ from chainrule.core.levels import entered
 from chainrule.core.modes import enable_grad, no_grad, recording
 from chainrule.core.node import Leaf, output_of
 from chainrule.core.protocol import ArrayLike
-from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, hold, wrap, wrapped
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import Dual
 from chainrule.tree import is_container, tree_flatten, tree_unflatten
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 new = object.__new__

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.api.array import array_of, as_tensors, faced, unfaced
 from chainrule.autograd.backward import grad
 from chainrule.core import engine
-from chainrule.core.array import array_of, as_tensors, faced, unfaced
 from chainrule.core.modes import SPECIAL, inference_mode, recording
 from chainrule.core.node import Node
 from chainrule.core.protocol import ArrayLike

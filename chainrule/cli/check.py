@@ -13,7 +13,7 @@ from chainrule.cli.names import TABLE, bare, names_of, row_named
 from chainrule.cli.outcome import CHECK_FAILED, OK, BadUsage, ScriptRaised, did_you_mean
 from chainrule.cli.script import importing, look_up, traceback_of
 from chainrule.cli.show import Printer
-from chainrule.core.primitive import Primitive
+from chainrule.rows.primitive import Primitive
 from chainrule.testing import CHECKS, GradcheckError, gradcheck, gradgradcheck, rulecheck
 from chainrule.testing.jacobians import recorded
 from chainrule.testing.rulecheck import every_sample

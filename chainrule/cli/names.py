@@ -11,10 +11,10 @@ import numpy as np
 
 import chainrule
 from chainrule import fft, linalg, special
-from chainrule.core.primitive import TABLE, Primitive
 from chainrule.core.protocol import FUNCTIONS, UFUNCS, load
 from chainrule.core.tensor import Tensor
 from chainrule.nn import functional  # which puts its rows in the table
+from chainrule.rows.primitive import TABLE, Primitive
 
 #: Where users find operations.
 _MODULES = {"": chainrule, "linalg.": linalg, "fft.": fft, "special.": special, "nn.functional.": functional}
@@ -38,7 +38,7 @@ def functions() -> dict[str, Callable[..., Any]]:
 def _is_operation(name: str, function: Any) -> bool:
     where = inspect.unwrap(function).__code__.co_filename.replace("\\", "/")
     home = "chainrule." + where.rpartition("/chainrule/")[2].removesuffix(".py").replace("/", ".")
-    if home == "chainrule.core.faces" or name in TABLE:
+    if home == "chainrule.api.functions" or name in TABLE:
         return True
     return home.startswith(_OPERATIONS) and home not in _NO_OPERATIONS
 

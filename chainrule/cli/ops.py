@@ -13,7 +13,7 @@ from chainrule.cli.composites import parts_of
 from chainrule.cli.names import TABLE, bare, functions, methods, names_of, numpy_names, row_named, short
 from chainrule.cli.outcome import OK, BadUsage, did_you_mean
 from chainrule.cli.show import Printer
-from chainrule.core.primitive import Primitive, unsupported
+from chainrule.rows.primitive import Primitive, unsupported
 from chainrule.testing.case import Case, as_tuple
 from chainrule.testing.samples import samples_of
 

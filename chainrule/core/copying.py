@@ -13,8 +13,8 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.node import FREED, Leaf, Node, Output, new_node, next_seq
-from chainrule.core.primitive import TABLE
 from chainrule.core.versions import owner, writes_of
+from chainrule.rows.primitive import TABLE
 
 ndarray = np.ndarray
 Memo = dict[int, Any]

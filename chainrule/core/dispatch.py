@@ -14,15 +14,15 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Node, Output, new_node, next_seq
-from chainrule.core.primitive import TABLE, Primitive
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.protocol import plain as plain_array
 from chainrule.core.saved import pack
-from chainrule.core.shapes import dtype_of, shape_of
 from chainrule.core.tensor import InferenceTensor, Tensor, wrap
 from chainrule.core.versions import protected
 from chainrule.core.view import viewed
+from chainrule.rows.primitive import TABLE, Primitive
 from chainrule.types.dtypes import as_dtype
+from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
 generic = np.generic

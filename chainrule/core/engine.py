@@ -24,10 +24,10 @@ from chainrule.core.hooks import post_hooks, pre_hooks, tensor_hooks
 from chainrule.core.modes import LOCAL, SPECIAL, switch
 from chainrule.core.node import FREED, Leaf, Node, Output, output_of
 from chainrule.core.saved import unpack
-from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import met, tied
 from chainrule.core.versions import CLOCK, GUARDED, check_guarded, writes_of
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 _by_seq = attrgetter("seq")

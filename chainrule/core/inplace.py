@@ -20,12 +20,12 @@ from chainrule import errors
 from chainrule.core import dispatch
 from chainrule.core.modes import LOCAL, enable_grad, recording
 from chainrule.core.node import Leaf, new_node
-from chainrule.core.primitive import TABLE
-from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import InferenceTensor, Tensor, hold, wrap
 from chainrule.core.versions import BEFORE_WRITE, about_to_write, moved, wrote
 from chainrule.core.view import Step, Through, View, enter, views_of
+from chainrule.rows.primitive import TABLE
 from chainrule.types import promotion
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 

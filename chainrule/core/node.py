@@ -23,8 +23,8 @@ from chainrule.core.locks import new_lock
 from chainrule.core.place import USER_FILES, note_frame
 
 if TYPE_CHECKING:
-    from chainrule.core.primitive import Primitive
     from chainrule.core.tensor import Tensor
+    from chainrule.rows.primitive import Primitive
 
 next_seq: Callable[[], int] = itertools.count(1).__next__
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.shapes import dtype_of
+from chainrule.types.shapes import dtype_of
 
 ndarray = np.ndarray
 

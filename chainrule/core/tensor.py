@@ -21,9 +21,9 @@ from chainrule.core.copying import copy_graph, copy_memory
 from chainrule.core.levels import STACK, lift_leaf
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
-from chainrule.core.primitive import TABLE
 from chainrule.core.protocol import ArrayLike, array_function, array_ufunc, detached, plain
 from chainrule.core.versions import apart, version_of
+from chainrule.rows.primitive import TABLE
 from chainrule.types import printing
 from chainrule.types.device import device
 from chainrule.types.dtype import DTYPE_OF

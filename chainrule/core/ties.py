@@ -12,9 +12,9 @@ from typing import Any
 
 from chainrule.core.modes import LOCAL
 from chainrule.core.node import Node, new_node
-from chainrule.core.primitive import Primitive
 from chainrule.core.saved import unpack
 from chainrule.core.tensor import Tensor, wrap, wrapped
+from chainrule.rows.primitive import Primitive
 
 
 def tie(result: Tensor) -> Tensor:

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule.core.modes import LOCAL, SPECIAL
-from chainrule.core.primitive import Primitive
 from chainrule.core.tensor import InferenceTensor, Tensor
 from chainrule.core.versions import owner
+from chainrule.rows.primitive import Primitive
 
 ndarray = np.ndarray
 

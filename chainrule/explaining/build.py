@@ -18,7 +18,6 @@ import numpy as np
 
 from chainrule import table
 from chainrule.core.node import Leaf
-from chainrule.core.primitive import TABLE, Primitive, unsupported
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.errors.source import Names
 from chainrule.explaining import latex
@@ -28,6 +27,7 @@ from chainrule.explaining.index_calls import MUL, NoForm
 from chainrule.explaining.steps import Arrow
 from chainrule.explaining.terms import Part
 from chainrule.explaining.whole import partial_of
+from chainrule.rows.primitive import TABLE, Primitive, unsupported
 
 FILE = pathlib.Path(__file__).parent / "data" / "formulas.json"
 

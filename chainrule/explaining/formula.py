@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.kinds import unbroadcast
-from chainrule.core.primitive import TABLE, Primitive
 from chainrule.explaining.simplify import Renamed, copied, free_names
+from chainrule.rows.kinds import unbroadcast
+from chainrule.rows.primitive import TABLE, Primitive
 
 BAR = "\u0304"
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.shapes import shape_of
 from chainrule.explaining import latex
 from chainrule.explaining.formula import Formula, bar, formula_text, helper
 from chainrule.explaining.index_calls import NoForm
 from chainrule.explaining.index_form import Element, bracket, letters_of, number
 from chainrule.explaining.simplify import cotangent_name, parsed, simplified
 from chainrule.explaining.values import Value, identifier, operands_of, outputs_of
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 _SMALL = 4096

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from chainrule.core.primitive import Primitive
+from chainrule.rows.primitive import Primitive
 
 _OPEN = {"np", "slice", "tuple", "max", "min", "len"}
 

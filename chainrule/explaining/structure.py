@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core import kinds
+from chainrule.rows import kinds
 
 ndarray = np.ndarray
 _T = "ᵀ"

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.node import Leaf, Node
-from chainrule.core.shapes import shape_of
 from chainrule.errors.source import Names, SourceLine
 from chainrule.explaining.formula import bar
 from chainrule.explaining.sweep import Record
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 _KEPT = 64 * 2**20  # bytes of values that are copied, so that later writes do not change an explanation

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.array import faced
+from chainrule.api.array import faced
 from chainrule.transform.arguments import (
     as_caller_type,
     flatten_like,

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.array import faced
+from chainrule.api.array import faced
 from chainrule.core.modes import inference_mode
-from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.transform.arguments import (
     as_caller_type,
@@ -32,6 +31,7 @@ from chainrule.transform.arguments import (
 from chainrule.transform.dense import columns, rows
 from chainrule.transform.reverse import Trace, unflatten_each
 from chainrule.tree import tree_flatten, tree_map, tree_unflatten
+from chainrule.types.shapes import shape_of
 
 
 def _nested(blocks: list[list[Any]], out_spec: Any, in_specs: list[Any], single: bool) -> Any:

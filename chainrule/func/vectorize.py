@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.array import faced
+from chainrule.api.array import faced
 from chainrule.core.levels import Level, entered, within
-from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.batched import Batched
 from chainrule.random import get_rng_state, set_rng_state
 from chainrule.transform.arguments import as_caller_type, has_tensor, is_array, tensor_in, untracked
 from chainrule.transform.forward import exit_level
 from chainrule.tree import TreeSpec, broadcast_prefix, is_container, tree_flatten, tree_leaves, tree_unflatten
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 

@@ -19,10 +19,10 @@ from chainrule import errors
 from chainrule.core.dispatch import INTERPRETERS, bind, rank
 from chainrule.core.levels import escaped
 from chainrule.core.modes import LOCAL, SPECIAL
-from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike, array_ufunc, detached, on_numbers
-from chainrule.core.shapes import dtype_of, shape_of
 from chainrule.core.tensor import Tensor
+from chainrule.rows.primitive import Primitive
+from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
 

@@ -17,10 +17,10 @@ from chainrule import errors
 from chainrule.core.dispatch import INTERPRETERS, bind
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.node import Leaf
-from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike, detached, on_numbers
-from chainrule.core.shapes import dtype_of, shape_of
 from chainrule.core.tensor import Tensor, hold, wrap, wrapped
+from chainrule.rows.primitive import Primitive
+from chainrule.types.shapes import dtype_of, shape_of
 
 
 class Dual(ArrayLike):

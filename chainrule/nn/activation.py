@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors, random
-from chainrule.core.declare import op
+from chainrule.api.declare import op
+from chainrule.api.functions import nary, unary
 from chainrule.core.dispatch import cast
-from chainrule.core.faces import nary, unary
 from chainrule.core.inplace import in_place
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie

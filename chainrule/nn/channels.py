@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors, random
-from chainrule.core.declare import op
+from chainrule.api.declare import op
 from chainrule.core.dispatch import cast
 from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.declare import op
+from chainrule.api.declare import op
+from chainrule.api.functions import binary
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.faces import binary
 from chainrule.core.modes import recording
 from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap

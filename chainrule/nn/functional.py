@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from chainrule import errors
-from chainrule.core.declare import namespace
+from chainrule.api.declare import namespace
 from chainrule.core.tensor import Tensor
 from chainrule.nn import (  # noqa: F401 -- they declare what is here
     activation,

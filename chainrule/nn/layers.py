@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors, random
-from chainrule.core.declare import op
+from chainrule.api.declare import op
+from chainrule.api.functions import NO_PARAMS, new
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.faces import NO_PARAMS, new
 from chainrule.core.modes import SPECIAL, no_grad
 from chainrule.core.node import new_node
 from chainrule.core.protocol import as_array

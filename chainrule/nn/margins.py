@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.declare import op
+from chainrule.api.declare import op
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie
 from chainrule.nn.classification import log_sigmoid

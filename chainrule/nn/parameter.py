@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.making import make_tensor
+from chainrule.api.making import make_tensor
 from chainrule.core.tensor import Tensor, wrap
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.declare import op
+from chainrule.api.declare import op
+from chainrule.api.functions import nary, new
 from chainrule.core.dispatch import bind
-from chainrule.core.faces import nary, new
 from chainrule.core.modes import SPECIAL
 from chainrule.core.node import new_node
 from chainrule.core.tensor import Tensor

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.declare import op
+from chainrule.api.declare import op
 from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie
 from chainrule.nn.pooling import along_axis, averages

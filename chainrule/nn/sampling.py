@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.declare import op
+from chainrule.api.declare import op
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie

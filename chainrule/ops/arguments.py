@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.declare import store_results
+from chainrule.api.declare import store_results
+from chainrule.api.functions import around, operand
 from chainrule.core.dispatch import cast
-from chainrule.core.faces import around, operand
 from chainrule.core.tensor import Tensor
 from chainrule.types import dtypes
 from chainrule.types.device import check_device

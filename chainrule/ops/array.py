@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core import inplace
-from chainrule.core.array import (
+from chainrule.api.array import (
     FAST,
     WRITERS,
     Array,
@@ -25,11 +24,11 @@ from chainrule.core.array import (
     carries,
     plain_or_stacked,
 )
+from chainrule.core import inplace
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.modes import recording
 from chainrule.core.node import Leaf
 from chainrule.core.protocol import EXCHANGED, UFUNCS
-from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import owner, protected, wrote
 from chainrule.core.view import Through, base_of, enter, views_of
@@ -37,6 +36,7 @@ from chainrule.ops import elementwise, products, reductions
 from chainrule.table import indexing as rows
 from chainrule.table import shape
 from chainrule.table.any_index import is_array, put_any, read_any
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 new = object.__new__

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.array import Array
-from chainrule.core.declare import op
-from chainrule.core.making import make_tensor
+from chainrule.api.array import Array
+from chainrule.api.declare import op
+from chainrule.api.making import make_tensor
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.arguments import creates, number_in, tensor_of
 from chainrule.ops.shaping import _ints

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule.core.declare import op
+from chainrule.api.declare import op
+from chainrule.api.functions import operand
 from chainrule.core.dispatch import bind
-from chainrule.core.faces import operand
-from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import summed as widened
 from chainrule.ops.products import _expand, _permute, _reshape
 from chainrule.table import contraction, reduction
 from chainrule.table import shape as moves
+from chainrule.types.shapes import shape_of
 
 
 @op()

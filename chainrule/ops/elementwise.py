@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.declare import op
+from chainrule.api.declare import op
+from chainrule.api.functions import around, binary, general, nary, operand, unary
 from chainrule.core.dispatch import cast
-from chainrule.core.faces import around, binary, general, nary, operand, unary
-from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import EXCHANGED, UFUNCS
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arguments import takes_tensors, tensor_of
+from chainrule.rows.primitive import Primitive
 from chainrule.table import arithmetic, comparison, exponential, trigonometric
 from chainrule.types import dtypes, promotion
 

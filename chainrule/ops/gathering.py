@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.declare import op
+from chainrule.api.declare import op
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import as_array, memory_of
 from chainrule.core.tensor import Tensor, wrap

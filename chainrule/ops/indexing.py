@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.api.array import Array, as_tensors
+from chainrule.api.making import to_array
 from chainrule.core import inplace, view
-from chainrule.core.array import Array, as_tensors
 from chainrule.core.dispatch import bind, cast, recorded_one
-from chainrule.core.making import to_array
 from chainrule.core.modes import WATCHES, recording
 from chainrule.core.node import Leaf
 from chainrule.core.protocol import plain as plain_array

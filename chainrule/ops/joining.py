@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.declare import op
+from chainrule.api.declare import op
+from chainrule.api.functions import operand
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.faces import operand
 from chainrule.core.protocol import ArrayLike
-from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie
 from chainrule.ops.arguments import takes_tensors, tensor_of
@@ -21,6 +20,7 @@ from chainrule.ops.shaping import _ints, apart, expand, reshape, transpose, unsq
 from chainrule.table import indexing
 from chainrule.table import shape as rows
 from chainrule.types import promotion
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 

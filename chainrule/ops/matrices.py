@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.declare import op
+from chainrule.api.declare import op
 from chainrule.core.dispatch import bind
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arguments import takes_tensors, tensor_of

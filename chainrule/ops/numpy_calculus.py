@@ -12,10 +12,10 @@ import numpy as np
 
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import ArrayLike, implements
-from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.numpy_reductions import checked_axes
 from chainrule.table import indexing
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 _FLOAT = np.dtype(np.float64)

@@ -12,13 +12,13 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import rank
 from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, implements, memory_of
-from chainrule.core.shapes import dtype_of, shape_of
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.ops import einsum, products
 from chainrule.ops.numpy_lists import arranged, operands, promoted
 from chainrule.ops.numpy_reductions import in_dtype, wide
 from chainrule.table import arithmetic, comparison, special, trigonometric
 from chainrule.table import shape as rows
+from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
 

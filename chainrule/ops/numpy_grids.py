@@ -10,10 +10,10 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import UFUNCS, implements
-from chainrule.core.shapes import shape_of
 from chainrule.ops.numpy_calculus import arraylike, inexact, known, weak
 from chainrule.ops.numpy_reductions import checked_axes
 from chainrule.table import windows
+from chainrule.types.shapes import shape_of
 
 _FLOAT = np.dtype(np.float64)
 

@@ -12,13 +12,13 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import as_array, implements
-from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import joining, matrices, shaping, splitting
 from chainrule.ops.numpy_lists import arranged
 from chainrule.ops.numpy_reductions import checked_axes, flattened, in_dtype
 from chainrule.table import indexing
 from chainrule.table import shape as rows
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 

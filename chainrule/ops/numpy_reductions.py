@@ -13,13 +13,13 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, implements, memory_of, on_numbers
-from chainrule.core.shapes import dtype_of, from_end, shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import ordering
 from chainrule.ops.numpy_lists import arranged, operands
 from chainrule.ops.shaping import layout
 from chainrule.table import indexing, reduction, statistics
 from chainrule.table import shape as rows
+from chainrule.types.shapes import dtype_of, from_end, shape_of
 
 NOTHING: Any = np._NoValue
 

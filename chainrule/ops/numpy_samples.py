@@ -12,11 +12,11 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import ArrayLike, implements
-from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.numpy_calculus import arraylike, boxed, inexact, known, safely, take
 from chainrule.ops.numpy_reductions import NOTHING, checked_axes, in_order, keeps
 from chainrule.table import indexing
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 _FLOAT = np.dtype(np.float64)

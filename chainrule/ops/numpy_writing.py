@@ -14,10 +14,10 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import cast
 from chainrule.core.protocol import UFUNC_METHODS, ArrayLike, implements
-from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.ops.numpy_calculus import arraylike, boxed, take
 from chainrule.ops.numpy_samples import numbers, settled
+from chainrule.types.shapes import shape_of
 
 
 def _writes(function: Any) -> Any:

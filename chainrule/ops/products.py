@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.declare import op
+from chainrule.api.declare import op
+from chainrule.api.functions import NO_PARAMS, new, operand
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.faces import NO_PARAMS, new, operand
 from chainrule.core.modes import SPECIAL
 from chainrule.core.node import new_node
 from chainrule.core.protocol import UFUNCS, ArrayLike
-from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import contraction
 from chainrule.table import shape as moves
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 _mm, _bmm = contraction.mm, contraction.bmm

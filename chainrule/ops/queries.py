@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule.core.declare import op
+from chainrule.api.declare import op
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arguments import tensor_of
 from chainrule.types import dtypes

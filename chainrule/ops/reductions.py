@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import return_types
-from chainrule.core.declare import op
+from chainrule.api.declare import op
 from chainrule.core.dispatch import bind, cast, record_one
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew

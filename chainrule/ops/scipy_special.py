@@ -17,9 +17,9 @@ import numpy as np
 from scipy import special
 
 from chainrule.core.dispatch import bind
-from chainrule.core.kinds import elementwise
-from chainrule.core.primitive import TABLE, unsupported
 from chainrule.core.protocol import UFUNCS
+from chainrule.rows.kinds import elementwise
+from chainrule.rows.primitive import TABLE, unsupported
 
 #: SciPy's ufuncs themselves: with SCIPY_ARRAY_API=1 ``scipy.special`` has functions around them.
 _UFUNCS = {name: f for name, f in vars(getattr(special, "_ufuncs", special)).items() if isinstance(f, np.ufunc)}

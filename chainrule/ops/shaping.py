@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.api.declare import op
 from chainrule.core import inplace
-from chainrule.core.declare import op
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import memory_of
 from chainrule.core.tensor import Tensor, wrap

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.declare import op
+from chainrule.api.declare import op
+from chainrule.api.functions import general, promoted
 from chainrule.core.dispatch import cast
-from chainrule.core.faces import general, promoted
-from chainrule.core.shapes import dtype_of
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import floating, tensor_of
+from chainrule.types.shapes import dtype_of
 
 
 def _computed(name: str, row: str, operands: tuple[Any, ...], **params: Any) -> Any:

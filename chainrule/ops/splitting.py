@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.declare import op
+from chainrule.api.declare import op
 from chainrule.core.tensor import Tensor
 from chainrule.core.view import several
 from chainrule.ops.arguments import takes_tensors, tensor_of

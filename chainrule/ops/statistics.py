@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors, return_types
-from chainrule.core.declare import op
+from chainrule.api.declare import op
 from chainrule.core.dispatch import cast
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule.core.protocol import FUNCTIONS, detached
-from chainrule.core.shapes import shape_of
 from chainrule.table.indexing import getitem, index, index_put, places, scatter, scatter_add, take
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 Items = tuple[Any, ...]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.declare import op
-from chainrule.core.kinds import elementwise
+from chainrule.api.declare import op
+from chainrule.rows.kinds import elementwise
 
 
 @elementwise(ufunc=np.add, d={"x": 1, "y": 1}, remedy="inf + -inf is nan, so keep the infinite operands from arising")

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.batching import batch_elementwise
-from chainrule.core.declare import op
-from chainrule.core.kinds import discrete, elementwise
-from chainrule.core.primitive import Primitive
+from chainrule.api.declare import op
+from chainrule.rows.batching import batch_elementwise
+from chainrule.rows.kinds import discrete, elementwise
+from chainrule.rows.primitive import Primitive
 from chainrule.table.arithmetic import chosen
 
 ndarray = np.ndarray

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.batching import reshape
-from chainrule.core.kinds import contraction, opaque
-from chainrule.core.primitive import Primitive
-from chainrule.core.rules import conjugate
-from chainrule.core.shapes import shape_of
+from chainrule.rows.batching import reshape
+from chainrule.rows.kinds import contraction, opaque
+from chainrule.rows.primitive import Primitive
+from chainrule.rows.rules import conjugate
+from chainrule.types.shapes import shape_of
 
 
 @contraction("ik,kj->ij", aliases={"y": "mat2"}, samples=[{"shapes": [(2, 3), (3, 4)]}, {"shapes": [(0, 3), (3, 2)]}])

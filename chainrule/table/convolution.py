@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.batching import broadcast_batch, reshape
-from chainrule.core.kinds import linear, opaque
-from chainrule.core.primitive import Primitive
-from chainrule.core.rules import conjugate
-from chainrule.core.shapes import shape_of
+from chainrule.rows.batching import broadcast_batch, reshape
+from chainrule.rows.kinds import linear, opaque
+from chainrule.rows.primitive import Primitive
+from chainrule.rows.rules import conjugate
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 Ints = tuple[int, ...]

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.kinds import opaque
-from chainrule.core.shapes import shape_of
+from chainrule.rows.kinds import opaque
 from chainrule.table.linalg import H, eye, hermitian, is_zero, solve_triangular, transposed_solution
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 raw = np.linalg

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.kinds import opaque
-from chainrule.core.shapes import shape_of
+from chainrule.rows.kinds import opaque
 from chainrule.table.decompositions import _as_diagonal, _diagonal, _did_not_converge, _gaps, _off
 from chainrule.table.linalg import H, is_zero, solve
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.declare import op
-from chainrule.core.kinds import discrete, elementwise
+from chainrule.api.declare import op
+from chainrule.rows.kinds import discrete, elementwise
 
 _LN2 = float(np.log(2))
 _LN10 = float(np.log(10))

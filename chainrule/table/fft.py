@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.kinds import linear
-from chainrule.core.shapes import shape_of
+from chainrule.rows.kinds import linear
+from chainrule.types.shapes import shape_of
 
 raw = np.fft
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.batching import broadcast_batch
-from chainrule.core.kinds import linear, unbroadcast
-from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import memory_of
-from chainrule.core.shapes import shape_of
+from chainrule.rows.batching import broadcast_batch
+from chainrule.rows.kinds import linear, unbroadcast
+from chainrule.rows.primitive import Primitive
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 

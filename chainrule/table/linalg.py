@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.kinds import opaque
 from chainrule.core.protocol import memory_of, on_numbers
-from chainrule.core.rules import conjugate
-from chainrule.core.shapes import dtype_of, shape_of
+from chainrule.rows.kinds import opaque
+from chainrule.rows.rules import conjugate
+from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
 raw = np.linalg

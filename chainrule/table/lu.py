@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.kinds import discrete, opaque
-from chainrule.core.shapes import shape_of
+from chainrule.rows.kinds import discrete, opaque
 from chainrule.table.linalg import H, bad_minor, dependent_column, eye, inv, solve_triangular, transposed_solution
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 _NARROW = 8  # that few columns are eliminated one by one

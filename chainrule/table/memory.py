@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.kinds import linear
-from chainrule.core.primitive import Primitive
-from chainrule.core.shapes import shape_of
 from chainrule.core.versions import strided
+from chainrule.rows.kinds import linear
+from chainrule.rows.primitive import Primitive
 from chainrule.table.indexing import take, take_add
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.batching import batch_leading, broadcast_batch, reshape
-from chainrule.core.kinds import elementwise, opaque
-from chainrule.core.kinds import linear as linear_row
-from chainrule.core.primitive import Primitive
-from chainrule.core.shapes import shape_of
-from chainrule.core.sums import added
+from chainrule.rows.batching import batch_leading, broadcast_batch, reshape
+from chainrule.rows.kinds import elementwise, opaque
+from chainrule.rows.kinds import linear as linear_row
+from chainrule.rows.primitive import Primitive
+from chainrule.rows.sums import added
 from chainrule.table.arithmetic import chosen
 from chainrule.table.exponential import sigmoid
 from chainrule.table.reduction import height
 from chainrule.table.reduction import softmax as _softmax
 from chainrule.table.special import erf
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 _ROOT_HALF = math.sqrt(0.5)

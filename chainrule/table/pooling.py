@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule.core.kinds import discrete
+from chainrule.rows.kinds import discrete
 
 ndarray = np.ndarray
 _PLACES = {"places": (np.array([[0, 1], [1, 2], [-1, 2]]), np.array([[0, 2], [2, 3]]))}

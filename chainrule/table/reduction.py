@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.kinds import discrete, linear, opaque
-from chainrule.core.primitive import TABLE
-from chainrule.core.rules import conjugate
-from chainrule.core.shapes import shape_of
-from chainrule.core.sums import accumulated, added
+from chainrule.rows.kinds import discrete, linear, opaque
+from chainrule.rows.primitive import TABLE
+from chainrule.rows.rules import conjugate
+from chainrule.rows.sums import accumulated, added
 from chainrule.table.arithmetic import chosen, unit
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.kinds import opaque
-from chainrule.core.shapes import shape_of
+from chainrule.rows.kinds import opaque
 from chainrule.table.indexing import _grid, gather, reached, scatter, scatter_add
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 

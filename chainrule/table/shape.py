@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.batching import broadcast_batch
-from chainrule.core.batching import reshape as to_shape
-from chainrule.core.kinds import linear
-from chainrule.core.primitive import Primitive
-from chainrule.core.shapes import shape_of
-from chainrule.core.sums import added
+from chainrule.rows.batching import broadcast_batch
+from chainrule.rows.batching import reshape as to_shape
+from chainrule.rows.kinds import linear
+from chainrule.rows.primitive import Primitive
+from chainrule.rows.sums import added
 from chainrule.table.reduction import broadcast_to
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 

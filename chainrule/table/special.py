@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.declare import op
-from chainrule.core.kinds import elementwise
+from chainrule.api.declare import op
+from chainrule.rows.kinds import elementwise
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _BLOCK = 8192

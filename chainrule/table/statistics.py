@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.kinds import linear, opaque
-from chainrule.core.shapes import shape_of
-from chainrule.core.sums import added
+from chainrule.rows.kinds import linear, opaque
+from chainrule.rows.sums import added
 from chainrule.table.indexing import scatter_add
 from chainrule.table.reduction import count, restore_axes, shared, shared_jvp
+from chainrule.types.shapes import shape_of
 
 # -- variance --------------------------------------------------------------------------------------------------------
 

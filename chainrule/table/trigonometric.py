@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.declare import op
-from chainrule.core.kinds import elementwise
+from chainrule.api.declare import op
+from chainrule.rows.kinds import elementwise
 
 _WITHIN_ONE = "it is real only between -1 and 1, and at the ends its slope is infinite, so x.clamp(-1 + eps, 1 - eps)"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from chainrule.core.kinds import linear
-from chainrule.core.shapes import shape_of
 from chainrule.core.versions import strided
+from chainrule.rows.kinds import linear
+from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 

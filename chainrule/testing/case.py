@@ -10,9 +10,9 @@ import numpy as np
 
 from chainrule.core import engine
 from chainrule.core.node import Leaf
-from chainrule.core.primitive import Primitive, unsupported
 from chainrule.core.tensor import Tensor, wrapped
 from chainrule.interpreters.dual import Dual
+from chainrule.rows.primitive import Primitive, unsupported
 from chainrule.testing.differences import worst
 from chainrule.testing.samples import Sample, normal_like
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core import kinds
-from chainrule.core.primitive import TABLE
 from chainrule.core.tensor import wrap
+from chainrule.rows import kinds
+from chainrule.rows.primitive import TABLE
 from chainrule.testing.case import Case, as_tuple, on_tape, or_zeros, push, subsets, sweep
 from chainrule.testing.differences import ROUNDING_TOLERANCE
 from chainrule.testing.samples import normal_like

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import chainrule.table
-from chainrule.core.primitive import TABLE, Primitive, unsupported
+from chainrule.rows.primitive import TABLE, Primitive, unsupported
 from chainrule.testing.rulecheck import rulecheck
 
 
@@ -53,7 +53,7 @@ def mutants(row: Primitive) -> Iterator[Mutant]:
             for name, cell in cells.items():
                 if not isinstance(cell, unsupported):
                     yield mutant(f"{column}[{name}]", **{column: {**cells, name: _wrong(cell)}})
-    if options.get("batch") and options["batch"].__module__ != "chainrule.core.batching":
+    if options.get("batch") and options["batch"].__module__ != "chainrule.rows.batching":
         yield mutant("batch", batch=_wrong(options["batch"]))
     if options.get("value"):
         if row.ufunc is None or options["value"] is not row.ufunc:

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.primitive import Primitive
+from chainrule.rows.primitive import Primitive
 
 ndarray = np.ndarray
 _KINK = 0.02  # samples stay that far from multiples of a half

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.array import Array, array_of, unfaced
+from chainrule.api.array import Array, array_of, unfaced
 from chainrule.core.modes import recording
 from chainrule.core.protocol import ArrayLike, plain
 from chainrule.core.tensor import Tensor, wrap

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from chainrule.core import engine
-from chainrule.core.batching import reshape
 from chainrule.core.levels import entered, within
 from chainrule.core.node import Leaf, Node
-from chainrule.core.shapes import dtype_of, shape_of
 from chainrule.core.tensor import Tensor
 from chainrule.core.watch import Watch
 from chainrule.interpreters.batched import Batched
+from chainrule.rows.batching import reshape
 from chainrule.transform.forward import JvpRun, exit_level
+from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.levels import Level, entered, within
-from chainrule.core.shapes import shape_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import Dual
 from chainrule.transform.arguments import tensor_in
+from chainrule.types.shapes import shape_of
 
 
 class JvpRun:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.api.array import Array, faced
 from chainrule.core import engine
-from chainrule.core.array import Array, faced
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, MODES, SPECIAL, recording, switch
 from chainrule.core.node import Leaf, next_seq

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.core.primitive import TABLE
 from chainrule.core.protocol import UFUNCS
 from chainrule.primitive import (
     TableError,
@@ -26,6 +25,7 @@ from chainrule.primitive import (
     opaque,
     unsupported,
 )
+from chainrule.rows.primitive import TABLE
 from chainrule.testing import gradcheck, gradgradcheck, rulecheck
 
 

@@ -14,10 +14,10 @@ import pytest
 import chainrule as cr
 import chainrule.fft  # its rows are in the table, too
 import chainrule.nn
-from chainrule.core.primitive import TABLE
 from chainrule.explaining import build, latex
 from chainrule.explaining.formula import BAR
 from chainrule.explaining.steps import Arrow
+from chainrule.rows.primitive import TABLE
 
 ROWS = [name for name, prim in TABLE.items() if prim.kind != "discrete"]
 #: Complex samples for which a row's text does not hold; the rule is said to be code there.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.core.primitive import TABLE
+from chainrule.rows.primitive import TABLE
 from chainrule.table import fft as rows
 from chainrule.testing import samples_of
 

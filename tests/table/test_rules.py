@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import chainrule
 import chainrule.table
-from chainrule.core import kinds
-from chainrule.core.primitive import TABLE, TableError, unsupported
+from chainrule.rows import kinds
+from chainrule.rows.primitive import TABLE, TableError, unsupported
 from chainrule.testing import CHECKS, Sample, rulecheck, samples_of
 from chainrule.testing.rulecheck import every_sample
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from chainrule.core.kinds import discrete, elementwise, linear, opaque
-from chainrule.core.primitive import TABLE
+from chainrule.rows.kinds import discrete, elementwise, linear, opaque
+from chainrule.rows.primitive import TABLE
 from chainrule.testing import CHECKS, Sample, rulecheck, samples_of
 
 

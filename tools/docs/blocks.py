@@ -176,7 +176,7 @@ def _run_doctest(block: Block, name: str, names: dict[str, object]) -> None:
 def surroundings() -> Iterator[None]:
     """What a page may count on and may not disturb: a seed, a folder of its own, the table, strict warnings."""
     import chainrule
-    from chainrule.core.primitive import TABLE
+    from chainrule.rows.primitive import TABLE
 
     rows, here = dict(TABLE), Path.cwd()
     chainrule.manual_seed(0)

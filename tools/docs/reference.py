@@ -12,11 +12,11 @@ from typing import Any
 
 import chainrule
 from chainrule import table
-from chainrule.core.primitive import TABLE, Primitive
+from chainrule.rows.primitive import TABLE, Primitive
 
 #: Pages of names of the package itself: title, then the modules that define them.
 TOP = {
-    "array": ("Array", ["core.array"]),
+    "array": ("Array", ["api.array"]),
     "creation": ("Making tensors", ["ops.creation", "types.size", "core.tensor"]),
     "elementwise": ("Elementwise", ["ops.elementwise", "ops.floats"]),
     "reductions": (

@@ -14,9 +14,9 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.protocol import implements
-from chainrule.core.shapes import from_end, shape_of
 from chainrule.table import fft as rows
 from chainrule.table import shape
+from chainrule.types.shapes import from_end, shape_of
 
 raw = np.fft
 Ints = tuple[int, ...]

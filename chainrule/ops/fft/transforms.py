@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.declare import op
+from chainrule.api.declare import op
+from chainrule.api.functions import written
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.faces import written
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation, shaping
 from chainrule.ops.arguments import creates, floating, tensor_of

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule import errors, return_types
-from chainrule.core.declare import op
-from chainrule.core.faces import operand
+from chainrule.api.declare import op
+from chainrule.api.functions import operand
 from chainrule.core.tensor import Tensor
 from chainrule.ops import shaping
 from chainrule.ops.linalg.numpy_face import checked

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors, return_types
-from chainrule.core.declare import op
+from chainrule.api.declare import op
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import implements
 from chainrule.core.tensor import Tensor, wrap

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule import errors
-from chainrule.core.declare import op
+from chainrule.api.declare import op
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arguments import axes_of

@@ -9,13 +9,13 @@ import numpy as np
 from chainrule import errors, return_types
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import implements
-from chainrule.core.shapes import from_end, shape_of
 from chainrule.core.tensor import wrapped
 from chainrule.ops import products
 from chainrule.ops.numpy_lists import promoted
 from chainrule.table import decompositions, reduction
 from chainrule.table import linalg as rows
 from chainrule.table.shape import cast, clone
+from chainrule.types.shapes import from_end, shape_of
 
 raw = np.linalg
 

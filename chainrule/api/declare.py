@@ -12,12 +12,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
-from chainrule.core.array import takes_arrays
-from chainrule.core.faces import public_function
+from chainrule.api.array import takes_arrays
+from chainrule.api.functions import public_function
 from chainrule.core.inplace import in_place as write_in_place
 from chainrule.core.inplace import reshaped, write_out
-from chainrule.core.primitive import Primitive
 from chainrule.core.tensor import attach
+from chainrule.rows.primitive import Primitive
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.rule_text import partial_text, vjp_text
+from chainrule.rows.rule_text import partial_text, vjp_text
 
 Rule = Callable[..., Any]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.primitive import Primitive, Rule, argument_names, code_of
-from chainrule.core.shapes import shape_of
-from chainrule.core.sums import added
+from chainrule.rows.primitive import Primitive, Rule, argument_names, code_of
+from chainrule.rows.sums import added
+from chainrule.types.shapes import shape_of
 
 _REAL = np.dtype(float)
 

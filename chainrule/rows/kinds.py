@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.batching import batch_contraction, batch_leading
-from chainrule.core.contract import contraction_value, cotangent_subscripts, formula_of
-from chainrule.core.elementwise import elementwise
-from chainrule.core.primitive import Primitive, Rule, TableError, refuse, register, unsupported
-from chainrule.core.rules import compile_rule, conjugate, environment, read, total, unbroadcast
-from chainrule.core.shapes import shape_of
+from chainrule.rows.batching import batch_contraction, batch_leading
+from chainrule.rows.contract import contraction_value, cotangent_subscripts, formula_of
+from chainrule.rows.elementwise import elementwise
+from chainrule.rows.primitive import Primitive, Rule, TableError, refuse, register, unsupported
+from chainrule.rows.rules import compile_rule, conjugate, environment, read, total, unbroadcast
+from chainrule.types.shapes import shape_of
 
 __all__ = ["contraction", "discrete", "elementwise", "linear", "opaque", "unbroadcast"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.batching import batch_elementwise
-from chainrule.core.primitive import Primitive, Rule, TableError, argument_names, refuse, register, unsupported
-from chainrule.core.rules import compile_rule, environment, is_identity, read, total, unbroadcast
+from chainrule.rows.batching import batch_elementwise
+from chainrule.rows.primitive import Primitive, Rule, TableError, argument_names, refuse, register, unsupported
+from chainrule.rows.rules import compile_rule, environment, is_identity, read, total, unbroadcast
 
 ndarray = np.ndarray
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chainrule.core.contract import contraction_value, merge_batch_into_gemm
-from chainrule.core.shapes import shape_of
+from chainrule.rows.contract import contraction_value, merge_batch_into_gemm
+from chainrule.types.shapes import shape_of
 
 if TYPE_CHECKING:
-    from chainrule.core.primitive import Primitive
+    from chainrule.rows.primitive import Primitive
 
 ndarray = np.ndarray
 

@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.array import Array, as_arrays
+from chainrule.api.array import Array, as_arrays
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.inplace import write_out
 from chainrule.core.modes import LOCAL, SPECIAL, WATCHES
 from chainrule.core.node import Node, next_seq
 from chainrule.core.place import USER_FILES, note_frame
-from chainrule.core.primitive import Primitive
 from chainrule.core.protocol import ArrayLike
-from chainrule.core.shapes import dtype_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import protected
+from chainrule.rows.primitive import Primitive
 from chainrule.types import dtypes, promotion
+from chainrule.types.shapes import dtype_of
 
 ndarray = np.ndarray
 generic = np.generic

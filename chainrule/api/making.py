@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.array import Array, as_tensors
+from chainrule.api.array import Array, as_tensors
 from chainrule.core.protocol import plain
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.types import promotion

@@ -1,0 +1,1 @@
+"""What users call: functions made from rows, declarations of operations, Array, tensors made from data."""
