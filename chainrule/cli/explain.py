@@ -64,19 +64,25 @@ def _ran(options: Any) -> Any:
     if stop.count:
         raise BadUsage(f"{script} ended after {stop.seen} backward passes: there is none with number {stop.count}")
     kept.restore()
-    return _explain_variable(options, vars(module))
+    return _explain_variable(options, vars(module), kept.last)
 
 
 # -- what to explain -----------------------------------------------------------------------------------------------------
 
 
-def _explain_variable(options: Any, names: dict[str, Any]) -> Any:
-    """The explanation of a variable that the script left behind."""
+def _explain_variable(options: Any, names: dict[str, Any], last: Pass | None) -> Any:
+    """The explanation of what the script's last backward pass began with, or of another variable that it left behind."""
     script = options.script
-    out = options.out or _computed_last(names, script)
-    Y = _tensor(out, names, script, "--out")
+    begun = [] if last is None else last.outputs_among([names])
+    Y: Any = None if options.out is None else [_tensor(options.out, names, script, "--out")]
+    G: Any = None
+    if last is not None and begun and len(begun) == len(last.roots) and (Y is None or Y[0]._edge is begun[0]._edge):
+        Y, G = begun, None if last.is_default() else last.cotangents
+    if Y is None:
+        Y = [_tensor(_computed_last(names, script), names, script, "--out")]
+    if options.grad is not None:
+        G = [_gradient(options.grad, Y[0], names, script)]
     wrt = None if options.wrt is None else [_tensor(name, names, script, "--wrt") for name in _each(options.wrt)]
-    G = None if options.grad is None else _gradient(options.grad, Y, names, script)
 
     # It is called from a line after the script's last, which is where it looks for the names of tensors.
     lines = read(options.path).count(b"\n") + 1

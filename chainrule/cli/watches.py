@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,19 @@ from chainrule.errors import PACKAGE, user_frame
 
 
 class KeptGraphs(Watch):
-    """Keeps what backward passes free, as long as its nodes live; ``restore`` puts it back.
+    """Keeps what backward passes free, as long as its nodes live; ``restore`` puts it back. Notes the last pass.
 
     Meanwhile the program sees graphs that are freed, as it would anywhere.
     """
 
     def __init__(self) -> None:
         self.kept: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
+        self.last: Pass | None = None
 
     def backward(self, node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        if self not in LOCAL.sweep.notes:
+            LOCAL.sweep.notes[self] = True
+            self.last = Pass()
         if node.saved is FREED:
             self.kept[node] = saved, getattr(node.params.get("ctx"), "_kept", None)
         return super().backward(node, g, saved, edges)
@@ -44,12 +48,16 @@ class Stopped(BaseException):
 
 
 class Pass:
-    """A backward pass that is about to begin, with the program still in the middle of its call."""
+    """A backward pass that begins, with the program still in the middle of its call. It keeps no graph alive."""
 
     def __init__(self) -> None:
-        roots, cotangents = LOCAL.sweep.roots, LOCAL.sweep.cotangents
-        self.roots: list[Any] = list(roots)
-        self.cotangents: list[Any] = list(cotangents)
+        self._roots = [weakref.ref(root) for root in LOCAL.sweep.roots]
+        self.cotangents: list[Any] = list(LOCAL.sweep.cotangents)
+
+    @property
+    def roots(self) -> list[Any]:
+        """The edges that it starts from; None for those that are gone."""
+        return [root() for root in self._roots]
 
     def is_default(self) -> bool:
         """Whether it starts as it would without a gradient: one output, a scalar, and 1."""
@@ -71,14 +79,20 @@ class Pass:
 
     def outputs(self) -> list[Tensor]:
         """The tensors it starts from: the program passed them to the functions that are running."""
+        scopes, frame = [], sys._getframe(1)
+        while frame is not None:
+            scopes.append(frame.f_locals)
+            frame = frame.f_back  # type: ignore[assignment]
+        return self.outputs_among(scopes)
+
+    def outputs_among(self, scopes: Sequence[Mapping[str, Any]]) -> list[Tensor]:
+        """Those of these variables that it starts from."""
+        roots = self.roots
         found: dict[Any, Tensor] = {}
-        frame: Any = sys._getframe(1)
-        while frame is not None and len(found) < len(set(self.roots)):
-            for tensor in _tensors(frame.f_locals):
-                if tensor._edge in self.roots:
-                    found.setdefault(tensor._edge, tensor)
-            frame = frame.f_back
-        return [found[root] for root in self.roots if root in found]
+        for tensor in (tensor for scope in scopes for tensor in _tensors(scope)):
+            if tensor._edge is not None and tensor._edge in roots:
+                found.setdefault(tensor._edge, tensor)
+        return [found[root] for root in roots if root in found]
 
 
 def _tensors(scope: Mapping[str, Any]) -> Iterator[Tensor]:

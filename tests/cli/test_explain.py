@@ -90,9 +90,38 @@ def test_a_script_that_ran_backward_itself(data) -> None:
 
 
 def test_defaults(data) -> None:
-    e = data("seed.py")  # the tensor computed last, all leaves, ones
+    e = data("seed.py")  # the script's own Y.backward(G), all leaves
     assert [e["values"][id]["name"] for id in e["outputs"]] == ["Y"]
-    assert sorted(gradients(e)) == ["W", "X"] and e["default_seed"]
+    assert sorted(gradients(e)) == ["W", "X"] and not e["default_seed"]
+    np.testing.assert_allclose(gradients(e)["X"], ANSWER, rtol=1e-6)
+    assert gradients(data("seed.py", "--out", "Y")) == gradients(e)
+
+
+LAST = """
+import chainrule as cr
+x = cr.tensor([1., 2.], requires_grad=True)
+first, later = x * 2, x * 3
+first.backward(cr.tensor([5., 7.]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "words", "out", "gradient"),
+    [
+        ("", [], "first", [10, 14]),
+        ("", ["--out", "first"], "first", [10, 14]),
+        ("", ["--grad", "ones"], "first", [2, 2]),
+        ("", ["--out", "later"], "later", [3, 3]),
+        ("x.sum().backward()", [], "later", [3, 3]),  # no variable holds what that began with: ones, of the newest
+        ("loss = later.sum()\nloss.backward()", [], "loss", [3, 3]),
+    ],
+)
+def test_the_scripts_own_last_backward(folder, data, more, words, out, gradient) -> None:
+    folder.write("last.py", LAST + more)
+    e = data("last.py", *words)
+    assert [e["values"][id]["name"] for id in e["outputs"]] == [out]
+    assert gradients(e)["x"] == gradient
+    assert e["default_seed"] == (out == "later" or out == "loss")
 
 
 @pytest.mark.parametrize("wrt", [["--wrt", "X", "--wrt", "W"], ["--wrt", "X,W"], ["--wrt", "parts['x']", "--wrt", "W"]])
