@@ -18,9 +18,14 @@ if ORACLE:
 else:
     import chainrule as torch
 
-__all__ = ["ORACLE", "OURS", "differs", "torch"]
+__all__ = ["ORACLE", "OURS", "differs", "leaf", "torch"]
 
 
 def differs(why: str) -> Callable[[Any], Any]:
     """Mark a test of what PyTorch does differently, or does not have."""
     return pytest.mark.skipif(ORACLE, reason=f"PyTorch differs: {why}")
+
+
+def leaf(*values: float, dtype: Any = torch.float64) -> Any:
+    """A vector that requires grad, in double precision."""
+    return torch.tensor(values, dtype=dtype, requires_grad=True)

@@ -53,7 +53,7 @@ class Case:
         return as_tuple(self.prim.value(*operands, **self.params))
 
     def differentiable_outputs(self) -> tuple[int, ...]:
-        return tuple(i for i, out in enumerate(self.value(self.operands)) if out.dtype.kind in "fc")
+        return tuple(i for i, out in enumerate(self.value(self.operands)) if np.asarray(out).dtype.kind in "fc")
 
     def cotangents(self, operands: Any, seed: int) -> list[Any]:
         outs = self.value(operands)

@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 
-from behaviour import differs, torch
+from behaviour import differs, leaf, torch
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled"),
@@ -13,10 +13,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
 ]
 autograd = torch.autograd
-
-
-def leaf(*values):
-    return torch.tensor(values, dtype=torch.float64, requires_grad=True)
 
 
 def error_of(function):
@@ -340,3 +336,17 @@ def test_inside_vmap_and_grad():
     with autograd.detect_anomaly():
         text = error_of(lambda: f(torch.tensor([1.0, 0.0])))
     assert "Function 'SqrtBackward0' returned nan values" in text and "at index (1,)" in text
+
+
+def test_anomaly_mode_shows_the_operation_whose_value_was_overwritten():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with autograd.detect_anomaly():
+            a = leaf(1.0, 2.0)
+            b = a + 1
+            c = b**2
+            b += 1
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                autograd.grad(c.sum(), a)
+    texts = [str(w.message) for w in caught]
+    assert len(texts) == 2 and "Error detected in PowBackward0" in texts[1] and "c = b**2" in texts[1]

@@ -6,13 +6,9 @@ import os
 
 import pytest
 
-from behaviour import OURS, differs, torch
+from behaviour import OURS, differs, leaf, torch
 
 graph = importlib.import_module(torch.__name__ + ".autograd.graph")
-
-
-def leaf(*data):
-    return torch.tensor(list(data), dtype=torch.float64, requires_grad=True)
 
 
 def same(t):
@@ -495,3 +491,16 @@ def test_a_value_on_disk_may_be_overwritten_in_memory(tmp_path):
 def test_a_folder_must_exist(tmp_path):
     with pytest.raises(NotADirectoryError):
         graph.save_to_disk(tmp_path / "missing")
+
+
+@differs("an assertion of PyTorch's own fails")
+def test_leaving_saved_tensors_hooks_twice_is_harmless():
+    hooks = graph.saved_tensors_hooks(same, same)
+    with hooks:
+        pass
+    hooks.__exit__()
+    x = leaf(2.0)
+    with torch.no_grad():
+        hooks.__exit__()
+        assert not (x * 2).requires_grad
+    assert (x * 2).requires_grad

@@ -404,3 +404,11 @@ def test_levels_compose_with_transformations():
     with fw.dual_level():
         y, t = torch.func.jvp(lambda z: z**3, (dual(),), (torch.ones(2),))
         same(tangent(t), 6 * X * V)
+
+
+def test_tangent_that_has_a_tangent():
+    x, t = torch.ones(2), torch.ones(2)
+    with fw.dual_level():
+        dual = fw.make_dual(x, t)
+        with pytest.raises(RuntimeError, match="has a forward gradient at the same level"):
+            fw.make_dual(torch.ones(2), dual)

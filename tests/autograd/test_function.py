@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from behaviour import OURS, differs, torch
+from behaviour import leaf as doubles
 
 if OURS:
     import chainrule.autograd.function
@@ -653,3 +654,172 @@ def test_old_names() -> None:
     assert issubclass(torch.autograd.function.InplaceFunction, Function)
     with pytest.raises(NotImplementedError, match="one by one"):
         torch.autograd.function.NestedIOFunction.apply(leaf())
+
+
+# -- what is saved, and what is written --------------------------------------------------------------------------------
+
+
+def test_function_keeps_the_graph_of_an_attribute_when_its_gradient_is_a_number():
+    class Inner(Function):
+        @staticmethod
+        def forward(ctx, x):
+            with torch.enable_grad():
+                ctx.x = x.detach().requires_grad_()
+                ctx.y = ctx.x**3
+            return ctx.y.detach()
+
+        @staticmethod
+        def backward(ctx, g):
+            with torch.enable_grad():
+                ctx.y.backward()
+            return g * ctx.x.grad
+
+    x = torch.tensor(2.0, requires_grad=True)
+    (Inner.apply(x) * torch.tensor(5.0, requires_grad=True)).backward()  # 0-d arrays multiply to a NumPy number
+    assert x.grad.item() == 60.0
+
+
+def test_function_saves_the_leaf_itself():
+    class Weight(Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx, g):
+            x, w = ctx.saved_tensors
+            assert w is weight and x is point
+            w.grad = g * x
+            return g * w, None
+
+    point, weight = doubles(2.0), doubles(3.0)
+    Weight.apply(point, weight).sum().backward()
+    assert weight.grad.tolist() == [2.0] and point.grad.tolist() == [3.0]
+
+
+class Square(Function):
+    clear_saved_tensors_on_access = True
+
+    @staticmethod
+    def forward(ctx, x, times):
+        ctx.save_for_backward(x)
+        ctx.times = times
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        for _ in range(ctx.times):
+            (x,) = ctx.saved_tensors
+        return 2 * x * g, None
+
+
+def test_saved_tensors_that_can_be_asked_for_once():
+    x = doubles(3.0)
+    Square.apply(x, 1).sum().backward()
+    assert x.grad.tolist() == [6.0]
+    with pytest.raises(RuntimeError, match="can only be accessed once"):
+        Square.apply(x, 2).sum().backward()
+
+
+def test_ctx_that_was_kept_says_that_its_tensors_were_freed():
+    kept = []
+
+    class Cube(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            kept.append(ctx)
+            return 3 * ctx.saved_tensors[0] ** 2 * g
+
+    y = Cube.apply(doubles(2.0)).sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="after they have already been freed"):
+        kept[0].saved_tensors
+
+
+def test_old_name_of_saved_tensors_warns():
+    class Double(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            assert ctx.saved_variables[0].tolist() == [1.0]
+            return g * 2
+
+    with pytest.warns(DeprecationWarning, match="saved_variables"):
+        Double.apply(doubles(1.0)).sum().backward()
+
+
+def test_mark_dirty_of_what_is_no_input():
+    class Fresh(Function):
+        @staticmethod
+        def forward(ctx, x, view):
+            y = x * 3
+            y = y.view_as(y) if view else y
+            ctx.mark_dirty(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3, None
+
+    with pytest.warns(UserWarning, match="received a tensor that was not an input"):
+        y = Fresh.apply(doubles(1.0), False)
+    assert y.tolist() == [3.0]
+    with pytest.raises(RuntimeError, match="received a tensor that was not an input"):
+        Fresh.apply(doubles(1.0), True)
+
+
+def test_writing_a_view_that_a_function_took_of_a_constant():
+    class View(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    view = View.apply(torch.ones(2, dtype=torch.float64))
+    with pytest.raises(RuntimeError, match="This view was created inside a custom Function"):
+        view += doubles(1.0)
+
+
+class Doubled(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("of_a_leaf", [True, False])
+def test_function_that_writes_an_unrecorded_view(mode, of_a_leaf):
+    base = doubles(1.0, 2.0, 3.0)
+    base = base if of_a_leaf else base * 1
+    with mode():
+        view = base[:2]
+    with pytest.raises(RuntimeError):
+        Doubled.apply(view)
+
+
+def test_function_that_writes_a_view():
+    x = doubles(1.0, 2.0, 3.0)
+    y = x * 1
+    Doubled.apply(y[:2])
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 1.0]
+    with pytest.raises(RuntimeError, match="output of a function that returns multiple views"):
+        Doubled.apply((x * 1).split(2)[0])

@@ -1,10 +1,12 @@
 """torch.autograd.grad and backward: arguments, edges of the graph in place of tensors, batches of gradients, errors."""
 
+import gc
+import weakref
 from importlib import import_module
 
 import pytest
 
-from behaviour import differs, torch
+from behaviour import differs, leaf, torch
 
 grad, backward = torch.autograd.grad, torch.autograd.backward
 ONES = torch.ones(2)
@@ -369,3 +371,46 @@ def test_a_non_leaf_that_only_ties_lead_to_gets_zeros():
     y = x * 2
     (g,) = torch.autograd.grad(torch.relu(y).sum(), x, create_graph=True)
     assert not torch.autograd.grad(g.sum(), y)[0].any()
+
+
+# -- edges of the graph, and zeros -------------------------------------------------------------------------------------
+
+
+def test_materialized_zeros_can_be_differentiated_again():
+    x, y = leaf(0.5), leaf(1.0)
+    (unused,) = grad((x * x).sum(), y, create_graph=True, materialize_grads=True)
+    assert unused.tolist() == [0.0] and unused.requires_grad
+    assert grad(unused.sum(), y, materialize_grads=True)[0].tolist() == [0.0]
+    (plain,) = grad((x * x).sum(), y, materialize_grads=True)
+    assert not plain.requires_grad
+
+
+def test_gradient_edge_of_a_scalar_is_an_output():
+    x = leaf(1.0, 2.0)
+    edge = edge_of((x * x).sum())
+    assert grad(edge, x, retain_graph=True)[0].tolist() == [2.0, 4.0]
+    backward(edge)
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_gradient_edge_knows_the_shape_of_its_tensor():
+    x = leaf(1.0, 2.0)
+    edge = edge_of(x * x)
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar output"):
+        grad(edge, x)
+    with pytest.raises(RuntimeError, match="Mismatch in shape"):
+        grad(edge, x, grad_outputs=torch.ones(3, dtype=torch.float64))
+    with pytest.raises(RuntimeError, match="required to have the same dtype"):
+        grad(edge, x, grad_outputs=torch.ones(2, dtype=torch.complex128))
+    assert grad(edge, x, grad_outputs=torch.ones(2, dtype=torch.float64))[0].tolist() == [2.0, 4.0]
+
+
+def test_gradient_edge_does_not_keep_the_values():
+    x = leaf(1.0, 2.0)
+    y = x + 1
+    edge = edge_of(y)
+    gone = weakref.ref(y)
+    del y
+    gc.collect()
+    assert gone() is None
+    assert grad(edge, x, grad_outputs=torch.ones(2, dtype=torch.float64))[0].tolist() == [1.0, 1.0]

@@ -2,9 +2,11 @@
 
 import copy
 
+import numpy as np
 import pytest
 
 from behaviour import differs, torch
+from behaviour import leaf as doubles
 
 
 def leaf():
@@ -214,3 +216,56 @@ class TestInference:
         with torch.inference_mode():
             y.backward()
         assert x.grad.tolist() == [2, 2] and not x.grad.is_inference()
+
+
+def test_decorating_a_class_warns():
+    with pytest.warns(FutureWarning, match="Decorating classes is deprecated"):
+
+        @torch.no_grad()
+        class Model:
+            def __init__(self):
+                self.recorded = torch.is_grad_enabled()
+
+    assert not Model().recorded
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("move", [lambda v: v.t_(), lambda v: v.unsqueeze_(0), lambda v: v.transpose_(0, 1)])
+def test_turning_a_view_that_was_made_unrecorded(mode, move):
+    base = doubles(1.0, 2.0).reshape(1, 2).clone()
+    with mode():
+        view = base.view_as(base)
+    with pytest.raises(
+        RuntimeError, match=r"A view was created in (no_grad|inference) mode and is being modified inplace"
+    ):
+        move(view)
+    with mode():
+        move(view)
+
+
+def test_inference_tensor_as_out():
+    with torch.inference_mode():
+        out = torch.ones(2, dtype=torch.float64)
+    x = torch.ones(2, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode is not allowed"):
+        torch.mul(x, x, out=out)
+
+
+def test_unrecorded_view_of_a_result_as_out():
+    base = doubles(1.0, 2.0) * 1
+    with torch.no_grad():
+        view = base[:1]
+    x = torch.ones(1, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        torch.mul(x, x, out=view)
+    with torch.no_grad():
+        torch.mul(x, x, out=view)
+    assert base.tolist() == [1.0, 2.0]
+
+
+def test_array_of_a_parameter_in_no_grad():
+    x = doubles(1.0, 2.0)
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        x.numpy()
+    with torch.no_grad():
+        assert isinstance(x.numpy(), np.ndarray) and x.numpy().tolist() == [1.0, 2.0]

@@ -1,15 +1,12 @@
 """Hooks on tensors and nodes: what they are given, when, and what becomes of what they return."""
 
 import gc
+import importlib
 import weakref
 
 import pytest
 
-from behaviour import differs, torch
-
-
-def leaf(*data):
-    return torch.tensor(list(data), dtype=torch.float64, requires_grad=True)
+from behaviour import differs, leaf, torch
 
 
 def values(grads):
@@ -607,3 +604,31 @@ def test_a_graph_lets_go_of_its_hooks():
     del thing, y
     gc.collect()
     assert alive() is None
+
+
+def test_post_accumulate_hook_returns_no_tensor_either():
+    x = leaf(1.0)
+    x.register_post_accumulate_grad_hook(lambda t: t.grad)
+    with pytest.raises(RuntimeError, match=r"hooks should return None\."):
+        (x * 2).sum().backward()
+
+
+def test_multi_grad_hook_counts_only_what_the_pass_reaches():
+    a, b, c = leaf(1.0) * 1, leaf(2.0) * 1, leaf(3.0) * 1
+    calls = []
+    importlib.import_module(torch.__name__ + ".autograd.graph").register_multi_grad_hook(
+        [a, b, c], lambda grads: calls.append([g is not None for g in grads])
+    )
+    y = (b * c).sum()
+    y.backward(inputs=[a], retain_graph=True)
+    assert calls == []
+    y.backward(inputs=[a, c], retain_graph=True)
+    y.backward(inputs=[b, c])
+    assert calls == [[False, False, True], [False, True, True]]
+
+
+def test_node_takes_a_gradient_for_each_output():
+    y = leaf(3.0) ** 2
+    for given in ((), (torch.ones(1, dtype=torch.float64),) * 2):
+        with pytest.raises(TypeError, match=r"expected 1 arguments, got \d instead"):
+            y.grad_fn(*given)

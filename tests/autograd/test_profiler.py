@@ -1,5 +1,6 @@
 """The profiler: counts, times that add up, tables, traces."""
 
+import contextlib
 import itertools
 import json
 import subprocess
@@ -235,3 +236,9 @@ def test_tools_of_other_devices_name_the_way_out(name):
 def test_it_loads_only_when_used():
     code = "import chainrule, sys; assert 'chainrule.autograd.profiler' not in sys.modules; chainrule.autograd.profiler.profile"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_number_of_calls_of_an_event():
+    with contextlib.redirect_stdout(None), profiler.profile() as profile, profiler.record_function("region"):
+        torch.ones(2) * 2
+    assert [e.count for e in profile.function_events if "region" in e.name] == [1]

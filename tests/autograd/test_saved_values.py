@@ -2,14 +2,10 @@
 
 import pytest
 
-from behaviour import torch
+from behaviour import leaf, torch
 
 autograd = torch.autograd
 Function = autograd.Function
-
-
-def leaf(*data):
-    return torch.tensor(list(data), dtype=torch.float64, requires_grad=True)
 
 
 def same(t):

@@ -7,11 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from behaviour import OURS, differs, torch
-
-
-def leaf(*data):
-    return torch.tensor(list(data), dtype=torch.float64, requires_grad=True)
+from behaviour import OURS, differs, leaf, torch
 
 
 def test_versions_count_every_kind_of_write():
@@ -478,3 +474,35 @@ def test_views_of_views_take_no_more_room_than_views():
     assert len(last._view.steps) == 2000 and x.tolist() == [1, 1, 1]
     (last * 3).sum().backward()
     assert w.grad.tolist() == [3, 3, 3]
+
+
+# -- retained gradients ------------------------------------------------------------------------------------------------
+
+
+def test_retained_gradient_of_a_base_whose_view_is_written():
+    x = leaf(1.0, 2.0).clone()
+    x.retain_grad()
+    view = x[:1]
+    view *= 2
+    x *= 2
+    x.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_retained_gradients_of_two_views():
+    base = leaf(1.0).clone()
+    one, two = base[:], base[:]
+    one.retain_grad()
+    two.retain_grad()
+    one.mul_(2)
+    (one + two).sum().backward()
+    assert one.grad.tolist() == [1.0] and two.grad.tolist() == [1.0]
+
+
+def test_retained_gradient_of_a_view_whose_base_is_written():
+    base = leaf(1.0, 2.0).clone()
+    view = base[:1]
+    view.retain_grad()
+    base.mul_(3)
+    (base.sum() + view.sum()).backward()
+    assert view.grad.tolist() == [1.0]

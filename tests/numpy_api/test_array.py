@@ -302,9 +302,9 @@ def test_vmap_is_a_loop(program: str) -> None:
 
 def test_enough_is_looked_at() -> None:
     assert len(CASES) >= 300
-    documented = {n for n in dir(np.ndarray) if not n.startswith("_")}
+    documented = {n for n in dir(np.ndarray) if not n.startswith("_") and hasattr(np.ones(1), n)}
     missing = {n for n in documented if not hasattr(cr.Array, n)}
-    assert missing <= {"ctypes", "data"}  # addresses of memory
+    assert missing <= {"ctypes", "data", "tostring"}  # addresses of memory, and what NumPy itself has given up
 
 
 # -- what cannot be right says so -------------------------------------------------------------------------------------

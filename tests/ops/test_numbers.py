@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from behaviour import OURS, differs, torch
+from behaviour import OURS, differs, leaf, torch
 
 NAN = float("nan")
 
@@ -374,3 +374,36 @@ def test_covariances_of_too_few_observations_have_tangents():
     with pytest.warns(UserWarning, match="degrees of freedom"):
         value, tangent = torch.func.jvp(lambda x: torch.cov(x, correction=3), (x,), (torch.ones(2, 2),))
     assert value.isinf().all() and tangent.isnan().all()
+
+
+@pytest.mark.parametrize("base", [-1.0, -0.5, 2.0])
+def test_real_base_with_a_complex_exponent(base):
+    def z():
+        return torch.tensor([0.3 + 0.7j, -1.2 + 0.1j], dtype=torch.complex128, requires_grad=True)
+
+    x = torch.full((2,), base, dtype=torch.float64)
+    assert torch.autograd.gradcheck(lambda z: torch.pow(x, z), (z(),))
+    assert torch.autograd.gradcheck(lambda z: torch.pow(base, z), (z(),))
+
+
+@pytest.mark.parametrize("dim", [None, 0, 1])
+@pytest.mark.parametrize("name", ["unique", "unique_consecutive"])
+def test_distinct_elements_require_grad(name, dim):
+    x = torch.tensor([[1.0, 1.0, 2.0], [3.0, 3.0, 2.0], [1.0, 1.0, 2.0], [1.0, 1.0, 2.0]], requires_grad=True)
+    values, inverse, counts = getattr(torch, name)(x, return_inverse=True, return_counts=True, dim=dim)
+    plain = getattr(torch, name)(x.detach(), dim=dim)
+    assert values.requires_grad and not inverse.requires_grad and not counts.requires_grad
+    assert values.tolist() == plain.tolist() and not plain.requires_grad
+
+
+@differs("its derivative is not implemented")
+def test_the_first_of_equal_elements_gets_the_gradient():
+    x = leaf(3.0, 1.0, 3.0, 2.0)
+    (torch.unique(x) * torch.tensor([1.0, 10.0, 100.0])).sum().backward()
+    assert x.grad.tolist() == [100.0, 1.0, 0.0, 10.0]
+    y = leaf(3.0, 3.0, 1.0, 3.0)
+    (torch.unique_consecutive(y) * torch.tensor([1.0, 10.0, 100.0])).sum().backward()
+    assert y.grad.tolist() == [1.0, 0.0, 10.0, 100.0]
+    rows = torch.tensor([[1.0, 2.0], [1.0, 2.0], [0.0, 1.0]], requires_grad=True)
+    (torch.unique(rows, dim=0) * torch.tensor([[1.0], [10.0]])).sum().backward()
+    assert rows.grad.tolist() == [[10.0, 10.0], [0.0, 0.0], [1.0, 1.0]]

@@ -6,17 +6,13 @@ import warnings
 
 import pytest
 
-from behaviour import OURS, differs, torch
+from behaviour import OURS, differs, leaf, torch
 
 gradcheck, gradgradcheck = torch.autograd.gradcheck, torch.autograd.gradgradcheck
 GradcheckError = importlib.import_module(
     f"{torch.__name__}.testing" if OURS else "torch.autograd.gradcheck"
 ).GradcheckError
 Function = torch.autograd.Function
-
-
-def leaf(*values, dtype=torch.float64):
-    return torch.tensor(values, dtype=dtype, requires_grad=True)
 
 
 def custom(forward, backward, **members):
@@ -346,3 +342,15 @@ def test_a_backward_that_cannot_be_batched_is_caught():
     assert gradcheck(f, leaf(1.0))
     with pytest.raises(GradcheckError, match="While computing batched gradients, got: "):
         gradcheck(f, leaf(1.0), check_batched_grad=True)
+
+
+@pytest.mark.parametrize("fast_mode", [True, False])
+@pytest.mark.parametrize(
+    ("what", "other"), [("shape", lambda x: torch.cat([x, x])), ("dtype", lambda x: x.to(torch.float32))]
+)
+def test_gradcheck_of_a_function_whose_output_changes(fast_mode, what, other):
+    def f(x):
+        return other(x) if x.item() >= 1 else x * 1
+
+    with pytest.raises(AssertionError, match=f"outputs with the same {what} when inputs are perturbed"):
+        gradcheck(f, (leaf(1.0),), fast_mode=fast_mode)

@@ -8,17 +8,13 @@ import weakref
 
 import pytest
 
-from behaviour import OURS, differs, torch
+from behaviour import OURS, differs, leaf, torch
 
 module = importlib.import_module(torch.__name__ + ".utils.checkpoint")
 importlib.import_module(torch.__name__ + ".autograd.graph")
 checkpoint = functools.partial(module.checkpoint, use_reentrant=False)
 reentrant = functools.partial(module.checkpoint, use_reentrant=True)
 both = pytest.mark.parametrize("run", [checkpoint, reentrant], ids=["non-reentrant", "reentrant"])
-
-
-def leaf(*data):
-    return torch.tensor(list(data), dtype=torch.float64, requires_grad=True)
 
 
 def f(x):
@@ -573,3 +569,70 @@ def test_functions_that_transform_something(function):
         want = function(x)
         assert torch.equal(y, want)
         assert torch.allclose(got, torch.autograd.grad((want * want.detach()).sum(), x)[0])
+
+
+# -- a backward pass inside the function -------------------------------------------------------------------------------
+
+
+def slope(f):
+    """The derivative of a scalar function, which can be differentiated again."""
+
+    def derivative(x):
+        with torch.enable_grad():
+            (g,) = torch.autograd.grad(f(x), x, create_graph=True)
+        return g
+
+    return derivative
+
+
+def checkpointed(f):
+    return lambda x: checkpoint(f, x)
+
+
+def wave(x):
+    return x.sin().exp().sin()
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+@pytest.mark.parametrize(
+    ("plain", "kept"),
+    [
+        (slope(slope(wave)), slope(checkpointed(slope(wave)))),
+        (slope(slope(wave)), checkpointed(slope(slope(checkpointed(wave))))),
+        (slope(slope(slope(wave))), slope(checkpointed(slope(checkpointed(slope(checkpointed(wave))))))),
+    ],
+)
+def test_checkpoint_around_a_backward_pass(early_stop, plain, kept):
+    x = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    with module.set_checkpoint_early_stop(early_stop):
+        y = kept(x)
+    expected = plain(x)
+    assert y.item() == pytest.approx(expected.item())
+    assert torch.autograd.grad(y, x)[0].item() == pytest.approx(torch.autograd.grad(expected, x)[0].item())
+
+
+def test_checkpoint_around_a_backward_pass_of_what_was_written_earlier():
+    x = torch.ones(3, dtype=torch.float64)
+    x.mul_(2.0)
+    x.requires_grad_()
+    w = torch.ones(3, dtype=torch.float64)
+    w.add_(1)
+
+    def f(x):
+        (g,) = torch.autograd.grad((x * x * w).sum(), x, create_graph=True)
+        return (g * g).sum()
+
+    (g,) = torch.autograd.grad(checkpoint(f, x), x)
+    assert g.tolist() == [64.0, 64.0, 64.0]
+
+
+def test_checkpoint_debug_says_why_it_lists_operations():
+    runs = []
+
+    def changing(x):
+        runs.append(x)
+        return x.sin().exp() if len(runs) == 1 else x.sin() * torch.ones(2, dtype=torch.float64)
+
+    y = checkpoint(changing, leaf(1.0), debug=True)
+    with pytest.raises(RuntimeError, match="You are seeing this error because you passed `debug=True` to checkpoint"):
+        y.sum().backward()
