@@ -302,9 +302,10 @@ def test_vmap_is_a_loop(program: str) -> None:
 
 def test_enough_is_looked_at() -> None:
     assert len(CASES) >= 300
-    documented = {n for n in dir(np.ndarray) if not n.startswith("_") and hasattr(np.ones(1), n)}
+    documented = {n for n in dir(np.ndarray) if not n.startswith("_")}
     missing = {n for n in documented if not hasattr(cr.Array, n)}
-    assert missing <= {"ctypes", "data", "tostring"}  # addresses of memory, and what NumPy itself has given up
+    given_up = {"itemset", "newbyteorder", "ptp", "tostring"}  # NumPy 2.0 lists them still, and refuses them
+    assert missing <= {"ctypes", "data", *given_up}  # addresses of memory
 
 
 # -- what cannot be right says so -------------------------------------------------------------------------------------
