@@ -3,44 +3,30 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-import chainrule
-from chainrule import fft, linalg, special
+import chainrule.fft
+import chainrule.nn.functional  # noqa: F401 -- their operations are declared when they load
+from chainrule.api.declare import OPERATIONS
 from chainrule.core.protocol import FUNCTIONS, UFUNCS, load
 from chainrule.core.tensor import Tensor
-from chainrule.nn import functional  # which puts its rows in the table
 from chainrule.rows.primitive import TABLE, Primitive
 
-#: Where users find operations.
-_MODULES = {"": chainrule, "linalg.": linalg, "fft.": fft, "special.": special, "nn.functional.": functional}
 _PREFIXES = ("chainrule.", "torch.", "cr.", "np.", "numpy.", "Tensor.")
-_OPERATIONS = ("chainrule.ops.", "chainrule.linalg", "chainrule.fft", "chainrule.special", "chainrule.nn.")
-_NO_OPERATIONS = ("chainrule.ops.creation", "chainrule.ops.queries", "chainrule.ops.arguments")
+_NO_OPERATIONS = ("chainrule.ops.creation", "chainrule.ops.queries")
 
 
 @functools.cache
 def functions() -> dict[str, Callable[..., Any]]:
     """The public functions that compute something from tensors, by dotted name: ``exp``, ``linalg.inv`` ..."""
-    found: dict[str, Callable[..., Any]] = {}
-    for prefix, module in _MODULES.items():
-        for attribute in getattr(module, "__all__", dir(module)):
-            function = vars(module).get(attribute)  # what loads lazily is no operation
-            if not attribute.startswith("_") and inspect.isfunction(function) and _is_operation(attribute, function):
-                found[prefix + attribute] = function
-    return found
-
-
-def _is_operation(name: str, function: Any) -> bool:
-    where = inspect.unwrap(function).__code__.co_filename.replace("\\", "/")
-    home = "chainrule." + where.rpartition("/chainrule/")[2].removesuffix(".py").replace("/", ".")
-    if home == "chainrule.api.functions" or name in TABLE:
-        return True
-    return home.startswith(_OPERATIONS) and home not in _NO_OPERATIONS
+    return {
+        name: operation.public
+        for name, operation in OPERATIONS.items()
+        if not name.startswith("Tensor.") and operation.function.__module__ not in _NO_OPERATIONS
+    }
 
 
 def bare(name: str) -> str:

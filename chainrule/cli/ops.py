@@ -126,7 +126,7 @@ def _describe_composite(show: Printer, names: list[str], function: Callable[...,
     show.text(_first_line(function.__doc__ or ""))
     show.line()
     show.pairs([("call", _signature(names[0], function)), *_also(names[0], names)])
-    found = parts_of(short(names[0]), function)
+    found = parts_of(names[0], function)
     if found is None:
         return
     arguments, parts = found

@@ -56,7 +56,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return _applied("leaky_relu", _leaky_relu, input, inplace, negative_slope=negative_slope)
 
 
-@op("nn.functional.prelu prelu")
+@op("nn.functional.prelu prelu", sample="rand(2, 3), rand(3)")
 @takes_tensors
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where it is positive, else weight·x, with one weight for all or for each channel (axis 1)."""
@@ -188,7 +188,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return _softshrink(input, lambd=lambd)  # type: ignore[no-any-return]
 
 
-@op()
+@op(sample="rand(2, 4)")
 @takes_tensors
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along ``dim`` times the sigmoid of the second half."""

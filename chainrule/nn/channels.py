@@ -37,7 +37,7 @@ def _factor(function: str, name: str, value: Any) -> int:
     return value.__index__()  # type: ignore[no-any-return]
 
 
-@op("nn.functional.pixel_shuffle pixel_shuffle")
+@op("nn.functional.pixel_shuffle pixel_shuffle", sample="rand(1, 4, 2, 3), 2")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels as pixels: (..., c·r², h, w) becomes (..., c, h·r, w·r).
 
@@ -59,7 +59,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return shaping.apart(moved.reshape(*lead, c // (r * r), h * r, w * r), x)
 
 
-@op("nn.functional.pixel_unshuffle pixel_unshuffle")
+@op("nn.functional.pixel_unshuffle pixel_unshuffle", sample="rand(1, 2, 4, 6), 2")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """The inverse of :func:`pixel_shuffle`: (..., c, h·r, w·r) becomes (..., c·r², h, w)."""
     x, r = _image("pixel_unshuffle", input), _factor("pixel_unshuffle", "downscale_factor", downscale_factor)
@@ -75,7 +75,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return shaping.apart(moved.reshape(*lead, c * r * r, h // r, w // r), x)
 
 
-@op("nn.functional.channel_shuffle channel_shuffle")
+@op("nn.functional.channel_shuffle channel_shuffle", sample="rand(1, 4, 2), 2")
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The channels (axis 1) of the groups in turns: the first of each group, then the second of each."""
     x = tensor_of("channel_shuffle", input)
@@ -91,7 +91,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 # -- normalization ---------------------------------------------------------------------------------------------------
 
 
-@op()
+@op(sample="rand(1, 4, 2), 3")
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """x / (k + alpha·mean(x² of ``size`` neighbouring channels))^beta; outside the channels there are zeros."""
     x = tensor_of("local_response_norm", input, "iuf")

@@ -107,7 +107,7 @@ def _named_padding(x: Any, padding: str, kernel: Ints, stride: Ints, dilation: I
     return x, tuple(t // 2 for t in totals)
 
 
-@op("nn.functional.conv1d conv1d")
+@op("nn.functional.conv1d conv1d", sample="rand(1, 2, 5), rand(3, 2, 3)")
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
@@ -134,7 +134,7 @@ def conv1d(
     return _convolved(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op("nn.functional.conv2d conv2d")
+@op("nn.functional.conv2d conv2d", sample="rand(1, 2, 4, 5), rand(3, 2, 2, 3)")
 def conv2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
@@ -151,7 +151,7 @@ def conv2d(
     return _convolved(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op("nn.functional.conv3d conv3d")
+@op("nn.functional.conv3d conv3d", sample="rand(1, 1, 3, 3, 3), rand(2, 1, 2, 2, 2)")
 def conv3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
@@ -191,7 +191,7 @@ def _transposed(
     return out if batch else out.squeeze(0)  # type: ignore[no-any-return]
 
 
-@op("nn.functional.conv_transpose1d conv_transpose1d")
+@op("nn.functional.conv_transpose1d conv_transpose1d", sample="rand(1, 2, 5), rand(2, 3, 3)")
 def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -211,7 +211,7 @@ def conv_transpose1d(
     return _transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@op("nn.functional.conv_transpose2d conv_transpose2d")
+@op("nn.functional.conv_transpose2d conv_transpose2d", sample="rand(1, 2, 2, 3), rand(2, 3, 2, 2)")
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -220,7 +220,7 @@ def conv_transpose2d(
     return _transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@op("nn.functional.conv_transpose3d conv_transpose3d")
+@op("nn.functional.conv_transpose3d conv_transpose3d", sample="rand(1, 1, 2, 2, 2), rand(1, 2, 2, 2, 2)")
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -261,7 +261,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     return out if batch else out.squeeze(0)  # type: ignore[no-any-return]
 
 
-@op()
+@op(sample="rand(1, 8, 4), 3, 2")
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:

@@ -87,7 +87,7 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return out if input.ndim == 2 else out.reshape(*lead, weight.shape[0])
 
 
-@op("nn.functional.bilinear bilinear")
+@op("nn.functional.bilinear bilinear", sample="rand(2, 3), rand(2, 4), rand(5, 3, 4)")
 @takes_tensors
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1) and (..., in2) and a weight (out, in1, in2)."""
@@ -117,7 +117,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return input.mul_(noise) if inplace else ew.mul(input, noise)  # type: ignore[no-any-return]
 
 
-@op()
+@op(sample="tensor([0, 2]), rand(3, 4)")
 @takes_tensors
 def embedding(
     input: Tensor,
@@ -172,7 +172,7 @@ def _shrink(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
     weight[used] = wrap(np.where(norms > max_norm, found * (max_norm / (norms + 1e-7)), found).astype(weight.dtype))
 
 
-@op()
+@op(sample="tensor([0, 2])")
 @takes_tensors
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Integers as rows of zeros with a 1, of shape (*tensor.shape, num_classes); by default all up to the largest."""
@@ -266,7 +266,7 @@ def _update(running: Any, fresh: Any, momentum: float) -> None:
             running.copy_(ew.add(ew.mul(running, 1 - momentum), ew.mul(cast(fresh, running.dtype), momentum)))
 
 
-@op()
+@op(sample="rand(2, 3), zeros(3), ones(3), training=True")
 @takes_tensors
 def batch_norm(
     input: Tensor,
@@ -307,7 +307,7 @@ def batch_norm(
     return tie(_affine(_standardized(x, axes, eps, "NativeBatchNormBackward0"), weight, bias))
 
 
-@op()
+@op(sample="rand(2, 3, 4)")
 @takes_tensors
 def instance_norm(
     input: Tensor,
@@ -335,7 +335,7 @@ def instance_norm(
     return tie(_affine(out, _by_channel(weight, x), _by_channel(bias, x)))
 
 
-@op("nn.functional.group_norm group_norm")
+@op("nn.functional.group_norm group_norm", sample="rand(2, 4, 3), 2")
 @takes_tensors
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
@@ -386,7 +386,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 # -- attention -------------------------------------------------------------------------------------------------------
 
 
-@op()
+@op(sample="rand(2, 4, 3), rand(2, 5, 3), rand(2, 5, 3)")
 @takes_tensors
 def scaled_dot_product_attention(
     query: Tensor,

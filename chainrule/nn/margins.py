@@ -81,7 +81,7 @@ def multilabel_soft_margin_loss(
     return reduced(reductions.mean(loss, -1), mode)
 
 
-@op()
+@op(sample="rand(2, 3), tensor([0, 2])")
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -136,7 +136,7 @@ def _in_range(function: str, index: Any, classes: int) -> None:
         raise RuntimeError(f"target out of range: {function} has classes from 0 to {classes - 1}")
 
 
-@op()
+@op(sample="rand(1, 3), tensor([[2, 0, -1]])")
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
@@ -173,7 +173,7 @@ def multilabel_margin_loss(
     return tie(reduced(loss if x.ndim == 2 else loss.squeeze(0), mode))
 
 
-@op()
+@op(sample="rand(2, 3), rand(2, 3), tensor([1, -1])")
 @takes_tensors
 def cosine_embedding_loss(
     input1: Tensor,

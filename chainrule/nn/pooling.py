@@ -99,7 +99,7 @@ def _max_pool(
     return _largest(x, windows_.places(), return_indices)
 
 
-@op("nn.functional.max_pool1d max_pool1d")
+@op("nn.functional.max_pool1d max_pool1d", sample="rand(1, 2, 6), 2")
 def max_pool1d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
@@ -120,7 +120,7 @@ def max_pool1d(
     return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@op("nn.functional.max_pool2d max_pool2d")
+@op("nn.functional.max_pool2d max_pool2d", sample="rand(1, 2, 4, 4), 2")
 def max_pool2d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
@@ -129,7 +129,7 @@ def max_pool2d(
     return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@op("nn.functional.max_pool3d max_pool3d")
+@op("nn.functional.max_pool3d max_pool3d", sample="rand(1, 1, 4, 4, 4), 2")
 def max_pool3d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
@@ -173,19 +173,19 @@ def _adaptive_max(axes: int, input: Any, output_size: Any, return_indices: bool)
     return _largest(x, tuple(places), return_indices)
 
 
-@op()
+@op(sample="rand(1, 2, 6), 2")
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest elements of ``output_size`` windows that cover the last axis evenly."""
     return _adaptive_max(1, input, output_size, return_indices)
 
 
-@op()
+@op(sample="rand(1, 2, 4, 4), 2")
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """As :func:`adaptive_max_pool1d`, over the last two axes; None keeps a size."""
     return _adaptive_max(2, input, output_size, return_indices)
 
 
-@op()
+@op(sample="rand(1, 1, 4, 4, 4), 2")
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """As :func:`adaptive_max_pool1d`, over the last three axes; None keeps a size."""
     return _adaptive_max(3, input, output_size, return_indices)
@@ -234,7 +234,7 @@ def _avg_pool(
     return tie(ew.div(_summed(x, w), wrap(sizes.astype(x.dtype)), rounding_mode="trunc" if whole else None))
 
 
-@op("nn.functional.avg_pool1d avg_pool1d")
+@op("nn.functional.avg_pool1d avg_pool1d", sample="rand(1, 2, 6), 2")
 def avg_pool1d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,
@@ -255,7 +255,7 @@ def avg_pool1d(
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@op()
+@op(sample="rand(1, 2, 4, 4), 2")
 def avg_pool2d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
@@ -264,7 +264,7 @@ def avg_pool2d(
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@op()
+@op(sample="rand(1, 1, 4, 4, 4), 2")
 def avg_pool3d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
@@ -303,7 +303,7 @@ def _adaptive_avg(axes: int, input: Any, output_size: Any) -> Any:
     return x if set(counts) == {1} else tie(x)  # PyTorch's mean over everything is `mean`
 
 
-@op("nn.functional.adaptive_avg_pool1d adaptive_avg_pool1d")
+@op("nn.functional.adaptive_avg_pool1d adaptive_avg_pool1d", sample="rand(1, 2, 6), 2")
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """The means of ``output_size`` windows that cover the last axis evenly.
 
@@ -314,13 +314,13 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     return _adaptive_avg(1, input, output_size)  # type: ignore[no-any-return]
 
 
-@op()
+@op(sample="rand(1, 2, 4, 4), 2")
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """As :func:`adaptive_avg_pool1d`, over the last two axes; None keeps a size."""
     return _adaptive_avg(2, input, output_size)  # type: ignore[no-any-return]
 
 
-@op()
+@op(sample="rand(1, 1, 4, 4, 4), 2")
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """As :func:`adaptive_avg_pool1d`, over the last three axes; None keeps a size."""
     return _adaptive_avg(3, input, output_size)  # type: ignore[no-any-return]
@@ -336,19 +336,19 @@ def _power_pool(axes: int, input: Any, p: float, kernel_size: Any, stride: Any, 
     return ew.pow(ew.mul(ew.where(ew.eq(mean, 0), 0.0, mean), elements), 1 / p)
 
 
-@op()
+@op(sample="rand(1, 2, 6), 2, 3")
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """(Σ xᵖ)^(1/p) over every window along the last axis."""
     return _power_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@op()
+@op(sample="rand(1, 4, 4), 2, 2")
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """(Σ xᵖ)^(1/p) over every window of the last two axes."""
     return _power_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@op()
+@op(sample="rand(1, 1, 2, 4, 4), 2, 2")
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """(Σ xᵖ)^(1/p) over every window of the last three axes."""
     return _power_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
@@ -395,7 +395,7 @@ def _unpooled(
     return flat.reshape(*x.shape[:lead], *size)  # type: ignore[no-any-return]
 
 
-@op()
+@op(sample="rand(1, 2, 3), zeros(1, 2, 3).long(), 2")
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
@@ -403,7 +403,7 @@ def max_unpool1d(
     return _unpooled(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@op()
+@op(sample="rand(1, 2, 2, 2), zeros(1, 2, 2, 2).long(), 2")
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
@@ -411,7 +411,7 @@ def max_unpool2d(
     return _unpooled(2, input, indices, kernel_size, stride, padding, output_size)
 
 
-@op()
+@op(sample="rand(1, 1, 2, 2, 2), zeros(1, 1, 2, 2, 2).long(), 2")
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:

@@ -124,7 +124,7 @@ def _positive(x: Any, new: list[int]) -> list[int]:
     return new
 
 
-@op()
+@op(sample="rand(1, 2, 4), 6, mode='linear'")
 def interpolate(
     input: Tensor,
     size: Any = None,
@@ -192,7 +192,7 @@ def _deprecated(name: str) -> None:
     errors.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.")
 
 
-@op()
+@op(sample="rand(1, 2, 4), 6")
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
@@ -201,14 +201,14 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-@op()
+@op(sample="rand(1, 2, 4), 6")
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """As :func:`interpolate` with the mode "nearest", which replaces it."""
     _deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor, "nearest")
 
 
-@op()
+@op(sample="rand(1, 2, 3, 4), (4, 6)")
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """As :func:`interpolate` with the mode "bilinear" and ``align_corners=True``, which replaces it."""
     _deprecated("upsample_bilinear")

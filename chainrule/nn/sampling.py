@@ -85,7 +85,7 @@ def _cubic_weights(t: Any) -> list[Any]:
     return [far(ew.add(t, 1)), near(t), near(ew.rsub(t, 1)), far(ew.rsub(t, 2))]
 
 
-@op()
+@op(sample="rand(1, 2, 3, 4), rand(1, 2, 2, 2)")
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
@@ -160,7 +160,7 @@ def _cubic_sample(flat: Any, places: list[Any], spatial: tuple[int, ...], paddin
     return total
 
 
-@op()
+@op(sample="rand(1, 2, 3), (1, 1, 2, 3)")
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """The grid for :func:`grid_sample` that maps every place of an image through a matrix.
 
@@ -214,7 +214,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     return tie(reductions.norm(ew.sub(x[i], x[j]), p, -1))
 
 
-@op()
+@op(sample="tensor([[0, 2], [1, 1]]), rand(3, 4)")
 @takes_tensors
 def embedding_bag(
     input: Tensor,

@@ -168,7 +168,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Tensor:
     return tie(norm(apart, p, -1) if a.shape[-1] else sum_(apart, -1))
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, sample="rand(2, 3), 2, 0, 1.0")
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
     """The entries along ``dim``, each scaled down to a p-norm of ``maxnorm`` if its own is larger."""
     x = tensor_of("renorm", input, "fc")
@@ -186,7 +186,7 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
     return ew.mul(x, scale)
 
 
-@op()
+@op(sample="tensor([4, 5]), (2, 3)")
 def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """Indices into a flattened tensor of that shape, as one tensor of indices for each axis."""
     where = indices if isinstance(indices, Tensor) else wrap(as_array(indices))

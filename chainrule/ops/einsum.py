@@ -16,7 +16,7 @@ from chainrule.table import shape as moves
 from chainrule.types.shapes import shape_of
 
 
-@op()
+@op(sample="'ij,jk->ik', rand(2, 3), rand(3, 4)")
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """Einstein summation. In the graph it shows as what it is made of: permutes, reshapes and bmm.
 

@@ -65,7 +65,7 @@ def _cut(name: str, x: Tensor, index: Any, d: int) -> Tensor:
     return x if all(c == slice(None) for c in cut) else x[tuple(cut)]
 
 
-@op(method=True, out=True)
+@op(method=True, out=True, sample="rand(2, 3), tensor([[0, 2]]), 1")
 @takes_tensors
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Elements at indices along ``dim``; the other axes broadcast (``np.take_along_axis``)."""

@@ -44,7 +44,7 @@ def repeat(input: Any, *times: Any, repeats: Any = None) -> Tensor:
     return apart(reshape(expand(reshape(x, *paired), *stretched), *joined), x)
 
 
-@op(method=True)
+@op(method=True, sample="rand(3), (2, 2)")
 @takes_tensors
 def tile(input: Tensor, *times: Any, dims: Any = None) -> Tensor:
     """As :func:`repeat`, with missing repeats counted as 1."""
@@ -374,7 +374,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
     return x if mode == "circular" else tie(x)
 
 
-@op()
+@op(sample="rand(2, 3), (1, 1)")
 def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Tensor:
     """As ``pad`` with a constant."""
     return pad_(input, pad, value=value)

@@ -69,7 +69,7 @@ def diagflat(input: Any, offset: int = 0) -> Tensor:
     return diag_embed(reshape(input, -1), offset)
 
 
-@op()
+@op(sample="rand(2), rand(3), indexing='ij'")
 @takes_tensors
 def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Coordinate grids: the i-th result varies along axis i (along the other, for the first two, with "xy")."""
@@ -86,7 +86,7 @@ def meshgrid(*tensors: Tensor, indexing: str = "ij") -> tuple[Tensor, ...]:
     return tuple(transpose(g, 0, 1) for g in grids) if indexing == "xy" and n > 1 else tuple(grids)
 
 
-@op()
+@op(sample="rand(2), rand(3)")
 @takes_tensors
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of one element of each vector, one a row."""
@@ -124,7 +124,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     return cat(done, 0)
 
 
-@op()
+@op(sample="rand(3)")
 @takes_tensors
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector's elements, as columns."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.api.declare import op
+from chainrule.api.declare import OPERATIONS, op
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import memory_of
 from chainrule.core.tensor import Tensor
@@ -31,7 +31,7 @@ def storage_offset_of(self: Tensor) -> int:
     return int(start // array.itemsize)
 
 
-@op(method=True, in_place="view")
+@op(method=True, in_place="view", sample="rand(4, 4), (2, 2), (4, 1)")
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view with a size and strides (in elements) of the caller's; elements may show several times.
 
@@ -75,7 +75,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     return bind(rows.as_strided, (x,), {"size": sizes, "stride": strides, "offset": offset - start})  # type: ignore[no-any-return]
 
 
-@op(method=True)
+@op(method=True, sample="rand(4, 4), rand(2, 2), (2, 2), (4, 1)")
 @takes_tensors
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A copy in which what :func:`as_strided` shows is ``src``."""
@@ -90,7 +90,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     return bind(moves.copy_slices, (input, src), {"steps": ((rows.as_strided, params),)})  # type: ignore[no-any-return]
 
 
-@op()
+@op(sample="rand(2) * 1j")
 def view_as_real(input: Any) -> Tensor:
     """Complex numbers as pairs (real part, imaginary part) along a new last axis: a view.
 
@@ -104,7 +104,7 @@ def view_as_real(input: Any) -> Tensor:
     return bind(rows.view_as_real, (x,), {})  # type: ignore[no-any-return]
 
 
-@op()
+@op(sample="rand(3, 2)")
 def view_as_complex(input: Any) -> Tensor:
     """Pairs (real part, imaginary part) along the last axis as complex numbers: a view.
 
@@ -141,7 +141,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 # -- copies of what views show ---------------------------------------------------------------------------------------
 
 
-def _copying(name: str, view: Any) -> Any:
+def _copying(name: str, view: Any, sample: str = "") -> Any:
     def one(input: Any, *args: Any, **kwargs: Any) -> Tensor:
         return moves.clone(view(tensor_of(call.__name__, input), *args, **kwargs))  # type: ignore[no-any-return]
 
@@ -152,7 +152,9 @@ def _copying(name: str, view: Any) -> Any:
     call.__name__ = call.__qualname__ = name + "_copy"
     call.__wrapped__ = view  # whose signature it has
     call.__doc__ = f"As :func:`{name}`, but a copy that shares no memory with the tensor."
-    return op(method=name == "narrow", out=True)(call)
+    view_operation = OPERATIONS.get(name) or OPERATIONS.get(f"Tensor.{name}")
+    sample = sample or (view_operation.sample if view_operation else "")
+    return op(method=name == "narrow", out=True, sample=sample)(call)
 
 
 def _slice(input: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
@@ -160,11 +162,14 @@ def _slice(input: Any, dim: int = 0, start: int | None = None, end: int | None =
     return x[(slice(None),) * errors.check_dim("slice", dim, x.ndim) + (slice(start, end, step),)]
 
 
-alias_copy, detach_copy = _copying("alias", shaping.alias), _copying("detach", Tensor.detach)
+alias_copy, detach_copy = (
+    _copying("alias", shaping.alias, "rand(2, 3)"),
+    _copying("detach", Tensor.detach, "rand(2, 3)"),
+)
 as_strided_copy, diagonal_copy = _copying("as_strided", as_strided), _copying("diagonal", shaping.diagonal)
 expand_copy, narrow_copy = _copying("expand", shaping.expand), _copying("narrow", splitting.narrow)
 permute_copy, select_copy = _copying("permute", shaping.permute), _copying("select", splitting.select)
-slice_copy, split_copy = _copying("slice", _slice), _copying("split", splitting.split)
+slice_copy, split_copy = _copying("slice", _slice, "rand(4, 3), 0, 1, 3"), _copying("split", splitting.split)
 split_with_sizes_copy = _copying("split_with_sizes", splitting.split_with_sizes)
 squeeze_copy, unsqueeze_copy = _copying("squeeze", shaping.squeeze), _copying("unsqueeze", shaping.unsqueeze)
 t_copy, transpose_copy = _copying("t", shaping.t), _copying("transpose", shaping.transpose)

@@ -61,7 +61,7 @@ def _c_name(dtype: Any) -> str:
     return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}.get(dtype.name, dtype.name)
 
 
-@op("matmul linalg.matmul", method=True, out=True)
+@op("matmul linalg.matmul", method=True, out=True, sample="rand(5, 2, 3), rand(3, 4)")
 def matmul(input: Any, other: Any) -> Tensor:
     """The matrix product ``input @ other``: of vectors, matrices, and stacks of matrices (leading axes broadcast).
 
@@ -214,19 +214,19 @@ def outer(input: Any, vec2: Any) -> Tensor:
 ger = outer
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, sample="rand(2, 4), rand(2, 3), rand(3, 4)")
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·(mat1 @ mat2)."""
     return _plus(input, mm(mat1, mat2), beta, alpha)
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, sample="rand(2), rand(2, 3), rand(3)")
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·(mat @ vec)."""
     return _plus(input, mv(mat, vec), beta, alpha)
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, sample="rand(2, 3), rand(2), rand(3)")
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·outer(vec1, vec2)."""
     pairs = outer(vec1, vec2)
@@ -239,13 +239,13 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
     return _plus(input, pairs, beta, alpha)
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, sample="rand(5, 2, 4), rand(5, 2, 3), rand(5, 3, 4)")
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·(batch1 @ batch2)."""
     return _plus(input, bmm(batch1, batch2), beta, alpha)
 
 
-@op(method=True, in_place=True, out=True)
+@op(method=True, in_place=True, out=True, sample="rand(2, 4), rand(5, 2, 3), rand(5, 3, 4)")
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta·input + alpha·Σ_b (batch1[b] @ batch2[b])."""
     products = bmm(batch1, batch2)
@@ -261,7 +261,7 @@ def _plus(x: Any, y: Any, beta: Any, alpha: Any) -> Tensor:
     return ew.add(x if beta == 1 else ew.mul(x, beta), y)
 
 
-@op(out=True)
+@op(out=True, sample="rand(2, 3), rand(3, 4), rand(4, 5)")
 @takes_tensors
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of several matrices, in the cheapest order."""
@@ -303,7 +303,7 @@ def multi_dot(tensors: Any) -> Tensor:
     return result.squeeze(-1) if last.ndim == 1 else result
 
 
-@op(also={"axes": "dims"})
+@op(also={"axes": "dims"}, sample="rand(2, 3), rand(3, 4), 1")
 @takes_tensors
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Products summed over pairs of axes: the last ``dims`` of a with the first of b, or two lists of axes."""

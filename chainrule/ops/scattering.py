@@ -90,7 +90,7 @@ def scatter_add(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
     return _scattering("scatter_add", rows.scatter_add, input, dim, index, src)
 
 
-@op(method=True, in_place=True)
+@op(method=True, in_place=True, sample="rand(2, 3), 0, tensor([[0, 1, 0]]), rand(1, 3), 'sum'")
 def scatter_reduce(input: Tensor, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
     """A copy in which every place along ``dim`` that an index names combines what is there with what is scattered there.
 
@@ -181,7 +181,7 @@ def _check_entries(name: str, x: Tensor, d: int, index: Tensor, source: Tensor) 
         )
 
 
-@op(method=True, in_place=True)
+@op(method=True, in_place=True, sample="rand(2, 3), 0, tensor([0, 1]), rand(2, 3)")
 @_for_numbers
 def index_add(input: Tensor, dim: int, index: Any, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """A copy with entries of ``source`` added at indices along ``dim``."""
@@ -191,7 +191,7 @@ def index_add(input: Tensor, dim: int, index: Any, source: Tensor, *, alpha: Any
     return put_any(input, values, where, True)  # type: ignore[no-any-return]
 
 
-@op(method=True, in_place=True)
+@op(method=True, in_place=True, sample="rand(2, 3), 0, tensor([0, 1]), rand(2, 3)")
 @_for_numbers
 def index_copy(input: Tensor, dim: int, index: Any, source: Tensor) -> Tensor:
     """A copy with entries of ``source`` written at indices along ``dim``."""
@@ -220,7 +220,7 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
     return put_any(input, number, where, False)  # type: ignore[no-any-return]
 
 
-@op(method=True, in_place=True)
+@op(method=True, in_place=True, sample="rand(2, 3), 0, tensor([0, 1]), rand(2, 3), 'prod'")
 @_for_numbers
 def index_reduce(
     input: Tensor, dim: int, index: Any, source: Tensor, reduce: str, *, include_self: bool = True
@@ -257,7 +257,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
         raise _value_shape(error, input, items, values) from None
 
 
-@op(method=True, in_place=True)
+@op(method=True, in_place=True, sample="rand(2, 3), tensor([0, 4]), rand(2)")
 @takes_tensors
 def put(input: Tensor, index: Any, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with elements of ``source`` written (or added) at indices into the flattened tensor."""
@@ -335,7 +335,7 @@ def _exchanged(name: str, input: Tensor, src: Tensor, row: Any, **params: Any) -
     return bind(moves.copy_slices, (input, cast(src, input.dtype)), {"steps": ((row, params),)})  # type: ignore[no-any-return]
 
 
-@op(method=True)
+@op(method=True, sample="rand(2, 3), rand(3), 0, 1")
 @takes_tensors
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy with the entry at ``index`` along ``dim`` exchanged for ``src``: ``select``, written to."""
@@ -360,7 +360,7 @@ def slice_scatter(
     return _exchanged("slice_scatter", input, src, rows.getitem, index=(*(slice(None),) * d, slice(start, end, step)))
 
 
-@op(method=True)
+@op(method=True, sample="rand(3, 3), rand(3)")
 @takes_tensors
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy with the diagonal of two axes exchanged for ``src``: ``diagonal``, written to."""

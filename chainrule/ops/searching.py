@@ -31,7 +31,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 argwhere = nonzero
 
 
-@op(method=True, out=True)
+@op(method=True, out=True, sample="rand(2, 3), size=6")
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """As :func:`nonzero`, with exactly ``size`` rows: cut, or filled up with ``fill_value``."""
     if size < 0:
@@ -112,7 +112,7 @@ def unique_consecutive(
 # -- in sorted vectors -----------------------------------------------------------------------------------------------
 
 
-@op(out=True)
+@op(out=True, sample="tensor([0.2, 0.8]), rand(2, 3)")
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,
@@ -207,7 +207,7 @@ def _insertions(sequence: Any, values: Any, side: Any) -> Any:
     return np.where(np.isnan(values), sequence.shape[-1], found) if values.dtype.kind == "f" else found
 
 
-@op(out=True)
+@op(out=True, sample="rand(2, 3), tensor([0.2, 0.8])")
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The index of the bucket (between sorted boundaries) that every value falls in."""
     boundaries = tensor_of("bucketize", boundaries)
@@ -219,7 +219,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 # -- counted ---------------------------------------------------------------------------------------------------------
 
 
-@op(method=True)
+@op(method=True, sample="tensor([0, 2, 2])")
 @takes_tensors
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often every non-negative integer occurs; with weights, the sum of their weights."""
@@ -293,7 +293,7 @@ def histogram(
     return return_types.histogram(wrap(counts.astype(x.dtype)), wrap(edges.copy()))
 
 
-@op()
+@op(sample="rand(4, 2), [2, 3]")
 def histogramdd(
     input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:

@@ -102,7 +102,7 @@ def _viewable(array: Any, target: tuple[int, ...]) -> bool:
     return True
 
 
-@op("Tensor.view")
+@op("Tensor.view", sample="rand(2, 3), (6,)")
 def view(input: Any, *sizes: Any, size: Any = None) -> Tensor:
     """As :func:`reshape`, but never a copy.
 
@@ -160,7 +160,7 @@ def ravel(input: Any) -> Tensor:
     return reshape(contiguous(tensor_of("ravel", input)), -1)
 
 
-@op(method=True)
+@op(method=True, sample="rand(2, 6), 1, (2, 3)")
 @takes_tensors
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One axis split into several."""
@@ -169,7 +169,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     return reshape(input, *shape[:d], *_filled("unflatten", (shape[d],), tuple(sizes)), *shape[d + 1 :])
 
 
-@op(method=True)
+@op(method=True, sample="rand(2, 3), (1, 0)")
 def permute(input: Any, *order: Any, dims: Any = None) -> Tensor:
     """The axes in another order."""
     x = tensor_of("permute", input)
@@ -185,7 +185,13 @@ def permute(input: Any, *order: Any, dims: Any = None) -> Tensor:
     return bind(rows.permute, (x,), {"axes": axes})
 
 
-@op("transpose swapaxes swapdims", method=True, in_place="view", also={"axis0": "dim0", "axis1": "dim1"})
+@op(
+    "transpose swapaxes swapdims",
+    method=True,
+    in_place="view",
+    also={"axis0": "dim0", "axis1": "dim1"},
+    sample="rand(2, 3), 0, 1",
+)
 def transpose(input: Any, dim0: Any, dim1: Any = None) -> Tensor:
     """Two axes exchanged; a tuple of all axes is their new order, as in NumPy."""
     if dim1 is None and isinstance(dim0, (tuple, list)):
@@ -201,7 +207,7 @@ def alias(x: Any) -> Tensor:
     return bind(rows.alias, (x,), {})
 
 
-@op(method=True, in_place="view")
+@op(method=True, in_place="view", sample="rand(2, 3)")
 def t(input: Any) -> Tensor:
     """The transpose of a matrix (a vector or number is returned as it is)."""
     x = tensor_of("t", input)
@@ -226,7 +232,7 @@ def mT(input: Any) -> Tensor:
     return bind(rows.transpose, (x,), {"axis0": -2, "axis1": -1})
 
 
-@op("movedim moveaxis", method=True)
+@op("movedim moveaxis", method=True, sample="rand(2, 3, 4), 0, 2")
 def movedim(input: Any, source: Any, destination: Any) -> Tensor:
     """Axes moved to other places, the others kept in order."""
     x = tensor_of("movedim", input)
@@ -246,7 +252,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
     return bind(rows.permute, (x,), {"axes": tuple(order)})
 
 
-@op(method=True, in_place="view")
+@op(method=True, in_place="view", sample="rand(2, 1)")
 def squeeze(input: Any, dim: Any = None) -> Tensor:
     """Axes of length 1 removed: all of them, or those of ``dim`` that are."""
     x = tensor_of("squeeze", input)
@@ -262,7 +268,7 @@ def squeeze(input: Any, dim: Any = None) -> Tensor:
     return bind(rows.squeeze, (x,), {"axis": tuple(a - n for a in axes), "overload": overload})
 
 
-@op(method=True, in_place="view")
+@op(method=True, in_place="view", sample="rand(2, 3), 0")
 def unsqueeze(input: Any, dim: int) -> Tensor:
     """A new axis of length 1 at ``dim``."""
     x = tensor_of("unsqueeze", input)
@@ -270,7 +276,7 @@ def unsqueeze(input: Any, dim: int) -> Tensor:
     return bind(rows.unsqueeze, (x,), {"axis": (errors.check_dim("unsqueeze", dim, n) - n,)})
 
 
-@op("Tensor.expand")
+@op("Tensor.expand", sample="rand(2, 1), (2, 3)")
 def expand(input: Any, *sizes: Any, size: Any = None) -> Tensor:
     """Axes of length 1 stretched to the given sizes, without copying; -1 keeps a size."""
     x = tensor_of("expand", input)
@@ -310,13 +316,13 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return expand(input, *other.shape)
 
 
-@op(method=True)
+@op(method=True, sample="rand(3), (2, 3)")
 def broadcast_to(input: Any, size: Any) -> Tensor:
     """Broadcast to a shape, without copying."""
     return expand(input, *_ints("broadcast_to", (size,)))
 
 
-@op()
+@op(sample="rand(2, 1), rand(3)")
 @takes_tensors
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Several tensors broadcast to their common shape."""
@@ -324,7 +330,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple(t if t.shape == shape else expand(t, *shape) for t in tensors)
 
 
-@op()
+@op(sample="(2, 1), (3,)")
 def broadcast_shapes(*shapes: Any) -> Any:
     """The shape that the given ones broadcast to."""
     try:
@@ -335,7 +341,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
         ) from None
 
 
-@op(method=True)
+@op(method=True, sample="rand(3, 3)")
 def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A diagonal of two axes, as the last axis (a view)."""
     x = tensor_of("diagonal", input)
@@ -371,7 +377,7 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     return copy
 
 
-@op(method=True)
+@op(method=True, sample="rand(4), 0, 2, 1")
 def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
     """Windows of ``size`` along a dimension, every ``step``, as a new last axis (a view)."""
     x = tensor_of("unfold", input)

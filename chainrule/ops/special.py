@@ -95,7 +95,7 @@ def _polygamma_method(self: Tensor, n: int) -> Tensor:
     return polygamma(n, self)
 
 
-@op("mvlgamma special.multigammaln", method=True, in_place=True, out=True)
+@op("mvlgamma special.multigammaln", method=True, in_place=True, out=True, sample="rand(3) + 2, 2")
 def multigammaln(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p: p(p − 1)/4·log π + Σ log Γ(x − j/2)."""
     x = floating(tensor_of("mvlgamma", input, "biuf"))

@@ -32,7 +32,7 @@ def _wholes(name: str, argument: str, values: Any) -> list[int]:
         raise TypeError(f"{name}(): argument '{argument}' must be int or tuple of ints, not {values!r}") from None
 
 
-@op(method=True)
+@op(method=True, sample="rand(4, 3), 0, 1, 2")
 def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
     """A stretch of ``length`` entries along ``dim``, as a view."""
     x = tensor_of("narrow", input)
@@ -55,7 +55,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
     return x[(slice(None),) * d + (slice(begin, begin + length),)]
 
 
-@op(method=True)
+@op(method=True, sample="rand(2, 3), 0, 1")
 def select(input: Any, dim: int, index: int) -> Tensor:
     """The entry at ``index`` along ``dim``, which is removed; a view."""
     x = tensor_of("select", input)
@@ -64,7 +64,7 @@ def select(input: Any, dim: int, index: int) -> Tensor:
     return x[(slice(None),) * errors.check_dim("select", dim, x.ndim) + (_whole("select", "index", index),)]
 
 
-@op(method=True)
+@op(method=True, sample="rand(2, 3)")
 def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """All entries along ``dim``, each a view."""
     x = tensor_of("unbind", input)
@@ -74,7 +74,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
     return several("Unbind", tuple([x[(*lead, i)] for i in range(x._raw.shape[len(lead)])]))
 
 
-@op(method=True, also={"split_size": "split_size_or_sections"})
+@op(method=True, also={"split_size": "split_size_or_sections"}, sample="rand(4, 3), 2")
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces along ``dim``: of a size (the last may be smaller), or of the sizes listed. Each is a view."""
     x = tensor_of("split", tensor)
@@ -107,13 +107,13 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tenso
     return several("Split", tuple(pieces))
 
 
-@op(method=True)
+@op(method=True, sample="rand(4, 3), [1, 3]")
 def split_with_sizes(tensor: Any, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of the sizes listed, along ``dim``."""
     return split(tensor, list(split_sizes), dim)
 
 
-@op(method=True)
+@op(method=True, sample="rand(4, 3), 2")
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` pieces of equal size along ``dim``; the last may be smaller."""
     if _whole("chunk", "chunks", chunks) <= 0:
@@ -125,25 +125,25 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(x, -(-n // chunks) if n else [0] * chunks, dim)
 
 
-@op(method=True)
+@op(method=True, sample="rand(4, 3), 2")
 def unsafe_split(tensor: Any, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """As :func:`split`, but the pieces may be written to in place, each with a history of its own."""
     return tuple(rows.clone(piece) for piece in split(tensor, split_size, dim))
 
 
-@op(method=True)
+@op(method=True, sample="rand(4, 3), [1, 3]")
 def unsafe_split_with_sizes(tensor: Any, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """As :func:`split_with_sizes`, but the pieces may be written to in place, each with a history of its own."""
     return tuple(rows.clone(piece) for piece in split(tensor, list(split_sizes), dim))
 
 
-@op(method=True)
+@op(method=True, sample="rand(4, 3), 2")
 def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """As :func:`chunk`, but the pieces may be written to in place, each with a history of its own."""
     return tuple(rows.clone(piece) for piece in chunk(input, chunks, dim))
 
 
-@op(method=True, also=_PIECES | {"tensor_indices_or_sections": "indices_or_sections"})
+@op(method=True, also=_PIECES | {"tensor_indices_or_sections": "indices_or_sections"}, sample="rand(4, 3), 2")
 @takes_tensors
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces as ``np.array_split`` makes them: so many of nearly equal size, or cut at indices."""
@@ -185,7 +185,7 @@ def _cuts(where: Tensor) -> Any:
     return where.tolist()
 
 
-@op(method=True, also=_PIECES)
+@op(method=True, also=_PIECES, sample="rand(2, 4), 2")
 def hsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Cut between columns (between elements, of a vector)."""
     x = tensor_of("hsplit", input)
@@ -196,7 +196,7 @@ def hsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     return _even("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1)
 
 
-@op(method=True, also=_PIECES)
+@op(method=True, also=_PIECES, sample="rand(4, 3), 2")
 def vsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Cut between rows."""
     x = tensor_of("vsplit", input)
@@ -207,7 +207,7 @@ def vsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     return _even("vsplit", x, indices_or_sections, 0)
 
 
-@op(method=True, also=_PIECES)
+@op(method=True, also=_PIECES, sample="rand(2, 3, 4), 2")
 def dsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Cut along the third axis."""
     x = tensor_of("dsplit", input)

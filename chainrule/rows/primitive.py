@@ -42,7 +42,7 @@ class TableError(TypeError):
 def code_of(function: Rule) -> CodeType:
     """The code of a rule (of the one inside, where ``functools.wraps`` made it): its parameters say what it reads."""
     try:
-        return getattr(function, "__wrapped__", function).__code__  # type: ignore[no-any-return]
+        return getattr(function, "__wrapped__", function).__code__
     except AttributeError:
         raise TableError(
             f"a rule is a Python function, whose parameters are named after what it reads: write {function!r} as a lambda"

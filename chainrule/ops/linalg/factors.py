@@ -196,7 +196,7 @@ def _order(function: str, pivots: Any, rows_: int) -> Any:
     return bind(_lu_rows.row_order, (pivots,), {"rows": rows_})
 
 
-@op("lu_unpack", out=True)
+@op("lu_unpack", out=True, sample="rand(3, 3), tensor([1, 2, 3]).int()")
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """What :func:`lu_factor` returned, as ``(P, L, U)``; parts that are not asked for are empty."""
     packed, pivots = matrices_of("lu_unpack", LU_data), _pivots("lu_unpack", LU_pivots)
@@ -211,7 +211,7 @@ def _solved(T: Any, B: Any, upper: bool, unit: bool) -> Any:
     return rows.solve_triangular(T, B, upper=upper, unitriangular=unit)
 
 
-@op(out=True)
+@op(out=True, sample="rand(3, 3), tensor([1, 2, 3]).int(), rand(3, 2)")
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """The solution X of A @ X = B, given :func:`lu_factor` of A.
 
@@ -298,7 +298,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
 # -- orthogonal matrices ---------------------------------------------------------------------------------------------
 
 
-@op("linalg.householder_product orgqr", method=True, out=True)
+@op("linalg.householder_product orgqr", method=True, out=True, sample="rand(4, 2), rand(2)")
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     """The first n columns of H₁H₂…H_k, where H_i = I − tau_i·v·vᴴ and v is column i of A under a 1 on the diagonal.
 

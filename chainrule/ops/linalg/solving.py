@@ -211,7 +211,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     )
 
 
-@op(out=True)
+@op(out=True, sample="rand(2, 3, 6)")
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of the linear map that A is, from its axes ``ind`` and on to those before."""
     A = tensor_like("tensorinv", A)
@@ -227,7 +227,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     return inv(flat).reshape(*rest, *first)
 
 
-@op(out=True)
+@op(out=True, sample="rand(2, 3, 6), rand(2, 3)")
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     """The X with tensordot(A, X, X.ndim) = B."""
     A, B = tensor_like("tensorsolve", A), tensor_like("tensorsolve", B, 1)
@@ -325,7 +325,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     return shared.power(A, int(n))
 
 
-@op(out=True)
+@op(out=True, sample="[rand(2, 3), rand(3, 4), rand(4, 5)]")
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of several matrices, in the order that takes the fewest multiplications."""
     return products.multi_dot(tensors)
@@ -362,7 +362,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return shaping.diagonal(A, offset, dim1, dim2)
 
 
-@op()
+@op(sample="rand(3)")
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """The matrix of powers x⁰, x¹ … of the elements of the last axis."""
     x = joining.atleast_1d(tensor_like("vander", x))
@@ -410,7 +410,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     return products.matmul(half, shaping.adjoint(half)) if upper else products.matmul(shaping.adjoint(half), half)
 
 
-@op("cholesky_solve", method=True, out=True)
+@op("cholesky_solve", method=True, out=True, sample="rand(3, 2), eye(3)")
 @takes_tensors
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """The solution X of A @ X = B, where L is the Cholesky factor of A."""
@@ -424,7 +424,12 @@ def top_lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     return lu_factor_ex(A, pivot=pivot) if get_infos else tuple(lu_factor(A, pivot=pivot))
 
 
-@op("lu_solve", method=True, out=True)
+@op(
+    "lu_solve",
+    method=True,
+    out=True,
+    sample="rand(3, 2), rand(3, 3), tensor([1, 2, 3]).int()",
+)
 def top_lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """As :func:`linalg.lu_solve`, with the right side first."""
     return lu_solve(LU_data, LU_pivots, b)
