@@ -119,7 +119,7 @@ class FunctionRow(Primitive):
 
 
 def row_of(function: Any, outputs: int) -> FunctionRow:
-    row = function._rows.get(outputs)
+    row: FunctionRow | None = function._rows.get(outputs)
     if row is None:
         row = function._rows[outputs] = FunctionRow(function, outputs)
     return row

@@ -318,7 +318,7 @@ class save_to_disk(saved_tensors_hooks):
         self.min_bytes = min_bytes
         self.files: weakref.WeakValueDictionary[int, _OnDisk] = weakref.WeakValueDictionary()
 
-    def pack_hook(self, tensor: Tensor) -> Any:  # type: ignore[override]
+    def pack_hook(self, tensor: Tensor) -> Any:
         array = tensor._raw
         if type(array) is not np.ndarray or array.nbytes < self.min_bytes:
             return tensor
@@ -328,7 +328,7 @@ class save_to_disk(saved_tensors_hooks):
         return kept
 
     @staticmethod
-    def unpack_hook(kept: Any) -> Tensor:  # type: ignore[override]
+    def unpack_hook(kept: Any) -> Tensor:
         return kept.load() if type(kept) is _OnDisk else kept
 
 

@@ -144,7 +144,7 @@ class EventList(list[Any]):
     @property
     def self_cpu_time_total(self) -> float:
         """The time that passed in operations, rules and labelled regions, in microseconds."""
-        return sum(event.self_cpu_time_total for event in self)
+        return float(sum(event.self_cpu_time_total for event in self))
 
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False

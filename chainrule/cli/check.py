@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.autograd.grad_checks import recorded
 from chainrule.cli.inputs import inputs_for
 from chainrule.cli.names import TABLE, bare, names_of, row_named
 from chainrule.cli.outcome import CHECK_FAILED, OK, BadUsage, ScriptRaised, did_you_mean
@@ -15,7 +16,6 @@ from chainrule.cli.script import importing, look_up, traceback_of
 from chainrule.cli.show import Printer
 from chainrule.rows.primitive import Primitive
 from chainrule.testing import CHECKS, GradcheckError, gradcheck, gradgradcheck, rulecheck
-from chainrule.testing.jacobians import recorded
 from chainrule.testing.rulecheck import every_sample
 
 Function = Callable[..., Any]

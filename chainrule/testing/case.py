@@ -13,8 +13,8 @@ from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrapped
 from chainrule.interpreters.dual import Dual
 from chainrule.rows.primitive import Primitive, unsupported
-from chainrule.testing.differences import worst
-from chainrule.testing.samples import Sample, normal_like
+from chainrule.testing.samples import Sample
+from chainrule.transform.differences import normal_like, worst
 
 ndarray = np.ndarray
 LEVEL = 10**7  # above every transformation the caller can have entered

@@ -12,8 +12,7 @@ from chainrule.func import vmap
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import Dual
 from chainrule.testing.case import LEVEL, Case, as_tuple, or_zeros, push, subsets
-from chainrule.testing.differences import ROUNDING_TOLERANCE
-from chainrule.testing.samples import normal_like
+from chainrule.transform.differences import ROUNDING_TOLERANCE, normal_like
 
 _BATCH = 3
 

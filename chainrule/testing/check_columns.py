@@ -10,8 +10,7 @@ from chainrule.core.tensor import wrap
 from chainrule.rows import kinds
 from chainrule.rows.primitive import TABLE
 from chainrule.testing.case import Case, as_tuple, on_tape, or_zeros, push, subsets, sweep
-from chainrule.testing.differences import ROUNDING_TOLERANCE
-from chainrule.testing.samples import normal_like
+from chainrule.transform.differences import ROUNDING_TOLERANCE, normal_like
 
 ndarray = np.ndarray
 

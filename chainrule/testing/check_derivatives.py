@@ -9,8 +9,14 @@ import numpy as np
 from chainrule.core.tensor import Tensor
 from chainrule.interpreters.dual import Dual
 from chainrule.testing.case import LEVEL, Case, as_tuple, on_tape, or_zeros, push, sweep
-from chainrule.testing.differences import DIFFERENCE_TOLERANCE, ROUNDING_TOLERANCE, all_along, along, inner
-from chainrule.testing.samples import normal_like
+from chainrule.transform.differences import (
+    DIFFERENCE_TOLERANCE,
+    ROUNDING_TOLERANCE,
+    all_along,
+    along,
+    inner,
+    normal_like,
+)
 
 
 def check_vjp(case: Case) -> None:

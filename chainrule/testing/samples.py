@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.rows.primitive import Primitive
+from chainrule.transform.differences import normal
 
 ndarray = np.ndarray
 _KINK = 0.02  # samples stay that far from multiples of a half
@@ -131,17 +132,7 @@ class Sample:
     def direction(self, position: int, operand: Any, seed: int) -> Any:
         """A random direction in which an operand can move and remain what it is."""
         rng = np.random.default_rng((seed, position, 7))
-        return _PROJECT[self.makes[position]](_normal(rng, operand.shape, self.complex)).astype(operand.dtype)
-
-
-def _normal(rng: np.random.Generator, shape: tuple[int, ...], complex_: bool) -> Any:
-    x = np.asarray(rng.normal(size=shape))
-    return np.asarray(x + 1j * rng.normal(size=shape)) if complex_ else x
-
-
-def normal_like(x: Any, seed: int) -> Any:
-    """Random numbers of an array's shape and dtype."""
-    return _normal(np.random.default_rng((seed, x.size, 11)), x.shape, x.dtype.kind == "c").astype(x.dtype)
+        return _PROJECT[self.makes[position]](normal(rng, operand.shape, self.complex)).astype(operand.dtype)
 
 
 def _spread(rng: np.random.Generator, ranks: Any, n: int, domain: tuple[float, float]) -> Any:

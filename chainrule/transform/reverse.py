@@ -53,7 +53,7 @@ def fresh_leaf(x: Any, linked: bool = True) -> Tensor:
         leaf = alias(tensor)
         if tensor is not x:  # NumPy's face: what the function writes into its argument is its own
             leaf._view = None
-        return leaf
+        return leaf  # type: ignore[no-any-return]
     else:
         leaf = wrap(protected(data) if isinstance(tensor, ndarray) else data)
     leaf._edge = edge = Leaf(leaf)

@@ -11,7 +11,7 @@ import chainrule as cr
 from chainrule.autograd import forward_ad as fw
 from chainrule.core.levels import STACK
 from chainrule.interpreters.dual import FORWARD
-from chainrule.testing.differences import along
+from chainrule.transform.differences import along
 
 X = np.array([[1.2, -0.4, 0.7], [0.3, 2.0, -1.1], [0.5, 0.1, 1.9]])
 V = np.array([[0.2, 1.0, -0.3], [0.7, -0.1, 0.4], [1.0, 0.6, -0.8]])

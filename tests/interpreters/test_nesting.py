@@ -7,7 +7,7 @@ import pytest
 
 import chainrule as torch
 from chainrule.func import grad, jvp, vjp, vmap
-from chainrule.testing.differences import along
+from chainrule.transform.differences import along
 
 f64 = torch.float64
 

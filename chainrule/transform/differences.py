@@ -12,7 +12,7 @@ a few hundred operations of ε = 2·10⁻¹⁶ each, so 10⁻¹¹.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,16 +22,45 @@ DIFFERENCE_TOLERANCE = 1e-7
 ROUNDING_TOLERANCE = 1e-11
 
 
+def central(f: Callable[[Any], list[Any]], x: Any, direction: Any, step: float) -> list[Any]:
+    """The central differences ``(f(h) − f(−h)) / 2h`` of several numbers or arrays along a direction."""
+    above = f(np.asarray(x + step * direction))
+    below = f(np.asarray(x - step * direction))
+    return [np.subtract(a, b) / (2 * step) for a, b in zip(above, below, strict=True)]
+
+
 def along(f: Callable[[Any], Any], x: Any, direction: Any, step: float = STEP) -> Any:
     """The derivative of ``f`` (to a number or an array) at ``x`` along a direction."""
-    one = np.subtract(f(np.asarray(x + step * direction)), f(np.asarray(x - step * direction)))
-    two = np.subtract(f(np.asarray(x + 2 * step * direction)), f(np.asarray(x - 2 * step * direction)))
-    return (8 * one - two) / (12 * step)
+    (one,), (two,) = (central(lambda moved: [f(moved)], x, direction, h) for h in (step, 2 * step))
+    return (4 * one - two) / 3
 
 
 def all_along(f: Callable[[Any], Any], x: Any, directions: Iterable[Any]) -> Any:
     """The derivatives along each of the directions, as a vector."""
     return np.array([along(f, x, d) for d in directions], np.float64)
+
+
+def units_of(x: Any) -> tuple[Any, ...]:
+    """The real, and for complex numbers the imaginary, unit."""
+    return (1j, 1.0) if x.dtype.kind == "c" else (1.0,)
+
+
+def unit_vectors(shape: tuple[int, ...], unit: Any, dtype: Any) -> Iterator[Any]:
+    """Arrays of a shape that are ``unit`` in one element and 0 in the others."""
+    for index in np.ndindex(tuple(shape)):
+        vector = np.zeros(shape, dtype)
+        vector[index] = unit
+        yield vector
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, ...], complex_: bool) -> Any:
+    x = np.asarray(rng.normal(size=shape))
+    return np.asarray(x + 1j * rng.normal(size=shape)) if complex_ else x
+
+
+def normal_like(x: Any, seed: int) -> Any:
+    """Random numbers of an array's shape and dtype."""
+    return normal(np.random.default_rng((seed, x.size, 11)), x.shape, x.dtype.kind == "c").astype(x.dtype)
 
 
 def inner(a: Any, b: Any) -> float:
