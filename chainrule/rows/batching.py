@@ -7,6 +7,7 @@ special: their value works with an extra leading axis.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +55,24 @@ def batch_leading(prim: Primitive, payloads: Any, batched: Any, size: int, param
     if len(payloads) > 1:
         payloads = [p if b else broadcast_batch(p, size) for p, b in zip(payloads, batched, strict=True)]
     return applied(prim, payloads, params)
+
+
+def batch_parameters(**under_batch: Callable[[Any, int], Any]) -> Callable[..., Any]:
+    """A rule for rows of one operand: the row itself, with parameters that know of the batch axis in front.
+
+    Args:
+        under_batch: for such a parameter ``(parameter, size) -> parameter``.
+    """
+
+    def batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+        return prim(*payloads, **{k: under_batch[k](v, size) if k in under_batch else v for k, v in params.items()})
+
+    return batch
+
+
+def in_front(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """A shape, under a batch axis."""
+    return (size, *shape)
 
 
 def each_example(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:

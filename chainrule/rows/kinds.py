@@ -24,11 +24,11 @@ import numpy as np
 from chainrule.rows.batching import batch_contraction, batch_leading
 from chainrule.rows.contract import contraction_value, cotangent_subscripts, formula_of
 from chainrule.rows.elementwise import elementwise
-from chainrule.rows.primitive import Primitive, Rule, TableError, refuse, register, unsupported
+from chainrule.rows.primitive import Primitive, Rule, TableError, call, refuse, register, unsupported
 from chainrule.rows.rules import compile_rule, conjugate, environment, read, total, unbroadcast
 from chainrule.types.shapes import shape_of
 
-__all__ = ["contraction", "discrete", "elementwise", "linear", "opaque", "unbroadcast"]
+__all__ = ["call", "contraction", "discrete", "elementwise", "linear", "opaque", "unbroadcast"]
 
 ndarray = np.ndarray
 

@@ -28,6 +28,11 @@ from chainrule.rows.rule_text import partial_text, vjp_text
 Rule = Callable[..., Any]
 
 
+def call(*operands: Any, **params: Any) -> dict[str, Any]:
+    """One way to call a row, for its ``samples``: ``call((2, 3), axis=-1)`` (the format is in ``testing.samples``)."""
+    return {"shapes": operands, **params}
+
+
 class unsupported:
     """Stands in a cell of the table for a rule that does not exist, with the reason."""
 

@@ -7,33 +7,33 @@ from typing import Any
 import numpy as np
 
 from chainrule.rows.batching import reshape
-from chainrule.rows.kinds import contraction, opaque
+from chainrule.rows.kinds import call, contraction, opaque
 from chainrule.rows.primitive import Primitive
 from chainrule.rows.rules import conjugate
 from chainrule.types.shapes import shape_of
 
 
-@contraction("ik,kj->ij", aliases={"y": "mat2"}, samples=[{"shapes": [(2, 3), (3, 4)]}, {"shapes": [(0, 3), (3, 2)]}])
+@contraction("ik,kj->ij", aliases={"y": "mat2"}, samples=[call((2, 3), (3, 4)), call((0, 3), (3, 2))])
 def mm(x, y):
     """Matrix product of two matrices."""
 
 
-@contraction("ik,kj->ij", aliases={"y": "mat2"}, samples=[{"shapes": [(2, 2, 3), (2, 3, 4)]}])
+@contraction("ik,kj->ij", aliases={"y": "mat2"}, samples=[call((2, 2, 3), (2, 3, 4))])
 def bmm(x, y):
     """Matrix products of two stacks of matrices of equal length."""
 
 
-@contraction("ik,k->i", aliases={"y": "vec"}, samples=[{"shapes": [(2, 3), (3,)]}])
+@contraction("ik,k->i", aliases={"y": "vec"}, samples=[call((2, 3), (3,))])
 def mv(x, y):
     """Product of a matrix and a vector."""
 
 
-@contraction("k,kj->j", aliases={"y": "mat2"}, samples=[{"shapes": [(3,), (3, 2)]}])
+@contraction("k,kj->j", aliases={"y": "mat2"}, samples=[call((3,), (3, 2))])
 def vm(x, y):
     """Product of a vector and a matrix."""
 
 
-@contraction("i,i->", aliases={"y": "tensor"}, samples=[{"shapes": [(3,), (3,)]}])
+@contraction("i,i->", aliases={"y": "tensor"}, samples=[call((3,), (3,))])
 def dot(x, y):
     """Inner product of two vectors."""
 
@@ -78,7 +78,7 @@ def _product(x: Any, y: Any) -> Any:
     batch=_tall_batch,
     aliases={"y": "mat2"},
     naming="UnsafeViewBackward0",
-    samples=[{"shapes": [(2, 3, 4), (4, 2)]}, {"shapes": [(2, 1, 3, 2), (2, 3)]}],
+    samples=[call((2, 3, 4), (4, 2)), call((2, 1, 3, 2), (2, 3))],
     structure="ik,kj->ij",
 )
 def stack_mm(x, y):

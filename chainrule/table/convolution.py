@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.rows.batching import broadcast_batch, reshape
-from chainrule.rows.kinds import linear, opaque
+from chainrule.rows.kinds import call, linear, opaque
 from chainrule.rows.primitive import Primitive
 from chainrule.rows.rules import conjugate
 from chainrule.types.shapes import shape_of
@@ -219,9 +219,9 @@ _CALL = "stride=stride, padding=padding, dilation=dilation, groups=groups"
     },
     batch=_batched,
     samples=[
-        {"shapes": [(2, 2, 4), (3, 2, 2)], **_ONE},
-        {"shapes": [(1, 4, 6), (2, 2, 3)], **_WIDE},
-        {"shapes": [(1, 1, 3, 4), (2, 1, 2, 2)], **_TWO},
+        call((2, 2, 4), (3, 2, 2), **_ONE),
+        call((1, 4, 6), (2, 2, 3), **_WIDE),
+        call((1, 1, 3, 4), (2, 1, 2, 2), **_TWO),
     ],
     promotion="none",
 )
@@ -267,10 +267,10 @@ def convolution(x, weight, *, stride, padding, dilation, groups):
     batch=_batched,
     naming="ConvolutionBackward0",
     samples=[
-        {"shapes": [(2, 3, 3), (3, 2, 2)], "size": (4,), **_ONE},
-        {"shapes": [(1, 2, 2), (2, 2, 3)], "size": (6,), **_WIDE},
-        {"shapes": [(1, 2, 1), (2, 2, 3)], "size": (6,), **_WIDE},
-        {"shapes": [(1, 2, 4, 2), (2, 1, 2, 2)], "size": (3, 4), **_TWO},
+        call((2, 3, 3), (3, 2, 2), size=(4,), **_ONE),
+        call((1, 2, 2), (2, 2, 3), size=(6,), **_WIDE),
+        call((1, 2, 1), (2, 2, 3), size=(6,), **_WIDE),
+        call((1, 2, 4, 2), (2, 1, 2, 2), size=(3, 4), **_TWO),
     ],
     promotion="none",
 )
@@ -312,9 +312,9 @@ def convolution_input(x, weight, *, size, stride, padding, dilation, groups):
     batch=_batched_weight,
     naming="ConvolutionBackwardBackward0",
     samples=[
-        {"shapes": [(2, 3, 3), (2, 2, 4)], "kernel": (2,), **_ONE},
-        {"shapes": [(1, 2, 2), (1, 4, 6)], "kernel": (3,), **_WIDE},
-        {"shapes": [(1, 2, 4, 2), (1, 1, 3, 4)], "kernel": (2, 2), **_TWO},
+        call((2, 3, 3), (2, 2, 4), kernel=(2,), **_ONE),
+        call((1, 2, 2), (1, 4, 6), kernel=(3,), **_WIDE),
+        call((1, 2, 4, 2), (1, 1, 3, 4), kernel=(2, 2), **_TWO),
     ],
     promotion="none",
 )
@@ -362,7 +362,7 @@ _BLOCK_CALL = "kernel=kernel, stride=stride, padding=padding, dilation=dilation"
     },
     batch=_examples_first,
     naming="Im2ColBackward0",
-    samples=[{"shapes": [(1, 2, 3, 4)], **_BLOCKS}],
+    samples=[call((1, 2, 3, 4), **_BLOCKS)],
 )
 def im2col(x, *, kernel, stride, padding, dilation):
     """The windows of x (n, channels, …) as columns: (n, channels·kernel, windows)."""
@@ -379,7 +379,7 @@ def im2col(x, *, kernel, stride, padding, dilation):
     },
     batch=_examples_first,
     naming="Col2ImBackward0",
-    samples=[{"shapes": [(1, 8, 4)], "size": (3, 4), **_BLOCKS}],
+    samples=[call((1, 8, 4), size=(3, 4), **_BLOCKS)],
 )
 def col2im(x, *, size, kernel, stride, padding, dilation):
     """The transpose of ``im2col``: columns (n, channels·kernel, windows), each added where its window was."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.rows.kinds import opaque
+from chainrule.rows.kinds import call, opaque
 from chainrule.table.linalg import H, eye, hermitian, is_zero, solve_triangular, transposed_solution
 from chainrule.types.shapes import shape_of
 
@@ -79,8 +79,8 @@ def _eigh_jvp(t: Any, w: Any, v: Any) -> Any:
     aliases={"x": "A", "w": "eigenvalues", "v": "eigenvectors"},
     naming="LinalgEighBackward0",
     samples=[  # (complex eigenvectors are defined up to a phase only, which a random cotangent would see)
-        {"shapes": [(3, 3)], "make": "hermitian", "UPLO": "L", "complex": False},
-        {"shapes": [(2, 3, 3)], "make": "hermitian", "UPLO": "U", "complex": False},
+        call((3, 3), make="hermitian", UPLO="L", complex=False),
+        call((2, 3, 3), make="hermitian", UPLO="U", complex=False),
     ],
     promotion="float",
     structure="matrix",
@@ -186,9 +186,9 @@ _SVD_TEXT = (
     aliases={"x": "A", "u": "U", "s": "S", "vh": "Vh"},
     naming="LinalgSvdBackward0",
     samples=[  # (complex singular vectors are defined up to a phase only, which a random cotangent would see)
-        {"shapes": [(3, 3)], "full_matrices": False, "complex": False},
-        {"shapes": [(4, 2)], "full_matrices": False, "complex": False},
-        {"shapes": [(2, 2, 3)], "full_matrices": False, "complex": False},
+        call((3, 3), full_matrices=False, complex=False),
+        call((4, 2), full_matrices=False, complex=False),
+        call((2, 2, 3), full_matrices=False, complex=False),
     ],
     promotion="float",
     structure="matrix",
@@ -272,9 +272,9 @@ def _qr_jvp(t: Any, q: Any, r: Any, x_shape: tuple[int, ...], *, mode: str) -> A
     aliases={"x": "A", "q": "Q", "r": "R"},
     naming="LinalgQrBackward0",
     samples=[
-        {"shapes": [(3, 3)], "make": "general", "mode": "reduced"},
-        {"shapes": [(4, 2)], "make": "general", "mode": "reduced"},
-        {"shapes": [(2, 2, 3)], "make": "general", "mode": "reduced"},
+        call((3, 3), make="general", mode="reduced"),
+        call((4, 2), make="general", mode="reduced"),
+        call((2, 2, 3), make="general", mode="reduced"),
     ],
     promotion="float",
     structure="matrix",
@@ -306,10 +306,7 @@ def _pinv_jvp(t: Any, x: Any, out: Any) -> Any:
         " + H(out) @ out @ H(g) @ (np.eye(x.shape[-1]) - out @ x)"
     },
     naming="LinalgPinvBackward0",
-    samples=[
-        {"shapes": [(3, 2)], "make": "general", "atol": 0.0, "rtol": 1e-15},
-        {"shapes": [(2, 2, 3)], "make": "general", "atol": 0.0, "rtol": 1e-15},
-    ],
+    samples=[call((3, 2), make="general", atol=0.0, rtol=1e-15), call((2, 2, 3), make="general", atol=0.0, rtol=1e-15)],
     promotion="float",
     structure="matrix",
 )
@@ -360,7 +357,7 @@ def _directional(x: Any, t: Any) -> Any:
         "[..., :x.shape[-1], x.shape[-1]:]"
     },
     naming="LinalgMatrixExpBackward0",
-    samples=[{"shapes": [(3, 3)]}, {"shapes": [(2, 2, 2)]}],
+    samples=[call((3, 3)), call((2, 2, 2))],
     promotion="float",
     structure="matrix",
 )

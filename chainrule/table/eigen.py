@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.rows.kinds import opaque
+from chainrule.rows.kinds import call, opaque
 from chainrule.table.decompositions import _as_diagonal, _diagonal, _did_not_converge, _gaps, _off
 from chainrule.table.linalg import H, is_zero, solve
 from chainrule.types.shapes import shape_of
@@ -65,7 +65,7 @@ def _eig_jvp(t: Any, w: Any, v: Any) -> Any:
     },
     aliases={"x": "A", "w": "eigenvalues", "v": "eigenvectors"},
     naming="LinalgEigBackward0",
-    samples=[{"shapes": [(3, 3)], "strict": False}, {"shapes": [(2, 2, 2)], "strict": False}],
+    samples=[call((3, 3), strict=False), call((2, 2, 2), strict=False)],
     promotion="float",
 )
 def eig(x, *, strict):

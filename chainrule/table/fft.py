@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.rows.kinds import linear
+from chainrule.rows.kinds import call, linear
 from chainrule.types.shapes import shape_of
 
 raw = np.fft
@@ -45,13 +45,13 @@ def _name(params: dict[str, Any], node: Any) -> str:
     },
     naming=_name,
     samples=[
-        {"shapes": [(4,)], "axes": (-1,), "norm": "backward", "inverse": False},
-        {"shapes": [(2, 3)], "axes": (-1,), "norm": "ortho", "inverse": True},
-        {"shapes": [(3, 2)], "axes": (-2,), "norm": "forward", "inverse": False},
-        {"shapes": [(2, 3)], "axes": (-2, -1), "norm": "backward", "inverse": True},
-        {"shapes": [(2, 1, 3)], "axes": (-1, -3), "norm": "forward", "inverse": True},
-        {"shapes": [(0, 3)], "axes": (-1,), "norm": "backward", "inverse": False},
-        {"shapes": [(1,)], "axes": (-1,), "norm": "ortho", "inverse": False},
+        call((4,), axes=(-1,), norm="backward", inverse=False),
+        call((2, 3), axes=(-1,), norm="ortho", inverse=True),
+        call((3, 2), axes=(-2,), norm="forward", inverse=False),
+        call((2, 3), axes=(-2, -1), norm="backward", inverse=True),
+        call((2, 1, 3), axes=(-1, -3), norm="forward", inverse=True),
+        call((0, 3), axes=(-1,), norm="backward", inverse=False),
+        call((1,), axes=(-1,), norm="ortho", inverse=False),
     ],
 )
 def fft_c2c(x, *, axes, norm, inverse):
@@ -71,14 +71,14 @@ def _r2c_transpose(g: Any, x_shape: tuple[int, ...], *, axes: tuple[int, ...], n
     formula={"x": f"np.fft.ifftn(g, s=tuple(x_shape[a] for a in axes), axes=axes, norm={_OTHER})"},
     naming="FftR2CBackward0",
     samples=[
-        {"shapes": [(4,)], "axes": (-1,), "norm": "backward"},
-        {"shapes": [(2, 3)], "axes": (-1,), "norm": "ortho"},
-        {"shapes": [(4, 2)], "axes": (-2,), "norm": "forward"},
-        {"shapes": [(2, 4)], "axes": (-2, -1), "norm": "forward"},
-        {"shapes": [(3, 1, 2)], "axes": (-1, -3), "norm": "backward"},
-        {"shapes": [(0, 3)], "axes": (-1,), "norm": "backward"},
-        {"shapes": [(1,)], "axes": (-1,), "norm": "backward"},
-        {"shapes": [(2,)], "axes": (-1,), "norm": "ortho"},
+        call((4,), axes=(-1,), norm="backward"),
+        call((2, 3), axes=(-1,), norm="ortho"),
+        call((4, 2), axes=(-2,), norm="forward"),
+        call((2, 4), axes=(-2, -1), norm="forward"),
+        call((3, 1, 2), axes=(-1, -3), norm="backward"),
+        call((0, 3), axes=(-1,), norm="backward"),
+        call((1,), axes=(-1,), norm="backward"),
+        call((2,), axes=(-1,), norm="ortho"),
     ],
     accepts="f",
 )
@@ -99,14 +99,14 @@ def _c2r_transpose(g: Any, x_dtype: Any, *, axes: tuple[int, ...], norm: str, n:
     formula={"x": f"np.fft.rfftn(g, axes=axes, norm={_OTHER}) * multiplicity(n, axes[-1])"},
     naming="FftC2RBackward0",
     samples=[
-        {"shapes": [(3,)], "axes": (-1,), "norm": "backward", "n": 4},
-        {"shapes": [(2, 3)], "axes": (-1,), "norm": "ortho", "n": 5},
-        {"shapes": [(3, 2)], "axes": (-2,), "norm": "forward", "n": 4},
-        {"shapes": [(2, 3)], "axes": (-2, -1), "norm": "forward", "n": 4},
-        {"shapes": [(2, 1, 3)], "axes": (-1, -3), "norm": "backward", "n": 3},
-        {"shapes": [(0, 3)], "axes": (-1,), "norm": "backward", "n": 4},
-        {"shapes": [(1,)], "axes": (-1,), "norm": "backward", "n": 1},
-        {"shapes": [(2,)], "axes": (-1,), "norm": "ortho", "n": 2},
+        call((3,), axes=(-1,), norm="backward", n=4),
+        call((2, 3), axes=(-1,), norm="ortho", n=5),
+        call((3, 2), axes=(-2,), norm="forward", n=4),
+        call((2, 3), axes=(-2, -1), norm="forward", n=4),
+        call((2, 1, 3), axes=(-1, -3), norm="backward", n=3),
+        call((0, 3), axes=(-1,), norm="backward", n=4),
+        call((1,), axes=(-1,), norm="backward", n=1),
+        call((2,), axes=(-1,), norm="ortho", n=2),
     ],
 )
 def fft_c2r(x, *, axes, norm, n):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.protocol import memory_of
-from chainrule.rows.batching import broadcast_batch
-from chainrule.rows.kinds import linear, unbroadcast
+from chainrule.rows.batching import batch_parameters, broadcast_batch, in_front
+from chainrule.rows.kinds import call, linear, unbroadcast
 from chainrule.rows.primitive import Primitive
 from chainrule.types.shapes import shape_of
 
@@ -31,29 +31,20 @@ def _last_kind(index: tuple[Any, ...]) -> str:
     return "AliasBackward0"
 
 
-def _under_batch(index: tuple[Any, ...]) -> tuple[Any, ...]:
-    return (slice(None), *index)
-
-
-def _basic_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
-    (x,) = payloads
-    params = {k: (size, *v) if k == "shape" else _under_batch(v) if k == "index" else v for k, v in params.items()}
-    return prim(x, **params)
-
-
+_batch_basic = batch_parameters(shape=in_front, index=lambda index, size: (slice(None), *index))
 _BASIC = [
-    {"shapes": [(3, 4)], "index": (1,)},
-    {"shapes": [(3, 4)], "index": (slice(None), slice(0, 4, 2))},
-    {"shapes": [(3, 4)], "index": (Ellipsis, None, 2)},
-    {"shapes": [(3, 4)], "index": (slice(None, None, -1), slice(1, 1))},
-    {"shapes": [(3, 4)], "index": (-1, 2)},
-    {"shapes": [()], "index": (Ellipsis,)},
+    call((3, 4), index=(1,)),
+    call((3, 4), index=(slice(None), slice(0, 4, 2))),
+    call((3, 4), index=(Ellipsis, None, 2)),
+    call((3, 4), index=(slice(None, None, -1), slice(1, 1))),
+    call((3, 4), index=(-1, 2)),
+    call((), index=(Ellipsis,)),
 ]
 
 
 @linear(
     transpose={"x": lambda g, x_shape, *, index: embed(g, shape=x_shape, index=index)},
-    batch=_basic_batch,
+    batch=_batch_basic,
     view=True,
     moves=True,
     naming=lambda params: _last_kind(params["index"]),
@@ -67,12 +58,12 @@ def getitem(x, *, index):
 
 @linear(
     transpose={"x": lambda g, *, index: getitem(g, index=index)},
-    batch=_basic_batch,
+    batch=_batch_basic,
     naming="SliceBackward0",
     samples=[
-        {"shapes": [(3,)], "shape": (3,), "index": (slice(None, None, -1),)},
-        {"shapes": [(4,)], "shape": (3, 4), "index": (1,)},
-        {"shapes": [(3, 2)], "shape": (3, 4), "index": (slice(None), slice(0, 4, 2))},
+        call((3,), shape=(3,), index=(slice(None, None, -1),)),
+        call((4,), shape=(3, 4), index=(1,)),
+        call((3, 2), shape=(3, 4), index=(slice(None), slice(0, 4, 2))),
     ],
     structure="selection",
 )
@@ -104,16 +95,16 @@ def _array_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params
 
 
 _ADVANCED = [
-    {"shapes": [(3, 4)], "index": (np.array([0, 2, 0]),)},
-    {"shapes": [(3, 4)], "index": (slice(None), np.array([[1, 1], [3, 0]]))},
-    {"shapes": [(3, 4)], "index": (np.array([0, 1]), np.array([2, 2]))},
-    {"shapes": [(3,)], "index": (np.array([True, False, True]),)},
-    {"shapes": [(2, 3)], "index": (np.array([[True, False, True], [False, False, True]]),)},
-    {"shapes": [(3, 4)], "index": (Ellipsis, np.array([-1, 0]))},
-    {"shapes": [(2, 3, 4)], "index": (np.array([0, 1]), slice(None), np.array([2, 2]))},
-    {"shapes": [(2, 3, 4)], "index": (slice(None), None, np.array([2, 2]), 1)},
-    {"shapes": [(3, 4)], "index": (np.array([], int),)},
-    {"shapes": [(2, 3)], "index": (np.array([True, False]), np.array([0, 2, 0]))},
+    call((3, 4), index=(np.array([0, 2, 0]),)),
+    call((3, 4), index=(slice(None), np.array([[1, 1], [3, 0]]))),
+    call((3, 4), index=(np.array([0, 1]), np.array([2, 2]))),
+    call((3,), index=(np.array([True, False, True]),)),
+    call((2, 3), index=(np.array([[True, False, True], [False, False, True]]),)),
+    call((3, 4), index=(Ellipsis, np.array([-1, 0]))),
+    call((2, 3, 4), index=(np.array([0, 1]), slice(None), np.array([2, 2]))),
+    call((2, 3, 4), index=(slice(None), None, np.array([2, 2]), 1)),
+    call((3, 4), index=(np.array([], int),)),
+    call((2, 3), index=(np.array([True, False]), np.array([0, 2, 0]))),
 ]
 
 
@@ -162,15 +153,11 @@ read = index  # by a name that a rule's parameter ``index`` does not hide
     batch=_array_batch,
     naming="IndexPutBackward0",
     samples=[
-        {"shapes": [(3, 4)], "shape": (3, 4), "index": (np.array([0, 2, 0]),)},
-        {"shapes": [(3,)], "shape": (2, 3), "index": (np.array([[True, False, True], [False, False, True]]),)},
-        {
-            "shapes": [(3, 2, 2)],
-            "shape": (3, 4),
-            "index": (np.array([[0, 2], [0, 0]]), np.array([1, 2, 1])[:, None, None]),
-        },
-        {"shapes": [(2, 3)], "shape": (2, 3, 4), "index": (np.array([0, 1]), slice(None), np.array([2, 2]))},
-        {"shapes": [(3,)], "shape": (2, 3), "index": (np.array([False, True]), np.array([0, 2, 0]))},
+        call((3, 4), shape=(3, 4), index=(np.array([0, 2, 0]),)),
+        call((3,), shape=(2, 3), index=(np.array([[True, False, True], [False, False, True]]),)),
+        call((3, 2, 2), shape=(3, 4), index=(np.array([[0, 2], [0, 0]]), np.array([1, 2, 1])[:, None, None])),
+        call((2, 3), shape=(2, 3, 4), index=(np.array([0, 1]), slice(None), np.array([2, 2]))),
+        call((3,), shape=(2, 3), index=(np.array([False, True]), np.array([0, 2, 0]))),
     ],
 )
 def add_at(x, *, shape, index):
@@ -208,17 +195,13 @@ def _put_values(
     },
     batch=_array_batch,
     samples=[
-        {"shapes": [(3, 4), (4,)], "index": (np.array([0, 2]),), "accumulate": False},
-        {"shapes": [(3, 4), (3, 4)], "index": (np.array([0, 2, 0]),), "accumulate": True},
-        {"shapes": [(3, 4), (4, 4)], "index": (np.array([0, 2, 0, -3]),), "accumulate": False},
-        {"shapes": [(3, 4), ()], "index": (1,), "accumulate": False},
-        {
-            "shapes": [(2, 3), ()],
-            "index": (np.array([[True, False, True], [False, False, True]]),),
-            "accumulate": False,
-        },
-        {"shapes": [(2, 3, 4), (2, 1)], "index": (slice(None), np.array([0, 2]), slice(1, 3)), "accumulate": True},
-        {"shapes": [(2, 3, 4), (3,)], "index": (np.array([0, 1]), slice(None), np.array([2, 3])), "accumulate": False},
+        call((3, 4), (4,), index=(np.array([0, 2]),), accumulate=False),
+        call((3, 4), (3, 4), index=(np.array([0, 2, 0]),), accumulate=True),
+        call((3, 4), (4, 4), index=(np.array([0, 2, 0, -3]),), accumulate=False),
+        call((3, 4), (), index=(1,), accumulate=False),
+        call((2, 3), (), index=(np.array([[True, False, True], [False, False, True]]),), accumulate=False),
+        call((2, 3, 4), (2, 1), index=(slice(None), np.array([0, 2]), slice(1, 3)), accumulate=True),
+        call((2, 3, 4), (3,), index=(np.array([0, 1]), slice(None), np.array([2, 3])), accumulate=False),
     ],
     structure="selection",
 )
@@ -237,10 +220,7 @@ def index_put(x, values, *, index, accumulate):
 
 @linear(
     transpose={"x": lambda g, index, x_shape, *, axis: scatter_add(np.zeros(x_shape, g.dtype), index, g, axis=axis)},
-    samples=[
-        {"shapes": [(2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, -1]])], "axis": -1},
-        {"shapes": [(3, 2), np.array([[2, 0]])], "axis": -2},
-    ],
+    samples=[call((2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, -1]]), axis=-1), call((3, 2), np.array([[2, 0]]), axis=-2)],
     structure="selection",
 )
 def gather(x, index, *, axis):
@@ -266,10 +246,10 @@ def reached(x: Any, index: Any, axis: int) -> Any:
 @linear(
     transpose={"x": lambda g: g, "src": lambda g, index, *, axis: gather(reached(g, index, axis), index, axis=axis)},
     samples=[
-        {"shapes": [(3, 4), np.array([[2, 0], [1, 1]]), (2, 2)], "axis": -1},
-        {"shapes": [(2, 3, 2), np.array([[[0], [2]]]), (1, 2, 1)], "axis": -2},
-        {"shapes": [(2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, 2]]), (2, 4)], "axis": -1},
-        {"shapes": [(3, 2), np.array([[2, 0]]), (1, 2)], "axis": -2},
+        call((3, 4), np.array([[2, 0], [1, 1]]), (2, 2), axis=-1),
+        call((2, 3, 2), np.array([[[0], [2]]]), (1, 2, 1), axis=-2),
+        call((2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, 2]]), (2, 4), axis=-1),
+        call((3, 2), np.array([[2, 0]]), (1, 2), axis=-2),
     ],
 )
 def scatter_add(x, index, src, *, axis):
@@ -291,9 +271,9 @@ def scatter_add(x, index, src, *, axis):
         "src": lambda g, index, *, axis: gather(reached(g, index, axis), index, axis=axis),
     },
     samples=[
-        {"shapes": [(3, 4), np.array([[2, 0], [1, 3]]), (2, 2)], "axis": -1},
-        {"shapes": [(2, 3), np.array([[2, 0], [1, 2]]), (2, 2)], "axis": -1},
-        {"shapes": [(3, 2), np.array([[2, 0]]), (1, 2)], "axis": -2},
+        call((3, 4), np.array([[2, 0], [1, 3]]), (2, 2), axis=-1),
+        call((2, 3), np.array([[2, 0], [1, 2]]), (2, 2), axis=-1),
+        call((3, 2), np.array([[2, 0]]), (1, 2), axis=-2),
     ],
     structure="selection",
 )
@@ -343,10 +323,10 @@ def _take_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params:
     batch=_take_batch,
     naming="IndexSelectBackward0",
     samples=[
-        {"shapes": [(3, 2), np.array([0, 2, 0, -1])], "axis": -2},
-        {"shapes": [(2, 3), np.array([[1, 1], [2, 0]])], "axis": -1},
-        {"shapes": [(2, 3, 2), np.array([[1, 1], [2, 0]])], "axis": -2},
-        {"shapes": [(2, 3), np.array(1)], "axis": -1},
+        call((3, 2), np.array([0, 2, 0, -1]), axis=-2),
+        call((2, 3), np.array([[1, 1], [2, 0]]), axis=-1),
+        call((2, 3, 2), np.array([[1, 1], [2, 0]]), axis=-2),
+        call((2, 3), np.array(1), axis=-1),
     ],
     structure="selection",
 )
@@ -376,10 +356,10 @@ def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, par
     batch=_take_add_batch,
     naming="IndexAddBackward0",
     samples=[
-        {"shapes": [(4, 2), np.array([0, 2, 0, -1])], "axis": -2, "length": 3},
-        {"shapes": [(2, 2, 2), np.array([[1, 1], [2, 0]])], "axis": -1, "length": 3},
-        {"shapes": [(2, 2, 2, 2), np.array([[1, 1], [2, 0]])], "axis": -2, "length": 3},
-        {"shapes": [(2,), np.array(1)], "axis": -1, "length": 3},
+        call((4, 2), np.array([0, 2, 0, -1]), axis=-2, length=3),
+        call((2, 2, 2), np.array([[1, 1], [2, 0]]), axis=-1, length=3),
+        call((2, 2, 2, 2), np.array([[1, 1], [2, 0]]), axis=-2, length=3),
+        call((2,), np.array(1), axis=-1, length=3),
     ],
 )
 def take_add(x, index, *, axis, length):

@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.protocol import memory_of, on_numbers
-from chainrule.rows.kinds import opaque
+from chainrule.rows.kinds import call, opaque
 from chainrule.rows.rules import conjugate
 from chainrule.types.shapes import dtype_of, shape_of
 
@@ -81,7 +81,7 @@ def _singular(x: Any) -> errors.LinAlgError:
     vjp={"x": lambda g, out: -(H(out) @ g @ H(out))},
     jvp={"x": lambda t, out: -(out @ t @ out)},
     naming="LinalgInvExBackward0",
-    samples=[{"shapes": [(3, 3)], "make": "general"}, {"shapes": [(2, 2, 2)], "make": "general"}],
+    samples=[call((3, 3), make="general"), call((2, 2, 2), make="general")],
     promotion="float",
     structure="matrix",
 )
@@ -103,7 +103,7 @@ def _solution(x: Any, y: Any) -> Any:
     jvp={"x": lambda t, x, out: -_solution(x, t @ out), "y": lambda t, x: _solution(x, t)},
     aliases={"x": "A", "y": "B"},
     naming="LinalgSolveExBackward0",
-    samples=[{"shapes": [(3, 3), (3, 2)], "make": "general"}, {"shapes": [(2, 3, 3), (2, 3, 1)], "make": "general"}],
+    samples=[call((3, 3), (3, 2), make="general"), call((2, 3, 3), (2, 3, 1), make="general")],
     promotion="none",
     structure="matrix",
 )
@@ -141,9 +141,9 @@ def transposed_solution(x: Any, y: Any, upper: bool, unitriangular: bool) -> Any
 
 
 _TRIANGLES = [
-    {"shapes": [(3, 3), (3, 2)], "make": "upper", "upper": True, "unitriangular": False},
-    {"shapes": [(3, 3), (3, 2)], "make": "lower", "upper": False, "unitriangular": False},
-    {"shapes": [(2, 3, 3), (2, 3, 1)], "make": "unit_lower", "upper": False, "unitriangular": True},
+    call((3, 3), (3, 2), make="upper", upper=True, unitriangular=False),
+    call((3, 3), (3, 2), make="lower", upper=False, unitriangular=False),
+    call((2, 3, 3), (2, 3, 1), make="unit_lower", upper=False, unitriangular=True),
 ]
 
 
@@ -238,7 +238,7 @@ def _adjugate(x: Any) -> Any:
     formula={"x": "(g * np.conjugate(out))[..., None, None] * H(np.linalg.inv(x))"},
     aliases={"x": "A"},
     naming="LinalgDetBackward0",
-    samples=[{"shapes": [(3, 3)], "make": "general"}, {"shapes": [(2, 2, 2)], "make": "general"}],
+    samples=[call((3, 3), make="general"), call((2, 2, 2), make="general")],
     promotion="float",
     structure="matrix",
 )
@@ -276,7 +276,7 @@ def _slogdet_jvp(t: Any, x: Any, sign: Any, logabsdet: Any) -> Any:
     },
     aliases={"x": "A"},
     naming="LinalgSlogdetBackward0",
-    samples=[{"shapes": [(3, 3)], "make": "general"}, {"shapes": [(2, 2, 2)], "make": "general"}],
+    samples=[call((3, 3), make="general"), call((2, 2, 2), make="general")],
     promotion="float",
     structure="matrix",
 )
@@ -340,7 +340,7 @@ def _not_positive(x: Any) -> errors.LinAlgError:
         "(np.tril(H(out) @ g) * (1 - 0.5 * np.eye(out.shape[-1])), np.linalg.inv(out))"
     },
     naming="LinalgCholeskyExBackward0",
-    samples=[{"shapes": [(3, 3)], "make": "spd"}, {"shapes": [(2, 2, 2)], "make": "spd"}],
+    samples=[call((3, 3), make="spd"), call((2, 2, 2), make="spd")],
     promotion="float",
     structure="matrix",
 )

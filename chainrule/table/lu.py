@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.rows.kinds import discrete, opaque
+from chainrule.rows.kinds import call, discrete, opaque
 from chainrule.table.linalg import H, bad_minor, dependent_column, eye, inv, solve_triangular, transposed_solution
 from chainrule.types.shapes import shape_of
 
@@ -65,7 +65,7 @@ def order_of(pivots: Any, rows: int) -> Any:
     return order.reshape(*pivots.shape[:-1], rows)
 
 
-@discrete(samples=[{"shapes": [np.array([3, 2, 3])], "rows": 4}, {"shapes": [np.array([[2, 2], [1, 2]])], "rows": 2}])
+@discrete(samples=[call(np.array([3, 2, 3]), rows=4), call(np.array([[2, 2], [1, 2]]), rows=2)])
 def row_order(pivots, *, rows):
     """The order of the rows after exchanges, which are counted from 1 as LAPACK does."""
     return order_of(pivots.astype(np.int64) - 1, rows)
@@ -89,13 +89,13 @@ def _singular(matrix: Any) -> int:
     return 0
 
 
-@discrete(samples=[{"shapes": [(2, 3, 3)]}])
+@discrete(samples=[call((2, 3, 3))])
 def inverse_info(x):
     """For each matrix 0, or the column that depends on those before it, counted from 1."""
     return _info(x, _singular)
 
 
-@discrete(samples=[{"shapes": [(2, 3, 3)]}])
+@discrete(samples=[call((2, 3, 3))])
 def cholesky_info(x):
     """For each matrix 0, or the order of the first leading minor that is not positive."""
     return _info(x, bad_minor)
@@ -183,11 +183,7 @@ _TEXT = (
     formula={"x": _TEXT},
     aliases={"x": "A", "lu": "LU"},
     naming="LinalgLuFactorExBackward0",
-    samples=[
-        {"shapes": [(3, 3)], "make": "general"},
-        {"shapes": [(4, 2)], "make": "general"},
-        {"shapes": [(2, 2, 3)], "make": "general"},
-    ],
+    samples=[call((3, 3), make="general"), call((4, 2), make="general"), call((2, 2, 3), make="general")],
     promotion="float",
 )
 def lu_factor(x):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.versions import strided
-from chainrule.rows.kinds import linear
+from chainrule.rows.kinds import call, linear
 from chainrule.rows.primitive import Primitive
 from chainrule.table.indexing import take, take_add
 from chainrule.types.shapes import shape_of
@@ -41,10 +41,10 @@ def _strided_batch(prim: Primitive, payloads: Any, batched: Any, size: int, para
     view=True,
     moves=True,
     samples=[
-        {"shapes": [(2, 3)], "size": (2, 2), "stride": (1, 2), "offset": 1},
-        {"shapes": [(6,)], "size": (3, 2), "stride": (1, 1), "offset": 0},
-        {"shapes": [(4,)], "size": (), "stride": (), "offset": 2},
-        {"shapes": [(3, 2)], "size": (0, 2), "stride": (2, 1), "offset": 0},
+        call((2, 3), size=(2, 2), stride=(1, 2), offset=1),
+        call((6,), size=(3, 2), stride=(1, 1), offset=0),
+        call((4,), size=(), stride=(), offset=2),
+        call((3, 2), size=(0, 2), stride=(2, 1), offset=0),
     ],
     overlaps=True,
 )
@@ -60,7 +60,7 @@ def as_strided(x, *, size, stride, offset):
     transpose={"x": lambda g, x_dtype: view_as_complex(g) if x_dtype.kind == "c" else g[..., 0]},
     view=True,
     domain="complex",
-    samples=[{"shapes": [(2, 3)]}, {"shapes": [()]}],
+    samples=[call((2, 3)), call(())],
 )
 def view_as_real(x):
     """Complex numbers as pairs of real ones, along a new last axis (and real ones, with zeros)."""
@@ -69,12 +69,7 @@ def view_as_real(x):
     return x[..., None].view(np.float32 if x.dtype == np.complex64 else np.float64)
 
 
-@linear(
-    transpose={"x": lambda g: view_as_real(g)},
-    view=True,
-    accepts="f",
-    samples=[{"shapes": [(3, 2)]}, {"shapes": [(2,)]}],
-)
+@linear(transpose={"x": lambda g: view_as_real(g)}, view=True, accepts="f", samples=[call((3, 2)), call((2,))])
 def view_as_complex(x):
     """Pairs of real numbers along the last axis, as complex ones."""
     if type(x) is not ndarray or x.strides[-1] != x.itemsize:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.rows.batching import batch_leading, broadcast_batch, reshape
-from chainrule.rows.kinds import elementwise, opaque
+from chainrule.rows.kinds import call, elementwise, opaque
 from chainrule.rows.kinds import linear as linear_row
 from chainrule.rows.primitive import Primitive
 from chainrule.rows.sums import added
@@ -246,9 +246,9 @@ def _mse_tangent(t: Any, x: Any, y: Any, ndim: int, mean: bool) -> Any:
     formula={"x": "2 * g * (x - y) / (x.size if mean else 1)", "y": "2 * g * (y - x) / (x.size if mean else 1)"},
     aliases={"y": "target"},
     samples=[
-        {"shapes": [(2, 3), (2, 3)], "ndim": 2, "mean": True},
-        {"shapes": [(4,), (4,)], "ndim": 1, "mean": False},
-        {"shapes": [(), ()], "ndim": 0, "mean": True},
+        call((2, 3), (2, 3), ndim=2, mean=True),
+        call((4,), (4,), ndim=1, mean=False),
+        call((), (), ndim=0, mean=True),
     ],
     promotion="none",
     accepts="f",
@@ -291,9 +291,9 @@ def _one_hot(index: Any, x_shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 _PICKS = [
-    {"shapes": [(3, 4), np.array([2, 0, 3]), np.array([-0.5, -0.2, -0.3])], "reduce": True},
-    {"shapes": [(3, 4), np.array([1, 1, 2]), -0.25], "reduce": True},
-    {"shapes": [(2, 4), np.array([3, 0]), np.array([-1.0, -0.5])], "reduce": False},
+    call((3, 4), np.array([2, 0, 3]), np.array([-0.5, -0.2, -0.3]), reduce=True),
+    call((3, 4), np.array([1, 1, 2]), -0.25, reduce=True),
+    call((2, 4), np.array([3, 0]), np.array([-1.0, -0.5]), reduce=False),
 ]
 _HOT = "(index[..., None] == np.arange(x_shape[-1]))"
 _G_PICKED = "((np.expand_dims(g, -1) if reduce else g) * coef)[..., None]"
@@ -383,7 +383,7 @@ def _linear_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
     aliases={"x": "mat1", "weight": "mat2"},
     batch=_linear_batch,
     naming="AddmmBackward0",
-    samples=[{"shapes": [(2, 3), (4, 3), (4,)], "complex": False}],
+    samples=[call((2, 3), (4, 3), (4,), complex=False)],
     promotion="none",
     accepts="f",
     structure="ik,jk->ij",
@@ -419,8 +419,8 @@ def _rescaled(g: Any, x: Any, *, axis: tuple[int, ...], eps: float, name: str) -
     },
     naming=lambda params: params["name"],
     samples=[
-        {"shapes": [(2, 4)], "axis": (-1,), "eps": 1e-5, "name": "NativeLayerNormBackward0"},
-        {"shapes": [(3, 2, 2)], "axis": (-3, -1), "eps": 0.1, "name": "NativeBatchNormBackward0"},
+        call((2, 4), axis=(-1,), eps=1e-5, name="NativeLayerNormBackward0"),
+        call((3, 2, 2), axis=(-3, -1), eps=0.1, name="NativeBatchNormBackward0"),
     ],
     accepts="f",
     structure="axis",

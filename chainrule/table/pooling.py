@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule.rows.kinds import discrete
+from chainrule.rows.kinds import call, discrete
 
 ndarray = np.ndarray
 _PLACES = {"places": (np.array([[0, 1], [1, 2], [-1, 2]]), np.array([[0, 2], [2, 3]]))}
@@ -75,7 +75,7 @@ def _positions(places: Any, spatial: Any) -> Any:
     return sum(np.ix_(*[np.asarray(p) * n for p, n in zip(places, steps, strict=True)]))
 
 
-@discrete(samples=[{"shapes": [(2, 3, 4)], **_PLACES}, {"shapes": [(3, 4)], **_PLACES}])
+@discrete(samples=[call((2, 3, 4), **_PLACES), call((3, 4), **_PLACES)])
 def window_argmax(x, *, places):
     """The position, in the flattened last axes, of every window's largest element: the first of several, or a nan.
 
@@ -109,7 +109,7 @@ def window_argmax(x, *, places):
     return table.reshape(-1).take(flat).reshape(best.shape)
 
 
-@discrete(samples=[{"shapes": [(5, 2)], "members": np.array([0, 1, 3, 4]), "ends": np.array([0, 2, 2, 4])}])
+@discrete(samples=[call((5, 2), members=np.array([0, 1, 3, 4]), ends=np.array([0, 2, 2, 4]))])
 def bag_argmax(x, *, members, ends):
     """For each bag and column the first row whose element is the largest; 0 for an empty bag.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.rows.kinds import discrete, linear, opaque
+from chainrule.rows.kinds import call, discrete, linear, opaque
 from chainrule.rows.primitive import TABLE
 from chainrule.rows.rules import conjugate
 from chainrule.rows.sums import accumulated, added
@@ -46,14 +46,14 @@ def count(shape: tuple[int, ...], axis: tuple[int, ...]) -> int:
 
 
 _AXES = [
-    {"shapes": [(2, 3)], "axis": (-1,), "keepdims": False},
-    {"shapes": [(2, 3, 2)], "axis": (-3, -1), "keepdims": True},
-    {"shapes": [(2, 3)], "axis": (-2, -1), "keepdims": False},
-    {"shapes": [(4,)], "axis": (-1,), "keepdims": False},
-    {"shapes": [()], "axis": (), "keepdims": False},
+    call((2, 3), axis=(-1,), keepdims=False),
+    call((2, 3, 2), axis=(-3, -1), keepdims=True),
+    call((2, 3), axis=(-2, -1), keepdims=False),
+    call((4,), axis=(-1,), keepdims=False),
+    call((), axis=(), keepdims=False),
 ]
-_ONE_AXIS = [{"shapes": [(2, 3)], "axis": -1, "keepdims": False}, {"shapes": [(3, 2)], "axis": -2, "keepdims": True}]
-_AXES_OR_EMPTY = [*_AXES, {"shapes": [(0, 3)], "axis": (-2,), "keepdims": False}]
+_ONE_AXIS = [call((2, 3), axis=-1, keepdims=False), call((3, 2), axis=-2, keepdims=True)]
+_AXES_OR_EMPTY = [*_AXES, call((0, 3), axis=(-2,), keepdims=False)]
 
 
 @linear(
@@ -262,7 +262,7 @@ def dot_along(x: Any, y: Any, axis: int) -> Any:
     vjp={"x": lambda g, out, *, axis: (g - dot_along(g, out, axis)) * out},
     jvp={"x": lambda t, out, *, axis: (t - dot_along(t, out, axis)) * out},
     formula={"x": "(g - (g * out).sum(axis, keepdims=True)) * out"},
-    samples=[{"shapes": [(2, 3)], "axis": -1}, {"shapes": [(3, 2)], "axis": -2}, {"shapes": [(4,)], "axis": -1}],
+    samples=[call((2, 3), axis=-1), call((3, 2), axis=-2), call((4,), axis=-1)],
     promotion="float",
     accepts="f",
     structure="axis",
@@ -278,7 +278,7 @@ def softmax(x, *, axis):
     vjp={"x": lambda g, out, *, axis: g - np.exp(out) * np.add.reduce(g, axis=axis, keepdims=True)},
     jvp={"x": lambda t, out, *, axis: t - np.add.reduce(np.exp(out) * t, axis=axis, keepdims=True)},
     formula={"x": "g - np.exp(out) * g.sum(axis, keepdims=True)"},
-    samples=[{"shapes": [(2, 3)], "axis": -1}, {"shapes": [(3, 2)], "axis": -2}, {"shapes": [(4,)], "axis": -1}],
+    samples=[call((2, 3), axis=-1), call((3, 2), axis=-2), call((4,), axis=-1)],
     promotion="float",
     accepts="f",
     structure="axis",
@@ -333,15 +333,15 @@ def _norm_jvp(t: Any, x: Any, out: Any, *, ord: float, axis: tuple[int, ...], ke
         "np.abs(x / (out if keepdims else np.expand_dims(out, axis))) ** (ord - 1)"
     },
     samples=[
-        {"shapes": [(2, 3)], "ord": 2.0, "axis": (-1,), "keepdims": False},
-        {"shapes": [(2, 3)], "ord": 1.0, "axis": (-2, -1), "keepdims": False},
-        {"shapes": [(2, 3)], "ord": 3.0, "axis": (-2,), "keepdims": True},
-        {"shapes": [(2, 3)], "ord": 0.5, "axis": (-1,), "keepdims": False},
-        {"shapes": [(2, 3)], "ord": -2.0, "axis": (-1,), "keepdims": False},
-        {"shapes": [(2, 3)], "ord": np.inf, "axis": (-1,), "keepdims": False},
-        {"shapes": [(2, 3, 2)], "ord": -np.inf, "axis": (-3, -1), "keepdims": True},
-        {"shapes": [(2, 3)], "ord": 0.0, "axis": (-1,), "keepdims": False},
-        {"shapes": [()], "ord": 2.0, "axis": (), "keepdims": False},
+        call((2, 3), ord=2.0, axis=(-1,), keepdims=False),
+        call((2, 3), ord=1.0, axis=(-2, -1), keepdims=False),
+        call((2, 3), ord=3.0, axis=(-2,), keepdims=True),
+        call((2, 3), ord=0.5, axis=(-1,), keepdims=False),
+        call((2, 3), ord=-2.0, axis=(-1,), keepdims=False),
+        call((2, 3), ord=np.inf, axis=(-1,), keepdims=False),
+        call((2, 3, 2), ord=-np.inf, axis=(-3, -1), keepdims=True),
+        call((2, 3), ord=0.0, axis=(-1,), keepdims=False),
+        call((), ord=2.0, axis=(), keepdims=False),
     ],
     naming="LinalgVectorNormBackward0",
     promotion="float",
@@ -373,12 +373,7 @@ def _from_the_end(g: Any, axis: int) -> Any:
     return np.flip(accumulated(np.cumsum, np.flip(g, axis=axis), axis), axis=axis)
 
 
-_ALONG = [
-    {"shapes": [(2, 3)], "axis": -1},
-    {"shapes": [(3, 2)], "axis": -2},
-    {"shapes": [(0, 2)], "axis": -2},
-    {"shapes": [(1,)], "axis": -1},
-]
+_ALONG = [call((2, 3), axis=-1), call((3, 2), axis=-2), call((0, 2), axis=-2), call((1,), axis=-1)]
 
 
 @linear(
@@ -498,12 +493,7 @@ def argmin(x, *, axis, keepdims):
     return np.argmin(x, axis=axis, keepdims=keepdims)
 
 
-@discrete(
-    samples=[
-        {"shapes": [(2, 3)], "axis": -1, "descending": False},
-        {"shapes": [(3, 2)], "axis": -2, "descending": True},
-    ]
-)
+@discrete(samples=[call((2, 3), axis=-1, descending=False), call((3, 2), axis=-2, descending=True)])
 def argsort(x, *, axis, descending):
     """Indices that sort along an axis; ties keep their order."""
     if not descending:

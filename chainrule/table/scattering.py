@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.rows.kinds import opaque
+from chainrule.rows.kinds import call, opaque
 from chainrule.table.indexing import _grid, gather, reached, scatter, scatter_add
 from chainrule.types.shapes import shape_of
 
@@ -65,9 +65,9 @@ def _products_before(place: Any, factor: Any) -> Any:
         ),
     },
     samples=[
-        {"shapes": [(2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, 2]]), (2, 4)], "axis": -1},
-        {"shapes": [(3, 2), np.array([[2], [2]]), (2, 1)], "axis": -2},
-        {"shapes": [(2,), np.array([1, 0, 1, 1, 1]), np.array([0.7, 2.0, 0.0, 1.5, 1.2])], "axis": -1},
+        call((2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, 2]]), (2, 4), axis=-1),
+        call((3, 2), np.array([[2], [2]]), (2, 1), axis=-2),
+        call((2,), np.array([1, 0, 1, 1, 1]), np.array([0.7, 2.0, 0.0, 1.5, 1.2]), axis=-1),
     ],
     domain=(0.4, 2),
     naming="ScatterReduceBackward0",
@@ -117,13 +117,8 @@ def _best_jvp_src(t: Any, x: Any, index: Any, src: Any, out: Any, *, axis: int, 
         "src": "best_vjp(g, x, index, src, out, axis=axis, include_self=include_self)[1]",
     },
     samples=[
-        {
-            "shapes": [(2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, 2]]), (2, 4)],
-            "axis": -1,
-            "largest": True,
-            "include_self": True,
-        },
-        {"shapes": [(3, 2), np.array([[2], [2]]), (2, 1)], "axis": -2, "largest": False, "include_self": False},
+        call((2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, 2]]), (2, 4), axis=-1, largest=True, include_self=True),
+        call((3, 2), np.array([[2], [2]]), (2, 1), axis=-2, largest=False, include_self=False),
     ],
     accepts="biuf",
     naming="ScatterReduceBackward0",

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.rows.batching import broadcast_batch
+from chainrule.rows.batching import batch_parameters, broadcast_batch, in_front
 from chainrule.rows.batching import reshape as to_shape
-from chainrule.rows.kinds import linear
+from chainrule.rows.kinds import call, linear
 from chainrule.rows.primitive import Primitive
 from chainrule.rows.sums import added
 from chainrule.table.reduction import broadcast_to
@@ -20,27 +20,12 @@ from chainrule.types.shapes import shape_of
 ndarray = np.ndarray
 
 
-def _with_axis(*names: str) -> Any:
-    """A batching rule for rows whose parameters of these names are shapes: the batch axis goes in front."""
-
-    def batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
-        (x,) = payloads
-        return prim(x, **{k: (size, *v) if k in names else v for k, v in params.items()})
-
-    return batch
-
-
 @linear(
     transpose={"x": lambda g, x_shape: to_shape(g, x_shape)},
-    batch=_with_axis("shape"),
+    batch=batch_parameters(shape=in_front),
     view=True,
     moves=True,
-    samples=[
-        {"shapes": [(2, 3)], "shape": (3, 2)},
-        {"shapes": [(2, 3)], "shape": (6,)},
-        {"shapes": [()], "shape": (1, 1)},
-        {"shapes": [(0, 3)], "shape": (3, 0)},
-    ],
+    samples=[call((2, 3), shape=(3, 2)), call((2, 3), shape=(6,)), call((), shape=(1, 1)), call((0, 3), shape=(3, 0))],
 )
 def view(x, *, shape):
     """The same elements in the same order, in another shape."""
@@ -49,27 +34,22 @@ def view(x, *, shape):
 
 @linear(
     transpose={"x": lambda g, x_shape: to_shape(g, x_shape)},
-    batch=_with_axis("shape"),
+    batch=batch_parameters(shape=in_front),
     moves=True,
-    samples=[{"shapes": [(2, 3)], "shape": (3, 2)}],
+    samples=[call((2, 3), shape=(3, 2))],
 )
 def unsafe_view(x, *, shape):
     """``view`` of an array that nothing else refers to (the copy that a reshape had to make)."""
     return to_shape(x, shape)
 
 
-def _permute_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
-    (x,) = payloads
-    return prim(x, axes=(0, *(a + 1 for a in params["axes"])))
-
-
 @linear(
     transpose={"x": lambda g, *, axes: np.transpose(g, tuple(axes.index(i) for i in range(len(axes))))},
     formula={"x": "np.transpose(g, np.argsort(axes))"},
-    batch=_permute_batch,
+    batch=batch_parameters(axes=lambda axes, size: (0, *[a + 1 for a in axes])),
     view=True,
     moves=True,
-    samples=[{"shapes": [(2, 3)], "axes": (1, 0)}, {"shapes": [(2, 3, 2)], "axes": (2, 0, 1)}],
+    samples=[call((2, 3), axes=(1, 0)), call((2, 3, 2), axes=(2, 0, 1))],
 )
 def permute(x, *, axes):
     """The axes in another order."""
@@ -80,7 +60,7 @@ def permute(x, *, axes):
     transpose={"x": lambda g, *, axis0, axis1: np.swapaxes(g, axis0, axis1)},
     view=True,
     moves=True,
-    samples=[{"shapes": [(2, 3)], "axis0": -1, "axis1": -2}, {"shapes": [(2, 3, 4)], "axis0": -3, "axis1": -1}],
+    samples=[call((2, 3), axis0=-1, axis1=-2), call((2, 3, 4), axis0=-3, axis1=-1)],
 )
 def transpose(x, *, axis0, axis1):
     """Two axes exchanged."""
@@ -92,7 +72,7 @@ def transpose(x, *, axis0, axis1):
     formula={"x": "g.T"},
     view=True,
     moves=True,
-    samples=[{"shapes": [(2, 3)]}],
+    samples=[call((2, 3))],
 )
 def t(x):
     """The transpose of a matrix."""
@@ -103,11 +83,7 @@ def t(x):
     transpose={"x": lambda g, x_shape: to_shape(g, x_shape)},
     view=True,
     moves=True,
-    samples=[
-        {"shapes": [(2, 3)], "axis": (-2,)},
-        {"shapes": [()], "axis": (-1,)},
-        {"shapes": [(3,)], "axis": (-3, -1)},
-    ],
+    samples=[call((2, 3), axis=(-2,)), call((), axis=(-1,)), call((3,), axis=(-3, -1))],
 )
 def unsqueeze(x, *, axis):
     """New axes of length 1."""
@@ -120,7 +96,7 @@ def unsqueeze(x, *, axis):
     transpose={"x": lambda g, x_shape: to_shape(g, x_shape)},
     view=True,
     moves=True,
-    samples=[{"shapes": [(2, 1, 3)], "axis": (-2,)}, {"shapes": [(1, 1)], "axis": (-1, -2)}],
+    samples=[call((2, 1, 3), axis=(-2,)), call((1, 1), axis=(-1, -2))],
     naming=lambda params: f"SqueezeBackward{params.get('overload', 0)}",
 )
 def squeeze(x, *, axis, overload=0):
@@ -153,11 +129,11 @@ def _expand_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
     view=True,
     moves=True,
     samples=[
-        {"shapes": [(3, 1)], "shape": (2, 3, 4)},
-        {"shapes": [()], "shape": (2,)},
-        {"shapes": [(1, 2)], "shape": (0, 2)},
-        {"shapes": [(1, 1)], "shape": (2, 1, 1)},
-        {"shapes": [(2, 3)], "shape": (2, 3)},
+        call((3, 1), shape=(2, 3, 4)),
+        call((), shape=(2,)),
+        call((1, 2), shape=(0, 2)),
+        call((1, 1), shape=(2, 1, 1)),
+        call((2, 3), shape=(2, 3)),
     ],
 )
 def expand(x, *, shape):
@@ -171,7 +147,7 @@ def expand(x, *, shape):
 @linear(
     transpose={"x": lambda g, *, axis: np.flip(g, axis)},
     moves=True,
-    samples=[{"shapes": [(2, 3)], "axis": (-1,)}, {"shapes": [(2, 3)], "axis": (-2, -1)}, {"shapes": [()], "axis": ()}],
+    samples=[call((2, 3), axis=(-1,)), call((2, 3), axis=(-2, -1)), call((), axis=())],
 )
 def flip(x, *, axis):
     """The order along axes reversed."""
@@ -179,34 +155,23 @@ def flip(x, *, axis):
 
 
 @linear(
-    transpose={"x": lambda g, *, shift, axis: np.roll(g, tuple(-s for s in shift), axis=axis)},
-    formula={"x": "np.roll(g, tuple(-s for s in shift), axis)"},
+    transpose={"x": lambda g, *, shift, axis: np.roll(g, tuple([-s for s in shift]), axis)},
     moves=True,
-    samples=[
-        {"shapes": [(2, 3)], "shift": (1,), "axis": (-1,)},
-        {"shapes": [(3, 3)], "shift": (2, -1), "axis": (-2, -1)},
-    ],
+    samples=[call((2, 3), shift=(1,), axis=(-1,)), call((3, 3), shift=(2, -1), axis=(-2, -1))],
 )
 def roll(x, *, shift, axis):
     """Elements shifted along axes, around the ends."""
     return np.roll(x, shift, axis)
 
 
-def _unpad(g: Any, widths: tuple[tuple[int, int], ...]) -> Any:
-    """The middle of a padded array (negative widths cut, so undoing them pads)."""
-    cut = tuple((-a, -b) for a, b in widths)
-    return pad(g, widths=cut, value=0.0)
-
-
 @linear(
-    transpose={"x": lambda g, *, widths: _unpad(g, widths)},
-    formula={"x": "pad(g, widths=tuple((-a, -b) for a, b in widths), value=0.0)"},
+    transpose={"x": lambda g, *, widths: pad(g, widths=tuple([(-a, -b) for a, b in widths]), value=0.0)},
     jvp=lambda operands, tangents, out, params: pad(tangents[0], widths=params["widths"], value=0.0),
     naming="ConstantPadNdBackward0",
     samples=[
-        {"shapes": [(2, 3)], "widths": ((1, 2),), "value": 0.0},
-        {"shapes": [(2, 3)], "widths": ((0, 1), (2, 0)), "value": 1.5},
-        {"shapes": [(3, 4)], "widths": ((-1, 2), (1, -2)), "value": 0.0},
+        call((2, 3), widths=((1, 2),), value=0.0),
+        call((2, 3), widths=((0, 1), (2, 0)), value=1.5),
+        call((3, 4), widths=((-1, 2), (1, -2)), value=0.0),
     ],
     structure="selection",
 )
@@ -235,7 +200,7 @@ def _cat_vjp(g: Any, xs_shape: Any, *, axis: int) -> tuple[Any, ...]:
 @linear(
     transpose={"*xs": _cat_vjp},
     formula={"*xs": "tuple(np.split(g, np.cumsum([s[axis] for s in xs_shape])[:-1], axis))"},
-    samples=[{"shapes": [(2, 3), (2, 1)], "axis": -1}, {"shapes": [(1, 2), (3, 2), (0, 2)], "axis": -2}],
+    samples=[call((2, 3), (2, 1), axis=-1), call((1, 2), (3, 2), (0, 2), axis=-2)],
     structure="selection",
 )
 def cat(*xs, axis):
@@ -243,19 +208,9 @@ def cat(*xs, axis):
     return np.concatenate(xs, axis=axis)
 
 
-def _stack_vjp(g: Any, xs_shape: Any, *, axis: int) -> tuple[Any, ...]:
-    tail = (slice(None),) * (-axis - 1)
-    return tuple(g[(..., i, *tail)] for i in range(len(xs_shape)))
-
-
 @linear(
-    transpose={"*xs": _stack_vjp},
-    formula={"*xs": "tuple(np.moveaxis(g, axis, 0))"},
-    samples=[
-        {"shapes": [(2, 3), (2, 3)], "axis": -1},
-        {"shapes": [(2,), (2,), (2,)], "axis": -2},
-        {"shapes": [(), ()], "axis": -1},
-    ],
+    transpose={"*xs": lambda g, *, axis: tuple(np.moveaxis(g, axis, 0))},
+    samples=[call((2, 3), (2, 3), axis=-1), call((2,), (2,), (2,), axis=-2), call((), (), axis=-1)],
     structure="selection",
 )
 def stack(*xs, axis):
@@ -266,7 +221,7 @@ def stack(*xs, axis):
 
 @linear(
     transpose={"x": lambda g, *, k: np.tril(g, k)},
-    samples=[{"shapes": [(3, 3)], "k": 0}, {"shapes": [(2, 3, 4)], "k": -1}],
+    samples=[call((3, 3), k=0), call((2, 3, 4), k=-1)],
     structure="selection",
 )
 def tril(x, *, k):
@@ -276,7 +231,7 @@ def tril(x, *, k):
 
 @linear(
     transpose={"x": lambda g, *, k: np.triu(g, k)},
-    samples=[{"shapes": [(3, 3)], "k": 0}, {"shapes": [(2, 3, 4)], "k": 1}, {"shapes": [(4, 2)], "k": -2}],
+    samples=[call((3, 3), k=0), call((2, 3, 4), k=1), call((4, 2), k=-2)],
     structure="selection",
 )
 def triu(x, *, k):
@@ -293,9 +248,9 @@ def triu(x, *, k):
     view=True,
     moves=True,
     samples=[
-        {"shapes": [(3, 3)], "offset": 0, "axis1": -2, "axis2": -1},
-        {"shapes": [(2, 3, 4)], "offset": 1, "axis1": -3, "axis2": -1},
-        {"shapes": [(4, 2)], "offset": -1, "axis1": -1, "axis2": -2},
+        call((3, 3), offset=0, axis1=-2, axis2=-1),
+        call((2, 3, 4), offset=1, axis1=-3, axis2=-1),
+        call((4, 2), offset=-1, axis1=-1, axis2=-2),
     ],
 )
 def diagonal(x, *, offset, axis1, axis2):
@@ -310,8 +265,8 @@ def diagonal(x, *, offset, axis1, axis2):
     transpose={"x": lambda g, *, offset, axis1, axis2: np.diagonal(g, offset, axis1, axis2)},
     naming="DiagEmbedBackward0",
     samples=[
-        {"shapes": [(3,)], "offset": 0, "axis1": -2, "axis2": -1, "sizes": (3, 3)},
-        {"shapes": [(2, 2)], "offset": -1, "axis1": -1, "axis2": -2, "sizes": (3, 2)},
+        call((3,), offset=0, axis1=-2, axis2=-1, sizes=(3, 3)),
+        call((2, 2), offset=-1, axis1=-1, axis2=-2, sizes=(3, 2)),
     ],
     structure="selection",
 )
@@ -334,15 +289,13 @@ def undiagonal(x, *, offset, axis1, axis2, sizes):
 # -- copies and casts ------------------------------------------------------------------------------------------------
 
 
-@linear(
-    transpose={"x": lambda g: g}, samples=[{"shapes": [(2, 3)]}, {"shapes": [()]}], structure="diagonal", moves=True
-)
+@linear(transpose={"x": lambda g: g}, samples=[call((2, 3)), call(())], structure="diagonal", moves=True)
 def clone(x):
     """A copy, laid out as x is unless x is stretched."""
     return np.array(x, order="C" if 0 in x.strides else "K") if type(x) is ndarray else np.positive(x)
 
 
-@linear(transpose={"x": lambda g: g}, samples=[{"shapes": [(2, 3)]}], view=True, moves=True, structure="diagonal")
+@linear(transpose={"x": lambda g: g}, samples=[call((2, 3))], view=True, moves=True, structure="diagonal")
 def alias(x):
     """The tensor itself, as a view."""
     return x[...] if type(x) is ndarray else np.reshape(x, shape_of(x))
@@ -358,7 +311,7 @@ def _cast_vjp(g: Any, x_dtype: Any) -> Any:
     transpose={"x": _cast_vjp},
     formula={"x": "g.astype(x_dtype)"},
     naming="ToCopyBackward0",
-    samples=[{"shapes": [(2, 3)], "dtype": np.dtype(np.float64)}, {"shapes": [()], "dtype": np.dtype(np.complex128)}],
+    samples=[call((2, 3), dtype=np.dtype(np.float64)), call((), dtype=np.dtype(np.complex128))],
     structure="diagonal",
 )
 def cast(x, *, dtype):
@@ -416,16 +369,17 @@ def _shown(x: Any, steps: Any) -> Any:
     naming="CopySlices",
     batch=_slices_batch,
     samples=[
-        {"shapes": [(2, 3), (3, 2)], "steps": ((transpose, {"axis0": -2, "axis1": -1}),)},
-        {"shapes": [(3, 3), (3,)], "steps": ((diagonal, {"offset": 0, "axis1": -2, "axis2": -1}),)},
-        {
-            "shapes": [(2, 3), (1, 2)],
-            "steps": (
+        call((2, 3), (3, 2), steps=((transpose, {"axis0": -2, "axis1": -1}),)),
+        call((3, 3), (3,), steps=((diagonal, {"offset": 0, "axis1": -2, "axis2": -1}),)),
+        call(
+            (2, 3),
+            (1, 2),
+            steps=(
                 (view, {"shape": (3, 2)}),
                 (diagonal, {"offset": 0, "axis1": -2, "axis2": -1}),
                 (unsqueeze, {"axis": (-2,)}),
             ),
-        },
+        ),
     ],
     structure="selection",
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.rows.kinds import linear, opaque
+from chainrule.rows.kinds import call, linear, opaque
 from chainrule.rows.sums import added
 from chainrule.table.indexing import scatter_add
 from chainrule.table.reduction import count, restore_axes, shared, shared_jvp
@@ -71,9 +71,9 @@ def _half_over(out: Any) -> Any:
 
 
 _SAMPLES = [
-    {"shapes": [(2, 3)], "axis": (-1,), "keepdims": False, "correction": 1},
-    {"shapes": [(2, 3, 2)], "axis": (-3, -1), "keepdims": True, "correction": 0},
-    {"shapes": [(4,)], "axis": (-1,), "keepdims": False, "correction": 1.5},
+    call((2, 3), axis=(-1,), keepdims=False, correction=1),
+    call((2, 3, 2), axis=(-3, -1), keepdims=True, correction=0),
+    call((4,), axis=(-1,), keepdims=False, correction=1.5),
 ]
 _AWAY = "(x - x.mean(axis, keepdims=True))"
 _COUNT = "(x.size / x.sum(axis).size - correction)"
@@ -120,10 +120,7 @@ def std(x, *, axis, keepdims, correction):
     formula={
         "x": "(g if keepdims else np.expand_dims(g, axis)) * (x == (out if keepdims else np.expand_dims(out, axis)))"
     },
-    samples=[
-        {"shapes": [(5,)], "axis": (-1,), "keepdims": False},
-        {"shapes": [(2, 3)], "axis": (-2, -1), "keepdims": False},
-    ],
+    samples=[call((5,), axis=(-1,), keepdims=False), call((2, 3), axis=(-2, -1), keepdims=False)],
     naming="MedianBackward0",
     structure="axis",
 )
@@ -147,8 +144,8 @@ def _pick_vjp(g: Any, index: Any, x_shape: tuple[int, ...], *, axis: int, keepdi
 
 
 _PLACES = [
-    {"shapes": [(2, 3), np.array([[2], [0]])], "axis": -1, "keepdims": False, "name": "MaxBackward0"},
-    {"shapes": [(3, 2), np.array([[2, 0], [1, 1]])], "axis": -2, "keepdims": True, "name": "TopkBackward0"},
+    call((2, 3), np.array([[2], [0]]), axis=-1, keepdims=False, name="MaxBackward0"),
+    call((3, 2), np.array([[2, 0], [1, 1]]), axis=-2, keepdims=True, name="TopkBackward0"),
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from chainrule.core.versions import strided
-from chainrule.rows.kinds import linear
+from chainrule.rows.kinds import call, linear
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -20,10 +20,10 @@ ndarray = np.ndarray
     view=True,
     moves=True,
     samples=[
-        {"shapes": [(5,)], "axis": -1, "size": 2, "step": 1},
-        {"shapes": [(2, 5, 2)], "axis": -2, "size": 3, "step": 2},
-        {"shapes": [(3, 4)], "axis": -1, "size": 2, "step": 2},
-        {"shapes": [(4, 2)], "axis": -2, "size": 4, "step": 5},
+        call((5,), axis=-1, size=2, step=1),
+        call((2, 5, 2), axis=-2, size=3, step=2),
+        call((3, 4), axis=-1, size=2, step=2),
+        call((4, 2), axis=-2, size=4, step=5),
     ],
     overlaps=True,
 )
@@ -43,10 +43,7 @@ def unfold(x, *, axis, size, step):
 @linear(
     transpose={"x": lambda g, *, axis, size, step: unfold(g, axis=axis, size=size, step=step)},
     naming="UnfoldBackwardBackward0",
-    samples=[
-        {"shapes": [(4, 2)], "axis": -1, "size": 2, "step": 1, "length": 5},
-        {"shapes": [(2, 2, 2, 3)], "axis": -2, "size": 3, "step": 2, "length": 6},
-    ],
+    samples=[call((4, 2), axis=-1, size=2, step=1, length=5), call((2, 2, 2, 3), axis=-2, size=3, step=2, length=6)],
 )
 def fold_windows(x, *, axis, size, step, length):
     """The transpose of ``unfold``: zeros of ``length`` along the axis, with every window added where it was."""
