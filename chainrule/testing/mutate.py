@@ -42,8 +42,9 @@ def mutants(row: Primitive) -> Iterator[Mutant]:
     assert row.declared is not None
     kind, function, options = row.declared
 
-    def mutant(rule: str, function: Callable[..., Any] = function, **changed: Any) -> Mutant:
-        return Mutant(row.name, rule, kind(**{**options, **changed, "listed": False})(function))
+    def mutant(rule: str, **changed: Any) -> Mutant:
+        value = changed.pop("function", function)
+        return Mutant(row.name, rule, kind(**{**options, **changed, "listed": False})(value))
 
     for column in ("d", "vjp", "transpose", "shared", "jvp"):
         cells = options.get(column)
@@ -59,7 +60,7 @@ def mutants(row: Primitive) -> Iterator[Mutant]:
         if row.ufunc is None or options["value"] is not row.ufunc:
             yield mutant("value", value=_wrong(options["value"], 1))
     elif row.ufunc is None and row.differentiable and row.kind != "contraction":
-        yield mutant("value", _wrong(function, 1))
+        yield mutant("value", function=_wrong(function, 1))
     if row.kind == "contraction":  # whose rules the subscripts give
         for i, operand in enumerate(row.operands):
             yield _with_column(mutant(f"pullback[{operand}]"), "pullback", _only(i))
