@@ -15,6 +15,7 @@ from chainrule.explaining import rules
 from chainrule.explaining.calls import calls_of
 from chainrule.explaining.check import Check, checked
 from chainrule.explaining.graph import MOST_CARDS, graph_of
+from chainrule.explaining.jacobian import Jacobian, jacobians_of
 from chainrule.explaining.lessons import Lesson, lessons_of
 from chainrule.explaining.picture import numbers_of
 from chainrule.explaining.steps import Arrow, Step
@@ -22,7 +23,6 @@ from chainrule.explaining.sweep import Record
 from chainrule.explaining.text import rich_console, text
 from chainrule.explaining.to_dict import to_dict, value_dict
 from chainrule.explaining.values import Value, Values, outputs_of
-from chainrule.explaining.whole import Jacobian, jacobians_of
 
 
 class Explanation:

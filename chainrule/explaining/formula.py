@@ -2,7 +2,7 @@
 
 The row's text speaks of ``g``, ``out``, operands and parameters. Parameters (and operands that are plain numbers) are put
 in as literals, choices they decide are made, and what remains are arrays. Everything else that is shown of a rule (NumPy
-text, LaTeX, index form, numbers) is read off the same tree.
+text, LaTeX, MathML, index form, numbers) is read off the same tree.
 """
 
 from __future__ import annotations
@@ -15,16 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.explaining.simplify import Renamed, copied, free_names
+from chainrule.explaining.notation import MUL, Alphabet, Printer
+from chainrule.explaining.tree import Renamed, copied, evaluated, free_names, is_scalar
 from chainrule.rows.kinds import unbroadcast
 from chainrule.rows.primitive import TABLE, Primitive
-
-BAR = "\u0304"
-
-
-def bar(name: str) -> str:
-    """The name of a value's cotangent: ``X̄``."""
-    return name + BAR
 
 
 class Formula:
@@ -57,84 +51,81 @@ class Formula:
         taken = set(self.names.values())
         self.helpers = {k: helper(k) for k in used if k not in self.values}
         self.aliases = {k: k + "_" if k in taken else k for k in self.helpers}
+        self.np = "np_" if "np" in taken else "np"
         self.shape = shape
         self.dtype = dtype
-        self.elementwise = elementwise
-        self.raw_shape, self.raw_dtype = self._raw(out_shape)
-
-    def _raw(self, out_shape: tuple[int, ...]) -> tuple[tuple[int, ...], Any]:
-        """Shape and dtype of the tree's value. Elementwise, they need not be computed."""
         arrays = [v for v in self.values.values() if isinstance(v, np.ndarray)]
-        if self.elementwise and out_shape == self.shape and all(a.dtype == self.dtype for a in arrays):
-            return self.shape, self.dtype
-        with np.errstate(all="ignore"):
+        if elementwise and out_shape == shape and all(a.dtype == dtype for a in arrays):
+            self.raw_shape, self.raw_dtype = shape, dtype
+        else:
             value = np.asarray(self.raw())
-        return value.shape, value.dtype
+            self.raw_shape, self.raw_dtype = value.shape, value.dtype
+        self.stretched = stretched(self.raw_shape, shape)
 
     def raw(self) -> Any:
         """The tree's value, before it is fit to the operand."""
-        code = compile(ast.fix_missing_locations(ast.Expression(self.tree)), "<formula>", "eval")
-        return eval(code, {**self.helpers, **self.values})
-
-    @property
-    def stretched(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The axes that broadcasting added to the operand, and those it stretched."""
-        extra = len(self.raw_shape) - len(self.shape)
-        if extra < 0:
-            return (), ()
-        long = tuple(extra + i for i, n in enumerate(self.shape) if n == 1 and self.raw_shape[extra + i] != 1)
-        return tuple(range(extra)), long
-
-    def renamed(self, call: Callable[[str], str]) -> ast.expr:
-        tree: ast.expr = Renamed(call).visit(copied(self.tree))
-        return tree
-
-    def numpy(self) -> str:
-        """Runnable text in the user's names, sums over broadcast axes and casts included."""
-        text = ast.unparse(self.renamed(lambda name: self.names.get(name) or self.aliases.get(name, name)))
-        np_ = self.aliases.get("np", "np") if "np" not in self.names.values() else "np_"
-        extra, long = self.stretched
-        if self.raw_dtype.kind == "c" and self.dtype.kind != "c":
-            text = f"{np_}.real({text})"
-        if extra:
-            text = f"{np_}.sum({text}, axis={extra[0] if len(extra) == 1 else extra})"
-            long = tuple(a - len(extra) for a in long)
-        if long:
-            text = f"{np_}.sum({text}, axis={long[0] if len(long) == 1 else long}, keepdims=True)"
-        if self._summed_shape() != self.shape:
-            text = f"{np_}.broadcast_to({text}, {self.shape})"
-        if self.raw_dtype != self.dtype and not (self.raw_dtype.kind == "c" and self._real_part() == self.dtype):
-            inner = text if (text.endswith(")") and text.startswith(np_)) or text.isidentifier() else f"({text})"
-            text = f"{inner}.astype({np_}.{self.dtype.name})"
-        return text
-
-    def _real_part(self) -> Any:
-        return np.empty(0, self.raw_dtype).real.dtype
-
-    def _summed_shape(self) -> tuple[int, ...]:
-        extra, long = self.stretched
-        return tuple(1 if i in long else n for i, n in enumerate(self.raw_shape) if i not in extra)
-
-    def environment(self) -> dict[str, Any]:
-        """The namespace in which ``numpy()`` runs."""
-        found = {self.aliases[k]: v for k, v in self.helpers.items()}
-        found.setdefault("np" if "np" not in self.names.values() else "np_", np)
-        for key, value in self.values.items():
-            found[self.names[key]] = value
-            found[unicodedata.normalize("NFKC", self.names[key])] = value  # Python reads identifiers so
-        return found
+        return evaluated(self.tree, {**self.helpers, **self.values})
 
     def value(self) -> Any:
         """The VJP, by the formula."""
         return unbroadcast(np.asarray(self.raw()), self.shape, self.dtype)
 
+    def numpy(self) -> str:
+        """Runnable text in the user's names, sums over broadcast axes and casts included."""
+        text = ast.unparse(self.renamed(self.tree, {**self.aliases, **self.names}))
+        added, long = self.stretched
+        if self.raw_dtype.kind == "c" and self.dtype.kind != "c":
+            text = f"{self.np}.real({text})"
+        if added:
+            text = f"{self.np}.sum({text}, axis={added[0] if len(added) == 1 else added})"
+        if long:
+            axes = tuple(a - len(added) for a in long)
+            text = f"{self.np}.sum({text}, axis={axes[0] if len(axes) == 1 else axes}, keepdims=True)"
+        if tuple(1 if i in long else n for i, n in enumerate(self.raw_shape) if i not in added) != self.shape:
+            text = f"{self.np}.broadcast_to({text}, {self.shape})"
+        real = np.empty(0, self.raw_dtype).real.dtype if self.dtype.kind != "c" else self.raw_dtype
+        if real != self.dtype:
+            inner = text if (text.endswith(")") and text.startswith(self.np)) or text.isidentifier() else f"({text})"
+            text = f"{inner}.astype({self.np}.{self.dtype.name})"
+        return text
+
+    def environment(self) -> dict[str, Any]:
+        """The namespace in which ``numpy()`` runs."""
+        found = {self.np: np} | {self.aliases[k]: v for k, v in self.helpers.items()}
+        for key, value in self.values.items():
+            found[self.names[key]] = value
+            found[unicodedata.normalize("NFKC", self.names[key])] = value  # Python reads identifiers so
+        return found
+
+    def equation(self, left: str, sign: str, to: Alphabet) -> str:
+        """``X̄ = …`` in an alphabet; with the sign "+=" for what is added to other terms."""
+        scalars = frozenset(self.names[k] for k, v in self.values.items() if is_scalar(v))
+        axes = ", ".join(str(a) for part in self.stretched for a in part)
+        right = Printer(to, scalars)(self.renamed(self.tree), MUL if axes else 0)
+        if axes:
+            right = to.put("sum over", to.put("axis", to.put("number", axes)), right)
+        return to.put("formula", to.binary(to.name(left), sign, right))
+
+    def renamed(self, part: ast.expr, names: Mapping[str, str] | None = None) -> ast.expr:
+        """A part of the tree in the user's names."""
+        known = self.names if names is None else names
+        tree: ast.expr = Renamed(lambda name: known.get(name, name)).visit(copied(part))
+        return tree
+
+
+def stretched(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes that broadcasting added to an operand of a shape, and those it stretched."""
+    extra = len(whole) - len(shape)
+    if extra < 0:
+        return (), ()
+    long = tuple(extra + i for i, n in enumerate(shape) if n == 1 and whole[extra + i] != 1)
+    return tuple(range(extra)), long
+
 
 def helper(prim: Primitive, name: str) -> Any:
     """What a name in a row's text means that is neither an array nor a parameter; KeyError where nothing is called so."""
-    if name == "np":
-        return np
-    if name == "unbroadcast":
-        return unbroadcast
+    if name in ("np", "unbroadcast"):
+        return np if name == "np" else unbroadcast
     for rule in prim.vjps.values():  # what stands beside the rule: its own functions
         scope = getattr(rule, "__globals__", {})
         if name in scope:

@@ -81,30 +81,8 @@ def math(text: str, *, display: bool = False) -> str | None:
     return f"<math display='block'>{inside}</math>" if display else f"<math>{inside}</math>"
 
 
-def name_math(name: str, *, bar: bool = False) -> str:
-    """A variable's name as MathML, under a bar if its cotangent is meant."""
-    symbol = _symbol(name)
-    return f"<math>{barred(symbol) if bar else symbol}</math>"
-
-
-def barred(symbol: str) -> str:
-    return f'<mover accent="true">{symbol}<mo stretchy="true">¯</mo></mover>'
-
-
-def partial(name: str) -> str:
-    """∂L/∂name as MathML."""
-    return f"<math><mfrac><mrow><mi>∂</mi><mi>L</mi></mrow><mrow><mi>∂</mi>{_symbol(name)}</mrow></mfrac></math>"
-
-
 class _Foreign(Exception):
     pass
-
-
-def _symbol(name: str) -> str:
-    stem = name.rstrip("0123456789")
-    if stem and len(stem) == 1 and stem != name:
-        return f"<msub><mi>{escape(stem)}</mi><mn>{name[1:]}</mn></msub>"
-    return f"<mi>{escape(name)}</mi>"
 
 
 def _tag(element: Any) -> str:
@@ -122,7 +100,5 @@ def _written(element: Any) -> str:
     text = element.text or ""
     if tag == "mtext":
         text = text.replace(" ", "\u00a0")  # spaces at the ends would be lost
-    if tag == "mover" and len(element) == 2 and element[1].text == "¯" and "accent" not in element.attrib:
-        attributes += ' accent="true"'  # a bar close to its symbol, as everywhere
     inside = escape(text) + "".join(_written(child) for child in element)
     return f"<{tag}{attributes}>{inside}</{tag}>" + escape((element.tail or "").strip())

@@ -1,245 +1,450 @@
-"""How a Jacobian in index form is written: as text, LaTeX and MathML."""
+"""How formulas are written: one printer of expression trees, and three alphabets for it.
+
+``written(tree, TEXT)``, ``written(tree, LATEX)`` and ``written(tree, MATHML)`` are one formula as text, LaTeX and MathML.
+A name that ends with a combining bar is a cotangent's. ``name_math`` and ``derivative_math`` are for names alone.
+"""
 
 from __future__ import annotations
 
 import ast
 import html
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from fractions import Fraction
-from typing import Any
+import math
+import re
+from collections.abc import Sequence
 
-import numpy as np
+from chainrule.explaining.tree import Entry, Index, Relation, Sigma, called, free_names, of_numpy
 
-from chainrule.explaining import latex
-from chainrule.explaining.index_calls import ATOM, MUL, POW, Index, NoForm, enclosed
-from chainrule.explaining.index_form import POWERS, Element, bracket
-from chainrule.explaining.terms import Entry, Part, Term
+BAR = "\u0304"
+THIN = "\u2009"
+POWERS = str.maketrans("0123456789−⊤", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀ")
 
+#: How tightly a text holds together. What ends in a sum over letters is open: it may stand last, but not before something.
+NOT_LAST, OPEN, ADD, MUL, POW, ATOM = range(6)
 
-def written(how: Any, output: Entry, value: Entry, terms: Sequence[Term]) -> str:
-    """``∂output/∂input = …``."""
-    right = ""
-    for i, term in enumerate(terms):
-        sign = "-" if term.product.number < 0 else "+" if i else ""
-        right += how.sign(sign, first=i == 0) + _term(how, term, len(terms) == 1)
-    return str(how.equation(output, value, right or how.number("0")))
-
-
-def _term(how: Any, term: Term, alone: bool) -> str:
-    """A term without its sign."""
-    top, bottom = _number(abs(term.product.number))
-    above, below = (list(_powers(part)) for part in (term.product.above, term.product.below))
-    single = alone and not (term.deltas or term.sums or top or bottom)
-    count = bool(bottom) + len(below)
-    over = [how.number(bottom)] * bool(bottom) + _factors(how, below, how.below if count == 1 else MUL)
-    open_ = (single and not over) or (bool(over) and how.stacked and not top)
-    part = _factors(how, above, 0 if open_ and len(above) == 1 else MUL)
-    before = [how.delta(*pair) for pair in term.deltas]
-    if top and not part and not before:
-        part = [how.number(top)]
-    elif top:
-        before, part = (before, [how.number(top), *part]) if not term.sums else ([*before, how.number(top)], part)
-    if over and not part and (how.stacked or not before or term.sums):
-        part = [how.number("1")]
-    body = how.times(part)
-    if over and part:
-        body = how.over(body, how.times(over), len(over))
-    if term.sums:
-        body = how.sigma(term.sums, body)
-    whole = how.times([*before, body] if body else before)
-    if over and not part:
-        whole = how.over(whole, how.times(over), len(over))
-    if term.sums and not alone:
-        whole = how.enclosed(whole)
-    return str(whole) if whole else str(how.number("1"))
-
-
-def _powers(factors: Sequence[Any]) -> Iterator[tuple[Any, int]]:
-    """Factors with how often they occur."""
-    entries = Counter(f for f in factors if isinstance(f, Entry))
-    for factor in dict.fromkeys(factors):
-        yield factor, entries.get(factor, 1) if isinstance(factor, Entry) else 1
-
-
-def _factors(how: Any, factors: Sequence[tuple[Any, int]], needed: int) -> list[str]:
-    return [how.power(how.factor(f, ATOM), n) if n > 1 else how.factor(f, needed) for f, n in factors]
-
-
-def _number(x: Fraction) -> tuple[str, str]:
-    """What stands above and below: ("", "3") for a third, ("2.5", "") for five halves."""
-    p, q = x.numerator, x.denominator
-    if q == 1 and p < 10**15:
-        return "" if p == 1 else str(p), ""
-    if p == 1 and q <= 10**6:
-        return "", str(q)
-    decimal = repr(float(x))
-    if len(decimal) <= 8 or q > 10**6:
-        return decimal, ""
-    return str(p), str(q)
+#: What formulas are built of, in text, LaTeX and MathML.
+_FORMS = {
+    "letter": ("{}", "{}", "<mi>{}</mi>"),
+    "word": ("{}", r"\mathit{{{}}}", "<mi>{}</mi>"),
+    "bar": ("{}", r"\bar{{{}}}", '<mover accent="true">{}<mo stretchy="true">¯</mo></mover>'),
+    "overline": ("{}", r"\overline{{{}}}", '<mover accent="true">{}<mo stretchy="true">¯</mo></mover>'),
+    "number": ("{}", "{}", "<mn>{}</mn>"),
+    "code": ("{}", r"\mathtt{{{}}}", "<mtext>{}</mtext>"),
+    "function": ("{}", r"\operatorname{{{}}}", '<mi mathvariant="normal">{}</mi>'),
+    "()": ("({})", r"\left({}\right)", '<mrow><mo fence="true">(</mo>{}<mo fence="true">)</mo></mrow>'),
+    "[]": ("[{}]", r"\left[{}\right]", '<mrow><mo fence="true">[</mo>{}<mo fence="true">]</mo></mrow>'),
+    "||": ("|{}|", r"\left|{}\right|", '<mrow><mo fence="true">|</mo>{}<mo fence="true">|</mo></mrow>'),
+    "fraction": ("{} / {}", r"\frac{{{}}}{{{}}}", "<mfrac><mrow>{}</mrow><mrow>{}</mrow></mfrac>"),
+    "power": ("{}^{}", "{}^{{{}}}", "<msup><mrow>{}</mrow><mrow>{}</mrow></msup>"),
+    "below": ("{}_{}", "{}_{{{}}}", "<msub>{}<mrow>{}</mrow></msub>"),
+    "root": ("√({})", r"\sqrt{{{}}}", "<msqrt><mrow>{}</mrow></msqrt>"),
+    "sum": ("Σ {}", r"\sum {}", "<mo>∑</mo>{}"),
+    "sum over": ("Σ_{} {}", r"\sum_{{{}}} {}", "<munder><mo>∑</mo><mrow>{}</mrow></munder>{}"),
+    "axis": ("axis {}", r"\text{{axis }}{}", "<mtext>axis\u00a0</mtext>{}"),
+    "case": (
+        "{} if {} else ", r"{} & \text{{if }} {} \\ ",
+        "<mtr><mtd><mrow>{}</mrow></mtd><mtd><mrow><mtext>if\u00a0</mtext>{}</mrow></mtd></mtr>",
+    ),
+    "cases": (
+        "({}{})", r"\begin{{cases}} {}{} & \text{{else}} \end{{cases}}",
+        '<mrow><mo fence="true">{{</mo><mtable columnalign="left left">{}'
+        "<mtr><mtd><mrow>{}</mrow></mtd><mtd><mtext>else</mtext></mtd></mtr></mtable></mrow>",
+    ),
+    "at": ("{} at {}", r"\left. {} \right|_{{{}}}", '<msub><mrow>{}<mo fence="true">|</mo></mrow><mrow>{}</mrow></msub>'),
+    "derivative": (
+        "∂{}/∂{}", r"\frac{{\partial {}}}{{\partial {}}}",
+        "<mfrac><mrow><mi>∂</mi>{}</mrow><mrow><mi>∂</mi>{}</mrow></mfrac>",
+    ),
+    "formula": ("{}", "{}", '<math xmlns="http://www.w3.org/1998/Math/MathML" display="inline"><mrow>{}</mrow></math>'),
+}  # fmt: skip
+_SIGNS = {
+    "−": "-", "·": r"\cdot", "⊙": r"\odot", "≥": r"\ge", "≤": r"\le", "≠": r"\ne", "∧": r"\land", "∨": r"\lor",
+    "¬": r"\lnot ", "+=": r"\mathrel{+}=", THIN: r"\,", "π": r"\pi", "∞": r"\infty", "nan": r"\mathrm{nan}",
+    "δ": r"\delta", "⊤": r"\top", "→": r"\to ",
+}  # fmt: skip
+_NAMED = {"exp", "sin", "cos", "tan", "sinh", "cosh", "tanh", "ln", "min", "max"}  # that LaTeX has commands for
+_CONSTANTS = {"pi": "π", "inf": "∞", "nan": "nan", "e": "e"}
+_FUNCTIONS = {"log": "ln", "minimum": "min", "maximum": "max", "absolute": "abs"}
+_REDUCTIONS = {"mean", "max", "var"}
+_METHODS = {"sum", "reshape", "astype", "conj"} | _REDUCTIONS
+_RELATIONS: dict[type, str] = {ast.Gt: ">", ast.GtE: "≥", ast.Lt: "<", ast.LtE: "≤", ast.Eq: "=", ast.NotEq: "≠"}
 
 
-class _Text:
-    """``δ[i,k]·2·Σ_m B[l,m]·C[m,j] / 3``."""
-
-    stacked, below = False, POW
-
-    def factor(self, factor: Any, needed: int = ATOM) -> str:
-        if isinstance(factor, Entry):
-            return factor.name + bracket(factor.index)
-        return enclosed(*_Element(factor).at(factor.tree, factor.index), needed)
-
-    def number(self, text: str) -> str:
-        return text
-
-    def delta(self, i: Any, k: Any) -> str:
-        return f"δ[{i},{k}]"
-
-    def power(self, base: str, n: int) -> str:
-        return base + str(n).translate(POWERS)
-
-    def times(self, factors: Sequence[str]) -> str:
-        return "·".join(factors)
-
-    def over(self, above: str, below: str, count: int) -> str:
-        return f"{above} / {below}" if count == 1 else f"{above} / ({below})"
-
-    def sigma(self, letters: Sequence[str], body: str) -> str:
-        return f"Σ_{letters[0] if len(letters) == 1 else '{' + ','.join(letters) + '}'} {body}"
-
-    def enclosed(self, text: str) -> str:
-        return f"({text})"
-
-    def sign(self, sign: str, first: bool) -> str:
-        sign = sign.replace("-", "−")
-        return sign if first else f" {sign} "
-
-    def equation(self, output: Entry, value: Entry, right: str) -> str:
-        return f"∂{self.factor(output, ATOM)}/∂{self.factor(value, ATOM)} = {right}"
+def bar(name: str) -> str:
+    """The name of a value's cotangent: ``X̄``."""
+    return name + BAR
 
 
-class _Element(Element):
-    """Reads the elements of a part."""
-
-    def __init__(self, part: Part) -> None:
-        super().__init__(part.formula, False)
-        self.part = part
-
-    def _name(self, node: ast.Name, index: Index) -> tuple[str, int]:
-        if not isinstance(self.formula.values.get(node.id), np.ndarray):
-            return self._scalar(node)
-        return TEXT.factor(self.part.entry(node.id, index), ATOM), ATOM
+def bracket(index: Index) -> str:
+    return f"[{','.join(map(str, index))}]" if index else ""
 
 
-class _Latex:
-    r"""``\delta_{ik} \cdot 2 \sum_{m} \frac{B_{lm} C_{mj}}{3}``."""
+class Alphabet:
+    """What the parts of a formula look like.
 
-    stacked, below = True, 0
+    Args:
+        column: 0 for text, 1 for LaTeX, 2 for MathML.
+        product: what stands between factors in text.
+    """
 
-    def factor(self, factor: Any, needed: int) -> str:
-        if isinstance(factor, Entry):
-            return self._indexed(latex.symbol(factor.name), factor.index)
-        formula = factor.formula
+    def __init__(self, column: int, product: str = "·") -> None:
+        self.column = column
+        self.product = product
+        self.stacked = column > 0
+        self.minus = ("−", "-", "<mo>−</mo>")[column]
 
-        def name(key: str) -> str:
-            return self.factor(factor.entry(key, factor.index), ATOM) if key in formula.names else latex.symbol(key)
+    def put(self, form: str, *parts: str) -> str:
+        return _FORMS[form][self.column].format(*parts)
 
-        return latex.Elementwise(name, lambda text: text, frozenset())(factor.tree, needed)
+    def quoted(self, form: str, text: str) -> str:
+        """What is no formula itself, in one of the forms."""
+        if self.column == 1:
+            text = re.sub(r"([_%$#&{}])", r"\\\1", text)
+        return self.put(form, html.escape(text) if self.column == 2 else text)
 
-    def _indexed(self, symbol: str, index: Index) -> str:
-        below = "".join(map(str, index))
-        base = f"{{{symbol}}}" if "_" in symbol else symbol
-        return symbol if not index else f"{base}_{below}" if len(below) == 1 else f"{base}_{{{below}}}"
+    def name(self, name: str) -> str:
+        """A variable: digits at its end stand below, and the bar of a cotangent over the rest."""
+        if not self.stacked:
+            return name
+        stem = name.removesuffix(BAR)
+        found = re.fullmatch(r"([^\W\d_]+)(\d+)", stem)
+        base, digits = found.groups() if found else (stem, "")
+        if self.column == 1 and base in _SIGNS:
+            text = _SIGNS[base]
+        else:
+            text = self.quoted("letter" if len(base) == 1 and base.isalpha() else "word", base)
+        if name.endswith(BAR):
+            text = self.put("bar" if len(base) == 1 else "overline", text)
+        return self.put("below", text, self.put("number", digits)) if digits else text
 
-    def number(self, text: str) -> str:
-        return latex.plain(text)
+    def function(self, name: str) -> str:
+        return f"\\{name}" if self.column == 1 and name in _NAMED else self.quoted("function", name)
 
-    def delta(self, i: Any, k: Any) -> str:
-        return self._indexed(r"\delta", (i, k))
+    def indexed(self, name: str, index: Index) -> str:
+        if not index or not self.stacked:
+            return self.name(name) + bracket(index)
+        below = "".join(self.put("number" if isinstance(i, int) else "letter", str(i)) for i in index)
+        if self.column == 2:
+            return self.put("below", self.name(name), below)
+        base = self.name(name)
+        base = f"{{{base}}}" if "_" in base else base
+        return f"{base}_{below}" if len(below) == 1 else self.put("below", base, below)
 
-    def power(self, base: str, n: int) -> str:
-        return f"{base}^{{{n}}}"
-
-    def times(self, factors: Sequence[str]) -> str:
-        found = ""
-        for factor in factors:
-            found += ("" if not found else r" \cdot " if factor[:1].isdigit() else " ") + factor
-        return found
-
-    def over(self, above: str, below: str, count: int) -> str:
-        return rf"\frac{{{above}}}{{{below}}}"
-
-    def sigma(self, letters: Sequence[str], body: str) -> str:
-        return rf"\sum_{{{','.join(letters)}}} {body}"
-
-    def enclosed(self, text: str) -> str:
-        return rf"\left({text}\right)"
-
-    def sign(self, sign: str, first: bool) -> str:
-        return sign if first else f" {sign} "
-
-    def equation(self, output: Entry, value: Entry, right: str) -> str:
-        return rf"\frac{{\partial {self.factor(output, ATOM)}}}{{\partial {self.factor(value, ATOM)}}} = {right}"
-
-
-class _MathML:
-    """The same elements that latex2mathml makes of the LaTeX."""
-
-    stacked, below = True, 0
-
-    def factor(self, factor: Any, needed: int) -> str:
-        if isinstance(factor, Entry):
-            return self._indexed(latex.identifier("", factor.name), factor.index)
-        text, places = latex.template_of(factor.formula, factor.tree, needed, latex.Elementwise)
-        found = latex.of_template(text)
-        if found is None:
-            raise NoForm
-
-        def place(key: str) -> str:
-            if key in factor.formula.names:
-                return self.factor(factor.entry(key, factor.index), ATOM)
-            return latex.identifier(key, places[key])
-
-        return f"<mrow>{latex.filled(found, place)}</mrow>"
-
-    def _indexed(self, symbol: str, index: Index) -> str:
-        below = "".join(f"<mn>{i}</mn>" if isinstance(i, int) else f"<mi>{html.escape(i)}</mi>" for i in index)
-        return f"<msub>{symbol}<mrow>{below}</mrow></msub>" if index else symbol
-
-    def number(self, text: str) -> str:
-        return f"<mn>{text}</mn>"
-
-    def delta(self, i: Any, k: Any) -> str:
-        return self._indexed("<mi>&#x3B4;</mi>", (i, k))
-
-    def power(self, base: str, n: int) -> str:
-        return f"<msup><mrow>{base}</mrow><mn>{n}</mn></msup>"
-
-    def times(self, factors: Sequence[str]) -> str:
-        found = ""
-        for factor in factors:
-            found += ("" if not found else f"<mo>&#x{'22C5' if factor.startswith('<mn>') else '2062'};</mo>") + factor
-        return found
-
-    def over(self, above: str, below: str, count: int) -> str:
-        return f"<mfrac><mrow>{above}</mrow><mrow>{below}</mrow></mfrac>"
-
-    def sigma(self, letters: Sequence[str], body: str) -> str:
-        below = "<mo>,</mo>".join(f"<mi>{c}</mi>" for c in letters)
-        return f"<munder><mo>&#x2211;</mo><mrow>{below}</mrow></munder>{body}"
-
-    def enclosed(self, text: str) -> str:
-        return f"<mrow><mo>(</mo>{text}<mo>)</mo></mrow>"
-
-    def sign(self, sign: str, first: bool) -> str:
-        return f"<mo>{sign.replace('-', '&#x2212;')}</mo>" if sign else ""
-
-    def equation(self, output: Entry, value: Entry, right: str) -> str:
-        top, bottom = (f"<mi>&#x2202;</mi>{self.factor(entry, ATOM)}" for entry in (output, value))
+    def sign(self, sign: str) -> str:
         return (
-            '<math xmlns="http://www.w3.org/1998/Math/MathML" display="inline"><mrow>'
-            f"{self.over(top, bottom, 1)}<mo>=</mo>{right}</mrow></math>"
+            _SIGNS.get(sign, sign)
+            if self.column == 1
+            else sign
+            if self.column == 0
+            else f"<mo>{html.escape(sign)}</mo>"
         )
 
+    def binary(self, left: str, sign: str, right: str) -> str:
+        if self.column == 0:
+            return left + (f" {sign} " if sign not in ("·", "⊙", THIN, "") else self.product) + right
+        if self.column == 1:
+            return " ".join(part for part in (left, self.sign(sign), right) if part)
+        return left + ('<mspace width="0.167em"/>' if sign == THIN else self.sign(sign or "\u2062")) + right
 
-TEXT, LATEX, MATHML = _Text(), _Latex(), _MathML()
+    def listed(self, parts: Sequence[str], space: str = " ") -> str:
+        return ("," + space, "," + space, "<mo>,</mo>")[self.column].join(parts)
+
+    def power(self, base: str, exponent: str) -> str:
+        if not self.stacked and re.fullmatch(r"−?\d+|⊤", exponent):
+            return base + exponent.translate(POWERS)
+        return self.put("power", base, exponent)
+
+    def sigma(self, below: Sequence[str], body: str) -> str:
+        letters = self.listed([self.quoted("letter", c) for c in below], "")
+        if self.column == 1:
+            letters = letters.replace("≥", r" \ge ")
+        return self.put("sum over", letters if self.stacked or len(letters) == 1 else f"{{{letters}}}", body)
+
+
+TEXT, NUMBERS, LATEX, MATHML = Alphabet(0), Alphabet(0, " · "), Alphabet(1), Alphabet(2)
+
+
+class Printer:
+    """Prints a tree.
+
+    Args:
+        to: the alphabet.
+        scalars: the names that stand for one number; None where everything does, as in what holds for single elements.
+    """
+
+    def __init__(self, to: Alphabet, scalars: frozenset[str] | None = None) -> None:
+        self.to = to
+        self.scalars = scalars
+
+    def __call__(self, node: ast.expr, needed: int = NOT_LAST) -> str:
+        """The text of a part, in parentheses where it would not hold together as needed."""
+        text, level = self._read(node)
+        return text if level >= needed else self.to.put("()", text)
+
+    def _last(self, node: ast.expr, needed: int) -> tuple[str, bool]:
+        """The text of a part that stands last, and whether it is open; it does not begin with a minus."""
+        text, level = self._read(node)
+        if (level < needed and level != OPEN) or text.startswith(self.to.minus):
+            return self.to.put("()", text), False
+        return text, level == OPEN
+
+    def _read(self, node: ast.expr) -> tuple[str, int]:
+        reader = getattr(self, "_" + type(node).__name__.lower(), None)
+        if reader is None:
+            return self.to.quoted("code", ast.unparse(node)), ATOM
+        found: tuple[str, int] = reader(node)
+        return found
+
+    # -- names and numbers
+
+    def _entry(self, node: Entry) -> tuple[str, int]:
+        return self.to.indexed(node.name, node.index), ATOM
+
+    def _name(self, node: ast.Name) -> tuple[str, int]:
+        return self.to.name(node.id), ATOM
+
+    def _constant(self, node: ast.Constant) -> tuple[str, int]:
+        x, to = node.value, self.to
+        if isinstance(x, complex):
+            text = f"({x.real:.4g}{x.imag:+.4g}j)" if x.real else f"{x.imag:.4g}j"
+            return (to.name("i") if to.stacked and x == 1j else to.put("number", text)), ATOM
+        if not isinstance(x, (bool, int, float)):
+            return to.quoted("code", "…" if x is Ellipsis else repr(x)), ATOM
+        if not math.isfinite(x):
+            return to.name(_CONSTANTS[str(x)]), ATOM
+        text = str(int(x)) if isinstance(x, int) else f"{x:.6g}" if len(repr(x)) > 10 else repr(x).removesuffix(".0")
+        digits, _, exponent = text.partition("e")
+        if not exponent or not to.stacked:
+            return to.put("number", text), ATOM
+        power = to.power(to.put("number", "10"), to.put("number", str(int(exponent))))
+        return to.binary(to.put("number", digits), "·", power), MUL
+
+    def _list(self, node: ast.List | ast.Tuple) -> tuple[str, int]:
+        if free_names(node) <= {"np", "slice"}:
+            return self.to.quoted("code", ast.unparse(node)), ATOM
+        return self.to.put("[]", self.to.listed([self(part) for part in node.elts])), ATOM
+
+    _tuple = _list
+
+    def _attribute(self, node: ast.Attribute) -> tuple[str, int]:
+        if of_numpy(node):
+            known = _CONSTANTS.get(node.attr)
+            return self.to.name(known) if known else self.to.quoted("code", node.attr), ATOM
+        if node.attr in ("mT", "T"):
+            return self._raised(node.value, self.to.name("⊤"))
+        if node.attr == "size":
+            return self.to.put("||", self(node.value)), ATOM
+        return self.to.function(node.attr) + self(node.value), ATOM
+
+    # -- operators
+
+    def _unaryop(self, node: ast.UnaryOp) -> tuple[str, int]:
+        if not isinstance(node.op, ast.USub):
+            return self._relation(node)
+        text, is_open = self._last(node.operand, MUL)
+        return self.to.minus + text, NOT_LAST if is_open else MUL
+
+    def _binop(self, node: ast.BinOp) -> tuple[str, int]:
+        if isinstance(node.op, (ast.BitAnd, ast.BitOr)):
+            return self._relation(node)
+        if isinstance(node.op, ast.Pow):
+            exponent, level = self._read(node.right)
+            plain = self.to.stacked or level == ATOM or re.fullmatch(r"−?\d+", exponent)
+            return self._raised(node.left, exponent if plain else self.to.put("()", exponent))
+        if isinstance(node.op, ast.Div):
+            if self.to.stacked:
+                return self.to.put("fraction", self(node.left), self(node.right)), MUL
+            return self.to.put("fraction", self._first(node.left), self._last(node.right, POW)[0]), MUL
+        return self._sum(node) if isinstance(node.op, (ast.Add, ast.Sub)) else self._product(node)
+
+    def _raised(self, base: ast.expr, exponent: str) -> tuple[str, int]:
+        return self.to.power(self(base, ATOM), exponent), POW
+
+    def _first(self, node: ast.expr) -> str:
+        """What is multiplied or divided: a quotient within a line is put in parentheses."""
+        divided = not self.to.stacked and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+        return self(node, POW if divided else MUL)
+
+    def _sum(self, node: ast.BinOp) -> tuple[str, int]:
+        sign = "+" if isinstance(node.op, ast.Add) else "−"
+        right, level = self._read(node.right)
+        if level < (ADD if sign == "+" else MUL) and level != OPEN:
+            right, level = self.to.put("()", right), ATOM
+        if right.startswith(self.to.minus):
+            minus = sign == "+" and level >= MUL
+            sign, right = "−", right.removeprefix(self.to.minus) if minus else self.to.put("()", right)
+        return self.to.binary(self(node.left, ADD), sign, right), NOT_LAST if level == OPEN else ADD
+
+    def _product(self, node: ast.BinOp) -> tuple[str, int]:
+        matrices = isinstance(node.op, ast.MatMult)
+        single = self._scalar(node.left) or self._scalar(node.right)
+        elementwise = not matrices and not single
+
+        def mixed(part: ast.expr) -> bool:
+            """Whether an elementwise product is a factor of a product of matrices, or the other way round."""
+            if not isinstance(part, ast.BinOp) or self.scalars is None:
+                return False
+            if matrices and isinstance(part.op, ast.Mult):
+                return not self._scalar(part.left) and not self._scalar(part.right)
+            return elementwise and isinstance(part.op, ast.MatMult)
+
+        left = self(node.left, POW) if mixed(node.left) else self._first(node.left)
+        right, is_open = self._last(node.right, POW if matrices or mixed(node.right) else MUL)
+        if elementwise:
+            sign = "⊙"
+        elif right[:1].isdigit() or right.startswith("<mn>") or _is_negative(node.right):
+            sign = "·"
+        else:
+            sign = "" if self.scalars is None else THIN
+        return self.to.binary(left, sign, right), OPEN if is_open else MUL
+
+    def _scalar(self, node: ast.expr) -> bool:
+        """Whether a factor is one number: no sign of elementwise multiplication then."""
+        if self.scalars is None or isinstance(node, ast.Constant) or of_numpy(node):
+            return True
+        if isinstance(node, ast.Name):
+            return node.id in self.scalars
+        if isinstance(node, ast.Attribute):
+            return node.attr == "size"
+        if isinstance(node, ast.Call):
+            return called(node) in ("log", "sqrt", "exp") and all(map(self._scalar, node.args))
+        return isinstance(node, (ast.BinOp, ast.UnaryOp)) and all(
+            self._scalar(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)
+        )
+
+    # -- relations, cases, sums
+
+    def _relation(self, node: ast.expr) -> tuple[str, int]:
+        return self.to.put("[]", self._condition(node)), ATOM
+
+    _compare = _relation
+
+    def _condition(self, node: ast.expr) -> str:
+        """A relation without brackets around it."""
+        if isinstance(node, ast.Compare):
+            sign = _RELATIONS.get(type(node.ops[0]), "?")
+            return self.to.binary(self(node.left), sign, self(node.comparators[0]))
+        if isinstance(node, Relation):
+            return node.text
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+            return (self.to.sign("¬") if self.to.stacked else "not ") + self.to.put("()", self._condition(node.operand))
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr)):
+            signs = ("∧", "∨") if self.to.stacked else ("and", "or")
+            sign = signs[isinstance(node.op, ast.BitOr)]
+            return self.to.binary(self._condition(node.left), sign, self._condition(node.right))
+        return self(node)
+
+    def _ifexp(self, node: ast.IfExp) -> tuple[str, int]:
+        return self._cases(node.test, node.body, node.orelse)
+
+    def _cases(self, test: ast.expr, yes: ast.expr, no: ast.expr) -> tuple[str, int]:
+        cases = self.to.put("case", self(yes), self._condition(test))
+        while isinstance(no, ast.IfExp) or (isinstance(no, ast.Call) and called(no) == "where"):
+            test, yes, no = (no.test, no.body, no.orelse) if isinstance(no, ast.IfExp) else no.args
+            cases += self.to.put("case", self(yes), self._condition(test))
+        return self.to.put("cases", cases, self(no)), ATOM
+
+    def _sigma(self, node: Sigma) -> tuple[str, int]:
+        text, level = self._read(node.body)
+        enough = level >= MUL or level == OPEN
+        return self.to.sigma(node.below, text if enough else self.to.put("()", text)), OPEN
+
+    def _subscript(self, node: ast.Subscript) -> tuple[str, int]:
+        text = ast.unparse(node.slice)
+        text = text[1:-1] if isinstance(node.slice, ast.Tuple) and text.startswith("(") else text
+        base = self(node.value, ATOM)
+        return self.to.put(
+            "below", f"{{{base}}}" if self.to.column == 1 else base, self.to.quoted("code", f"[{text}]")
+        ), ATOM
+
+    # -- calls
+
+    def _call(self, node: ast.Call) -> tuple[str, int]:
+        if isinstance(node.func, ast.Lambda):
+            bound = zip(node.func.args.args, node.args)
+            where = [self.to.binary(self.to.name(a.arg), "=", self(x)) for a, x in bound]
+            return self.to.put("at", self(node.func.body), self.to.listed(where)), ATOM
+        name, arguments = called(node), list(node.args)
+        if isinstance(node.func, ast.Attribute) and not of_numpy(node.func) and name.rpartition(".")[2] in _METHODS:
+            name, arguments = node.func.attr, [node.func.value, *arguments]
+        keywords = {k.arg or "": k.value for k in node.keywords if k.arg != "keepdims"}
+        special = getattr(self, "_np_" + name, None)
+        if special is not None:
+            found: tuple[str, int] = special(*arguments, **keywords)
+            return found
+        function = self.to.function(_FUNCTIONS.get(name, name).rpartition(".")[2])
+        axis = arguments.pop() if name in _REDUCTIONS and len(arguments) == 2 else keywords.pop("axis", None)
+        named = [self.to.binary(self.to.quoted("code", key), "=", self(x)) for key, x in keywords.items()]
+        below = None if axis is None else self.to.put("axis", self(axis))
+        if below is not None and not self.to.stacked:
+            named, below = [*named, below], None
+        return self._applied(function, *map(self, arguments), *named, below=below)
+
+    def _applied(self, function: str, *arguments: str, below: str | None = None) -> tuple[str, int]:
+        if below is not None:
+            function = self.to.put("below", function, below)
+        return function + self.to.put("()", self.to.listed(arguments)), ATOM
+
+    def _np_where(self, test: ast.expr, yes: ast.expr, no: ast.expr) -> tuple[str, int]:
+        return self._cases(test, yes, no)
+
+    def _np_sqrt(self, x: ast.expr) -> tuple[str, int]:
+        return self.to.put("root", self(x)), ATOM
+
+    def _np_abs(self, x: ast.expr) -> tuple[str, int]:
+        return self.to.put("||", self(x)), ATOM
+
+    def _np_conj(self, x: ast.expr) -> tuple[str, int]:
+        return self._raised(x, self.to.sign("*")) if self.to.stacked else self._applied("conj", self(x))
+
+    _np_conjugate = _np_conj
+
+    def _np_outer(self, x: ast.expr, y: ast.expr) -> tuple[str, int]:
+        return self.to.binary(self(x, MUL), THIN, self._raised(y, self.to.name("⊤"))[0]), MUL
+
+    def _np_eye(self, n: ast.expr) -> tuple[str, int]:
+        return self.to.name("I"), ATOM
+
+    def _np_expand_dims(self, x: ast.expr, axis: ast.expr) -> tuple[str, int]:
+        return self._read(x)  # broadcasting does the rest
+
+    def _np_transpose(self, x: ast.expr, *axes: ast.expr) -> tuple[str, int]:
+        return self._raised(x, self.to.name("⊤") + self.to.put("()", self.to.listed([self(a) for a in axes])))
+
+    _np_swapaxes = _np_transpose
+
+    def _np_broadcast_to(self, x: ast.expr, shape: ast.expr) -> tuple[str, int]:
+        return self._applied(self.to.function("broadcast"), self(x), below=self(shape))
+
+    def _np_reshape(self, x: ast.expr, *shape: ast.expr) -> tuple[str, int]:
+        return self._applied(self.to.function("reshape"), self(x), below=self.to.listed([self(n) for n in shape]))
+
+    def _np_unbroadcast(self, x: ast.expr, shape: ast.expr, dtype: ast.expr) -> tuple[str, int]:
+        return self._applied(self.to.function("sum"), self(x), below=self.to.sign("→") + self(shape))
+
+    def _np_astype(self, x: ast.expr, dtype: ast.expr) -> tuple[str, int]:
+        return self._applied(self.to.function(ast.unparse(dtype).removeprefix("np.")), self(x))
+
+    def _np_sum(self, x: ast.expr, axis: ast.expr | None = None) -> tuple[str, int]:
+        body, _ = self._last(x, MUL)
+        if axis is None:
+            return self.to.put("sum", body), OPEN
+        return self.to.put("sum over", self.to.put("axis", self(axis)), body), OPEN
+
+
+def _is_negative(node: ast.expr) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+
+
+def written(tree: ast.expr, to: Alphabet, scalars: frozenset[str] | None = None) -> str:
+    """A formula in an alphabet."""
+    return Printer(to, scalars)(tree)
+
+
+def name_math(name: str, *, bar: bool = False) -> str:
+    """A variable's name as MathML, under a bar if its cotangent is meant."""
+    return f"<math>{MATHML.name(name + BAR * bar)}</math>"
+
+
+def derivative_math(top: str, bottom: str) -> str:
+    """∂top/∂bottom, of names, as MathML."""
+    return f"<math>{MATHML.put('derivative', MATHML.name(top), MATHML.name(bottom))}</math>"

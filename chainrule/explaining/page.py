@@ -18,7 +18,8 @@ import numpy as np
 from chainrule.explaining import sections
 from chainrule.explaining.flow import Flow, close, flow_of
 from chainrule.explaining.graph import MOST_CARDS, Graph
-from chainrule.explaining.markup import colours, data, embedded, escape, name_math
+from chainrule.explaining.markup import colours, data, embedded, escape
+from chainrule.explaining.notation import derivative_math, name_math
 from chainrule.explaining.picture import draw, numbers_of
 from chainrule.explaining.tables import flat, is_real, shape_text, table
 
@@ -203,7 +204,7 @@ def _check(plan: dict[str, Any], flow: Flow) -> str:
             continue
         products = " + ".join(
             f"tensordot({name_math(values[o]['name'], bar=True)}, "
-            f"{sections.partial_math(values[o]['name'], values[key]['name']) if several else '<math><mi>J</mi></math>'}, "
+            f"{derivative_math(values[o]['name'], values[key]['name']) if several else '<math><mi>J</mi></math>'}, "
             f"{len(values[o]['shape'])})"
             for o in found
         )

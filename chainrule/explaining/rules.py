@@ -1,4 +1,8 @@
-"""The rule of one arrow, in every form: NumPy, LaTeX, MathML, for one element, with numbers, in words."""
+"""The rule of one arrow, in every form: NumPy, LaTeX, MathML, for one element, with numbers, in words.
+
+``Rule(arrow).formula`` is the tree that all of them are read off; ``numpy``, ``latex``, ``mathml``, ``index`` and ``numbers``
+are strings, or None where the row has no such form.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.explaining import latex
-from chainrule.explaining.formula import Formula, bar, formula_text, helper
-from chainrule.explaining.index_calls import NoForm
-from chainrule.explaining.index_form import Element, bracket, letters_of, number
+from chainrule.explaining.elements import Element, letters_of, shortened
+from chainrule.explaining.formula import Formula, formula_text, helper
+from chainrule.explaining.notation import LATEX, MATHML, NUMBERS, TEXT, Alphabet, bar, bracket, written
 from chainrule.explaining.simplify import cotangent_name, parsed, simplified
+from chainrule.explaining.tree import NoForm, is_scalar
 from chainrule.explaining.values import Value, identifier, operands_of, outputs_of
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
-_SMALL = 4096
+_SMALL = 4096  # elements of arrays whose numbers are compared at once
+_LONG = 600  # letters: a longer formula of one element helps nobody
 
 
 def operand_names(node: Any) -> tuple[str, ...]:
@@ -95,68 +100,54 @@ class Rule:
     def _build(self, text: str, real: bool, conjugated: tuple[str, ...]) -> Formula:
         step, prim = self.arrow.step, self.prim
         values, names, fixed = self._names()
-        tree = simplified(prim, text, fixed, self.arrow.position, real, conjugated)
+        scalars = {k for k, v in values.items() if is_scalar(v)}
+        tree = simplified(prim, text, fixed, scalars, self.arrow.position, real, conjugated)
         taken = set(names.values())
         for key, value in step.params.items():
             if key not in values:
-                values[key] = value
-                names[key] = key + "_" if key in taken else key
+                values[key], names[key] = value, key + "_" * (key in taken)
+        down = self.arrow.downstream
         return Formula(
-            tree,
-            values,
-            names,
-            functools.partial(helper, prim),
-            step.upstream.shape,
-            self.arrow.downstream.shape,
-            self.arrow.downstream.dtype,
+            tree, values, names, functools.partial(helper, prim), step.upstream.shape, down.shape, down.dtype,
             prim.kind == "elementwise",
-        )
+        )  # fmt: skip
 
     def _names(self) -> tuple[dict[str, Any], dict[str, str], dict[str, Any]]:
         """What the names in a formula stand for, what the user calls that, and what is put in as it is."""
         step, prim = self.arrow.step, self.prim
-        node = step.record.node
+        node, several = step.record.node, len(prim.outputs) > 1
         values: dict[str, Any] = {}
         names: dict[str, str] = {}
         fixed: dict[str, Any] = dict(step.params)
-        gs = step.record.g if len(prim.outputs) > 1 else (step.record.g,)
+        gs = step.record.g if several else (step.record.g,)
         by_index = {getattr(v.edge, "index", 0): v for v in step.outputs}
-        for i, (name, g) in enumerate(zip(prim.outputs, gs)):
+        for i, (output, g) in enumerate(zip(prim.outputs, gs)):
             value = by_index.get(i)
-            called = value.identifier if value is not None else _called(step, i)
-            values[cotangent_name(prim, i)], names[cotangent_name(prim, i)] = g, bar(called)
-            key = "out" if len(prim.outputs) == 1 else name
+            name = value.identifier if value is not None else _called(step, i)
+            values[cotangent_name(prim, i)], names[cotangent_name(prim, i)] = g, bar(name)
+            key = output if several else "out"
             data = self._output(i, value)
             if data is not None:
                 values[key] = data
-            names[key] = called
-        if len(prim.outputs) == 1:
-            for name in ("g", "out"):
-                fixed[name + "_shape"], fixed[name + "_size"] = step.upstream.shape, step.upstream.size
-        for name, g in zip(prim.outputs, gs):
-            if g is not None:
-                fixed[name + "_shape"], fixed[name + "_size"] = g.shape, g.size
+            names[key] = name
+            for key in (output,) if several else (output, "g", "out"):
+                if g is not None:
+                    fixed[key + "_shape"], fixed[key + "_size"] = g.shape, g.size
         shapes = [self._about(i) for i in range(len(node.edges))]
         if prim.variadic:
             name = prim.operands[-1].lstrip("*")
-            fixed[name + "_shape"] = tuple(s for s, _ in shapes)
-            fixed[name + "_dtype"] = tuple(d for _, d in shapes)
+            fixed[name + "_shape"], fixed[name + "_dtype"] = (tuple(about) for about in zip(*shapes))
             values[name] = tuple(step.operands)
             return values, names, fixed
         for i, name in enumerate(prim.operands[: len(node.edges)]):
             fixed[name + "_shape"], fixed[name + "_dtype"] = shapes[i]
             fixed[name + "_size"] = math.prod(shapes[i][0])
             data, value = step.operands[i], step.operand_values.get(i)
-            if data is None:
-                data = None if value is None else step.all_values.known.get(value.edge)
-            if isinstance(data, (bool, int, float)) or (
-                prim.kind == "elementwise"
-                and type(data) is ndarray
-                and data.ndim == 0
-                and value is not None
-                and value.role == "constant"
-                and _unnamed(value)
-            ):
+            if data is None and value is not None:
+                data = step.all_values.known.get(value.edge)
+            single = prim.kind == "elementwise" and type(data) is ndarray and data.ndim == 0
+            unnamed = value is not None and value.role == "constant" and _unnamed(value)
+            if isinstance(data, (bool, int, float)) or (single and unnamed):
                 fixed[name] = data
             if data is not None:
                 values[name] = step.all_values.copy(data)
@@ -210,17 +201,17 @@ class Rule:
     def environment(self) -> dict[str, Any]:
         return {} if self.formula is None else self.formula.environment()
 
+    def equation(self, to: Alphabet) -> str | None:
+        """The rule for whole arrays, in an alphabet."""
+        return None if self.formula is None else self.formula.equation(self.left, self.arrow.sign, to)
+
     @functools.cached_property
     def latex(self) -> str | None:
-        return (
-            None if self.formula is None else latex.equation(self.arrow.input.identifier, self.formula, self.arrow.sign)
-        )
+        return self.equation(LATEX)
 
     @functools.cached_property
     def mathml(self) -> str | None:
-        return (
-            None if self.formula is None else latex.mathml(self.arrow.input.identifier, self.formula, self.arrow.sign)
-        )
+        return self.equation(MATHML)
 
     @functools.cached_property
     def words(self) -> str:
@@ -236,14 +227,10 @@ class Rule:
 
     @functools.cached_property
     def _letters(self) -> tuple[Any, ...]:
-        shape = self.arrow.input.shape
-        subscripts = self.prim.structure
-        if self.prim.kind == "contraction" and len(self.prim.operands) == 2:
-            return letters_of(shape, subscripts.split("->")[0].split(",")[self.arrow.position])
-        if self.prim.name in ("stack_mm", "linear"):
-            named = {"stack_mm": ("ik", "kj"), "linear": ("ik", "jk", "j")}[self.prim.name]
-            return letters_of(shape, named[self.arrow.position])
-        return letters_of(shape)
+        operands, _, out = self.prim.structure.partition("->")
+        letters = [*operands.split(","), out[-1:]] if out else []
+        mine = letters[self.arrow.position] if len(self.prim.operands) > 1 and letters else ""
+        return letters_of(self.arrow.input.shape, mine)
 
     @functools.cached_property
     def index(self) -> str | None:
@@ -251,8 +238,8 @@ class Rule:
             return None
         try:
             index = self._letters
-            reader = Element(self._indexed, False, [i for i in index if isinstance(i, str)])
-            return f"{self.left}{bracket(index)} {self.arrow.sign} {reader.result(index)}"
+            right = written(Element(self._indexed, used=index).result(index), TEXT)
+            return None if len(right) > _LONG else f"{self.left}{bracket(index)} {self.arrow.sign} {right}"
         except NoForm:
             return self._moved()
 
@@ -282,7 +269,7 @@ class Rule:
         mine, other = names[: len(x.shape)], names[len(x.shape) :]
         counts = np.bincount(places.reshape(-1), minlength=max(int(np.prod(x.shape)), 1))
         condition = f"{y.identifier}{bracket(other)} is {x.identifier}{bracket(mine)}"
-        right = f"{y.identifier}\u0304{bracket(other)}"
+        right = f"{bar(y.identifier)}{bracket(other)}"
         if (counts > 1).any():
             return f"{self.left}{bracket(mine)} {self.arrow.sign} Σ {right} over all places where {condition}"
         elsewhere = ", else 0" if (counts == 0).any() else ""
@@ -304,11 +291,13 @@ class Rule:
         if down.size == 0 or self.formula is None or not self.exact:
             return None
         at = (0,) * down.ndim
-        left, right = f"{self.left}{bracket(at)}", number(down[at])
+        left, right = f"{self.left}{bracket(at)}", _written_number(down[at])
         try:
-            text = Element(self._indexed, True).result(at)
+            text = written(Element(self._indexed, True).result(at), NUMBERS)
         except NoForm:
             return self._moved_numbers()
+        if len(text) > _LONG:
+            return None
         left = f"{left} {self.arrow.sign} {text}"
         return left if text == right else f"{left} = {right}"
 
@@ -323,8 +312,12 @@ class Rule:
         terms = " + ".join(f"{bar(y.identifier)}{bracket(s)}" for s in sources[:4]) + (
             " + …" if len(sources) > 4 else ""
         )
-        several = " + ".join(number(up[s]) for s in sources[:4]) + " = " if 1 < len(sources) < 5 else ""
-        return f"{self.left}{bracket(at)} {self.arrow.sign} {terms} = {several}{number(down[at])}"
+        several = " + ".join(_written_number(up[s]) for s in sources[:4]) + " = " if 1 < len(sources) < 5 else ""
+        return f"{self.left}{bracket(at)} {self.arrow.sign} {terms} = {several}{_written_number(down[at])}"
+
+
+def _written_number(x: Any) -> str:
+    return written(shortened(x), NUMBERS)
 
 
 def _unnamed(value: Value) -> bool:
@@ -335,16 +328,8 @@ def _close(formula: Formula, downstream: Any) -> bool:
     loose = downstream.dtype.itemsize <= (8 if downstream.dtype.kind == "c" else 4)
     try:
         with np.errstate(all="ignore"):
-            value = formula.value()
             scale = np.max(np.abs(downstream), initial=0.0, where=np.isfinite(downstream))
-            return bool(
-                np.allclose(
-                    value,
-                    downstream,
-                    rtol=1e-2 if loose else 1e-7,
-                    atol=(1e-3 if loose else 1e-9) * scale,
-                    equal_nan=True,
-                )
-            )
+            tolerance = {"rtol": 1e-2 if loose else 1e-7, "atol": (1e-3 if loose else 1e-9) * scale}
+            return bool(np.allclose(formula.value(), downstream, **tolerance, equal_nan=True))
     except Exception:  # the formula reads a value that is not known: there is nothing to compare
         return True

@@ -8,7 +8,8 @@ from typing import Any
 
 from chainrule.explaining.flow import Flow, Map, keys_of_terms
 from chainrule.explaining.folding import Stretch, fold
-from chainrule.explaining.markup import escape, math, name_math
+from chainrule.explaining.markup import escape, math
+from chainrule.explaining.notation import derivative_math, name_math
 from chainrule.explaining.tables import decimals, flat, index_text, is_real, shape_text, table, written
 
 OPEN = 8  # steps that are shown whole; more are opened one by one
@@ -16,12 +17,6 @@ FLAT = 400  # numbers of a Jacobian shown as one flattened matrix
 TERMS = 6  # products of a sum written out
 TABLES = 24  # values shown at once; more are opened together
 FOLDS = 40  # rows of a list of steps, before repetitions are folded
-
-
-def partial_math(output: str, value: str) -> str:
-    """∂output/∂value."""
-    top, bottom = (name_math(name).removeprefix("<math>").removesuffix("</math>") for name in (output, value))
-    return f"<math><mfrac><mrow><mi>∂</mi>{top}</mrow><mrow><mi>∂</mi>{bottom}</mrow></mfrac></math>"
 
 
 def rule(arrow: dict[str, Any], *, display: bool = False) -> str:
@@ -118,7 +113,7 @@ def _arrow(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any], j: i
     output, value = plan["values"][step["output"]], plan["values"][arrow["input"]]
     up, down = name_math(output["name"], bar=True), name_math(value["name"], bar=True)
     about = (
-        f"{partial_math(output['name'], value['name'])} has shape {escape(shape_text(arrow['jacobian_shape']))}: "
+        f"{derivative_math(output['name'], value['name'])} has shape {escape(shape_text(arrow['jacobian_shape']))}: "
         f"{_count(arrow['jacobian_size'])}, {escape(arrow['structure_text'] or arrow['structure'])}, never built"
     )
     forms = {
@@ -182,7 +177,7 @@ def look_inside(found: Map, output: dict[str, Any], value: dict[str, Any], key: 
     if n * m <= 1:
         return ""
     dense = found.dense()
-    what = partial_math(output["name"] + index_text(0, output["shape"]), value["name"])
+    what = derivative_math(output["name"] + index_text(0, output["shape"]), value["name"])
     slice_ = table(
         {"shape": value["shape"], "data": dense[0].reshape(value["shape"]).tolist(), "truncated": False},
         f"{what}, a slice",
@@ -282,9 +277,7 @@ def _whole(plan: dict[str, Any], flow: Flow, output_id: str, value_id: str, fold
         why = f"{size:,} numbers." if size > 4096 else "a step's Jacobian is not embedded."
         inside += f"<p class='note'>Its values are not shown: {why}</p>"
     how = "along the marked axes, which are summed" if output["shape"] else "as one number"
-    head = (
-        f"<h3>{partial_math(output['name'], value['name'])} <span class='shape'>{escape(shape_text(shape))}</span></h3>"
-    )
+    head = f"<h3>{derivative_math(output['name'], value['name'])} <span class='shape'>{escape(shape_text(shape))}</span></h3>"
     body = (
         f"<p>The pass multiplied {name_math(output['name'], bar=True)} by this array of {_count(size)} "
         f"{how}: {contraction(output['shape'], value['shape'])}. It was never built.</p>{inside}"

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
+import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from chainrule.explaining.formula import Formula
-from chainrule.explaining.index_calls import Index, NoForm
+from chainrule.explaining.notation import TEXT, written
+from chainrule.explaining.tree import Entry, Index, Lettered, NoForm, Sigma, copied, times
 
 
 class Bound:
@@ -22,62 +21,28 @@ class Bound:
         self.size = size
 
 
-@dataclass(frozen=True)
-class Entry:
-    """An element of an array."""
-
-    name: str
-    index: Index
-
-    def at(self, letters: Mapping[Any, Any]) -> Entry:
-        return Entry(self.name, _put(letters, self.index))
-
-    def uses(self) -> Index:
-        return self.index
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """An element of an expression that is no plain product.
-
-    Attributes:
-        formula, tree: whose expression.
-        index: of the result's element.
-        entry: for a name in it and the result's index, the element of which array is meant.
-    """
-
-    formula: Formula
-    tree: ast.expr
-    index: Index
-    entry: Callable[[str, Index], Entry]
-
-    def at(self, letters: Mapping[Any, Any]) -> Part:
-        return replace(self, index=_put(letters, self.index))
-
-    def uses(self) -> Index:
-        names = [n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)]
-        arrays = [k for k in names if isinstance(self.formula.values.get(k), np.ndarray)]
-        return tuple(i for key in arrays for i in self.entry(key, self.index).index)
-
-
-def _put(letters: Mapping[Any, Any], index: Index) -> Index:
-    return tuple(letters.get(i, i) for i in index)
-
-
 class Product(NamedTuple):
     """A number times the factors above, divided by those below, summed over bound indices."""
 
     number: Fraction = Fraction(1)
-    above: tuple[Any, ...] = ()
-    below: tuple[Any, ...] = ()
+    above: tuple[ast.expr, ...] = ()
+    below: tuple[ast.expr, ...] = ()
     bound: tuple[Bound, ...] = ()
 
     @property
-    def factors(self) -> tuple[Any, ...]:
+    def factors(self) -> tuple[ast.expr, ...]:
         return self.above + self.below
 
+    @property
+    def indices(self) -> list[Any]:
+        """All that its factors read, in order."""
+        entries = (n for factor in self.factors for n in ast.walk(factor) if isinstance(n, Entry))
+        return [i for entry in entries for i in entry.index]
+
     def times(self, other: Product) -> Product:
-        return Product(*(mine * its if i == 0 else mine + its for i, (mine, its) in enumerate(zip(self, other))))  # type: ignore[operator]
+        return Product(
+            self.number * other.number, self.above + other.above, self.below + other.below, self.bound + other.bound
+        )
 
     def inverse(self) -> Product:
         if self.number == 0:
@@ -86,10 +51,11 @@ class Product(NamedTuple):
 
     def at(self, letters: Mapping[Any, Any]) -> Product:
         """With letters in place of indices; sums over an index that no factor reads are done."""
-        above, below = (tuple(f.at(letters) for f in part) for part in (self.above, self.below))
-        read = {i for f in above + below for i in f.uses()}
-        idle = [b.size for b in self.bound if b not in letters and b not in read]
-        return Product(self.number * math.prod(idle), above, below, tuple(b for b in self.bound if b in read))
+        above, below = (tuple(Lettered(letters).visit(copied(f)) for f in part) for part in (self.above, self.below))
+        found = Product(self.number, above, below)
+        idle = [b.size for b in self.bound if b not in letters and b not in found.indices]
+        kept = tuple(b for b in self.bound if b in found.indices)
+        return found._replace(number=self.number * math.prod(idle), bound=kept)
 
 
 class Term(NamedTuple):
@@ -111,17 +77,17 @@ def moved(product: Product, place: Index, own: Index, shape: Sequence[int]) -> T
             letters[p] = i
         elif n != 1:
             deltas.append((p, i))
-    product = product.at(letters)
     found = [tuple(sorted((letters.get(p, p), i), key=lambda k: (isinstance(k, int), k))) for p, i in deltas]
-    return Term(tuple(sorted(set(found), key=str)), (), product)  # type: ignore[arg-type]
+    return Term(tuple(sorted(set(found), key=str)), (), product.at(letters))  # type: ignore[arg-type]
 
 
-def combined(terms: Sequence[Term], free: Sequence[str], text: Callable[[Any], str]) -> list[Term]:
-    """Terms with letters for what they sum over, those that differ by a number only made one; ``text`` tells factors apart."""
+def combined(terms: Sequence[Term], free: Sequence[str]) -> list[Term]:
+    """Terms with letters for what they sum over, those that differ by a number only made one."""
     found: dict[Any, Term] = {}
     for term in terms:
         term = _lettered(term, free)
-        key = (term.deltas, term.sums, *(tuple(sorted(map(text, part))) for part in term.product[1:3]))
+        factors = (sorted(written(f, TEXT) for f in part) for part in (term.product.above, term.product.below))
+        key = (term.deltas, term.sums, *map(tuple, factors))
         if key in found:
             number = found[key].product.number + term.product.number
             term = found[key]._replace(product=found[key].product._replace(number=number))
@@ -130,8 +96,53 @@ def combined(terms: Sequence[Term], free: Sequence[str], text: Callable[[Any], s
 
 
 def _lettered(term: Term, free: Sequence[str]) -> Term:
-    order = [i for f in term.product.factors for i in f.uses() if isinstance(i, Bound)]
-    if len(set(order)) > len(free):
+    bound = dict.fromkeys(i for i in term.product.indices if isinstance(i, Bound))
+    if len(bound) > len(free):
         raise NoForm
-    letters = dict(zip(dict.fromkeys(order), free))
+    letters = dict(zip(bound, free))
     return term._replace(sums=tuple(letters.values()), product=term.product.at(letters))
+
+
+def expression(terms: Sequence[Term]) -> ast.expr:
+    """The sum of terms as a tree."""
+    total: ast.expr | None = None
+    for term in terms:
+        one, negative = _term(term), term.product.number < 0
+        if total is None:
+            total = ast.UnaryOp(ast.USub(), one) if negative else one
+        else:
+            total = ast.BinOp(total, ast.Sub() if negative else ast.Add(), one)
+    return ast.Constant(0) if total is None else total
+
+
+def _term(term: Term) -> ast.expr:
+    """A term without its sign: δ's, a number, a fraction with what it is summed over before it."""
+    top, bottom = _number(abs(term.product.number))
+    above, below = _powers(term.product.above), [*bottom, *_powers(term.product.below)]
+    before: list[ast.expr] = [Entry("δ", pair) for pair in term.deltas]
+    if term.sums:
+        before += top
+    else:
+        above = [*top, *above]
+    if not above and not term.sums:
+        above, before = before, []
+    body = functools.reduce(times, above) if above else ast.Constant(1)
+    if below:
+        body = ast.BinOp(body, ast.Div(), functools.reduce(times, below))
+    return functools.reduce(times, [*before, Sigma(term.sums, body) if term.sums else body])
+
+
+def _powers(factors: Sequence[ast.expr]) -> list[ast.expr]:
+    """Factors, with a power for one that occurs several times."""
+    texts = [written(f, TEXT) for f in factors]
+    counts = Counter(texts)
+    first = {text: f for text, f in zip(reversed(texts), reversed(factors))}
+    return [ast.BinOp(first[text], ast.Pow(), ast.Constant(n)) if n > 1 else first[text] for text, n in counts.items()]
+
+
+def _number(x: Fraction) -> tuple[list[ast.expr], list[ast.expr]]:
+    """What stands above and below: 3 below for a third, 2.5 above for five halves."""
+    p, q = x.numerator, x.denominator
+    if q > 10**6 or (q == 1 and p >= 10**15) or (p != 1 != q and len(repr(float(x))) <= 8):
+        return [ast.Constant(float(x))], []
+    return [ast.Constant(p)] * (p != 1), [ast.Constant(q)] * (q != 1)

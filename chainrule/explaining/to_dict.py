@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.explaining.whole import Walk
+from chainrule.explaining.jacobian import Walk
 
 _CELLS = 256  # numbers of an array that are written out; of a larger one only a corner is
 _EDGE = 4

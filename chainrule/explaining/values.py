@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule.core.node import Leaf, Node
 from chainrule.errors.source import Names, SourceLine
-from chainrule.explaining.formula import bar
+from chainrule.explaining.notation import bar
 from chainrule.explaining.sweep import Record
 from chainrule.types.shapes import shape_of
 

@@ -286,8 +286,8 @@ def _per_row(g: Any, coef: Any, reduce: bool) -> Any:
     return ((g[..., None] if reduce else g) * coef)[..., None]
 
 
-def _one_hot(index: Any, x_shape: tuple[int, ...], dtype: Any) -> Any:
-    return (index[..., None] == np.arange(x_shape[-1])).astype(dtype)
+def one_hot(index: Any, n: int) -> Any:
+    return index[..., None] == np.arange(n)
 
 
 _PICKS = [
@@ -295,15 +295,16 @@ _PICKS = [
     call((3, 4), np.array([1, 1, 2]), -0.25, reduce=True),
     call((2, 4), np.array([3, 0]), np.array([-1.0, -0.5]), reduce=False),
 ]
-_HOT = "(index[..., None] == np.arange(x_shape[-1]))"
 _G_PICKED = "((np.expand_dims(g, -1) if reduce else g) * coef)[..., None]"
 
 
 @linear_row(
     transpose={
-        "x": lambda g, index, coef, x_shape, *, reduce: _one_hot(index, x_shape, g.dtype) * _per_row(g, coef, reduce)
+        "x": lambda g, index, coef, x_shape, *, reduce: (
+            one_hot(index, x_shape[-1]).astype(g.dtype) * _per_row(g, coef, reduce)
+        )
     },
-    formula={"x": f"{_HOT} * {_G_PICKED}"},
+    formula={"x": f"one_hot(index, x_shape[-1]) * {_G_PICKED}"},
     batch=_picks_batch,
     samples=_PICKS,
     promotion="none",
@@ -311,7 +312,7 @@ _G_PICKED = "((np.expand_dims(g, -1) if reduce else g) * coef)[..., None]"
     tied=True,
 )
 def nll_loss(x, index, coef, *, reduce):
-    """coef·x[index] for every row of x (n, classes), summed over the rows if ``reduce``."""
+    """coef·x[index] for every row of x (n, classes), summed over the rows if reduce is true."""
     terms = (_picked(x, index) * coef).astype(x.dtype, copy=False)
     return np.add.reduce(terms, axis=-1) if reduce else terms
 
@@ -327,7 +328,7 @@ def _cross_entropy_vjp(g: Any, x: Any, index: Any, coef: Any, *, reduce: bool) -
         p[np.arange(index.size), index] -= 1
         p *= -weights
         return p
-    return (_one_hot(index, shape_of(x), x.dtype) - p) * weights
+    return (one_hot(index, shape_of(x)[-1]).astype(x.dtype) - p) * weights
 
 
 def _cross_entropy_jvp(t: Any, x: Any, index: Any, coef: Any, *, reduce: bool) -> Any:
@@ -338,9 +339,7 @@ def _cross_entropy_jvp(t: Any, x: Any, index: Any, coef: Any, *, reduce: bool) -
 @opaque(
     vjp={"x": _cross_entropy_vjp},
     jvp={"x": _cross_entropy_jvp},
-    formula={
-        "x": f"({_HOT} - (lambda e: e / e.sum(-1, keepdims=True))(np.exp(x - x.max(-1, keepdims=True)))) * {_G_PICKED}"
-    },
+    formula={"x": f"(one_hot(index, x_shape[-1]) - softmax(x, axis=-1)) * {_G_PICKED}"},
     batch=_picks_batch,
     naming="NllLossBackward0",
     samples=_PICKS,
@@ -348,7 +347,7 @@ def _cross_entropy_jvp(t: Any, x: Any, index: Any, coef: Any, *, reduce: bool) -
     accepts="f",
 )
 def cross_entropy(x, index, coef, *, reduce):
-    """coef·log_softmax(x)[index] for every row of x (n, classes), summed over the rows if ``reduce``."""
+    """coef·log_softmax(x)[index] for every row of x (n, classes), summed over the rows if reduce is true."""
     away = x - height(x, -1)
     terms = (_picked(away, index) - np.log(np.add.reduce(np.exp(away), axis=-1))) * coef
     terms = terms.astype(x.dtype, copy=False)

@@ -11,6 +11,7 @@ import html
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -128,8 +129,43 @@ def _framed(content: str) -> str:
 
 
 def math(source: str, language: str, css_class: str, options: Any, md: Any, **_: Any) -> str:
-    """A ``math`` block of LaTeX as MathML, which browsers draw without a script."""
-    from latex2mathml.converter import convert
-
-    lines = [convert(line, display="block") for line in source.strip().splitlines()]
+    """A ``math`` block of LaTeX as MathML, which browsers draw without a script: fractions, sums, letters and indices."""
+    lines = [
+        f'<math display="block">{_row(iter(_TOKENS.findall(line)))}</math>' for line in source.strip().splitlines()
+    ]
     return f'<div class="math">{"".join(lines)}</div>'
+
+
+_TOKENS = re.compile(r"\\(?:[a-z]+|,)|\S")
+_COMMANDS = {
+    r"\partial": "<mi>∂</mi>",
+    r"\delta": "<mi>δ</mi>",
+    r"\sum": "<mo>∑</mo>",
+    r"\,": '<mspace width="0.167em"/>',
+}
+
+
+def _row(tokens: Iterator[str]) -> str:
+    """What is written up to a closing brace."""
+    found: list[str] = []
+    for token in tokens:
+        if token == "}":
+            break
+        if token == "_":
+            base, below = found.pop(), _one(next(tokens), tokens)
+            tag = "munder" if "∑" in base else "msub"
+            found.append(f"<{tag}>{base}{below}</{tag}>")
+        else:
+            found.append(_one(token, tokens))
+    return "".join(found)
+
+
+def _one(token: str, tokens: Iterator[str]) -> str:
+    if token == "{":
+        return f"<mrow>{_row(tokens)}</mrow>"
+    if token == r"\frac":
+        top, bottom = _one(next(tokens), tokens), _one(next(tokens), tokens)
+        return f"<mfrac>{top}{bottom}</mfrac>"
+    if token.startswith("\\"):
+        return _COMMANDS[token]
+    return f"<mi>{token}</mi>" if token.isalpha() else f"<mo>{html.escape(token)}</mo>"

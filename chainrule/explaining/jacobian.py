@@ -1,4 +1,4 @@
-"""Jacobians in index form: ``∂Y[i,j]/∂X[k,l] = δ[i,k]·Y[i,j]·W[l,j]``, a sum over the paths from Y to X.
+"""Whole Jacobians in index form: ``∂Y[i,j]/∂X[k,l] = δ[i,k]·Y[i,j]·W[l,j]``, a sum over the paths from Y to X.
 
 A path is walked from the output inwards. Every operation on it must say exactly which element of its operand an element
 of its result reads, and what that is multiplied by; the walk then knows the operand's index in the output's letters. Where
@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.explaining.formula import Formula
-from chainrule.explaining.index_calls import Index, NoForm
-from chainrule.explaining.index_form import LETTERS
-from chainrule.explaining.notation import LATEX, MATHML, TEXT, written
-from chainrule.explaining.simplify import ones_for
-from chainrule.explaining.terms import Bound, Entry, Part, Product, Term, combined, moved
+from chainrule.explaining.elements import LETTERS, Element, aligned
+from chainrule.explaining.notation import LATEX, MATHML, TEXT, Alphabet, written
+from chainrule.explaining.simplify import partial
+from chainrule.explaining.terms import Bound, Product, Term, combined, expression, moved
+from chainrule.explaining.tree import Entry, Index, NoForm
 from chainrule.explaining.values import Value
 
 _PATHS = 64  # that are walked
@@ -67,20 +66,19 @@ class Jacobian:
         out, own = self._letters
         try:
             products = [moved(product, place, own, self.input.shape) for place, product in self._walked(out)]
-            terms = combined(products, [c for c in LETTERS if c not in (*out, *own)], TEXT.factor)
+            terms = combined(products, [c for c in LETTERS if c not in (*out, *own)])
         except NoForm:
             return None
         return terms if len(terms) <= _TERMS else None
 
-    def _written(self, how: Any) -> str | None:
+    def _written(self, to: Alphabet) -> str | None:
         if self._terms is None:
             return None
-        out, own = self._letters
-        names = self.output.identifier, self.input.identifier
-        try:
-            return written(how, Entry(names[0], out), Entry(names[1], own), self._terms)
-        except NoForm:
-            return None
+        top, bottom = (
+            to.indexed(value.identifier, index) for value, index in zip((self.output, self.input), self._letters)
+        )
+        right = written(expression(self._terms), to)
+        return to.put("formula", to.binary(to.put("derivative", top, bottom), "=", right))
 
     @functools.cached_property
     def index(self) -> str | None:
@@ -90,12 +88,12 @@ class Jacobian:
     @functools.cached_property
     def latex(self) -> str | None:
         """The same in LaTeX."""
-        return None if self.index is None else self._written(LATEX)
+        return self._written(LATEX)
 
     @functools.cached_property
     def mathml(self) -> str | None:
         """The same in MathML."""
-        return None if self.index is None else self._written(MATHML)
+        return self._written(MATHML)
 
     def __repr__(self) -> str:
         return f"<Jacobian {self.index or f'∂{self.output.name}/∂{self.input.name}'}, shape {self.shape}>"
@@ -231,15 +229,12 @@ def _partial(arrow: Any, index: Index, entry: Callable[[str, Index], Entry]) -> 
     formula = arrow._rule.formula
     if formula is None or not arrow._rule.holds:
         raise NoForm
-    return _product(ones_for("g", formula.tree), formula, index, entry)
+    return _product(partial(formula.tree), Element(formula, entry=entry), index)
 
 
-def _product(node: ast.expr, formula: Formula, index: Index, entry: Callable[[str, Index], Entry]) -> Product:
+def _product(node: ast.expr, element: Element, index: Index) -> Product:
     """An expression, taken apart into numbers and factors."""
-
-    def read(node: ast.expr) -> Product:
-        return _product(node, formula, index, entry)
-
+    read = functools.partial(_product, element=element, index=index)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         return read(node.left).times(read(node.right))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
@@ -252,23 +247,9 @@ def _product(node: ast.expr, formula: Formula, index: Index, entry: Callable[[st
         power = getattr(node.right, "value", None)
         if type(power) is int and 2 <= power <= 4:
             return functools.reduce(Product.times, [read(node.left)] * power)
-    if isinstance(node, ast.Name):
-        if not isinstance(formula.values.get(node.id), np.ndarray):
-            raise NoForm  # a number that is no literal
-        return Product(above=(entry(node.id, index),))
-    return Product(above=(Part(formula, node, index, entry),))
-
-
-def partial_of(arrow: Any) -> Product:
-    """The partial derivative of one elementwise operation, by the values that its rule reads."""
-
-    def entry(key: str, index: Index) -> Entry:
-        value = _operand(arrow, key)
-        if value is None:
-            raise NoForm
-        return Entry(value.identifier, aligned(index, value.shape))
-
-    return _partial(arrow, tuple(LETTERS[: len(arrow.step.output.shape)]), entry)
+    if isinstance(node, ast.Name) and not isinstance(element.formula.values.get(node.id), np.ndarray):
+        raise NoForm  # a number that is no literal
+    return Product(above=(element.at(node, index),))
 
 
 def _operand(arrow: Any, key: str) -> Value | None:
@@ -278,13 +259,6 @@ def _operand(arrow: Any, key: str) -> Value | None:
     if key == "out":
         return step.output  # type: ignore[no-any-return]
     return step.operand_values.get(prim.operands.index(key)) if key in prim.operands else None
-
-
-def aligned(index: Index, shape: tuple[int, ...]) -> Index:
-    """The index of the element that broadcasting puts there."""
-    if len(index) < len(shape):
-        raise NoForm
-    return tuple(0 if n == 1 else i for n, i in zip(shape, index[len(index) - len(shape) :]))
 
 
 def _fraction(x: Any) -> Fraction:

@@ -1,0 +1,116 @@
+"""Expression trees: Python's own, with nodes for what formulas of single elements have besides."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+Index = tuple[Any, ...]  # letters, numbers, or text such as "3-i"
+
+
+class NoForm(Exception):
+    """This formula has no form for one element."""
+
+
+class _Node(ast.expr):
+    def __init__(self, *values: Any, **fields: Any) -> None:
+        super().__init__(*values, **fields)  # type: ignore[call-arg, misc]
+
+
+class Entry(_Node):
+    """An element of an array: ``X[i,k]``."""
+
+    _fields = ("name", "index")
+    name: str
+    index: Index
+
+
+class Sigma(_Node):
+    """A sum over letters, with what is said below its sign: ``("j",)`` or ``("k≥i",)``."""
+
+    _fields = ("below", "body")
+    below: tuple[str, ...]
+    body: ast.expr
+
+
+class Relation(_Node):
+    """A relation of indices: 1 where it holds, else 0. Its text is ``"j ≤ i + 1"``."""
+
+    _fields = ("text",)
+    text: str
+
+
+def copied(node: Any) -> Any:
+    if isinstance(node, list):
+        return [copied(n) for n in node]
+    if not isinstance(node, ast.AST):
+        return node
+    return type(node)(**{name: copied(value) for name, value in ast.iter_fields(node)})
+
+
+class Renamed(ast.NodeTransformer):
+    def __init__(self, call: Callable[[str], str]) -> None:
+        self.call = call
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Name(self.call(node.id), node.ctx)
+
+
+class Lettered(ast.NodeTransformer):
+    """Puts letters in place of indices."""
+
+    def __init__(self, letters: Mapping[Any, Any]) -> None:
+        self.letters = letters
+
+    def visit_Entry(self, node: Entry) -> ast.AST:
+        return Entry(node.name, tuple(self.letters.get(i, i) for i in node.index))
+
+
+def free_names(tree: ast.AST) -> set[str]:
+    """The names an expression reads, without those that its own lambdas and comprehensions bind."""
+    if isinstance(tree, ast.Name):
+        return {tree.id}
+    found: set[str] = set().union(*map(free_names, ast.iter_child_nodes(tree)))
+    if isinstance(tree, ast.Lambda):
+        return found - {a.arg for a in tree.args.args}
+    if isinstance(tree, (ast.ListComp, ast.GeneratorExp)):
+        return found - {n.id for c in tree.generators for n in ast.walk(c.target) if isinstance(n, ast.Name)}
+    return found
+
+
+def evaluated(tree: ast.expr, names: Mapping[str, Any]) -> Any:
+    """The tree's value."""
+    code = compile(ast.fix_missing_locations(ast.Expression(copied(tree))), "<formula>", "eval")
+    with np.errstate(all="ignore"):
+        return eval(code, dict(names))
+
+
+def called(node: Any) -> str:
+    """The name of the function that an expression calls, NumPy's without ``np.``; "" for what is no call."""
+    return ast.unparse(node.func).removeprefix("np.") if isinstance(node, ast.Call) else ""
+
+
+def of_numpy(node: Any) -> bool:
+    """Whether an expression is ``np.something``."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "np"
+
+
+def constant(x: Any) -> ast.expr:
+    """A plain number as an expression."""
+    return ast.UnaryOp(ast.USub(), ast.Constant(-x)) if not isinstance(x, complex) and x < 0 else ast.Constant(x)
+
+
+def times(left: ast.expr, right: ast.expr) -> ast.BinOp:
+    return ast.BinOp(left, ast.Mult(), right)
+
+
+def numpy_call(function: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Attribute(ast.Name("np", ast.Load()), function, ast.Load()), list(args), [])
+
+
+def is_scalar(x: Any) -> bool:
+    """Whether a value has no axes."""
+    return x.ndim == 0 if isinstance(x, np.ndarray) else isinstance(x, (bool, int, float, complex, np.generic))

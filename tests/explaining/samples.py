@@ -1,0 +1,54 @@
+"""Explanations of every sample of a row: what the tests of formulas look at."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+
+from chainrule.core.node import Leaf
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.errors.source import Names
+from chainrule.explaining.entry import explained
+from chainrule.rows.primitive import unsupported
+from chainrule.testing.samples import samples_of, with_numbers
+
+
+def explanations(prim) -> Iterator[tuple]:
+    """The explanation of every sample of a row, of real and complex numbers."""
+    for sample in [*samples_of(prim), *with_numbers(prim)]:
+        yield from _explained(prim, sample)
+        complex_ = prim.domain is None or prim.domain == "complex" or isinstance(prim.domain, tuple)
+        if "c" in prim.accepts and sample.may_be_complex and sample.floating and complex_:
+            yield from _explained(prim, dataclasses.replace(sample, complex=True))
+
+
+def _explained(prim, sample) -> Iterator[tuple]:
+    nameless = Names(None)  # there is nothing yet that it could find
+    names = (prim.operands[-1],) * len(sample.shapes) if prim.variadic else prim.operands
+    operands = list(sample.draw(0))
+    for i in sample.floating:
+        rule = prim.vjps.get(names[i])
+        if rule is not None and not isinstance(rule, unsupported):
+            operands[i] = wrap(operands[i])
+            operands[i]._edge = Leaf(operands[i])
+    leaves = [x for x in operands if isinstance(x, Tensor)]
+    if not leaves:
+        return
+    try:
+        with np.errstate(all="ignore"):
+            out = prim(*operands, **sample.params)
+            outs = tuple(o for o in (out if isinstance(out, tuple) else (out,)) if o._edge is not None)
+            gs = [_random(o._raw, i) for i, o in enumerate(outs)]
+            if outs:
+                yield sample, explained(outs, gs, leaves, nameless, {}, {})
+    except (TypeError, ValueError, NotImplementedError, RuntimeError):
+        if not sample.complex:  # what is not for complex numbers says so
+            raise
+
+
+def _random(x, seed: int):
+    rng = np.random.default_rng((seed, x.size, 5))
+    g = rng.normal(size=x.shape)
+    return np.asarray(g + 1j * rng.normal(size=x.shape) if x.dtype.kind == "c" else g, x.dtype)
