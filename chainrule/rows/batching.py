@@ -84,7 +84,7 @@ def each_example(prim: Primitive, payloads: Any, batched: Any, size: int, params
     if not size:  # an example of zeros says what one would look like
         out = run([np.zeros(shape_of(p)[1:], p.dtype) if b else p for p, b in zip(payloads, batched, strict=True)])
         several = isinstance(out, tuple)
-        empty = tuple([np.zeros((0, *shape_of(o)), o.dtype) for o in (out if several else (out,))])
+        empty = tuple([np.zeros((0, *shape_of(o)), getattr(o, "dtype", type(o))) for o in (out if several else (out,))])
         return empty if several else empty[0]
     outs = [run([p[i, ...] if b else p for p, b in zip(payloads, batched, strict=True)]) for i in range(size)]
     if isinstance(outs[0], tuple):

@@ -50,10 +50,13 @@ class Case:
 
     def value(self, operands: Any) -> tuple[Any, ...]:
         """The outputs on raw arrays, by the value column alone."""
-        return as_tuple(self.prim.value(*operands, **self.params))
+        outs = as_tuple(self.prim.value(*operands, **self.params))
+        return tuple(
+            np.int64(out) if type(out) is int else out for out in outs
+        )  # before 2.1, NumPy counts in plain ints
 
     def differentiable_outputs(self) -> tuple[int, ...]:
-        return tuple(i for i, out in enumerate(self.value(self.operands)) if np.asarray(out).dtype.kind in "fc")
+        return tuple(i for i, out in enumerate(self.value(self.operands)) if out.dtype.kind in "fc")
 
     def cotangents(self, operands: Any, seed: int) -> list[Any]:
         outs = self.value(operands)
