@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _PRIVATE = {
-    "TYPE_CHECKING", "annotations", "backends", "config", "core", "errors", "importlib", "interpreters", "keep_freed_memory",
+    "TYPE_CHECKING", "annotations", "backends", "config", "core", "diagnosis", "errors", "importlib", "interpreters", "keep_freed_memory",
     "ops", "return_types", "table", "types",
 }
 
@@ -133,5 +133,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY})
 
 
-if config.RECORD_LINES:
-    importlib.import_module("chainrule.explaining.lines").record_everywhere()
+errors.LATER.append("chainrule.diagnosis")  # messages that read the tape

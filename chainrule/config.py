@@ -15,8 +15,5 @@ KEEP_MEMORY = _is_on("CHAINRULE_KEEP_MEMORY", "1")
 #: Check every row that ``chainrule.primitive`` declares with ``rulecheck``, at once.
 CHECK_ROWS = _is_on("CHAINRULE_CHECK_ROWS")
 
-#: Note for every operation the line of the program that called it (``record_lines``), in all threads.
-RECORD_LINES = _is_on("CHAINRULE_LINES")
-
 #: Copy every plain NumPy array that the tape saves, whatever its size. See docs/guide/numerics.md.
 STRICT_ARRAYS = _is_on("CHAINRULE_STRICT_ARRAYS")

@@ -20,10 +20,10 @@ from chainrule.core.dispatch import bind, cast
 from chainrule.core.inplace import write_out
 from chainrule.core.modes import LOCAL, SPECIAL, WATCHES
 from chainrule.core.node import Node, next_seq
-from chainrule.core.place import USER_FILES, note_frame
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import protected
+from chainrule.errors.places import USER_FILES, note_frame
 from chainrule.rows.primitive import Primitive
 from chainrule.types import dtypes, promotion
 from chainrule.types.shapes import dtype_of

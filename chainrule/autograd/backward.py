@@ -12,7 +12,7 @@ from chainrule.autograd import duals
 from chainrule.core import engine
 from chainrule.core.dispatch import rank
 from chainrule.core.modes import recording
-from chainrule.core.node import FREED, Leaf, Node, output_of
+from chainrule.core.node import Freed, Leaf, Node, output_of
 from chainrule.core.saved import raw_saved
 from chainrule.core.tensor import Tensor, attach, wrap, wrapped
 from chainrule.ops.creation import zeros_like
@@ -412,7 +412,7 @@ def _call_node(self: Node, *cotangents: Any) -> Any:
     """The node's rule applied to a cotangent of its output: one cotangent per operand that needs one."""
     if len(cotangents) != len(self.prim.outputs):
         raise errors.node_arguments(len(self.prim.outputs), len(cotangents))
-    if self.saved is FREED:
+    if type(self.saved) is Freed:
         raise errors.second_backward(self)
     tensors = all(isinstance(c, Tensor) for c in cotangents)
     recorded = tensors and recording() and any(c._edge is not None for c in cotangents)
@@ -449,7 +449,7 @@ def _node_attribute(self: Node, name: str) -> Any:
         if wanted in (kept, prim.aliases.get(kept)):
             if raw == "_raw_":
                 return raw_saved(self, i)
-            if self.saved is FREED:
+            if type(self.saved) is Freed:
                 raise errors.second_backward(self)
             value = engine.saved_tensors(self)[i]
             return wrap(value) if isinstance(value, ndarray) else _leaf_itself(value)

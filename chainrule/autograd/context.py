@@ -13,7 +13,7 @@ from typing import Any
 
 from chainrule import errors
 from chainrule.core.modes import LOCAL, SPECIAL, no_grad, recording
-from chainrule.core.node import FREED, Leaf, Node, new_node, output_of
+from chainrule.core.node import Freed, Leaf, Node, new_node, output_of
 from chainrule.core.saved import SavedTensor, pack_one, unpack_one
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import CLOCK, writes_of
@@ -95,7 +95,7 @@ class FunctionCtx:
 
     def _raw(self, node: Any) -> tuple[SavedTensor, ...]:
         """The saved tensors as they are kept (``grad_fn._raw_saved_tensors``)."""
-        if self._kept is FREED:
+        if type(self._kept) is Freed:
             raise errors.second_backward(node)
 
         def read(i: int) -> Any:
@@ -138,7 +138,7 @@ class FunctionCtx:
 
     def _unpacked(self, node: Any, bare: bool = False) -> tuple[Tensor | None, ...]:
         kept = self._kept
-        if kept is FREED:
+        if type(kept) is Freed:
             raise errors.second_backward(self if node is None else node)
         if kept is _TAKEN:
             raise errors.function_saved_once(self._forward_cls.__name__)

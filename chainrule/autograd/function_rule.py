@@ -15,7 +15,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.hooks import take
 from chainrule.core.modes import LOCAL, SPECIAL
-from chainrule.core.node import FREED, Node
+from chainrule.core.node import Freed, Node
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.rows.kinds import unbroadcast
 from chainrule.rows.primitive import Primitive
@@ -180,8 +180,8 @@ def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) 
     finally:
         ctx._now = None
     take(*g) if type(g) is tuple else take(g)
-    if node.saved is FREED and ctx._kept:
-        ctx._kept = FREED
+    if type(node.saved) is Freed and ctx._kept:
+        ctx._kept = node.saved
     at = params["at"]
     if len(results) != params["count"] or len(at) != len(results):
         results = check_count(node.prim.function, results, at, params["count"])

@@ -47,7 +47,7 @@ def run(options: Any) -> int:
 
 def _ran(options: Any) -> Any:
     script = options.script
-    with as_main(script, options.arguments) as module, KeptGraphs() as kept, explaining.record_lines():
+    with as_main(script, options.arguments) as module, KeptGraphs() as kept:
         stop = AtBackward(options.at_backward or 0, lambda started: _explain_pass(options, started))
         note(f"running {script}" + (f" to its backward pass number {stop.count}" if stop.count else ""))
         try:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.modes import LOCAL
-from chainrule.core.node import FREED
+from chainrule.core.node import Freed
 from chainrule.core.tensor import Tensor
 from chainrule.core.watch import Watch
 from chainrule.errors import PACKAGE, user_frame
@@ -30,14 +30,14 @@ class KeptGraphs(Watch):
         if self not in LOCAL.sweep.notes:
             LOCAL.sweep.notes[self] = True
             self.last = Pass()
-        if node.saved is FREED:
+        if type(node.saved) is Freed:
             self.kept[node] = saved, getattr(node.params.get("ctx"), "_kept", None)
         return super().backward(node, g, saved, edges)
 
     def restore(self) -> None:
         """Let there be backward passes again."""
         for node, (saved, of_function) in self.kept.items():
-            if node.saved is FREED:
+            if type(node.saved) is Freed:
                 node.saved = saved
                 if of_function is not None:
                     node.params["ctx"]._kept = of_function
@@ -120,7 +120,7 @@ class AtBackward(Watch):
                 self.last = sweep
                 self.seen += 1
                 if self.seen == self.count:
-                    if node.saved is FREED:
+                    if type(node.saved) is Freed:
                         node.saved = saved
                     try:
                         self.explanation = self.explain(Pass())

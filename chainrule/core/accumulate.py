@@ -11,10 +11,11 @@ import numpy as np
 
 from chainrule.core.hooks import accumulated
 from chainrule.core.locks import new_lock
+from chainrule.core.modes import LOCAL
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import about_to_write, wrote
-from chainrule.errors import GRADIENT, LINEAR, user_line
+from chainrule.errors import GRADIENT, LINEAR
 
 ndarray = np.ndarray
 new = object.__new__
@@ -38,6 +39,7 @@ def write_grads(
     sums: list[ndarray[Any, Any]] = []
     addends: list[Any] = []
     hooked: list[Any] = []
+    where = LOCAL.sweep.where
     with _ACCUMULATE:
         for leaf, g in leaves:
             tensor = leaf.tensor() if leaf.hooks is None else leaf.variable
@@ -47,11 +49,11 @@ def write_grads(
                 hooked.append((leaf, tensor, g))
             old = tensor._grad
             if old is None:
-                leaf.added = 1
+                leaf.count(where, True)
                 fresh.append(tensor)
                 fresh_grads.append(_own(g, taken))
                 continue
-            leaf.added += 1
+            leaf.count(where, False)
             if not create_graph and type(g) is ndarray and type(old._raw) is ndarray and _may_add_to(old):
                 sums.append(old._raw)
                 addends.append(g)
@@ -78,7 +80,7 @@ def _first(leaf: Leaf, g: Any, taken: set[int]) -> bool:
     with _ACCUMULATE:
         if tensor._grad is not None or tensor._edge is None:
             return False
-        leaf.added = 1
+        leaf.count(LOCAL.sweep.where, True)
         tensor._grad = grad
     return True
 
@@ -92,7 +94,7 @@ def _may_add_to(old: Tensor) -> bool:
         if 0 in data.strides:  # expanded: its elements are one
             return False
         about_to_write(data)
-        wrote(data, "backward", user_line())
+        wrote(data, "backward", LOCAL.sweep.where)
     return True
 
 

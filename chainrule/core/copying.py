@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.node import FREED, Leaf, Node, Output, new_node, next_seq
+from chainrule.core.node import Freed, Leaf, Node, Output, new_node, next_seq
 from chainrule.core.versions import owner, writes_of
 from chainrule.rows.primitive import TABLE
 
@@ -67,10 +67,10 @@ def _copied(edge: Any, memo: Memo) -> Any:
         return Output(memo[id(edge.node)], edge.index, next_seq())
     if not isinstance(edge, Node) or TABLE.get(edge.prim.name) is not edge.prim:
         raise errors.copy_function(edge)
-    if type(edge.saved) not in (tuple, type(FREED)):
+    if type(edge.saved) not in (tuple, Freed):
         raise errors.copy_packed(edge)
     edges = tuple(None if e is None else memo[id(e)] for e in edge.edges)
-    saved = edge.saved if edge.saved is FREED else tuple(_saved(edge, value, memo) for value in edge.saved)
+    saved = edge.saved if type(edge.saved) is Freed else tuple(_saved(edge, value, memo) for value in edge.saved)
     node = new_node(edge.prim, edge.params, edges, saved, edge.in_avals, edge.pullback)
     node.code, node.lasti = edge.code, edge.lasti
     return node

@@ -22,11 +22,12 @@ from chainrule.core import regions
 from chainrule.core.accumulate import write_grads
 from chainrule.core.hooks import post_hooks, pre_hooks, tensor_hooks
 from chainrule.core.modes import LOCAL, SPECIAL, switch
-from chainrule.core.node import FREED, Leaf, Node, Output, output_of
+from chainrule.core.node import Freed, Leaf, Node, Output, output_of
 from chainrule.core.saved import unpack
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import met, tied
 from chainrule.core.versions import CLOCK, GUARDED, check_guarded, writes_of
+from chainrule.errors.places import Where
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -71,9 +72,12 @@ class Sweep:
         ties: cotangents of tied rows are tied to the operands (see ``ties``).
         taken: the ids of arrays that somebody else holds, or may hold: none of them becomes a ``.grad``.
         notes: what others keep for as long as it runs.
+        where: where the user's program called it; ``freed`` tells it to those who come to a node after it.
     """
 
-    __slots__ = ("cotangents", "create_graph", "notes", "retain_graph", "roots", "taken", "ties", "useful", "wanted")
+    __slots__ = (
+        "cotangents", "create_graph", "freed", "notes", "retain_graph", "roots", "taken", "ties", "useful", "wanted", "where",
+    )  # fmt: skip
 
     roots: Sequence[Any]
     cotangents: Sequence[Any]
@@ -84,6 +88,8 @@ class Sweep:
     ties: bool
     taken: set[int]
     notes: dict[Any, Any]
+    where: Where | None
+    freed: Freed
 
 
 def sweep(
@@ -127,6 +133,9 @@ def sweep(
     this.ties = ties and create_graph
     this.taken = {id(g) for g in cotangents}
     this.notes = {}
+    this.where = errors.user_line()
+    this.freed = Freed()
+    this.freed.where = this.where
     if targets is None:
         this.wanted = this.useful = None
     else:
@@ -163,7 +172,7 @@ def _visit(
 ) -> dict[Any, Any]:
     """Run the rules of the nodes, newest first; what arrived at the leaves."""
     wanted, useful = this.wanted, this.useful
-    retain_graph, create_graph = this.retain_graph, this.create_graph
+    retain_graph, create_graph, freed = this.retain_graph, this.create_graph, this.freed
     pending: dict[Any, Any] = {}
     owned: set[Any] = set()  # edges whose pending cotangent is a sum made here, so may be added to in place
     for root, g in zip(this.roots, this.cotangents, strict=True):
@@ -215,8 +224,8 @@ def _visit(
                 if create_graph:
                     saved = saved_tensors(node)
                 elif not retain_graph:
-                    node.saved = FREED
-            elif saved is FREED:
+                    node.saved = freed
+            elif type(saved) is Freed:
                 raise errors.second_backward(node)
             if type(g) is list:
                 g = _all_outputs(node, g)
@@ -278,9 +287,10 @@ def _region(
             pending[edge] = grad
             owned.add(edge)
     if not retain_graph:
+        freed = LOCAL.sweep.freed
         for member in members:
             if member.saved:
-                member.saved = FREED
+                member.saved = freed
     return True
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from chainrule import errors
 from chainrule.core.locks import new_lock
-from chainrule.core.place import USER_FILES, note_frame
+from chainrule.errors.places import USER_FILES, Where, note_frame
 
 if TYPE_CHECKING:
     from chainrule.core.tensor import Tensor
@@ -29,13 +29,10 @@ if TYPE_CHECKING:
 next_seq: Callable[[], int] = itertools.count(1).__next__
 
 
-class _Freed(tuple[Any, ...]):
-    """What ``Node.saved`` becomes once a backward pass has used the saved values up."""
+class Freed(tuple[Any, ...]):
+    """What ``Node.saved`` becomes once a backward pass has used the saved values up, and where that was called."""
 
-    __slots__ = ()
-
-
-FREED = _Freed()
+    where: Where | None = None
 
 
 class Hooks:
@@ -222,13 +219,19 @@ def output_of(node: Node, index: int) -> Output:
     return Output(node, index, node.seq + 1) if output is None else output
 
 
+_PASSES = 7
+
+
 class Leaf:
     """Where the gradient of a leaf tensor is collected (``AccumulateGrad``).
 
     The tensor owns its Leaf and the Leaf refers to the tensor weakly, so there is no reference cycle.
     """
 
-    __slots__ = ("__weakref__", "added", "data", "hooks", "meta", "seq", "tensor")
+    __slots__ = ("__weakref__", "added", "code", "data", "hooks", "lasti", "meta", "passes", "seq", "tensor")
+
+    code: CodeType | None  # where the user's program made the leaf
+    lasti: int
 
     edges: tuple[Any, ...] = ()
     make_tensor: Callable[[Any, Leaf], Tensor]
@@ -239,6 +242,16 @@ class Leaf:
         self.hooks: Hooks | None = None
         self.seq = -1  # older than everything; where a transformation starts, its time
         self.added = 0  # how many backward passes ``.grad`` is the sum of, as far as they know
+        self.passes: list[Where | None] = []  # where these were called; the first and the latest of them
+        try:
+            note_frame(self, _getframe(2))
+        except ValueError:  # called by no Python program
+            note_frame(self, None)
+
+    def count(self, where: Where | None, first: bool) -> None:
+        """Note that a backward pass wrote to ``.grad``, which it may have been the first to do since it was None."""
+        self.added = 1 if first else self.added + 1
+        self.passes = [where] if first else [*self.passes[-_PASSES:], where]
 
     @property
     def variable(self) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.node import FREED, Node, Output
+from chainrule.core.node import Freed, Node, Output
 from chainrule.core.versions import CLOCK
 
 ndarray = np.ndarray
@@ -52,7 +52,12 @@ def find(node: Node, g: Any, order: list[Any], pending: dict[Any, Any]) -> list[
 
 
 def _fits(node: Node, shape: Any, dtype: Any) -> bool:
-    if node.prim.kind != "elementwise" or node.in_avals is not None or node.hooks is not None or node.saved is FREED:
+    if (
+        node.prim.kind != "elementwise"
+        or node.in_avals is not None
+        or node.hooks is not None
+        or type(node.saved) is Freed
+    ):
         return False
     if node.saved and CLOCK.latest > node.seq:
         return False

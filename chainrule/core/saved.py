@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.modes import LOCAL, SPECIAL, set_special, switch
-from chainrule.core.node import FREED
+from chainrule.core.node import Freed
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import CLOCK, writes_of
@@ -187,7 +187,7 @@ def raw_saved(node: Any, index: int) -> Any:
     """The node's saved value of that number; a tuple, where it saved several under one name."""
 
     def read(part: int | None = None) -> Any:
-        if node.saved is FREED:
+        if type(node.saved) is Freed:
             raise errors.saved_was_freed()
         value = node.saved[index]
         return value if part is None else value[part]

@@ -258,7 +258,7 @@ class Tensor(Methods):
             if value._raw.dtype != self._raw.dtype:
                 raise errors.assigned_grad_dtype(self, value)
             if type(self._edge) is Leaf:
-                self._edge.metadata["assigned"] = (weakref.ref(value), self._edge.added)  # type: ignore[misc]
+                self._edge.metadata["assigned"] = (weakref.ref(value), self._edge.added, errors.user_line())  # type: ignore[misc]
         self._grad = value
 
     @grad.deleter

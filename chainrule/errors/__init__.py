@@ -1,52 +1,61 @@
-"""Every message a user can meet, in one place.
+"""What is said when something goes wrong.
 
-Each starts with PyTorch's exception type and key words, so that searching the web still works; then it says what is
+Each message starts with PyTorch's exception type and key words, so that searching the web still works; then it says what is
 wrong in terms of the user's own variables, operations, shapes and lines; then what to do.
 
-There is a module for each area. They load when something of theirs is first needed, which in most programs is never.
+Messages load when one is first needed, which in most programs is never. Those that read the tape stand above the core,
+in ``diagnosis``, and are reached by the same names.
 """
-
-# ruff: noqa: F403
 
 from __future__ import annotations
 
+import functools
 import importlib
+import sys
+from collections.abc import Iterable
+from opcode import opmap
 from types import FunctionType
-from typing import TYPE_CHECKING
+from typing import Any
 
-from chainrule.errors.words import *
-from chainrule.errors.words import or_plain
+from chainrule.errors.places import PACKAGE, Where, calling_frame, user_frame, user_line, warn
+from chainrule.errors.words import DATA, GRADIENT, LINEAR, Cut, UnknownName, dtype_word, or_plain, tensor_type
 
-if TYPE_CHECKING:
-    from chainrule.errors.algebra import *
-    from chainrule.errors.arrays import *
-    from chainrule.errors.backward import *
-    from chainrule.errors.checkpoints import *
-    from chainrule.errors.debugging import *
-    from chainrule.errors.files import *
-    from chainrule.errors.functions import *
-    from chainrule.errors.hooks import *
-    from chainrule.errors.making import *
-    from chainrule.errors.operations import *
-    from chainrule.errors.spatial import *
-    from chainrule.errors.tensors import *
-    from chainrule.errors.transforms import *
-    from chainrule.errors.writing import *
-
-_AREAS = (
-    "operations", "backward", "tensors", "writing", "making", "transforms", "hooks", "functions", "algebra", "debugging",
-    "checkpoints", "files", "spatial", "arrays",
-)  # fmt: skip
+#: where messages are looked for; ``chainrule`` adds the place above the core
+LATER = ["chainrule.errors.messages"]
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if not name.startswith("__"):
-        for area in _AREAS:
-            module = importlib.import_module(f"{__name__}.{area}")
-            if hasattr(module, name):
-                found = getattr(module, name)
+        for module in LATER:
+            found = getattr(importlib.import_module(module), name, None)
+            if found is not None:
                 if type(found) is FunctionType and not name.startswith("check_"):
                     found = or_plain(found)
                 globals()[name] = found
                 return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def unknown_name(name: str, known: Iterable[str], module: str) -> Exception:
+    """What a module's ``__getattr__`` raises for a name that it lacks. In ``from module import name`` an ImportError.
+
+    (Python turns an AttributeError there into an ImportError without its words. Names like ``__path__`` the import system
+    asks for, and nobody reads the answer.)
+    """
+    if name.startswith("__"):
+        return AttributeError(name)
+    hint = functools.partial(_hint, name, known, module)
+    frame = sys._getframe(2)
+    if frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]:
+        return ImportError(f"cannot import name {name!r} from {module!r}{or_plain(hint)(None)}", name=name)
+    return UnknownName(f"module {module!r} has no attribute {name!r}", hint)
+
+
+def _hint(name: str, known: Iterable[str], module: str, error: Any) -> str:
+    return str(__getattr__("name_hint")(name, known, module))
+
+
+__all__ = [
+    "DATA", "GRADIENT", "LINEAR", "PACKAGE", "Cut", "UnknownName", "Where", "calling_frame", "dtype_word", "tensor_type",
+    "unknown_name", "user_frame", "user_line", "warn",
+]  # fmt: skip

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.errors.libraries import taken_by_library
-from chainrule.errors.words import UnknownName, program_line, user_line
+from chainrule.errors.places import program_line, user_line
+from chainrule.errors.words import UnknownName
 
 #: PyTorch's methods and what an ndarray has in their place
 _NUMPYS = {

@@ -5,10 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from chainrule.errors.backward import was_overwritten
 from chainrule.errors.operations import NoForwardMode
-from chainrule.errors.place import op_at
-from chainrule.errors.words import warn, writer
+from chainrule.errors.places import warn
 
 
 def function_saves(method: str, index: int, value: Any) -> TypeError:
@@ -20,15 +18,6 @@ def function_saves(method: str, index: int, value: Any) -> TypeError:
 
 def function_marks(message: str, index: int, value: Any) -> RuntimeError:
     return RuntimeError(f"{message}, but argument {index} is of type {type(value).__name__}")
-
-
-def function_saved_was_written(node: Any, index: int, array: Any, written: Any) -> RuntimeError:
-    op, where = written.last
-    what = writer(op, where)
-    return RuntimeError(
-        f"{was_overwritten(f'saved_tensors[{index}] of {node.name()}', array, written, node.seq)}\n"
-        f"{op_at(node)} saved it for backward, and then {what} overwrote it. Write the change out of place, or save a clone()."
-    )
 
 
 def function_saved_once(name: str) -> RuntimeError:

@@ -7,8 +7,8 @@ import re
 import sys
 from typing import Any
 
-from chainrule.errors.place import running
-from chainrule.errors.words import PACKAGE, calling_frame, user_frame
+from chainrule.errors.places import PACKAGE, calling_frame, user_frame
+from chainrule.errors.reading import running
 
 LIBRARIES = ("numpy", "scipy", "pandas")
 #: What has another name here. (What has the same is found by it.)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule.errors.place import argument, named
+from chainrule.errors.names import name_of
+from chainrule.errors.reading import argument
 
 
 def find_tensor(data: Any, kind: type) -> Any:
@@ -27,7 +28,7 @@ def find_tensor(data: Any, kind: type) -> Any:
 
 
 def tensor_of_tensors(tensor: Any) -> RuntimeError:
-    name, parts = named(tensor), argument()
+    name, parts = name_of(tensor), argument()
     return RuntimeError(
         "tensor(...) of tensors that require grad would copy their numbers and cut the graph"
         f"{f' (it holds {name})' if name else ''}: gradients would not flow back to them.\n"

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from chainrule.errors.libraries import instead_of_arrays, taken_by_library
-from chainrule.errors.place import named, operands, out_of_place, running, with_arrays
+from chainrule.errors.names import name_of
+from chainrule.errors.places import user_frame, user_line, warn
+from chainrule.errors.reading import operands, out_of_place, running, with_arrays
 from chainrule.errors.transforms import dynamic_shape, escaped_tensor
-from chainrule.errors.words import TYPE_NAMES, shape_of, torch_size, user_frame, user_line, warn
+from chainrule.errors.words import TYPE_NAMES, shape_of, torch_size
 
 
 def wrong_operand(function: str, position: int, value: Any, argument: str = "") -> TypeError:
@@ -57,7 +59,7 @@ def not_broadcastable(function: str, *several: Any) -> RuntimeError:
 
 
 def _shaped(x: Any) -> str:
-    name = named(x)
+    name = name_of(x)
     return f"{shape_of(x)}{f' ({name})' if name else ''}"
 
 
@@ -148,7 +150,7 @@ def reduction_name(given: Any) -> ValueError:
 
 
 def bias_shape(bias: Any, weight: Any) -> RuntimeError:
-    name, out = named(bias) or "bias", shape_of(weight)[0]
+    name, out = name_of(bias) or "bias", shape_of(weight)[0]
     return RuntimeError(
         f"The size of tensor a ({out}) must match the size of tensor b ({(shape_of(bias) or (1,))[-1]}) at non-singleton "
         f"dimension 1.\nlinear adds one number per output: {name} must have shape ({out},), the first size of weight, and "
@@ -158,7 +160,7 @@ def bias_shape(bias: Any, weight: Any) -> RuntimeError:
 
 def linear_shapes(x: Any, weight: Any) -> RuntimeError:
     a, w = shape_of(x), shape_of(weight)
-    p, q = named(x) or "input", named(weight) or "weight"
+    p, q = name_of(x) or "input", name_of(weight) or "weight"
     rows = math.prod(a[:-1])
     fix = f" {q}.T has the shape it takes." if w[0] == a[-1] else ""
     return RuntimeError(
@@ -178,7 +180,7 @@ def warn_target_size(x: Any, y: Any) -> None:
     except ValueError:
         shape = None
     if shape is not None:
-        p, q = named(x) or "input", named(y) or "target"
+        p, q = name_of(x) or "input", name_of(y) or "target"
         text += f"\n{p} {shape_of(x)} and {q} {shape_of(y)} are stretched to {shape}: "
         if math.prod(shape) > math.prod(shape_of(x)) and math.prod(shape) > math.prod(shape_of(y)):
             text += "every prediction is compared with every target. "
@@ -234,7 +236,7 @@ def reshape_size(function: str, shape: Any, target: Any, numel: int) -> RuntimeE
 
 def no_rule_for_numpy(name: str, inputs: Any) -> TypeError:
     tensors = [x for x in inputs if hasattr(x, "_edge")]
-    names = list(dict.fromkeys(filter(None, map(named, tensors))))
+    names = list(dict.fromkeys(filter(None, map(name_of, tensors))))
     of = f" ({', '.join(names)})" if names else ""
     module = "np." if hasattr(np, name.split(".")[0]) else "np.linalg." if hasattr(np.linalg, name) else ""
     call = with_arrays() or f"{module}{name}({names[0] if names else 'x'}.detach().numpy(), ...)"
@@ -254,7 +256,7 @@ def out_is_plain_array(name: str, target: Any) -> RuntimeError:
     taken = taken_by_library(target)  # np.full_like writes into what it has made itself
     if taken:
         return RuntimeError(f"a plain array cannot carry the gradient of a tensor. {taken[1]}")
-    buffer = named(target)
+    buffer = name_of(target)
     tensor = f"{buffer} = chainrule.tensor({buffer})" if buffer else "chainrule.tensor(...)"
     anew = out_of_place(running(user_frame()).text)
     return RuntimeError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule.errors.place import named
+from chainrule.errors.names import name_of
 from chainrule.errors.words import shape_of
 
 
@@ -25,7 +25,7 @@ def convolution_channels(function: str, x: Any, weight: Any, groups: int, transp
     w, shape = shape_of(weight), shape_of(x)
     expected = w[0] if transposed else w[1] * groups
     each = f" (weight.shape[1]·groups = {w[1]}·{groups})" if groups > 1 and not transposed else ""
-    name = named(x) or "input"
+    name = name_of(x) or "input"
     last = f" {name}.movedim(-1, 1) puts the last axis there." if shape[-1] == expected else ""
     return RuntimeError(
         f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(w)}, expected input"

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.errors.assignments import names_in
 from chainrule.errors.libraries import instead_of_arrays, taken_by_library
-from chainrule.errors.place import expression, named, op_at, receiver_of_attribute, running
-from chainrule.errors.source import Names
-from chainrule.errors.words import PACKAGE, UnknownName, calling_frame, raising_frame, shape_of, user_frame, warn
+from chainrule.errors.names import name_of, variables
+from chainrule.errors.places import PACKAGE, calling_frame, raising_frame, user_frame, warn
+from chainrule.errors.reading import expression, receiver_of_attribute, running
+from chainrule.errors.words import UnknownName, shape_of
 
 # -- tensors and their flags --------------------------------------------------------------------------------------------
 
 
 def integer_requires_grad(tensor: Any) -> RuntimeError:
-    x = named(tensor)
+    x = name_of(tensor)
     few = isinstance(tensor._raw, np.ndarray) and tensor._raw.size <= 4
     subject = x or (str(tensor._raw.tolist()) if few else "This one")
     fix = f"{x} = {x}.float()" if x.isidentifier() else "dtype=float32 (or .float())"
@@ -43,7 +43,7 @@ def non_leaf_flag() -> RuntimeError:
 
 def no_index(tensor: Any) -> TypeError:
     """A tensor stands where Python wants an integer, or beside a list, which Python would repeat."""
-    x, value = named(tensor), expression()
+    x, value = name_of(tensor), expression()
     text = "only integer tensors of a single element can be converted to an index"
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
         sides = [ast.unparse(side) for side in (value.left, value.right)]
@@ -54,41 +54,6 @@ def no_index(tensor: Any) -> TypeError:
         )
     fix = "" if tensor.numel() != 1 else f": int({x or 'x'}) rounds towards 0"
     return TypeError(f"{text}, not {x or 'a tensor'} of dtype {tensor.dtype} and shape {shape_of(tensor)}{fix}")
-
-
-def warn_non_leaf_grad(tensor: Any) -> None:
-    y = named(tensor) or receiver_of_attribute("grad") or "y"
-    node = tensor.grad_fn
-    text = (
-        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-        "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
-        "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
-        "you access the leaf Tensor instead.\n"
-    )
-    rebound = _rebound(tensor, y)
-    if rebound:
-        text += rebound
-    else:
-        text += (
-            f"{y} is the output of {node.name()}, {op_at(node)}, not a leaf. Call {y}.retain_grad() before backward(), or "
-            f"use grad(L, {y})."
-        )
-    warn(text)
-
-
-def _rebound(tensor: Any, x: str) -> str:
-    """What to say where ``x = x.to(...)`` gave the name of a leaf to what was computed from it."""
-    names = Names()
-    found = names.find(tensor)
-    now = names.assignment(found) if found is not None else None
-    if found is None or now is None or x not in names_in(now[0].value):
-        return ""
-    before = names.earlier(found)
-    leaf = f", and the leaf that was made on line {before[1]} has no name any more" if before is not None else ""
-    advice = "Give the result another name, or make the leaf with the right dtype (and values) at once."
-    if f"{x}.grad" in names_in(now[0].value):
-        advice = f"To update a parameter, change it in place: `with no_grad(): {x} -= lr * {x}.grad`."
-    return f"{x} was rebound by `{now[1].text}` ({now[1]}){leaf}. {advice}"
 
 
 def no_grad_needed(tensor: Any, text: str) -> RuntimeError:
@@ -108,7 +73,7 @@ def leaves_graph(tensor: Any, what: str) -> None:
     if now.instruction in ("BINARY_OP", "BINARY_MODULO"):
         return
     own = re.match(rf"{what}\((.+)\)$", now.text)  # the user's own float(x[0])
-    x = own[1] if own and len(own[1]) <= 30 else named(tensor) or "x"
+    x = own[1] if own and len(own[1]) <= 30 else name_of(tensor) or "x"
     called = now.text if len(now.text) <= 40 and "(" in now.text else f"{what}({x})"
     takes = f"{called} is" if own else f"{called} takes {what}({x}),"
     taken = taken_by_library(tensor)
@@ -136,7 +101,7 @@ def stored_in_array(tensor: Any, target: str) -> RuntimeError:
     return RuntimeError(
         "setting an array element with a tensor that requires grad.\n"
         f"`{target or buffer}` belongs to a plain NumPy array, which holds numbers only: the gradient of "
-        f"{named(tensor) or 'the value'} would be lost.\n"
+        f"{name_of(tensor) or 'the value'} would be lost.\n"
         f"Make {buffer} a tensor, {buffer} = chainrule.tensor({buffer}), which may be written into; or collect the parts in "
         "a list and stack() them."
     )
@@ -157,7 +122,7 @@ def assigned_grad_dtype(tensor: Any, grad: Any) -> RuntimeError:
 def numpy_requires_grad(tensor: Any) -> RuntimeError:
     now = running(user_frame())
     taken = taken_by_library(tensor)
-    x = taken[0] if taken else named(tensor) or "tensor"
+    x = taken[0] if taken else name_of(tensor) or "tensor"
     text = (
         "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
         f"A plain array cannot carry the gradient of {x if x != 'tensor' else 'a tensor'}, so the path would be cut silently.\n"
@@ -240,7 +205,7 @@ def _instead(tensor: Any, name: str, error: BaseException) -> str:
         close = difflib.get_close_matches(name, [n for n in dir(type(tensor)) if not n.startswith("_")], 1, 0.7)
         return f". Did you mean {close[0]!r}?" if close else ""
     frame, at = raising_frame(error)
-    x = receiver_of_attribute(name, frame, at) or Names(frame).of(tensor) or "x"
+    x = receiver_of_attribute(name, frame, at) or next((n for n, value, _ in variables(frame) if value is tensor), "x")
     return (
         f": {_METHODS[name].format(x=x)}."
         if name in _METHODS

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule.errors.libraries import instead_of_arrays
-from chainrule.errors.place import named
-from chainrule.errors.words import shape_of, torch_size, user_line, warn
+from chainrule.errors.names import name_of
+from chainrule.errors.places import user_line, warn
+from chainrule.errors.words import shape_of, torch_size
 
 # -- forward mode -------------------------------------------------------------------------------------------------------
 
 
 def numpy_has_tangent(tensor: Any) -> RuntimeError:
-    name = named(tensor) or "tensor"
+    name = name_of(tensor) or "tensor"
     instead = instead_of_arrays(tensor, name) or (
         f"Where that is what you want: {name}.detach().numpy(). NumPy's own functions work on tensors and keep it: "
         f"np.sin({name}), np.sum({name}, axis=0)."
@@ -136,7 +137,7 @@ def random_in_vmap() -> RuntimeError:
 
 
 def func_integer_argument(data: Any) -> RuntimeError:
-    name = named(data)
+    name = name_of(data)
     subject = f"{name}, the argument to differentiate," if name else "the argument to differentiate"
     fix = f"{name}.astype(float)" if name else "x.astype(float) for an array x, x.float() for a tensor"
     return RuntimeError(
@@ -175,7 +176,7 @@ def check_function(api: str, func: Any) -> None:
     kind = type(func).__name__
     text = f"'{kind}' object is not callable: {api} takes a function, so pass f, not its result f(x)."
     if hasattr(func, "_edge"):
-        y = named(func) or "y"
+        y = name_of(func) or "y"
         text += (
             f"\nOf {y}, which is computed already: chainrule.jacobian({y}, x) is all of ∂{y}/∂x, and "
             f"chainrule.autograd.grad({y}, x) the gradient, if {y} is a scalar."

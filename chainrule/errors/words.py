@@ -1,71 +1,15 @@
-"""What messages are made of: the user's lines, the names of their variables, shapes, and where a path was cut."""
+"""What messages are made of: types, shapes, why a path was cut, and names that are not there."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import importlib
-import linecache
-import os
 import re
-import sys
-import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from opcode import opmap
-from threading import get_ident
+from collections.abc import Callable, Sequence
 from typing import Any
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-
-
-def line_name(file: str, line: int) -> str:
-    """A line in few words: ``t.py:4``, or ``In[4]:2`` for the second line of a notebook's fourth cell."""
-    cell: Any = re.match(r"<ipython-input-(\d+)-", file)
-    number = cell[1] if cell else None
-    if os.sep + "ipykernel_" in file:
-        shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-        number = getattr(getattr(shell, "compile", None), "_filename_map", {}).get(file)
-    return f"{os.path.basename(file) if number is None else f'In[{number}]'}:{line}"
-
-
-class Where:
-    """A line of the user's program, kept as (file, line) and formatted only when printed.
-
-    It is false where nobody could look it up: in a doctest, or in code that was typed or made up and is not kept.
-    """
-
-    __slots__ = ("file", "line")
-
-    def __init__(self, file: str, line: int) -> None:
-        self.file = file
-        self.line = line
-
-    def __str__(self) -> str:
-        return line_name(self.file, self.line)
-
-    def __bool__(self) -> bool:
-        if self.file.startswith("<"):
-            return bool(linecache.getline(self.file, self.line)) and not self.file.startswith("<doctest ")
-        return True
-
-    @property
-    def text(self) -> str:
-        """The code on the line, where it is short enough to be quoted; else ''."""
-        text = linecache.getline(self.file, self.line).split("  #")[0].strip()
-        return text if len(text) <= 70 else ""
-
-    @property
-    def quoted(self) -> str:
-        """The code and the place of it: `y += 1` (t.py:4)."""
-        return " ".join([*([f"`{self.text}`"] if self.text else []), *([f"({self})"] if self else [])])
-
-
-def writer(op: str, where: Where | None) -> str:
-    """An operation that wrote in place: its code and line, as far as they are known."""
-    if where is not None and where.text:
-        return where.quoted
-    return f"{op} ({where})" if where else op
+from chainrule.errors.names import name_of
+from chainrule.errors.places import Where, without_source
 
 
 class Cut:
@@ -184,45 +128,6 @@ UnknownName.__name__ = UnknownName.__qualname__ = "AttributeError"
 UnknownName.__module__ = "builtins"
 
 
-def unknown_name(name: str, known: Iterable[str], module: str) -> Exception:
-    """What a module's ``__getattr__`` raises for a name that it lacks. In ``from module import name`` an ImportError.
-
-    (Python turns an AttributeError there into an ImportError without its words. Names like ``__path__`` the import system
-    asks for, and nobody reads the answer.)
-    """
-    if name.startswith("__"):
-        return AttributeError(name)
-    hint = functools.partial(_hint, name, known, module)
-    frame = sys._getframe(2)
-    if frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]:
-        return ImportError(f"cannot import name {name!r} from {module!r}{hint(None)}", name=name)
-    return UnknownName(f"module {module!r} has no attribute {name!r}", hint)
-
-
-def _hint(name: str, known: Iterable[str], module: str, error: Any) -> str:
-    return str(importlib.import_module("chainrule.errors.tensors").name_hint(name, known, module))
-
-
-def user_line() -> Where | None:
-    """The innermost line of the call stack that is not this package's."""
-    frame = calling_frame()
-    return None if frame is None else Where(frame.f_code.co_filename, frame.f_lineno)
-
-
-_UNREAD: set[int] = set()  # the threads that make a message without looking at the user's program
-
-
-@contextlib.contextmanager
-def without_source() -> Iterator[None]:
-    """Messages that this thread makes say nothing of the user's lines and names."""
-    thread = get_ident()
-    _UNREAD.add(thread)
-    try:
-        yield
-    finally:
-        _UNREAD.discard(thread)
-
-
 def or_plain(message: Callable[..., Any]) -> Callable[..., Any]:
     """A message that never hides the error it is about: where reading the user's program fails, it is made without."""
 
@@ -235,75 +140,6 @@ def or_plain(message: Callable[..., Any]) -> Callable[..., Any]:
                 return message(*args, **kwargs)
 
     return made
-
-
-def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """A warning about the innermost line of the call stack that is not this package's."""
-    frame: Any = sys._getframe(1)
-    level = 2
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(text, category, stacklevel=level)
-
-
-def user_frame() -> Any:
-    """The innermost frame of the program that somebody writes; of installed code, where there is nothing else."""
-    first = frame = calling_frame()
-    while frame is not None and _INSTALLED.match(frame.f_code.co_filename):
-        frame = frame.f_back
-    return first if frame is None else frame
-
-
-def program_line() -> Where | None:
-    """The innermost line of the program that somebody writes."""
-    frame = user_frame()
-    return None if frame is None else Where(frame.f_code.co_filename, frame.f_lineno)
-
-
-def raising_frame(error: BaseException) -> tuple[Any, int | None]:
-    """The innermost frame, of the program that somebody writes, that an error passed, and the instruction it came from."""
-    found: tuple[Any, int | None] = (user_frame(), None)
-    if found[0] is not None:
-        for frame in _frames(error):
-            if not _INSTALLED.match(frame.tb_frame.f_code.co_filename):
-                found = (frame.tb_frame, frame.tb_lasti)
-    return found
-
-
-def _frames(error: BaseException) -> Iterator[Any]:
-    entry = error.__traceback__
-    while entry is not None:
-        yield entry
-        entry = entry.tb_next
-
-
-_LIBRARY = os.path.dirname(os.__file__) + os.sep  # Python's own
-_INSTALLED = re.compile(rf"{re.escape(PACKAGE)}|{re.escape(_LIBRARY)}|<frozen |.*[\\/](site|dist)-packages[\\/]")
-
-
-def calling_frame() -> Any:
-    """The innermost frame that is not this package's."""
-    if _UNREAD and get_ident() in _UNREAD:
-        return None
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame = frame.f_back
-    return frame
-
-
-def name_of(thing: Any) -> str:
-    """The name of the user's variable that holds ``thing``, or an empty string."""
-    if thing is None:
-        return ""
-    frame = user_frame()
-    for _ in range(3):
-        if frame is None:
-            break
-        for name, value in list(frame.f_locals.items()):
-            if value is thing and name.isidentifier() and not name.startswith("_"):
-                return str(name)
-        frame = frame.f_back
-    return ""
 
 
 def shape_of(x: Any) -> tuple[int, ...]:

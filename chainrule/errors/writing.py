@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule.errors.place import named, out_of_place
-from chainrule.errors.words import user_line, writer
+from chainrule.errors.names import name_of
+from chainrule.errors.places import user_line, writer
+from chainrule.errors.reading import out_of_place
 
 
 def leaf_in_place(tensor: Any, op: str) -> RuntimeError:
-    x, where = named(tensor) or "x", user_line()
+    x, where = name_of(tensor) or "x", user_line()
     fix = out_of_place(where.text if where is not None else "").rstrip(".") or f"Write `{x} = {x} + ...`"
     return RuntimeError(
         "a leaf Variable that requires grad is being used in an in-place operation.\n"

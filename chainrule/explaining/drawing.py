@@ -11,7 +11,7 @@ from typing import Any
 
 from chainrule.core.node import Leaf, Node
 from chainrule.core.tensor import Tensor
-from chainrule.errors.source import Found, Names
+from chainrule.diagnosis.names import Names, place_of
 from chainrule.explaining.calls import Call, calls_of
 from chainrule.explaining.folding import Stretch, fold
 from chainrule.explaining.parts import GraphEdge, GraphNode
@@ -58,7 +58,6 @@ class Drawing:
         self.of_op = [g for g, s in enumerate(self.stretches) for _ in range(s.start, s.stop)]
         self.nodes: dict[Any, GraphNode] = {}
         self.arrows: list[_Arrow] = []
-        self.constants: dict[int, Found] = {}
         self.kept: list[Any] = []  # arrays whose id is a key
         self.draw()
 
@@ -236,21 +235,14 @@ class Drawing:
 
     def _unknown_constants(self) -> None:
         """Constants that their operation has not kept, where the source tells: one such operation and one such variable."""
-        unknown: dict[int, list[int]] = {}
-        holders: dict[int, Found] = {}
+        unknown: dict[Any, list[int]] = {}
         for g, stretch in enumerate(self.stretches):
-            if stretch.stop - stretch.start > 1:
-                continue
             node = self.tape.ops[stretch.start]
-            if any(value is None for _, value in constants_of(node)):
-                holder = self.names.holder(node)
-                if holder is not None:
-                    unknown.setdefault(id(holder), []).append(g)
-                    holders[id(holder)] = holder
-        for key, groups in unknown.items():
-            read = [
-                f for f in self.names.read_by(holders[key]) if isinstance(f.thing, Tensor) and f.thing._edge is None
-            ]
+            if stretch.stop - stretch.start == 1 and any(value is None for _, value in constants_of(node)):
+                unknown.setdefault((id(node.code), node.lasti), []).append(g)
+        for groups in unknown.values():
+            where = place_of(self.tape.ops[self.stretches[groups[0]].start])
+            read = [f for f in self.names.read_at(where) if isinstance(f.thing, Tensor) and f.thing._edge is None]
             read = [f for f in read if id(f.thing) not in self.nodes]
             if len(groups) == 1 and len(read) == 1:
                 node = self.tape.ops[self.stretches[groups[0]].start]
@@ -337,9 +329,9 @@ def _sources(tensor: Any, names: Names) -> list[Any]:
         alive = source() if callable(source) and not isinstance(source, Tensor) else source
         if isinstance(alive, Tensor) and alive._edge is not None:
             found.append(alive)
-    holder = names.find(tensor) if not found and getattr(tensor, "_cut", None) is not None else None
-    if holder is not None:  # they were intermediate values: the source tells what the program read
-        found = [f.thing for f in names.read_by(holder) if getattr(f.thing, "_edge", None) is not None]
+    cut = getattr(tensor, "_cut", None)
+    if not found and cut is not None:  # they were intermediate values: the source tells what the program read
+        found = [f.thing for f in names.read_at(cut.where) if getattr(f.thing, "_edge", None) is not None]
     return found
 
 

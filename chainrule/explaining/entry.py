@@ -14,7 +14,7 @@ from chainrule.autograd.backward import _first_cotangent
 from chainrule.core.modes import enable_grad
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.errors.source import Names
+from chainrule.diagnosis.names import Names
 from chainrule.explaining.explanation import Explanation
 from chainrule.explaining.sweep import leaves_below, swept
 from chainrule.explaining.values import Values

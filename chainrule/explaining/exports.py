@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chainrule.errors.source import SourceLine
+from chainrule.diagnosis.source import SourceLine
 
 
 def shape_text(shape: Any) -> str:

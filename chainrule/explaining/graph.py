@@ -13,7 +13,8 @@ from typing import Any
 
 from chainrule import errors
 from chainrule.core.tensor import Tensor
-from chainrule.errors.source import Names, SourceLine
+from chainrule.diagnosis.names import Names
+from chainrule.diagnosis.source import SourceLine
 from chainrule.explaining import exports
 from chainrule.explaining.drawing import Drawing
 from chainrule.explaining.layout import Layout

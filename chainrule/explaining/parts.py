@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from chainrule.errors.source import SourceLine
+from chainrule.diagnosis.source import SourceLine
 
 
 @dataclass(slots=True)

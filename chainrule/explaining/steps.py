@@ -7,7 +7,7 @@ import math
 import re
 from typing import Any
 
-from chainrule.errors.source import SourceLine
+from chainrule.diagnosis.source import SourceLine
 from chainrule.explaining import rules, structure
 from chainrule.explaining.sweep import Record
 from chainrule.explaining.values import Value, Values

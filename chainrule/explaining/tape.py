@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule.core.engine import reachable
 from chainrule.core.node import Leaf, Node, Output
-from chainrule.errors.source import Names
+from chainrule.diagnosis.names import Names
 
 About = tuple[tuple[int, ...], Any]
 _ENTRIES = 10**6

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.node import Leaf, Node
-from chainrule.errors.source import Names, SourceLine
+from chainrule.diagnosis.names import Names
+from chainrule.diagnosis.source import SourceLine
 from chainrule.explaining.notation import bar
 from chainrule.explaining.sweep import Record
 from chainrule.types.shapes import shape_of

@@ -1,16 +1,15 @@
-"""Seeing a function run: the value of everything it computes, the line of each operation, and what it called results."""
+"""Seeing a function run: the value of everything it computes, and what it called results."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from chainrule import errors
 from chainrule.core.watch import Watch
-from chainrule.errors.source import line_at
+from chainrule.diagnosis.names import place_of
+from chainrule.diagnosis.source import assigned_at
 
 
 class Seen(Watch):
@@ -18,7 +17,7 @@ class Seen(Watch):
 
     def __init__(self) -> None:
         self.known: dict[Any, Any] = {}
-        self.lines: dict[Any, str] = {}
+        self.nodes: list[Any] = []
         self.out: Any = None
 
     def forward(self, prim: Any, datas: Any, params: dict[str, Any]) -> Any:
@@ -29,17 +28,13 @@ class Seen(Watch):
         super().recorded(node)
         if type(self.out) is not tuple and "_outputs" not in node.params:
             self.known[node] = np.asarray(self.out)
-        frame = errors.calling_frame()
-        if frame is not None:
-            line = line_at(frame.f_code.co_filename, frame.f_lineno, frame.f_globals)
-            node.metadata.setdefault("line", line)
-            self.lines[node] = line.text
+        self.nodes.append(node)
 
     def name(self, called: dict[Any, str], results: Sequence[Any]) -> None:
         """Name results after what the lines assign them to; what is returned without a name is y."""
         last: dict[str, Any] = {}
-        for node, text in self.lines.items():
-            target = _target(text)
+        for node in self.nodes:
+            target = assigned_at(place_of(node))
             if target:
                 last[target] = node
         for target, node in last.items():
@@ -51,14 +46,3 @@ class Seen(Watch):
                 called[tensor._edge] = (
                     name if name not in called.values() else "out" if len(results) == 1 else f"out{i}"
                 )
-
-
-def _target(text: str) -> str:
-    """The one variable that a line assigns an expression to."""
-    try:
-        (statement,) = ast.parse(text).body
-    except (SyntaxError, ValueError):
-        return ""
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
-        return statement.targets[0].id
-    return ""

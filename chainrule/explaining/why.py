@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from chainrule.core.engine import reachable
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor
 from chainrule.core.versions import writes_of
-from chainrule.errors.assignments import names_in, operation, plain
-from chainrule.errors.place import receiver
-from chainrule.errors.source import Found, Names, SourceLine, line_at
-from chainrule.errors.words import PACKAGE
+from chainrule.diagnosis.names import Found, Names, place_of
+from chainrule.diagnosis.source import SourceLine, line_of, loop_around
+from chainrule.diagnosis.tape import Rebound, rebound
+from chainrule.errors.places import Where
+from chainrule.errors.reading import called, expression_of, receiver
 
 _SHOWN = 3
 
@@ -150,58 +152,50 @@ class _Answer:
         return found.thing is not self.tensor and any(source is self.tensor for source in sources)
 
     def _backward_elsewhere(self, users: list[Found]) -> str:
-        """A backward() that ran on something else, where the source shows one."""
-        for call, line in self.names.calls("backward"):
-            on = next((f for f in self.names.found if f.name == call.on and isinstance(f.thing, Tensor)), None)
-            if on is None or on.thing._edge is None:
+        """A backward() that ran on something else, where that is one of the variables still."""
+        for on, _, where in self._calls():
+            found = next((f for f in self.names.found if f.name == on and isinstance(f.thing, Tensor)), None)
+            if found is None or found.thing._edge is None:
                 continue
-            if self.tensor._edge not in reachable([on.thing._edge]):
+            if self.tensor._edge not in reachable([found.thing._edge]):
                 used = "" if users else f", which does not depend on {self.name}"
                 tail = f", and {users[0].name} is not part of that" if users else ""
-                return f"backward() is called on {call.on}{self._at(line)}{used}{tail}."
+                return f"backward() is called on {on}{self._at(line_of(where))}{used}{tail}."
         return ""
+
+    def _calls(self) -> list[tuple[str, bool, Where]]:
+        """The calls of backward() that wrote to leaves among the variables: on what, whether with arguments, and where."""
+        found = []
+        leaves = [
+            f.thing._edge for f in self.names.found if isinstance(f.thing, Tensor) and type(f.thing._edge) is Leaf
+        ]
+        for where in [where for leaf in leaves for where in leaf.passes if where is not None]:
+            call = expression_of(where.expression)
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
+                found.append((ast.unparse(call.func.value), bool(call.args or call.keywords), where))
+        return found
 
     def _result(self) -> Why:
         name, tensor = self.name, self.tensor
-        rebound = self._rebound()
-        if rebound:
-            return self._none(rebound, self._keep_the_leaf())
+        found = rebound(tensor, name, self.names)
+        if found is not None:
+            return self._none(self._was_rebound(found), self._keep_the_leaf())
         made = f"{name} is {_op_of(tensor)}'s output{self._at(self.names.line(tensor))}, not a leaf"
         if tensor.retains_grad:
             return self._none(f"{name}.retain_grad() was called, but no backward() has reached {name} since.")
         return self._none(f"{made}.", f"Call {name}.retain_grad() before backward(), or use grad(L, {name}).")
 
-    def _rebound(self) -> str:
-        """Whether the variable held a leaf before: then that has the gradient, under no name any more."""
-        found, tensor = self.found, self.tensor
-        now = None if found is None else self.names.assignment(found)
-        if found is None or now is None or plain(found.name) not in names_in(now[0].value):
-            return ""
-        if tensor._edge is not None and not self._unnamed_leaf():
-            return ""
-        before = self.names.earlier(found)
-        by = operation(now[0].value) or _op_of(tensor)
+    def _was_rebound(self, found: Rebound) -> str:
+        """The variable held a leaf before: that has the gradient, under no name any more."""
+        tensor = self.tensor
+        by = _operation(place_of(tensor) or getattr(tensor._cut, "where", None)) or _op_of(tensor)
         how = f" by {by}" if by else ""
         off = getattr(tensor._cut, "kind", "") == "no_grad"
         cut = " where gradient mode was off, so it is a new tensor that does not require grad" if off else ""
-        leaf = "" if before is None else f"; the leaf is from {before[1]!s}"
-        text = f"{self.name} was rebound{how}{self._at(now[1])}{cut}{leaf}."
-        if before is not None:
-            self._at(before[1])
+        leaf = "" if found.leaf is None else f"; the leaf is from {found.leaf!s}"
+        text = f"{self.name} was rebound{how}{self._at(found.line)}{cut}{leaf}."
+        self._at(found.leaf)
         return text
-
-    def _unnamed_leaf(self) -> bool:
-        """Whether there is a leaf behind the tensor that no variable holds, with no named value between."""
-        seen, stack = set(), list(self.tensor._edge.edges)
-        while stack:
-            edge = stack.pop()
-            if edge is None or edge in seen or self.names.of(edge) is not None:
-                continue
-            if type(edge) is Leaf:
-                return True
-            seen.add(edge)
-            stack.extend(edge.edges)
-        return False
 
     def _keep_the_leaf(self) -> str:
         name = self.name
@@ -222,11 +216,11 @@ class _Answer:
                 f"{name}{line} does not require grad, and nothing it was computed from does.",
                 f"Call {name}.requires_grad_() before using it, or make it with requires_grad=True.",
             )
-        where = cut.where
-        if where is not None and not where.file.startswith(PACKAGE):
-            self._at(line_at(where.file, where.line))
-        rebound = self._rebound() if cut.kind == "no_grad" else ""
-        return self._none(rebound or f"{name} does not require grad: {cut}.", self._keep_the_leaf() if rebound else "")
+        self._at(line_of(cut.where))
+        found = rebound(tensor, name, self.names) if cut.kind == "no_grad" else None
+        if found is not None:
+            return self._none(self._was_rebound(found), self._keep_the_leaf())
+        return self._none(f"{name} does not require grad: {cut}.")
 
     # -- there is one ------------------------------------------------------------------------------------------------
 
@@ -238,13 +232,13 @@ class _Answer:
         if type(edge) is not Leaf:
             return self._retained()
         added = edge.added
-        assigned, before = getattr(edge, "meta", {}).get("assigned", (None, 0))
+        assigned, before, by_hand = getattr(edge, "meta", {}).get("assigned", (None, 0, None))
         written = writes_of(grad._raw)  # type: ignore[union-attr]
         if assigned is not None and assigned() is grad:
-            return self._by_hand(added - before, self._assigned_line())
+            return self._by_hand(added - before, line_of(by_hand))
         if written is not None:
             op, where = written.last
-            line = None if where is None else line_at(where.file, where.line)
+            line = line_of(where)
             if op in ("zero_", "fill_") and line is not None and "zero" in (op + line.text):
                 return self._zeroed(added, line)
             return self._by_hand(added, line, op)
@@ -252,7 +246,7 @@ class _Answer:
             return self._why(
                 f"{name}.grad was not written by backward(): it came with the tensor (from a copy or a file)."
             )
-        lines = self._backward_lines(added)
+        lines = self._backward_lines(edge.passes)
         if added == 1:
             return self._why(f"{name}.grad is ∂L/∂{name}, from 1 backward() call{lines}.")
         advice = f"Gradients add up: {name}.grad = None resets it, and so does an optimizer's zero_grad()."
@@ -276,42 +270,28 @@ class _Answer:
             text += f", and {_times(times)} added to it since"
         return self._why(text + ".", f"{self.name}.grad = None resets it.")
 
-    def _assigned_line(self) -> SourceLine | None:
-        if self.found is None:
-            return None
-        one = self.names.assignment(self.found._replace(name=f"{self.found.name}.grad", thing=None))
-        return one[1] if one is not None and one[0].name == plain(f"{self.found.name}.grad") else None
-
     def _retained(self) -> Why:
         name = self.name
         text = f"{name}.grad is ∂L/∂{name}, kept because of {name}.retain_grad()."
-        for call, line in self.names.calls("backward"):
-            if call.on == name and call.arguments:
-                text += f" backward() was called on {name} itself{self._at(line)}, so it is the gradient that was passed there."
+        for on, arguments, where in self._calls():
+            if on == name and arguments:
+                line = self._at(line_of(where))
+                text += f" backward() was called on {name} itself{line}, so it is the gradient that was passed there."
                 break
         return self._why(text)
 
-    def _backward_lines(self, added: int) -> str:
-        """Where the source calls backward(), if that can be all of them."""
-        reset = self._assigned_line()
-        found = [
-            (call, line)
-            for call, line in self.names.calls("backward", self.found)
-            if (reset is None or call.loop or line.file != reset.file or line.line > reset.line)
-            and self._can_reach(call.on)
-        ]
-        once = sum(not call.loop for call, _ in found)
-        if once > added or (once == added) == (once < len(found)):  # some of them did not run, or are not seen
-            return ""
-        shown = [str(line) + (" in a loop" if call.loop else "") for call, line in found[-_SHOWN:]]
-        for _, line in found[-_SHOWN:]:
+    def _backward_lines(self, passes: list[Where | None]) -> str:
+        """Where backward() was called, the latest lines."""
+        times: dict[SourceLine, list[Where]] = {}
+        for where in passes:
+            line = line_of(where)
+            if line is not None and where is not None:
+                times.setdefault(line, []).append(where)
+        shown = []
+        for line, places in list(times.items())[-_SHOWN:]:
             self._at(line)
-        return f" ({', '.join(shown)})"
-
-    def _can_reach(self, name: str) -> bool:
-        """Whether a backward() on a variable can have written the gradient, as far as its present value tells."""
-        thing = next((f.thing for f in self.names.found if f.name == name and isinstance(f.thing, Tensor)), None)
-        return thing is None or thing._edge is None or self.tensor._edge in reachable([thing._edge])
+            shown.append(f"{line} in a loop" if len(places) > 1 and loop_around(places[0]) else str(line))
+        return f" ({', '.join(shown)})" if shown else ""
 
 
 def _times(n: int) -> str:
@@ -325,3 +305,12 @@ def _op_of(tensor: Any) -> str:
 
 def _op(found: Found) -> str:
     return _op_of(found.thing)
+
+
+_OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.MatMult: "matmul"}
+
+
+def _operation(where: Where | None) -> str:
+    """What the program calls the operation at a place."""
+    value = None if where is None else expression_of(where.expression)
+    return _OPERATORS.get(type(value.op), "") if isinstance(value, ast.BinOp) else called(value)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.errors import assignments, place, words
+from chainrule.diagnosis import source, tape
+from chainrule.errors import names, places, reading
 from chainrule.nn import functional as F
 
 
@@ -38,22 +39,23 @@ def _broken(*_: Any, **__: Any) -> Any:
 
 @pytest.mark.parametrize(("mistake", "kind", "text"), MISTAKES, ids=[m[2][:20] for m in MISTAKES])
 @pytest.mark.parametrize(
-    ("module", "name"), [(ast, "parse"), (place, "Names"), (place, "running"), (assignments, "assignments")]
+    ("module", "name"),
+    [(ast, "parse"), (tape, "Names"), (names, "variables"), (reading, "running"), (source, "assignment")],
 )
 def test_where_reading_the_program_fails_the_error_is_the_same(
     mistake: Any, kind: type[Exception], text: str, module: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assignments.parsed.cache_clear()
+    source._parsed.cache_clear()
     unbroken = getattr(module, name)
 
     def broken(*args: Any, **kwargs: Any) -> Any:
-        return unbroken(*args, **kwargs) if words.user_frame() is None else _broken()
+        return unbroken(*args, **kwargs) if places.user_frame() is None else _broken()
 
-    monkeypatch.setattr(module, name, broken if module is place else _broken)
+    monkeypatch.setattr(module, name, broken if module is not ast else _broken)
     with pytest.raises(kind) as caught:
         mistake()
     assert str(caught.value).startswith(text)
-    assert words.user_frame() is not None
+    assert places.user_frame() is not None
 
 
 def test_threads_that_fail_at_once_get_their_own_errors(program: Any) -> None:
@@ -75,7 +77,7 @@ for thread in threads: thread.join()
 
 
 def test_a_handler_that_fails_while_another_message_is_made_does_not_wait_for_it() -> None:
-    with assignments._PARSER:
+    with reading._PARSER:
         done = threading.Event()
         with pytest.raises(RuntimeError, match="size of tensor a"):
             cr.ones(2) + cr.ones(3)

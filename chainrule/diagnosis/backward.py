@@ -1,30 +1,30 @@
-"""Starting a backward pass: gradients that cannot be made, are of the wrong shape, or reach nothing."""
+"""Why a backward pass cannot start or go on: gradients that cannot be made, are of the wrong shape, or reach nothing."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from chainrule.errors.assignments import called
-from chainrule.errors.debugging import warn_detected
-from chainrule.errors.place import (
+from chainrule.core.node import Freed
+from chainrule.diagnosis.anomalies import warn_detected
+from chainrule.diagnosis.names import Names
+from chainrule.diagnosis.source import loop_around
+from chainrule.diagnosis.tape import (
     described,
-    earlier_pass,
-    expression,
     leaf_names,
     leaves,
     left_graph,
     named,
     of_shape,
     op_at,
-    out_of_place,
     path,
-    receiver,
+    rebound,
     unmarked,
     used_data,
 )
-from chainrule.errors.source import Names
-from chainrule.errors.words import shape_of, tensor_type, torch_size, writer
+from chainrule.errors.places import line_name, user_line, warn, writer
+from chainrule.errors.reading import called, expression, out_of_place, receiver, receiver_of_attribute
+from chainrule.errors.words import shape_of, tensor_type, torch_size
 
 # -- starting a backward pass -------------------------------------------------------------------------------------------
 
@@ -193,16 +193,26 @@ def second_backward(node: Any) -> RuntimeError:
     )
     if not hasattr(node, "prim"):  # the ctx of a custom Function, which somebody kept
         return RuntimeError(f"{words}What {node.name()} had saved was freed.")
-    earlier = earlier_pass(node)
-    by = f" by {earlier}" if earlier else ""
+    by, again = _earlier_pass(node)
     fix = "Compute the output again before the second backward, or pass retain_graph=True to the first."
-    if "this line, in" in earlier:
+    if again:
         fix = (
             "Compute what it needs inside the loop, detach() what is carried from round to round, or retain_graph=True."
         )
     if called(expression()) == "explain":
         fix = "Call explain() before backward(), or backward(retain_graph=True), or compute the output again."
     return RuntimeError(f"{words}What {op_at(node)} had saved ({node.name()}) was freed{by}.\n{fix}")
+
+
+def _earlier_pass(node: Any) -> tuple[str, bool]:
+    """Which backward pass freed a node: `` by `loss.backward()` (t.py:8)``; and whether it was the same in a loop."""
+    where, here = node.saved.where if type(node.saved) is Freed else None, user_line()
+    if not where:
+        return "", False
+    loop = loop_around(where) if here is not None and where.same_line(here) else 0
+    if loop:
+        return f" by this line, in an earlier round of the loop ({line_name(where.file, loop)})", True
+    return f" by {where.quoted}", False
 
 
 def node_arguments(want: int, got: int) -> TypeError:
@@ -242,24 +252,11 @@ def _overwriter(node: Any, array: Any, written: Any) -> str:
     op, where = written.last
     holder = Names().find(array)
     name = "" if holder is None else holder.name
-    what = writer(op, where)
-    story = (
-        f"{_op_before(node, where, holder)} saved {name or 'it'} for its backward rule, and then {what} overwrote it."
-    )
+    story = f"{op_at(node)} saved {name or 'it'} for its backward rule, and then {writer(op, where)} overwrote it."
     if holder is not None and getattr(holder.thing, "is_leaf", False):
         return f"{story}\nCall backward() before you update {name}, or compute the output again after it."
     fix = out_of_place(where.text if where is not None else "", name)
     return f"{story}\n{fix or 'Write the change out of place (y = y + 1 instead of y += 1), or change a clone().'}"
-
-
-def _op_before(node: Any, where: Any, holder: Any) -> str:
-    """An operation and its line, where a write on line ``where`` has given its result another history since."""
-    names = Names()
-    line = names.line(node)
-    if line is not None and where is not None and (line.file, line.line) == (where.file, where.line):
-        before = None if holder is None else names.earlier(holder)
-        line = None if before is None else before[1]
-    return str(node.prim.name) if line is None else f"{node.prim.name} ({line})"
 
 
 # -- grad and backward --------------------------------------------------------------------------------------------------
@@ -310,4 +307,48 @@ def blocked_below() -> NotImplementedError:
     return NotImplementedError(
         "the gradient of a tensor with two levels of tangents, with respect to one that was itself computed: take it with "
         "respect to the inputs, or use func.grad inside func.jvp"
+    )
+
+
+# -- results that are asked for a gradient -------------------------------------------------------------------------------
+
+
+def warn_non_leaf_grad(tensor: Any) -> None:
+    y = named(tensor) or receiver_of_attribute("grad") or "y"
+    node = tensor.grad_fn
+    text = (
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+        "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+        "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
+        "you access the leaf Tensor instead.\n"
+    )
+    rebound = _rebound(tensor, y)
+    if rebound:
+        text += rebound
+    else:
+        text += (
+            f"{y} is the output of {node.name()}, {op_at(node)}, not a leaf. Call {y}.retain_grad() before backward(), or "
+            f"use grad(L, {y})."
+        )
+    warn(text)
+
+
+def _rebound(tensor: Any, x: str) -> str:
+    """What to say where ``x = x.to(...)`` gave the name of a leaf to what was computed from it."""
+    found = rebound(tensor, x, Names())
+    if found is None:
+        return ""
+    leaf = f", and the leaf that was made on line {found.leaf} has no name any more" if found.leaf is not None else ""
+    advice = "Give the result another name, or make the leaf with the right dtype (and values) at once."
+    if f"{x}.grad" in found.line.text:
+        advice = f"To update a parameter, change it in place: `with no_grad(): {x} -= lr * {x}.grad`."
+    return f"{x} was rebound by `{found.line.text}` ({found.line}){leaf}. {advice}"
+
+
+def function_saved_was_written(node: Any, index: int, array: Any, written: Any) -> RuntimeError:
+    op, where = written.last
+    what = writer(op, where)
+    return RuntimeError(
+        f"{was_overwritten(f'saved_tensors[{index}] of {node.name()}', array, written, node.seq)}\n"
+        f"{op_at(node)} saved it for backward, and then {what} overwrote it. Write the change out of place, or save a clone()."
     )
