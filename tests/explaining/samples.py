@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.errors.source import Names
+from chainrule.diagnosis.names import Names
 from chainrule.explaining.entry import explained
 from chainrule.rows.primitive import unsupported
 from chainrule.testing.samples import samples_of, with_numbers
