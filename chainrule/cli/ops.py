@@ -133,7 +133,9 @@ def _describe_composite(show: Printer, names: list[str], function: Callable[...,
     show.line()
     call = f"{names[0]}({arguments})"
     if not parts:
-        show.text(f"It is not made of rows: {call} runs in NumPy, and no gradient passes.")
+        show.text(
+            f"{call} records nothing: its result is the operand itself, or NumPy computes it and no gradient passes."
+        )
         return
     show.text(f"It has no rule of its own. {call} runs")
     show.pairs([(part.name, part) for part in parts], indent=4)

@@ -1,0 +1,87 @@
+"""Write docs/operators.md: every public operation, its kind, its derivatives, and what a composite is made of.
+
+``python tools/operators.py`` writes it; with ``--check`` it only says whether it is out of date.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from chainrule.cli.composites import parts_of  # noqa: E402
+from chainrule.cli.names import functions, names_of, numpy_names, row_named  # noqa: E402
+from chainrule.rows.primitive import TABLE, Primitive, unsupported  # noqa: E402
+
+PAGE = ROOT / "docs" / "operators.md"
+HEADER = """# Operators
+
+Made by `tools/operators.py` from the declarations. The first table has the rows, which have rules of their own: in a
+formula, `g` is the cotangent of the result `out`. The second has the composites, which are recorded as the rows they are
+made of; where nothing is recorded, the result is the operand itself, or NumPy computes it and no gradient passes.
+`chainrule ops NAME` says more about one of them.
+
+"""
+
+
+def rows() -> list[str]:
+    """A line for each row: names, kind, columns, formula."""
+    lines = ["| row | kind | VJP | JVP | batching | complex | formula of the VJP |", "|---|---|---|---|---|---|---|"]
+    for name, row in sorted(TABLE.items()):
+        public = names_of(name)
+        names = ", ".join(f"`{n}`" for n in dict.fromkeys([name, *public, *numpy_names(name, public)]))
+        columns = [row.vjps, row.jvp, row.batch, "c" in row.accepts]
+        marks = " | ".join("yes" if _there(column) else "" for column in columns)
+        lines.append(f"| {names} | {row.kind} | {marks} | {_formula(row)} |")
+    return lines
+
+
+def _there(column: object) -> bool:
+    return bool(column) and getattr(column, "__name__", "") != "raise_unsupported"
+
+
+def _formula(row: Primitive) -> str:
+    cells = []
+    for operand, rule in row.vjps.items():
+        text = "not there" if isinstance(rule, unsupported) else row.formula.get(operand)
+        if text:
+            cells.append(f"{operand}: `{text}`".replace("|", "\\|"))
+    return "; ".join(cells)
+
+
+def composites() -> list[str]:
+    """A line for each composite: its names, a call, and the rows that ran."""
+    lines = ["| composite | call | made of |", "|---|---|---|"]
+    seen = set()
+    for name, function in sorted(functions().items()):
+        if row_named(name) is not None or function in seen:
+            continue
+        seen.add(function)
+        names = ", ".join(f"`{n}`" for n in [name, *(n for n, f in functions().items() if f is function and n != name)])
+        arguments, parts = parts_of(name, function) or ("", [])
+        made = ", ".join(dict.fromkeys(part.name for part in parts)) or "nothing is recorded"
+        lines.append(f"| {names} | `{arguments}` | {made} |")
+    return lines
+
+
+def page() -> str:
+    """The whole page."""
+    return HEADER + "\n".join(["## Rows", "", *rows(), "", "## Composites", "", *composites()]) + "\n"
+
+
+def main() -> int:
+    text = page()
+    if PAGE.exists() and PAGE.read_text() == text:
+        return 0
+    if "--check" in sys.argv:
+        print("docs/operators.md is out of date: run python tools/operators.py")
+        return 1
+    PAGE.write_text(text)
+    print("docs/operators.md written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
