@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from chainrule.api.array import takes_arrays
 from chainrule.api.functions import public_function
 from chainrule.core.inplace import in_place as write_in_place
-from chainrule.core.inplace import reshaped, write_out
+from chainrule.core.inplace import reshaped, store_out
 from chainrule.core.tensor import attach
 from chainrule.rows.primitive import Primitive
 
@@ -176,8 +176,8 @@ def _with_keywords(function: Callable[..., Any], also: dict[str, str], out: bool
 def store_results(name: str, result: Any, out: Any) -> Any:
     """Write one result, or several, into the tensors that the caller gave."""
     if not isinstance(result, tuple):
-        return write_out(out, result)
+        return store_out(out, result)
     if not isinstance(out, (tuple, list)) or len(out) != len(result):
         raise TypeError(f"{name}(): argument 'out' must be a tuple of {len(result)} Tensors, not {type(out).__name__}")
-    written = [write_out(o, r) for o, r in zip(out, result, strict=True)]
+    written = [store_out(o, r) for o, r in zip(out, result, strict=True)]
     return type(result)(*written) if hasattr(result, "_fields") else tuple(written)

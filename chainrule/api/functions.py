@@ -17,10 +17,10 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.array import Array, as_arrays
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.inplace import write_out
+from chainrule.core.inplace import store_out
 from chainrule.core.modes import LOCAL, SPECIAL, WATCHES
 from chainrule.core.node import Node, next_seq
-from chainrule.core.protocol import ArrayLike
+from chainrule.core.protocol import ArrayLike, one_float_dtype
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import protected
 from chainrule.errors.places import USER_FILES, note_frame
@@ -50,7 +50,7 @@ def operand(function: str, position: int, x: Any) -> Any:
     raise errors.wrong_operand(function, position, x)
 
 
-def promoted(prim: Primitive, operands: list[Any]) -> list[Any]:
+def promoted(prim: Primitive, operands: Any) -> list[Any]:
     """Cast operands to the dtype PyTorch would compute in. Python numbers stay numbers (they are weak)."""
     first = operands[0]
     if len(operands) == 1:
@@ -82,26 +82,27 @@ def around(x: int, dtype: Any) -> int:
     return (x - int(info.min)) % (int(info.max) - int(info.min) + 1) + int(info.min)
 
 
-def general(prim: Primitive, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def general(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
     """Everything but the hot case: checks, promotion, then ``bind``. The result is always a tensor."""
-    checked = [operand(prim.name, i, x) for i, x in enumerate(operands)]
-    faces = {type(x) for x in operands}
-    if Array in faces:
-        result = general(prim, tuple(checked), params)
-        return result if Tensor in faces else as_arrays(result)
-    if not any(isinstance(x, (Tensor, ArrayLike)) for x in checked):
-        raise errors.wrong_operand(prim.name, 0, operands[0])
-    if prim.promotion != "none":
-        checked = promoted(prim, checked)
-    for x in checked:
-        if hasattr(x, "dtype") and dtype_of(x).kind not in prim.accepts:
-            raise errors.no_kernel(prim.name, x.dtype, prim.accepts, prim.on_bools)
+    if "f" not in prim.accepts or not one_float_dtype(operands):
+        kinds = set(map(type, operands))
+        operands = tuple([operand(prim.name, i, x) for i, x in enumerate(operands)])
+        if Array in kinds:
+            result = general(prim, operands, params)
+            return result if Tensor in kinds else as_arrays(result)
+        if not any(isinstance(x, (Tensor, ArrayLike)) for x in operands):
+            raise errors.wrong_operand(prim.name, 0, operands[0])
+        if prim.promotion != "none":
+            operands = promoted(prim, operands)
+        for x in operands:
+            if hasattr(x, "dtype") and dtype_of(x).kind not in prim.accepts:
+                raise errors.no_kernel(prim.name, x.dtype, prim.accepts, prim.on_bools)
     try:
-        return bind(prim, checked, params)
+        return bind(prim, operands, params)
     except ValueError as error:
         if "broadcast" not in str(error):
             raise
-        raise errors.not_broadcastable(prim.name, *checked) from None
+        raise errors.not_broadcastable(prim.name, *operands) from None
 
 
 def unrecorded(value: Callable[..., Any], x: Any, y: Any = None, cutting: str = "") -> Tensor | None:
@@ -150,11 +151,6 @@ def unrecorded(value: Callable[..., Any], x: Any, y: Any = None, cutting: str = 
     tensor._edge = None
     tensor._cut = cut
     return tensor
-
-
-def written(result: Any, out: Any) -> Any:
-    """Put a result into the ``out=`` tensor that the caller gave."""
-    return result if out is None else write_out(out, result)
 
 
 # The two functions below are templates: ``specialised`` makes a copy for each row, in whose globals these names have
@@ -214,7 +210,7 @@ def _unary(input: Any, *, out: Any = None) -> Any:
         result = unrecorded(VALUE, input)
         if result is not None:
             return result
-    return written(general(PRIM, (input,), {}), out)
+    return store_out(out, general(PRIM, (input,), {}))
 
 
 def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -291,7 +287,8 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
         return CALL(input, number, out=out)
     if OPERATOR and not isinstance(other, _OPERANDS):
         return NotImplemented
-    return written(general(PRIM, (input, other), {}), out)
+    result = general(PRIM, (input, other), {})
+    return result if out is None else store_out(out, result)
 
 
 def specialised(template: Any, prim: Primitive, **constants: Any) -> Callable[..., Any]:
@@ -343,7 +340,7 @@ def nary(prim: Primitive) -> Callable[..., Any]:
     """The user's function for an elementwise primitive of three operands or with parameters."""
 
     def call(*operands: Any, out: Any = None, **params: Any) -> Any:
-        return written(general(prim, operands, params), out)
+        return store_out(out, general(prim, operands, params))
 
     return _named(call, prim)
 
@@ -354,12 +351,12 @@ def discrete(prim: Primitive) -> Callable[..., Any]:
 
     def one(input: Any, *, out: Any = None) -> Any:
         result = unrecorded(prim.value, input, None, prim.name) if floats and out is None else None
-        return written(general(prim, (input,), {}), out) if result is None else result
+        return store_out(out, general(prim, (input,), {})) if result is None else result
 
     def two(input: Any, other: Any, *, out: Any = None) -> Any:
         short = floats and out is None and other is not None
         result = unrecorded(prim.value, input, other, prim.name) if short else None
-        return written(general(prim, (input, other), {}), out) if result is None else result
+        return store_out(out, general(prim, (input, other), {})) if result is None else result
 
     return _named(one if len(prim.operands) == 1 else two, prim)
 

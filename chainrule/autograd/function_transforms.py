@@ -165,9 +165,9 @@ class Call:
         for lift in reversed(self.lifts):
             mine = type(data) is Batched and data.level == lift.level
             if operand is None or lift.batched[operand]:
-                data = data.spread(lift.size) if mine else np.broadcast_to(data, (lift.size, *shape_of(data)))
+                data = data.materialize(lift.size) if mine else np.broadcast_to(data, (lift.size, *shape_of(data)))
             elif mine:  # an operand that all examples share gets the sum of their gradients
-                data = np.sum(data.spread(lift.size), axis=0)
+                data = np.sum(data.materialize(lift.size), axis=0)
             else:
                 data = data * lift.size
         return data

@@ -54,7 +54,7 @@ def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
     if len(operands) == 1:
         (x,) = operands
         if type(x) is Tensor and type(x._raw) is ndarray and len(prim.outputs) == 1:
-            return record_one(prim, x, params)
+            return record_unary(prim, x, params)
     top = 0
     for x in operands:
         r = 1 if type(x) is Tensor and type(x._raw) is ndarray else rank(x)
@@ -78,6 +78,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
     """Compute on the data of the tensors of rank ``top`` and, where one requires grad, put a node on the tape."""
     datas = []
     edges = []
+    level = top // 2
     needs = inference = plain = False
     for x in operands:
         if type(x) is Tensor and top == 1:
@@ -86,7 +87,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
             edges.append(edge)
             if edge is not None:
                 needs = True
-        elif isinstance(x, Tensor) and (top == 1 or rank(x) == top):
+        elif isinstance(x, Tensor) and (top == 1 or getattr(x._raw, "level", 0) == level):
             if type(x) is InferenceTensor:
                 inference = True
             held = x._raw
@@ -102,7 +103,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
             plain = plain or isinstance(x, ndarray)
     watch = LOCAL.watch if SPECIAL else None
     if top > 1:
-        out = INTERPRETERS[type(held)](prim, datas, params, top // 2)  # what ranks highest now
+        out = INTERPRETERS[type(held)](prim, datas, params, level)  # what ranks highest now
     else:
         out = prim.value(*datas, **params) if watch is None else watch.forward(prim, datas, params)
     several = isinstance(out, tuple)
@@ -136,21 +137,18 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
     return results if prim.kind != "function" else params["call"].recorded(node, datas, out, results)
 
 
-def record_one(prim: Primitive, x: Tensor, params: dict[str, Any]) -> Tensor:
-    """``record`` for the commonest case: one tensor of an ordinary array."""
-    data = x._raw
-    if SPECIAL and LOCAL.watch is not None:
-        out = LOCAL.watch.forward(prim, (data,), params)
-    else:
-        out = prim.value(data, **params)
-    return recorded_one(prim, x, out if type(out) is ndarray else np.asarray(out), params)
-
-
-def recorded_one(prim: Primitive, x: Tensor, out: ndarray[Any, Any], params: dict[str, Any]) -> Tensor:
-    """What ``record_one`` makes of the value."""
+def record_unary(prim: Primitive, x: Tensor, params: dict[str, Any], out: Any = None) -> Tensor:
+    """``record`` for the commonest case: one tensor of an ordinary array. ``out`` is the value, if it is known."""
     data = x._raw
     edge = x._edge
     dtype = data.dtype
+    if out is None:
+        if SPECIAL and LOCAL.watch is not None:
+            out = LOCAL.watch.forward(prim, (data,), params)
+        else:
+            out = prim.value(data, **params)
+        if type(out) is not ndarray:
+            out = np.asarray(out)
     if edge is None or not prim.differentiable or (SPECIAL and not LOCAL.mode.grad) or out.dtype.kind not in "fc":
         return _unrecorded(prim, (x,), out, edge is not None, params)  # type: ignore[no-any-return]
     in_avals = ((data.shape, dtype),) if prim.needs_avals or out.dtype is not dtype or dtype.kind == "c" else None
@@ -209,32 +207,29 @@ def _check_inference(prim: Primitive, operands: Any, saved: tuple[Any, ...]) -> 
 def _in_avals(prim: Primitive, datas: Any, out: Any) -> tuple[Any, ...] | None:
     """Shape and dtype of each operand, where undoing broadcasting or promotion (or the row itself) will ask for it."""
     dtype = out.dtype
-    if prim.needs_avals:
-        return tuple([(x.shape, x.dtype) if type(x) is ndarray else (shape_of(x), _dtype(x, dtype)) for x in datas])
-    if prim.kind == "elementwise":
-        shape = out.shape
-        for x in datas:
-            if shape_of(x) != shape or _dtype(x, dtype) != dtype:
-                break
-        else:
-            if dtype.kind != "c":
-                return None
-    elif dtype.kind != "c" and all(_dtype(x, dtype) == dtype for x in datas):
-        return None
-    return tuple((shape_of(x), _dtype(x, dtype)) for x in datas)
-
-
-def _dtype(x: Any, otherwise: Any) -> Any:
-    return getattr(x, "dtype", otherwise)
+    shape = out.shape if prim.kind == "elementwise" else None
+    needed = prim.needs_avals or dtype.kind == "c"
+    avals: list[Any] = []
+    for x in datas:
+        x = getattr(x, "_raw", x)
+        aval = getattr(x, "shape", ()), getattr(x, "dtype", dtype)
+        avals.append(aval)
+        needed = needed or aval[1] != dtype or (shape is not None and aval[0] != shape)
+    return tuple(avals) if needed else None
 
 
 def _saved(prim: Primitive, datas: Any, edges: Any, out: Any) -> tuple[Any, ...]:
     """What the rules of the operands that require grad name; None for the rest."""
     saved: list[Any] = []
     for name, users in zip(prim.saves, prim.save_users, strict=True):
-        if users is not None and not prim.variadic and all(edges[i] is None for i in users):
-            saved.append(None)
-        elif name in prim.operands:
+        if users is not None and not prim.variadic:
+            for i in users:
+                if edges[i] is not None:
+                    break
+            else:
+                saved.append(None)
+                continue
+        if name in prim.operands:
             saved.append(datas if prim.variadic else datas[prim.operands.index(name)])
         elif name == "out":
             saved.append(out)

@@ -131,7 +131,7 @@ def sweep(
     this.roots, this.cotangents = roots, cotangents
     this.retain_graph, this.create_graph = retain_graph, create_graph
     this.ties = ties and create_graph
-    this.taken = {id(g) for g in cotangents}
+    this.taken = set(map(id, cotangents))
     this.notes = {}
     this.where = errors.user_line()
     this.freed = Freed()
@@ -164,7 +164,7 @@ def sweep(
             SPECIAL.pop() if outside.grad else SPECIAL.append(None)
         if hooks is not packing:  # Ctrl-C came as a context was to be left
             del SPECIAL[: max(0, len(hooks) - len(packing))]
-    return [] if targets is None else [captured.get(target) for target in targets]
+    return [] if targets is None else list(map(captured.get, targets))
 
 
 def _visit(

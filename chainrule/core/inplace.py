@@ -335,8 +335,10 @@ def reshaped(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Tenso
     return tensor
 
 
-def write_out(out: Tensor, result: Tensor) -> Tensor:
-    """The ``out=`` argument: write a result that is not recorded into a tensor the caller brought."""
+def store_out(out: Tensor | None, result: Tensor) -> Tensor:
+    """The ``out=`` argument: write a result that is not recorded into the tensor that the caller brought, if any."""
+    if out is None:
+        return result
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     if result._edge is not None or (on_tape(out) and recording()):

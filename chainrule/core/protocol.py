@@ -57,7 +57,7 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
                 return (getattr(row, "function", None) or row)(self)
             inputs = tuple([x.item() if isinstance(x, np.generic) else x for x in inputs])  # weak, on either side
             fast = getattr(row, "function", None)
-            if fast is not None and _one_float_dtype(inputs):  # NumPy's and PyTorch's promotion agree here
+            if fast is not None and one_float_dtype(inputs):  # NumPy's and PyTorch's promotion agree here
                 exchanged = EXCHANGED.get(ufunc) if type(inputs[0]) is float or type(inputs[0]) is int else None
                 return fast(*inputs) if exchanged is None else exchanged(inputs[1], inputs[0])
             return row(*map(plain, inputs))
@@ -113,7 +113,7 @@ def _computes(ufunc: np.ufunc, method: str) -> Callable[..., Any] | None:
     return UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
 
 
-def _one_float_dtype(inputs: tuple[Any, ...]) -> bool:
+def one_float_dtype(inputs: tuple[Any, ...]) -> bool:
     """Whether the inputs are tensors of one floating dtype, and numbers."""
     dtype = None
     for x in inputs:
@@ -122,7 +122,7 @@ def _one_float_dtype(inputs: tuple[Any, ...]) -> bool:
             if data is None or data.dtype.kind != "f" or (dtype is not None and data.dtype is not dtype):
                 return False
             dtype = data.dtype
-    return True
+    return dtype is not None
 
 
 def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -321,6 +321,8 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
     def requiring(self, tensor: Any, value: bool) -> bool:
         """Set ``requires_grad`` of a tensor around this, where that is not for the tensor itself to do: then True."""
         return False
+
+    notes_holders = False  # whether ``held_by`` wants to be called
 
     def held_by(self, tensor: Any) -> None:
         """Called when a tensor gets this as its data."""

@@ -591,6 +591,10 @@ def wrap(data: Any, edge: Any = None) -> Tensor:
     tensor = _new(InferenceTensor if SPECIAL and LOCAL.mode.inference else Tensor)
     if type(data) is ndarray:
         tensor._raw = data
+    elif isinstance(data, ArrayLike):
+        tensor._raw = data
+        if data.notes_holders:
+            data.held_by(tensor)
     elif isinstance(data, np.generic):
         tensor._raw = np.asarray(data)
     else:
@@ -604,7 +608,7 @@ def hold(tensor: Tensor, data: Any) -> None:
     """Make an array-like a tensor's data."""
     assert not isinstance(data, Tensor), "a tensor holds data, not another tensor"
     tensor._raw = data
-    if isinstance(data, ArrayLike):
+    if isinstance(data, ArrayLike) and data.notes_holders:
         data.held_by(tensor)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import INTERPRETERS, bind, rank
-from chainrule.core.levels import escaped
+from chainrule.core.levels import Level, escaped
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.protocol import ArrayLike, array_ufunc, detached, on_numbers
 from chainrule.core.tensor import Tensor
@@ -63,7 +63,7 @@ class Batched(ArrayLike):
         data = self.payload._raw if isinstance(self.payload, Tensor) else self.payload
         return data.concrete() if isinstance(data, ArrayLike) else np.asarray(data)
 
-    def spread(self, size: int) -> Any:
+    def materialize(self, size: int) -> Any:
         """The payload with the mapped axis, also where all examples share it."""
         return np.broadcast_to(self.payload, (size, *self.shape)) if self.shared else self.payload
 
@@ -126,9 +126,9 @@ def _direct(ufunc: np.ufunc, x: Any, y: Any) -> Any:
         level, a, b = y.level, x, y.payload
     else:
         return None
-    if escaped(x if type(x) is Batched else y):
+    if type(level) is Level and not level.alive:
         return None
-    if ufunc is np.multiply and _are_columns_and_rows(a, b):
+    if ufunc is np.multiply and type(a) is ndarray and a.ndim == 3 and _are_columns_and_rows(a, b):
         return Batched(np.einsum("bi,bj->bij", a[:, :, 0], b[:, 0]), level)
     return Batched(ufunc(a, b), level)
 
@@ -136,9 +136,8 @@ def _direct(ufunc: np.ufunc, x: Any, y: Any) -> Any:
 def _are_columns_and_rows(a: Any, b: Any) -> bool:
     """Whether a product is of large outer products, one for each example."""
     return (
-        type(a) is ndarray
-        and type(b) is ndarray
-        and a.ndim == b.ndim == 3
+        type(b) is ndarray
+        and b.ndim == 3
         and a.shape[2] == b.shape[1] == 1
         and a.shape[0] == b.shape[0]
         and a.size * b.shape[2] > _LARGE
@@ -148,7 +147,7 @@ def _are_columns_and_rows(a: Any, b: Any) -> bool:
 _LARGE = 4096  # elements from which einsum's loops beat those of a broadcast product
 
 
-class _Whole:
+class _BatchedCall:
     """An operation on all examples at once, as a watch sees it."""
 
     __slots__ = ("batched", "prim", "size")
@@ -177,7 +176,9 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
                 batched.append(False)
             else:
                 batched.append(True)
-                size = shape_of(x.payload)[0] if size < 0 else size
+                if size < 0:
+                    payload = x.payload
+                    size = payload.shape[0] if type(payload) is ndarray else shape_of(payload)[0]
             own = x.level
         else:
             payloads.append(x)
@@ -189,7 +190,7 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
     elif prim.kind == "function":
         out = params["call"].batch(payloads, batched, size, own)
     elif SPECIAL and LOCAL.watch is not None and not any(isinstance(p, (Tensor, ArrayLike)) for p in payloads):
-        out = LOCAL.watch.forward(_Whole(prim, batched, size), payloads, params)
+        out = LOCAL.watch.forward(_BatchedCall(prim, batched, size), payloads, params)
     else:
         out = prim.batch(prim, payloads, batched, size, params)  # type: ignore[misc]
     if type(out) is ndarray:

@@ -78,6 +78,8 @@ class Dual(ArrayLike):
         hold(tensor, Dual(primal if value else primal._raw, self.tangent, self.level))
         return True
 
+    notes_holders = True
+
     def held_by(self, tensor: Any) -> None:
         if self.level == FORWARD.level:
             FORWARD.hold(tensor)

@@ -11,7 +11,7 @@ from chainrule import errors
 from chainrule.api.array import Array, as_tensors
 from chainrule.api.making import to_array
 from chainrule.core import inplace, view
-from chainrule.core.dispatch import bind, cast, recorded_one
+from chainrule.core.dispatch import bind, cast, record_unary
 from chainrule.core.modes import WATCHES, recording
 from chainrule.core.node import Leaf
 from chainrule.core.protocol import plain as plain_array
@@ -154,9 +154,8 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     if type(data) is ndarray and not WATCHES and _as_numpy_reads_it(items):
         try:
             part = data[items]
-            return recorded_one(
-                rows.getitem, self, part if type(part) is ndarray else data[(*items, ...)], {"index": items}
-            )
+            part = part if type(part) is ndarray else data[(*items, ...)]
+            return record_unary(rows.getitem, self, {"index": items}, part)
         except IndexError:
             pass  # the long way says what is wrong
     items = read_index(index)

@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule import return_types
 from chainrule.api.declare import op
-from chainrule.core.dispatch import bind, cast, record_one
+from chainrule.core.dispatch import bind, cast, record_unary
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import axes_of, axis_of, floating, summed, tensor_of
@@ -42,7 +42,7 @@ def sum(
     if dim is None and axis is None and dtype is None and not (keepdim or keepdims):
         whole = _whole(input)
         if whole is not None:
-            return record_one(reduction.sum, input, whole)
+            return record_unary(reduction.sum, input, whole)
     return _total("sum", reduction.sum, input, dim if axis is None else axis, _either(keepdim, keepdims), dtype)
 
 
@@ -98,7 +98,7 @@ def mean(
     if dim is None and axis is None and dtype is None and not (keepdim or keepdims):
         whole = _whole(input)
         if whole is not None:
-            return record_one(reduction.mean, input, whole)
+            return record_unary(reduction.mean, input, whole)
     x = tensor_of("mean", input)
     if dtype is not None:
         x = cast(x, as_dtype(dtype))

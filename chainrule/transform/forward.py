@@ -90,6 +90,6 @@ def exit_level(y: Any, level: Level) -> Any:
     """What a result of a batch holds for all examples, with their axis first."""
     data = y._raw if isinstance(y, Tensor) else y
     if type(data) is Batched and data.level == level:
-        return data.spread(level.size or 0)
+        return data.materialize(level.size or 0)
     constant = y if isinstance(y, Tensor) and y._edge is not None else data
     return np.broadcast_to(constant, (level.size or 0, *shape_of(constant)))

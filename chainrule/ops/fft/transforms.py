@@ -16,8 +16,8 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.declare import op
-from chainrule.api.functions import written
 from chainrule.core.dispatch import bind, cast
+from chainrule.core.inplace import store_out
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation, shaping
 from chainrule.ops.arguments import creates, floating, tensor_of
@@ -94,7 +94,7 @@ def _over_nothing(transform: Callable[..., Any], function: str, x: Any, out: Any
     if transform not in (shared.fft, shared.ifft):
         raise RuntimeError(f"{function.replace('2', 'n')} must transform at least one axis")
     x = floating(x)
-    return written(rows.clone(x) if x.dtype.kind == "c" else cast(x, dtypes.to_complex(x.dtype)), out)
+    return store_out(out, rows.clone(x) if x.dtype.kind == "c" else cast(x, dtypes.to_complex(x.dtype)))
 
 
 def _applied(
@@ -115,7 +115,7 @@ def _applied(
     for size in sizes:
         if size < 1:
             raise errors.fft_points(name, size)
-    return written(transform(floating(x), tuple(sizes), axes, norm), out)
+    return store_out(out, transform(floating(x), tuple(sizes), axes, norm))
 
 
 # -- the transforms --------------------------------------------------------------------------------------------------
