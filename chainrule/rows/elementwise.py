@@ -163,43 +163,50 @@ def _elementwise_jvp(
 
 
 def elementwise(
+    ufunc: Callable[..., Any] | None = None,
     *,
-    d: Mapping[str, Any] | None = None,
-    vjp: Mapping[str, Rule] | None = None,
-    jvp: Mapping[str, Rule] | None = None,
+    d: Any = None,
+    vjp: Any = None,
+    jvp: Any = None,
     **options: Any,
 ) -> Callable[[Callable[..., Any]], Primitive]:
     """Declare an operation whose output element depends on the same element of each operand (after broadcasting).
 
     Args:
-        d: for each differentiable operand its partial derivative: a rule, a number, or ``unsupported(why)``.
+        ufunc: the NumPy function that this row answers for.
+        d: for each differentiable operand its partial derivative: a rule, a number, or ``unsupported(why)``. (A row of one
+            operand gives it alone, without the operand's name; so for all columns.)
         vjp, jvp: rules that replace the derived ones. A VJP next to a partial is a quicker form of it for real numbers;
             next to a JVP it holds for complex numbers, too (for operations that are not holomorphic).
         options: the other columns (``Primitive``), among them ``formula``: for each differentiable operand its VJP in
-            NumPy, as text, where the rule's own source does not say it best; ``ufunc``: the NumPy function that this row
-            answers for, which computes the value, too, unless ``value`` does; ``domain``: ``(low, high)`` for each operand,
+            NumPy, as text, where the rule's own source does not say it best; ``value``: what computes the value, if it is
+            neither the ufunc nor the decorated function; ``domain``: ``(low, high)`` for each operand,
             from which sample inputs are drawn; ``samples``: the parameters to check the row with, as a list of dicts.
     """
-    d, vjp, jvp = dict(d or {}), dict(vjp or {}), dict(jvp or {})
 
     def declare(function: Callable[..., Any]) -> Primitive:
-        prim = Primitive(function, "elementwise", structure="diagonal", **options)
-        rules = {name: vjp.get(name, d.get(name)) for name in prim.operands if name in d or name in vjp}
-        for name in {**d, **vjp, **jvp}:
-            if name not in prim.operands:
-                raise TableError(f"row {prim.name}: a rule for {name!r}, which is not an operand of it")
-            if name not in rules:
-                raise TableError(f"row {prim.name}: a JVP with respect to {name!r}, and no VJP")
-            if name in d and name in vjp and name in jvp:
-                raise TableError(f"row {prim.name}: nothing reads the partial of {name!r} beside its VJP and JVP")
-        if not rules:
-            raise TableError(f"row {prim.name}: no derivative for any operand; write one, or unsupported('why')")
-        prim.partials = {name: partial for name, partial in d.items() if name not in vjp}
-        prim.set_vjps({k: (r if callable(r) or isinstance(r, unsupported) else _times(r)) for k, r in rules.items()})
-        prim.pullback = _elementwise_pullback(prim, d, vjp, jvp)
-        prim.jvp = _elementwise_jvp(prim, d, vjp, jvp)
-        prim.batch = batch_elementwise
-        prim.declared = (elementwise, function, {"d": d, "vjp": vjp, "jvp": jvp, **options})
+        prim = Primitive(function, "elementwise", ufunc=ufunc, structure="diagonal", **options)
+        cells = {"d": prim.for_each_operand(d), "vjp": prim.for_each_operand(vjp), "jvp": prim.for_each_operand(jvp)}
+        _fill(prim, **cells)
+        prim.declared = (elementwise, function, {"ufunc": ufunc, **cells, **options})
         return register(prim)
 
     return declare
+
+
+def _fill(prim: Primitive, d: Mapping[str, Any], vjp: Mapping[str, Any], jvp: Mapping[str, Any]) -> None:
+    rules = {name: vjp.get(name, d.get(name)) for name in prim.operands if name in d or name in vjp}
+    for name in {**d, **vjp, **jvp}:
+        if name not in prim.operands:
+            raise TableError(f"row {prim.name}: a rule for {name!r}, which is not an operand of it")
+        if name not in rules:
+            raise TableError(f"row {prim.name}: a JVP with respect to {name!r}, and no VJP")
+        if name in d and name in vjp and name in jvp:
+            raise TableError(f"row {prim.name}: nothing reads the partial of {name!r} beside its VJP and JVP")
+    if not rules:
+        raise TableError(f"row {prim.name}: no derivative for any operand; write one, or unsupported('why')")
+    prim.partials = {name: partial for name, partial in d.items() if name not in vjp}
+    prim.set_vjps({k: (r if callable(r) or isinstance(r, unsupported) else _times(r)) for k, r in rules.items()})
+    prim.pullback = _elementwise_pullback(prim, d, vjp, jvp)
+    prim.jvp = _elementwise_jvp(prim, d, vjp, jvp)
+    prim.batch = batch_elementwise

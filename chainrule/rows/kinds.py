@@ -118,8 +118,8 @@ def _names(prim: Primitive, operands: Any) -> tuple[str, ...]:
 
 def linear(
     *,
-    transpose: Mapping[str, Rule],
-    formula: Mapping[str, str] | None = None,
+    transpose: Any,
+    formula: Any = None,
     value: Callable[..., Any] | None = None,
     batch: Callable[..., Any] | None = None,
     jvp: Callable[..., Any] | None = None,
@@ -136,13 +136,14 @@ def linear(
 
     def declare(function: Callable[..., Any]) -> Primitive:
         prim = Primitive(function, "linear", value=value, formula=formula, **options)
-        prim.set_vjps(transpose)
+        rules = prim.for_each_operand(transpose)
+        prim.set_vjps(rules)
         prim.needs_avals = prim.needs_avals or prim.variadic
         prim.pullback = _when_needed(prim)
         prim.jvp = jvp or _linear_jvp(prim)
         prim.batch = batch or batch_leading
-        rules = {"transpose": transpose, "jvp": jvp, "batch": batch, "value": value}
-        prim.declared = (linear, function, {**rules, "formula": formula, **options})
+        cells = {"transpose": rules, "jvp": jvp, "batch": batch, "value": value, "formula": formula}
+        prim.declared = (linear, function, {**cells, **options})
         return register(prim)
 
     return declare
@@ -205,10 +206,10 @@ def _bilinear_jvp(prim: Primitive) -> Callable[..., Any]:
 
 def opaque(
     *,
-    vjp: Mapping[str, Any],
-    jvp: Mapping[str, Any] | unsupported,
+    vjp: Any,
+    jvp: Any,
     shared: Mapping[str, Rule] | None = None,
-    formula: Mapping[str, str] | None = None,
+    formula: Any = None,
     value: Callable[..., Any] | None = None,
     batch: Callable[..., Any] | None = None,
     **options: Any,
@@ -224,15 +225,20 @@ def opaque(
 
     def declare(function: Callable[..., Any]) -> Primitive:
         prim = Primitive(function, "opaque", value=value, formula=formula, **options)
-        prim.set_vjps(vjp, shared=shared)
+        rules = prim.for_each_operand(vjp)
+        prim.set_vjps(rules, shared=shared)
         prim.needs_avals = prim.needs_avals or prim.variadic
         prim.pullback = _when_needed(prim)
-        prim.jvp = refuse(prim, "JVP", jvp) if isinstance(jvp, unsupported) else _opaque_jvp(prim, jvp)
-        prim.batch = batch or batch_leading
-        rules = {"vjp": vjp, "jvp": jvp, "shared": shared, "batch": batch, "value": value}
-        prim.declared = (opaque, function, {**rules, "formula": formula, **options})
-        if isinstance(jvp, Mapping) and set(jvp) != set(vjp):
+        tangents = jvp if isinstance(jvp, unsupported) else prim.for_each_operand(jvp)
+        if isinstance(tangents, unsupported):
+            prim.jvp = refuse(prim, "JVP", tangents)
+        elif set(tangents) == set(rules):
+            prim.jvp = _opaque_jvp(prim, tangents)
+        else:
             raise TableError(f"row {prim.name}: VJP and JVP are for different operands")
+        prim.batch = batch or batch_leading
+        cells = {"vjp": rules, "jvp": tangents, "shared": shared, "batch": batch, "value": value, "formula": formula}
+        prim.declared = (opaque, function, {**cells, **options})
         return register(prim)
 
     return declare

@@ -162,7 +162,7 @@ class Primitive:
         ufunc: Any = None,
         outputs: Sequence[str] = ("out",),
         aliases: Mapping[str, str] | None = None,
-        formula: Mapping[str, str] | None = None,
+        formula: Mapping[str, str] | str | None = None,
         samples: Any = None,
         domain: Any = None,
         promotion: str = "common",
@@ -192,7 +192,7 @@ class Primitive:
         self.operands = positional
         self.parameters = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
         self.outputs = tuple(outputs)
-        self._texts: dict[str, str | None] = dict(formula or {})
+        self._texts: dict[str, str | None] = self.for_each_operand(formula)
         self.samples = samples
         self.domain = domain
         self.promotion = promotion
@@ -224,6 +224,14 @@ class Primitive:
         names = {"x": "self", "y": "other", "out": "result"}
         names.update(aliases or {})
         self.aliases = names
+
+    def for_each_operand(self, cells: Any) -> dict[str, Any]:
+        """A column that has a cell for each operand; a row of one operand may give the cell alone."""
+        if cells is None or isinstance(cells, Mapping):
+            return dict(cells or {})
+        if len(self.operands) > 1:
+            raise TableError(f"row {self.name}: say for which operand {cells!r} is, as in {{'x': ...}}")
+        return {self.operands[0]: cells}
 
     def __setattr__(self, column: str, content: Any) -> None:
         if self._frozen and column not in _OPEN:

@@ -11,13 +11,13 @@ from chainrule.api.declare import op
 from chainrule.rows.kinds import elementwise
 
 
-@elementwise(ufunc=np.add, d={"x": 1, "y": 1}, remedy="inf + -inf is nan, so keep the infinite operands from arising")
+@elementwise(np.add, d={"x": 1, "y": 1}, remedy="inf + -inf is nan, so keep the infinite operands from arising")
 def add(x, y):
     """Sum, element by element."""
 
 
 @elementwise(
-    ufunc=np.subtract,
+    np.subtract,
     d={"x": 1, "y": -1},
     accepts="iufc",
     remedy="inf - inf is nan, so keep the infinite operands from arising",
@@ -35,7 +35,7 @@ def rsub(x, y):
 
 @op("mul multiply", method=True, in_place=True)
 @elementwise(
-    ufunc=np.multiply,
+    np.multiply,
     d={"x": lambda y: y, "y": lambda x: x},
     remedy="0 * inf is nan, so keep the infinite factor from arising",
 )
@@ -52,7 +52,7 @@ def _inverse(y: Any) -> Any:
 
 @op("true_divide", method=True, in_place=True)
 @elementwise(
-    ufunc=np.divide,
+    np.divide,
     d={"x": lambda y: _inverse(y), "y": lambda x, y: -(x / y) / y},
     vjp={"x": lambda g, y: g / y},
     promotion="float",
@@ -112,7 +112,7 @@ def _power_dy(x: Any, y: Any, out: Any) -> Any:
 
 
 @elementwise(
-    ufunc=np.power,
+    np.power,
     d={"x": _power_dx, "y": _power_dy},
     formula={
         "x": "g * np.where(y == 0, 0, y * x ** np.where(y == 0, 1, y - 1))",
@@ -130,7 +130,7 @@ def pow(x, y):
 
 
 @elementwise(
-    ufunc=np.remainder,
+    np.remainder,
     d={"x": 1, "y": lambda x, y: -np.floor_divide(x, y)},
     domain=((-2, 2), (0.6, 0.9)),
     overloads="101",
@@ -141,7 +141,7 @@ def remainder(x, y):
 
 
 @elementwise(
-    ufunc=np.fmod,
+    np.fmod,
     d={"x": 1, "y": lambda x, y: -np.trunc(x / y)},
     domain=((-2, 2), (0.6, 0.9)),
     overloads="101",
@@ -153,8 +153,8 @@ def fmod(x, y):
 
 @op("neg negative", method=True, in_place=True)
 @elementwise(
-    ufunc=np.negative,
-    d={"x": -1},
+    np.negative,
+    d=-1,
     accepts="iufc",
     on_bools="Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
     "mask, use the `~` or `logical_not()` operator instead.",
@@ -163,16 +163,16 @@ def neg(x):
     """The negative of every element."""
 
 
-@elementwise(ufunc=np.positive, d={"x": 1}, accepts="iufc")
+@elementwise(np.positive, d=1, accepts="iufc")
 def positive(x):
     """The elements themselves, as a new array."""
 
 
 @elementwise(
-    ufunc=np.absolute,
-    vjp={"x": lambda g, x: g * unit(x)},
-    jvp={"x": lambda t, x: np.real(np.conjugate(unit(x)) * t) if _complex(x) else unit(x) * t},
-    formula={"x": "g * np.sign(x)"},
+    np.absolute,
+    vjp=lambda g, x: g * unit(x),
+    jvp=lambda t, x: np.real(np.conjugate(unit(x)) * t) if _complex(x) else unit(x) * t,
+    formula="g * np.sign(x)",
     accepts="iufc",
 )
 def abs(x):
@@ -180,15 +180,15 @@ def abs(x):
 
 
 @op(method=True, in_place=True)
-@elementwise(ufunc=np.square, d={"x": lambda x: 2 * x}, naming="PowBackward0", accepts="iufc")
+@elementwise(np.square, d=lambda x: 2 * x, naming="PowBackward0", accepts="iufc")
 def square(x):
     """The square of every element."""
 
 
 @op(method=True, in_place=True)
 @elementwise(
-    ufunc=np.sqrt,
-    d={"x": lambda out: 0.5 / out},
+    np.sqrt,
+    d=lambda out: 0.5 / out,
     promotion="float",
     domain=(0.2, 3),
     remedy="it is not real below 0, and its slope at 0 is infinite, so add a small number inside, sqrt(x + eps)",
@@ -199,8 +199,8 @@ def sqrt(x):
 
 @op(method=True, in_place=True)
 @elementwise(
-    d={"x": lambda out: -0.5 * out**3},
-    formula={"x": "-0.5 * g * out ** 3"},
+    d=lambda out: -0.5 * out**3,
+    formula="-0.5 * g * out ** 3",
     promotion="float",
     domain=(0.3, 3),
     remedy="it is infinite at 0, so add a small number inside, rsqrt(x + eps)",
@@ -211,15 +211,15 @@ def rsqrt(x):
 
 
 @op()
-@elementwise(ufunc=np.cbrt, d={"x": lambda out: 1 / (3 * out * out)}, promotion="float", domain=(0.3, 3))
+@elementwise(np.cbrt, d=lambda out: 1 / (3 * out * out), promotion="float", domain=(0.3, 3))
 def cbrt(x):
     """Cube root."""
 
 
 @op(method=True, in_place=True)
 @elementwise(
-    ufunc=np.reciprocal,
-    d={"x": lambda out: -out * out},
+    np.reciprocal,
+    d=lambda out: -out * out,
     promotion="float",
     domain=(0.3, 3),
     remedy="it is infinite at 0, so add a small number to the denominator",
@@ -228,23 +228,18 @@ def reciprocal(x):
     """One over every element."""
 
 
-@elementwise(
-    ufunc=np.conjugate,
-    vjp={"x": lambda g: np.conjugate(g)},
-    jvp={"x": lambda t: np.conjugate(t)},
-    naming="ConjPhysicalBackward0",
-)
+@elementwise(np.conjugate, vjp=lambda g: np.conjugate(g), jvp=lambda t: np.conjugate(t), naming="ConjPhysicalBackward0")
 def conj_physical(x):
     """Complex conjugate."""
 
 
-@elementwise(vjp={"x": lambda g: g}, jvp={"x": lambda t: np.real(t)}, view=True)
+@elementwise(vjp=lambda g: g, jvp=lambda t: np.real(t), view=True)
 def real(x):
     """Real part."""
     return np.real(x)
 
 
-@elementwise(vjp={"x": lambda g: g * 1j}, view=True, jvp={"x": lambda t: np.imag(t)}, domain="complex")
+@elementwise(vjp=lambda g: g * 1j, view=True, jvp=lambda t: np.imag(t), domain="complex")
 def imag(x):
     """Imaginary part."""
     return np.imag(x)
@@ -263,9 +258,9 @@ def complex_(x, y):
 
 @op(method=True)
 @elementwise(
-    vjp={"x": lambda g, x: _angle_vjp(g, x)},
-    jvp={"x": lambda t, x: np.where(x == 0, 0, np.imag(t / np.where(x == 0, 1, x))) if _complex(x) else 0 * t},
-    formula={"x": "0 * g if x.dtype.kind == 'f' else g * 1j * x / np.abs(x) ** 2"},
+    vjp=lambda g, x: _angle_vjp(g, x),
+    jvp=lambda t, x: np.where(x == 0, 0, np.imag(t / np.where(x == 0, 1, x))) if _complex(x) else 0 * t,
+    formula="0 * g if x.dtype.kind == 'f' else g * 1j * x / np.abs(x) ** 2",
     promotion="float",
 )
 def angle(x):
@@ -288,7 +283,7 @@ def _angle_vjp(g: Any, x: Any) -> Any:
 
 @op(method=True, in_place=True)
 @elementwise(
-    ufunc=np.hypot,
+    np.hypot,
     d={"x": lambda x, out: x / out, "y": lambda y, out: y / out},
     promotion="float",
     domain=((0.3, 2), (0.3, 2)),
@@ -299,9 +294,7 @@ def hypot(x, y):
 
 
 @op(method=True, in_place=True)
-@elementwise(
-    ufunc=np.copysign, d={"x": lambda x, out: np.sign(x) * np.sign(out), "y": 0}, promotion="float", accepts="biuf"
-)
+@elementwise(np.copysign, d={"x": lambda x, out: np.sign(x) * np.sign(out), "y": 0}, promotion="float", accepts="biuf")
 def copysign(x, y):
     """The magnitude of x with the sign of y."""
 

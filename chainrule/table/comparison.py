@@ -28,7 +28,7 @@ def _share(g: Any, tie: Any, behind: Any) -> Any:
 
 @op(method=True, in_place=True)
 @elementwise(
-    ufunc=np.maximum,
+    np.maximum,
     vjp={"x": lambda g, x, y: _share(g, x == y, x < y), "y": lambda g, x, y: _share(g, x == y, y < x)},
     formula={"x": "g * ((x > y) + 0.5 * (x == y))", "y": "g * ((y > x) + 0.5 * (x == y))"},
     accepts="biuf",
@@ -39,7 +39,7 @@ def maximum(x, y):
 
 @op(method=True, in_place=True)
 @elementwise(
-    ufunc=np.minimum,
+    np.minimum,
     vjp={"x": lambda g, x, y: _share(g, x == y, x > y), "y": lambda g, x, y: _share(g, x == y, y > x)},
     formula={"x": "g * ((x < y) + 0.5 * (x == y))", "y": "g * ((y < x) + 0.5 * (x == y))"},
     accepts="biuf",
@@ -86,7 +86,7 @@ def clamp_between(x, min, max):
 
 @op(method=True)
 @elementwise(
-    ufunc=np.fmax,
+    np.fmax,
     vjp={
         "x": lambda g, x, y: chosen((x >= y) | np.isnan(y), g),
         "y": lambda g, x, y: chosen(~((x >= y) | np.isnan(y)), g),
@@ -99,7 +99,7 @@ def fmax(x, y):
 
 @op(method=True)
 @elementwise(
-    ufunc=np.fmin,
+    np.fmin,
     vjp={
         "x": lambda g, x, y: chosen((x <= y) | np.isnan(y), g),
         "y": lambda g, x, y: chosen(~((x <= y) | np.isnan(y)), g),
@@ -133,8 +133,8 @@ def _inside(x: Any, low: Any, high: Any) -> Any:
 
 
 @elementwise(
-    vjp={"x": lambda g, x, *, min, max: chosen(_inside(x, min, max), g)},
-    formula={"x": "g * ((x >= (-np.inf if min is None else min)) & (x <= (np.inf if max is None else max)))"},
+    vjp=lambda g, x, *, min, max: chosen(_inside(x, min, max), g),
+    formula="g * ((x >= (-np.inf if min is None else min)) & (x <= (np.inf if max is None else max)))",
     samples=[{"min": -0.6, "max": 1.1}, {"min": 0.2, "max": None}, {"min": None, "max": 0.4}],
     naming="ClampBackward1",
     accepts="iuf",
@@ -147,14 +147,14 @@ def clamp(x, *, min, max):
 
 
 @op(method=True, in_place=True)
-@elementwise(vjp={"x": lambda g, out: chosen(np.logical_not(out <= 0), g)}, accepts="iuf", tied=True)
+@elementwise(vjp=lambda g, out: chosen(np.logical_not(out <= 0), g), accepts="iuf", tied=True)
 def relu(x):
     """max(x, 0); the derivative at 0 is 0."""
     return np.maximum(x, 0)
 
 
 @elementwise(
-    vjp={"x": lambda g, x, *, negative_slope: np.where(x > 0, g, negative_slope * g)},
+    vjp=lambda g, x, *, negative_slope: np.where(x > 0, g, negative_slope * g),
     samples=[{"negative_slope": 0.1}],
     accepts="f",
     tied=True,
@@ -165,7 +165,7 @@ def leaky_relu(x, *, negative_slope):
 
 
 @elementwise(
-    vjp={"x": lambda g, x, *, threshold: chosen(np.logical_not(x <= threshold), g)},
+    vjp=lambda g, x, *, threshold: chosen(np.logical_not(x <= threshold), g),
     samples=[{"threshold": 0.1, "value": 20.0}],
     accepts="iuf",
     tied=True,
@@ -175,7 +175,7 @@ def threshold(x, *, threshold, value):
     return np.where(x <= threshold, value, x).astype(x.dtype)
 
 
-@elementwise(d={"x": lambda x: np.isfinite(x)}, samples=[{"nan": 0.0, "posinf": None, "neginf": None}])
+@elementwise(d=lambda x: np.isfinite(x), samples=[{"nan": 0.0, "posinf": None, "neginf": None}])
 def nan_to_num(x, *, nan, posinf, neginf):
     """nan and infinities replaced by numbers."""
     finite = np.where(np.isnan(x), nan, x)
@@ -189,7 +189,7 @@ def nan_to_num(x, *, nan, posinf, neginf):
 # -- steps: flat almost everywhere, so the derivative is 0 -----------------------------------------------------------
 
 
-@elementwise(ufunc=np.sign, d={"x": 0}, accepts="iuf")
+@elementwise(np.sign, d=0, accepts="iuf")
 def sign(x):
     """−1, 0 or 1."""
 
@@ -202,41 +202,41 @@ def _keeps_integers(ufunc: Any) -> Any:
 
 
 @op(method=True, in_place=True)
-@elementwise(ufunc=np.floor, value=_keeps_integers(np.floor), d={"x": 0}, accepts="iuf")
+@elementwise(np.floor, value=_keeps_integers(np.floor), d=0, accepts="iuf")
 def floor(x):
     """The largest integer not above."""
 
 
 @op(method=True, in_place=True)
-@elementwise(ufunc=np.ceil, value=_keeps_integers(np.ceil), d={"x": 0}, accepts="iuf")
+@elementwise(np.ceil, value=_keeps_integers(np.ceil), d=0, accepts="iuf")
 def ceil(x):
     """The smallest integer not below."""
 
 
 @op("trunc fix", method=True, in_place=True)
-@elementwise(ufunc=np.trunc, value=_keeps_integers(np.trunc), d={"x": 0}, accepts="iuf")
+@elementwise(np.trunc, value=_keeps_integers(np.trunc), d=0, accepts="iuf")
 def trunc(x):
     """The integer part."""
 
 
-@elementwise(ufunc=np.rint, d={"x": 0}, accepts="iuf")
+@elementwise(np.rint, d=0, accepts="iuf")
 def round(x):
     """The nearest integer, ties to even."""
 
 
-@elementwise(ufunc=np.floor_divide, d={"x": 0, "y": 0}, domain=((-2, 2), (0.6, 0.9)), accepts="iuf")
+@elementwise(np.floor_divide, d={"x": 0, "y": 0}, domain=((-2, 2), (0.6, 0.9)), accepts="iuf")
 def floor_divide(x, y):
     """The floor of the quotient."""
 
 
-@elementwise(ufunc=np.heaviside, d={"x": 0, "y": lambda x: x == 0}, accepts="biuf")
+@elementwise(np.heaviside, d={"x": 0, "y": lambda x: x == 0}, accepts="biuf")
 def heaviside(x, y):
     """0 below zero, y at zero, 1 above."""
 
 
 @op(method=True, in_place=True)
 @elementwise(
-    ufunc=np.nextafter,
+    np.nextafter,
     d={"y": 0},
     vjp={"x": lambda g, x, y: np.where(x == y, 0, g)},
     formula={"x": "g * (x != y)"},

@@ -355,11 +355,9 @@ _BLOCK_CALL = "kernel=kernel, stride=stride, padding=padding, dilation=dilation"
 
 
 @linear(
-    transpose={
-        "x": lambda g, x_shape, *, kernel, stride, padding, dilation: col2im(
-            g, size=x_shape[2:], kernel=kernel, stride=stride, padding=padding, dilation=dilation
-        )
-    },
+    transpose=lambda g, x_shape, *, kernel, stride, padding, dilation: col2im(
+        g, size=x_shape[2:], kernel=kernel, stride=stride, padding=padding, dilation=dilation
+    ),
     batch=_examples_first,
     naming="Im2ColBackward0",
     samples=[call((1, 2, 3, 4), **_BLOCKS)],
@@ -372,11 +370,9 @@ def im2col(x, *, kernel, stride, padding, dilation):
 
 
 @linear(
-    transpose={
-        "x": lambda g, *, size, kernel, stride, padding, dilation: im2col(
-            g, kernel=kernel, stride=stride, padding=padding, dilation=dilation
-        )
-    },
+    transpose=lambda g, *, size, kernel, stride, padding, dilation: im2col(
+        g, kernel=kernel, stride=stride, padding=padding, dilation=dilation
+    ),
     batch=_examples_first,
     naming="Col2ImBackward0",
     samples=[call((1, 8, 4), size=(3, 4), **_BLOCKS)],

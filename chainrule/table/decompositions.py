@@ -69,13 +69,13 @@ def _eigh_jvp(t: Any, w: Any, v: Any) -> Any:
 
 
 @opaque(
-    vjp={"x": _eigh_vjp},
-    jvp={"x": _eigh_jvp},
+    vjp=_eigh_vjp,
+    jvp=_eigh_jvp,
     outputs=("w", "v"),
-    formula={
-        "x": "(lambda G: (G + H(G)) / 2)(v @ (np.eye(w.shape[-1]) * g[0][..., :, None] + (1 - np.eye(w.shape[-1]))"
+    formula=(
+        "(lambda G: (G + H(G)) / 2)(v @ (np.eye(w.shape[-1]) * g[0][..., :, None] + (1 - np.eye(w.shape[-1]))"
         " * (H(v) @ g[1]) / (w[..., None, :] - w[..., :, None] + np.eye(w.shape[-1]))) @ H(v))"
-    },
+    ),
     aliases={"x": "A", "w": "eigenvalues", "v": "eigenvectors"},
     naming="LinalgEighBackward0",
     samples=[  # (complex eigenvectors are defined up to a phase only, which a random cotangent would see)
@@ -179,10 +179,10 @@ _SVD_TEXT = (
 
 
 @opaque(
-    vjp={"x": _svd_vjp},
-    jvp={"x": _svd_jvp},
+    vjp=_svd_vjp,
+    jvp=_svd_jvp,
     outputs=("u", "s", "vh"),
-    formula={"x": "(lambda F: " + _SVD_TEXT + ")(s[..., None, :] ** 2 - s[..., None] ** 2 + np.eye(s.shape[-1]))"},
+    formula="(lambda F: " + _SVD_TEXT + ")(s[..., None, :] ** 2 - s[..., None] ** 2 + np.eye(s.shape[-1]))",
     aliases={"x": "A", "u": "U", "s": "S", "vh": "Vh"},
     naming="LinalgSvdBackward0",
     samples=[  # (complex singular vectors are defined up to a phase only, which a random cotangent would see)
@@ -260,15 +260,15 @@ def _qr_jvp(t: Any, q: Any, r: Any, x_shape: tuple[int, ...], *, mode: str) -> A
 
 
 @opaque(
-    vjp={"x": _qr_vjp},
-    jvp={"x": _qr_jvp},
+    vjp=_qr_vjp,
+    jvp=_qr_jvp,
     outputs=("q", "r"),
-    formula={
-        "x": "(lambda q, r, gq, gr, tail: np.concatenate([(lambda M: (gq + q @ (M + H(M))) @ np.linalg.inv(H(r)))"
+    formula=(
+        "(lambda q, r, gq, gr, tail: np.concatenate([(lambda M: (gq + q @ (M + H(M))) @ np.linalg.inv(H(r)))"
         "((lambda M: np.triu(M) * (1 - 0.5 * np.eye(M.shape[-1])))(gr @ H(r) - H(q) @ gq)), tail], axis=-1))"
         "(q, r[..., :q.shape[-1]], g[0] + q @ r[..., q.shape[-1]:] @ H(g[1][..., q.shape[-1]:]),"
         " g[1][..., :q.shape[-1]], q @ g[1][..., q.shape[-1]:])"
-    },
+    ),
     aliases={"x": "A", "q": "Q", "r": "R"},
     naming="LinalgQrBackward0",
     samples=[
@@ -299,12 +299,12 @@ def _pinv_jvp(t: Any, x: Any, out: Any) -> Any:
 
 
 @opaque(
-    vjp={"x": _pinv_vjp},
-    jvp={"x": _pinv_jvp},
-    formula={
-        "x": "-H(out) @ g @ H(out) + (np.eye(x.shape[-2]) - x @ out) @ H(g) @ out @ H(out)"
+    vjp=_pinv_vjp,
+    jvp=_pinv_jvp,
+    formula=(
+        "-H(out) @ g @ H(out) + (np.eye(x.shape[-2]) - x @ out) @ H(g) @ out @ H(out)"
         " + H(out) @ out @ H(g) @ (np.eye(x.shape[-1]) - out @ x)"
-    },
+    ),
     naming="LinalgPinvBackward0",
     samples=[call((3, 2), make="general", atol=0.0, rtol=1e-15), call((2, 2, 3), make="general", atol=0.0, rtol=1e-15)],
     promotion="float",
@@ -350,12 +350,12 @@ def _directional(x: Any, t: Any) -> Any:
 
 
 @opaque(
-    vjp={"x": lambda g, x: _directional(H(x), g)},
-    jvp={"x": lambda t, x: _directional(x, t)},
-    formula={
-        "x": "matrix_exp(np.concatenate([np.concatenate([H(x), g], -1), np.concatenate([0 * g, H(x)], -1)], -2))"
+    vjp=lambda g, x: _directional(H(x), g),
+    jvp=lambda t, x: _directional(x, t),
+    formula=(
+        "matrix_exp(np.concatenate([np.concatenate([H(x), g], -1), np.concatenate([0 * g, H(x)], -1)], -2))"
         "[..., :x.shape[-1], x.shape[-1]:]"
-    },
+    ),
     naming="LinalgMatrixExpBackward0",
     samples=[call((3, 3)), call((2, 2, 2))],
     promotion="float",

@@ -55,14 +55,14 @@ def _eig_jvp(t: Any, w: Any, v: Any) -> Any:
 
 
 @opaque(
-    vjp={"x": _eig_vjp},
-    jvp={"x": _eig_jvp},
+    vjp=_eig_vjp,
+    jvp=_eig_jvp,
     outputs=("w", "v"),
-    formula={
-        "x": "np.linalg.solve(H(v), (lambda P: np.eye(w.shape[-1]) * g[0][..., None] + (1 - np.eye(w.shape[-1]))"
+    formula=(
+        "np.linalg.solve(H(v), (lambda P: np.eye(w.shape[-1]) * g[0][..., None] + (1 - np.eye(w.shape[-1]))"
         " * (P - H(v) @ (v * np.real(np.diagonal(P, 0, -2, -1))[..., None, :]))"
         " / np.conjugate(w[..., None, :] - w[..., None] + np.eye(w.shape[-1])))(H(v) @ settled(g[1], v, strict)) @ H(v))"
-    },
+    ),
     aliases={"x": "A", "w": "eigenvalues", "v": "eigenvectors"},
     naming="LinalgEigBackward0",
     samples=[call((3, 3), strict=False), call((2, 2, 2), strict=False)],

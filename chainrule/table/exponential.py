@@ -25,65 +25,51 @@ _SMALL = 10_000
 
 
 @op(method=True, in_place=True)
-@elementwise(ufunc=np.exp, value=_exp, d={"x": lambda out: out}, promotion="float")
+@elementwise(np.exp, value=_exp, d=lambda out: out, promotion="float")
 def exp(x):
     """Exponential of every element."""
 
 
 @op("exp2 special.exp2", method=True, in_place=True)
-@elementwise(ufunc=np.exp2, d={"x": lambda out: out * _LN2}, promotion="float")
+@elementwise(np.exp2, d=lambda out: out * _LN2, promotion="float")
 def exp2(x):
     """2 to the power of every element."""
 
 
 @op("expm1 special.expm1", method=True, in_place=True)
-@elementwise(ufunc=np.expm1, d={"x": lambda out: out + 1}, promotion="float")
+@elementwise(np.expm1, d=lambda out: out + 1, promotion="float")
 def expm1(x):
     """exp(x) − 1, accurate near 0."""
 
 
 @op(method=True, in_place=True)
-@elementwise(
-    ufunc=np.log,
-    d={"x": lambda x: 1 / x},
-    vjp={"x": lambda g, x: g / x},
-    promotion="float",
-    domain=(0.2, 3),
-    remedy=_OF_POSITIVE,
-)
+@elementwise(np.log, d=lambda x: 1 / x, vjp=lambda g, x: g / x, promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE)
 def log(x):
     """Natural logarithm."""
 
 
 @op(method=True, in_place=True)
-@elementwise(ufunc=np.log2, d={"x": lambda x: 1 / (x * _LN2)}, promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE)
+@elementwise(np.log2, d=lambda x: 1 / (x * _LN2), promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE)
 def log2(x):
     """Logarithm to base 2."""
 
 
 @op(method=True, in_place=True)
-@elementwise(
-    ufunc=np.log10, d={"x": lambda x: 1 / (x * _LN10)}, promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE
-)
+@elementwise(np.log10, d=lambda x: 1 / (x * _LN10), promotion="float", domain=(0.2, 3), remedy=_OF_POSITIVE)
 def log10(x):
     """Logarithm to base 10."""
 
 
 @op("log1p special.log1p", method=True, in_place=True)
 @elementwise(
-    ufunc=np.log1p,
-    d={"x": lambda x: 1 / (1 + x)},
-    promotion="float",
-    domain=(-0.7, 3),
-    naming="Log1PBackward0",
-    remedy=_OF_POSITIVE,
+    np.log1p, d=lambda x: 1 / (1 + x), promotion="float", domain=(-0.7, 3), naming="Log1PBackward0", remedy=_OF_POSITIVE
 )
 def log1p(x):
     """log(1 + x), accurate near 0."""
 
 
 @op("sigmoid nn.functional.sigmoid special.expit", method=True, in_place=True)
-@elementwise(d={"x": lambda out: out - out * out}, formula={"x": "g * out * (1 - out)"}, promotion="float")
+@elementwise(d=lambda out: out - out * out, formula="g * out * (1 - out)", promotion="float")
 def sigmoid(x):
     """The logistic function 1 / (1 + exp(−x)), without overflow."""
     if x.dtype.kind == "c":
@@ -98,8 +84,8 @@ def _logit_vjp(g: Any, x: Any, *, eps: float | None) -> Any:
 
 
 @elementwise(
-    vjp={"x": _logit_vjp},
-    formula={"x": "g / (x * (1 - x)) * (1 if eps is None else (x >= eps) & (x <= 1 - eps))"},
+    vjp=_logit_vjp,
+    formula="g / (x * (1 - x)) * (1 if eps is None else (x >= eps) & (x <= 1 - eps))",
     promotion="float",
     domain=(0.1, 0.9),
     samples=[{"eps": None}, {"eps": 0.3}],
@@ -113,7 +99,7 @@ def logit(x, *, eps):
 
 
 @elementwise(
-    ufunc=np.logaddexp,
+    np.logaddexp,
     d={"x": lambda x, y: sigmoid(x - y), "y": lambda x, y: sigmoid(y - x)},
     formula={"x": "g / (1 + np.exp(y - x))", "y": "g / (1 + np.exp(x - y))"},
     promotion="float",
@@ -125,7 +111,7 @@ def logaddexp(x, y):
 
 @op(method=True)
 @elementwise(
-    ufunc=np.logaddexp2,
+    np.logaddexp2,
     d={"x": lambda x, y: sigmoid((x - y) * _LN2), "y": lambda x, y: sigmoid((y - x) * _LN2)},
     formula={"x": "g / (1 + np.exp2(y - x))", "y": "g / (1 + np.exp2(x - y))"},
     promotion="float",
@@ -156,8 +142,8 @@ def xlogy(x, y):
 
 
 @elementwise(
-    vjp={"x": lambda g, x, *, beta, threshold: np.where(x * beta > threshold, g, g * sigmoid(x * beta))},
-    formula={"x": "g * np.where(x * beta > threshold, 1, 1 / (1 + np.exp(-beta * x)))"},
+    vjp=lambda g, x, *, beta, threshold: np.where(x * beta > threshold, g, g * sigmoid(x * beta)),
+    formula="g * np.where(x * beta > threshold, 1, 1 / (1 + np.exp(-beta * x)))",
     promotion="float",
     samples=[{"beta": 2.0, "threshold": 20.0}, {"beta": 1.0, "threshold": 0.5}],
     accepts="biuf",

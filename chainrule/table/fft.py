@@ -39,10 +39,8 @@ def _name(params: dict[str, Any], node: Any) -> str:
 
 
 @linear(
-    transpose={"x": lambda g, *, axes, norm, inverse: fft_c2c(g, axes=axes, norm=OTHER[norm], inverse=not inverse)},
-    formula={
-        "x": f"np.fft.fftn(g, axes=axes, norm={_OTHER}) if inverse else np.fft.ifftn(g, axes=axes, norm={_OTHER})"
-    },
+    transpose=lambda g, *, axes, norm, inverse: fft_c2c(g, axes=axes, norm=OTHER[norm], inverse=not inverse),
+    formula=f"np.fft.fftn(g, axes=axes, norm={_OTHER}) if inverse else np.fft.ifftn(g, axes=axes, norm={_OTHER})",
     naming=_name,
     samples=[
         call((4,), axes=(-1,), norm="backward", inverse=False),
@@ -67,8 +65,8 @@ def _r2c_transpose(g: Any, x_shape: tuple[int, ...], *, axes: tuple[int, ...], n
 
 
 @linear(
-    transpose={"x": _r2c_transpose},
-    formula={"x": f"np.fft.ifftn(g, s=tuple(x_shape[a] for a in axes), axes=axes, norm={_OTHER})"},
+    transpose=_r2c_transpose,
+    formula=f"np.fft.ifftn(g, s=tuple(x_shape[a] for a in axes), axes=axes, norm={_OTHER})",
     naming="FftR2CBackward0",
     samples=[
         call((4,), axes=(-1,), norm="backward"),
@@ -95,8 +93,8 @@ def _c2r_transpose(g: Any, x_dtype: Any, *, axes: tuple[int, ...], norm: str, n:
 
 
 @linear(
-    transpose={"x": _c2r_transpose},
-    formula={"x": f"np.fft.rfftn(g, axes=axes, norm={_OTHER}) * multiplicity(n, axes[-1])"},
+    transpose=_c2r_transpose,
+    formula=f"np.fft.rfftn(g, axes=axes, norm={_OTHER}) * multiplicity(n, axes[-1])",
     naming="FftC2RBackward0",
     samples=[
         call((3,), axes=(-1,), norm="backward", n=4),

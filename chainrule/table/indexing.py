@@ -43,7 +43,7 @@ _BASIC = [
 
 
 @linear(
-    transpose={"x": lambda g, x_shape, *, index: embed(g, shape=x_shape, index=index)},
+    transpose=lambda g, x_shape, *, index: embed(g, shape=x_shape, index=index),
     batch=_batch_basic,
     view=True,
     moves=True,
@@ -57,7 +57,7 @@ def getitem(x, *, index):
 
 
 @linear(
-    transpose={"x": lambda g, *, index: getitem(g, index=index)},
+    transpose=lambda g, *, index: getitem(g, index=index),
     batch=_batch_basic,
     naming="SliceBackward0",
     samples=[
@@ -129,7 +129,7 @@ _FULL = slice(None)
 
 
 @linear(
-    transpose={"x": lambda g, x_shape, *, index: add_at(g, shape=x_shape, index=index)},
+    transpose=lambda g, x_shape, *, index: add_at(g, shape=x_shape, index=index),
     batch=_array_batch,
     moves=True,
     samples=_ADVANCED,
@@ -149,7 +149,7 @@ read = index  # by a name that a rule's parameter ``index`` does not hide
 
 
 @linear(
-    transpose={"x": lambda g, *, index: read(g, index=index)},
+    transpose=lambda g, *, index: read(g, index=index),
     batch=_array_batch,
     naming="IndexPutBackward0",
     samples=[

@@ -78,8 +78,8 @@ def _singular(x: Any) -> errors.LinAlgError:
 
 
 @opaque(
-    vjp={"x": lambda g, out: -(H(out) @ g @ H(out))},
-    jvp={"x": lambda t, out: -(out @ t @ out)},
+    vjp=lambda g, out: -(H(out) @ g @ H(out)),
+    jvp=lambda t, out: -(out @ t @ out),
     naming="LinalgInvExBackward0",
     samples=[call((3, 3), make="general"), call((2, 2, 2), make="general")],
     promotion="float",
@@ -233,9 +233,9 @@ def _adjugate(x: Any) -> Any:
 
 
 @opaque(
-    vjp={"x": lambda g, x, out: _at_matrix(g) * conjugate(_cofactors(x, out))},
-    jvp={"x": lambda t, x, out: _trace_of_product(_cofactors(x, out), t)},
-    formula={"x": "(g * np.conjugate(out))[..., None, None] * H(np.linalg.inv(x))"},
+    vjp=lambda g, x, out: _at_matrix(g) * conjugate(_cofactors(x, out)),
+    jvp=lambda t, x, out: _trace_of_product(_cofactors(x, out), t),
+    formula="(g * np.conjugate(out))[..., None, None] * H(np.linalg.inv(x))",
     aliases={"x": "A"},
     naming="LinalgDetBackward0",
     samples=[call((3, 3), make="general"), call((2, 2, 2), make="general")],
@@ -267,13 +267,13 @@ def _slogdet_jvp(t: Any, x: Any, sign: Any, logabsdet: Any) -> Any:
 
 
 @opaque(
-    vjp={"x": _slogdet_vjp},
-    jvp={"x": _slogdet_jvp},
+    vjp=_slogdet_vjp,
+    jvp=_slogdet_jvp,
     outputs=("sign", "logabsdet"),
-    formula={
-        "x": "(g[1] - (1j * np.imag(np.conjugate(g[0]) * sign) if x.dtype.kind == 'c' else 0))[..., None, None]"
+    formula=(
+        "(g[1] - (1j * np.imag(np.conjugate(g[0]) * sign) if x.dtype.kind == 'c' else 0))[..., None, None]"
         " * H(np.linalg.inv(x))"
-    },
+    ),
     aliases={"x": "A"},
     naming="LinalgSlogdetBackward0",
     samples=[call((3, 3), make="general"), call((2, 2, 2), make="general")],
@@ -333,12 +333,12 @@ def _not_positive(x: Any) -> errors.LinAlgError:
 
 
 @opaque(
-    vjp={"x": _cholesky_vjp},
-    jvp={"x": _cholesky_jvp},
-    formula={
-        "x": "(lambda P, K: 0.5 * H(K) @ (P + H(P)) @ K)"
+    vjp=_cholesky_vjp,
+    jvp=_cholesky_jvp,
+    formula=(
+        "(lambda P, K: 0.5 * H(K) @ (P + H(P)) @ K)"
         "(np.tril(H(out) @ g) * (1 - 0.5 * np.eye(out.shape[-1])), np.linalg.inv(out))"
-    },
+    ),
     naming="LinalgCholeskyExBackward0",
     samples=[call((3, 3), make="spd"), call((2, 2, 2), make="spd")],
     promotion="float",

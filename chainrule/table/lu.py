@@ -177,10 +177,10 @@ _TEXT = (
 
 
 @opaque(
-    vjp={"x": _vjp},
-    jvp={"x": _jvp},
+    vjp=_vjp,
+    jvp=_jvp,
     outputs=("lu", "pivots", "order"),
-    formula={"x": _TEXT},
+    formula=_TEXT,
     aliases={"x": "A", "lu": "LU"},
     naming="LinalgLuFactorExBackward0",
     samples=[call((3, 3), make="general"), call((4, 2), make="general"), call((2, 2, 3), make="general")],

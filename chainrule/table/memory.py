@@ -35,8 +35,8 @@ def _strided_batch(prim: Primitive, payloads: Any, batched: Any, size: int, para
 
 
 @linear(
-    transpose={"x": _strided_vjp},
-    formula={"x": "_strided_vjp(g, x_shape, size=size, stride=stride, offset=offset)"},
+    transpose=_strided_vjp,
+    formula="_strided_vjp(g, x_shape, size=size, stride=stride, offset=offset)",
     batch=_strided_batch,
     view=True,
     moves=True,
@@ -57,7 +57,7 @@ def as_strided(x, *, size, stride, offset):
 
 
 @linear(
-    transpose={"x": lambda g, x_dtype: view_as_complex(g) if x_dtype.kind == "c" else g[..., 0]},
+    transpose=lambda g, x_dtype: view_as_complex(g) if x_dtype.kind == "c" else g[..., 0],
     view=True,
     domain="complex",
     samples=[call((2, 3)), call(())],
@@ -69,7 +69,7 @@ def view_as_real(x):
     return x[..., None].view(np.float32 if x.dtype == np.complex64 else np.float64)
 
 
-@linear(transpose={"x": lambda g: view_as_real(g)}, view=True, accepts="f", samples=[call((3, 2)), call((2,))])
+@linear(transpose=lambda g: view_as_real(g), view=True, accepts="f", samples=[call((3, 2)), call((2,))])
 def view_as_complex(x):
     """Pairs of real numbers along the last axis, as complex ones."""
     if type(x) is not ndarray or x.strides[-1] != x.itemsize:

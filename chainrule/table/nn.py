@@ -37,8 +37,8 @@ def _elu_partial(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
 
 
 @elementwise(
-    d={"x": lambda x, *, alpha, scale, input_scale: _elu_partial(x, alpha, scale, input_scale)},
-    formula={"x": "g * np.where(x > 0, scale, alpha * scale * input_scale * np.exp(np.minimum(x, 0) * input_scale))"},
+    d=lambda x, *, alpha, scale, input_scale: _elu_partial(x, alpha, scale, input_scale),
+    formula="g * np.where(x > 0, scale, alpha * scale * input_scale * np.exp(np.minimum(x, 0) * input_scale))",
     naming=lambda params: "CeluBackward0" if params["input_scale"] != 1 else "EluBackward0",
     samples=[{"alpha": 1.3, "scale": 1.0, "input_scale": 1.0}, {"alpha": 0.7, "scale": 1.1, "input_scale": 0.6}],
     accepts="f",
@@ -49,7 +49,7 @@ def elu(x, *, alpha, scale, input_scale):
 
 
 @elementwise(
-    vjp={"x": lambda g, x, *, min_val, max_val: chosen((x > min_val) & (x < max_val), g)},
+    vjp=lambda g, x, *, min_val, max_val: chosen((x > min_val) & (x < max_val), g),
     samples=[{"min_val": -1.0, "max_val": 0.8}],
     accepts="iuf",
     tied=True,
@@ -66,7 +66,7 @@ def _silu_partial(x: Any) -> Any:
     return s * (1 + x * (1 - s))
 
 
-@elementwise(d={"x": _silu_partial}, formula={"x": "g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))"}, accepts="fc")
+@elementwise(d=_silu_partial, formula="g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))", accepts="fc")
 def silu(x):
     """x·sigmoid(x)."""
     return x * sigmoid(x)
@@ -78,8 +78,8 @@ def _mish_partial(x: Any) -> Any:
 
 
 @elementwise(
-    d={"x": _mish_partial},
-    formula={"x": "g * (np.tanh(np.logaddexp(x, 0)) + x * sigmoid(x) * (1 - np.tanh(np.logaddexp(x, 0)) ** 2))"},
+    d=_mish_partial,
+    formula="g * (np.tanh(np.logaddexp(x, 0)) + x * sigmoid(x) * (1 - np.tanh(np.logaddexp(x, 0)) ** 2))",
     accepts="f",
 )
 def mish(x):
@@ -95,13 +95,13 @@ def _gelu_partial(x: Any, approximate: str) -> Any:
 
 
 @elementwise(
-    d={"x": lambda x, *, approximate: _gelu_partial(x, approximate)},
-    formula={
-        "x": "g * ((1 + erf(x / np.sqrt(2))) / 2 + x * np.exp(-x ** 2 / 2) / np.sqrt(2 * np.pi))"
+    d=lambda x, *, approximate: _gelu_partial(x, approximate),
+    formula=(
+        "g * ((1 + erf(x / np.sqrt(2))) / 2 + x * np.exp(-x ** 2 / 2) / np.sqrt(2 * np.pi))"
         " if approximate == 'none' else "
         "g * (lambda h: 0.5 * (1 + h) + 0.5 * x * (1 - h ** 2) * np.sqrt(2 / np.pi) * (1 + 3 * 0.044715 * x ** 2))"
         "(np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))"
-    },
+    ),
     samples=[{"approximate": "none"}, {"approximate": "tanh"}],
     accepts="f",
 )
@@ -113,8 +113,8 @@ def gelu(x, *, approximate):
 
 
 @elementwise(
-    vjp={"x": lambda g, x: chosen((x > -3) & (x < 3), g / 6)},
-    formula={"x": "g * ((x > -3) & (x < 3)) / 6"},
+    vjp=lambda g, x: chosen((x > -3) & (x < 3), g / 6),
+    formula="g * ((x > -3) & (x < 3)) / 6",
     domain=(-4.2, 4.2),
     accepts="f",
     tied=True,
@@ -125,8 +125,8 @@ def hardsigmoid(x):
 
 
 @elementwise(
-    vjp={"x": lambda g, x: np.where(x <= -3, 0, np.where(x >= 3, g, g * (x / 3 + 0.5)))},
-    formula={"x": "g * np.where(x <= -3, 0, np.where(x < 3, x / 3 + 0.5, 1))"},
+    vjp=lambda g, x: np.where(x <= -3, 0, np.where(x >= 3, g, g * (x / 3 + 0.5))),
+    formula="g * np.where(x <= -3, 0, np.where(x < 3, x / 3 + 0.5, 1))",
     domain=(-4.2, 4.2),
     accepts="f",
 )
@@ -135,14 +135,14 @@ def hardswish(x):
     return x * np.minimum(np.maximum(x + 3, 0), 6) / 6
 
 
-@elementwise(d={"x": lambda x: sigmoid(-x)}, accepts="f")
+@elementwise(d=lambda x: sigmoid(-x), accepts="f")
 def log_sigmoid(x):
     """log(sigmoid(x)), without overflow."""
     return np.minimum(x, 0) - np.log1p(np.exp(-np.absolute(x)))
 
 
 @elementwise(
-    vjp={"x": lambda g, x, *, lambd: chosen(np.absolute(x) > lambd, g)},
+    vjp=lambda g, x, *, lambd: chosen(np.absolute(x) > lambd, g),
     naming="HardshrinkBackward0",
     samples=[{"lambd": 0.7}],
     accepts="f",
@@ -154,7 +154,7 @@ def hardshrink(x, *, lambd):
 
 
 @elementwise(
-    vjp={"x": lambda g, x, *, lambd: chosen(np.absolute(x) > lambd, g)},
+    vjp=lambda g, x, *, lambd: chosen(np.absolute(x) > lambd, g),
     naming="SoftshrinkBackward0",
     samples=[{"lambd": 0.7}],
     accepts="f",
@@ -410,12 +410,12 @@ def _rescaled(g: Any, x: Any, *, axis: tuple[int, ...], eps: float, name: str) -
 
 
 @opaque(
-    vjp={"x": _rescaled},
-    jvp={"x": lambda t, x, *, axis, eps, name: _rescaled(t, x, axis=axis, eps=eps, name=name)},
-    formula={
-        "x": "(lambda scale: (lambda y: (g - g.mean(axis, keepdims=True) - y * (g * y).mean(axis, keepdims=True)) * scale)"
+    vjp=_rescaled,
+    jvp=lambda t, x, *, axis, eps, name: _rescaled(t, x, axis=axis, eps=eps, name=name),
+    formula=(
+        "(lambda scale: (lambda y: (g - g.mean(axis, keepdims=True) - y * (g * y).mean(axis, keepdims=True)) * scale)"
         "((x - x.mean(axis, keepdims=True)) * scale))(1 / np.sqrt(x.var(axis, keepdims=True) + eps))"
-    },
+    ),
     naming=lambda params: params["name"],
     samples=[
         call((2, 4), axis=(-1,), eps=1e-5, name="NativeLayerNormBackward0"),

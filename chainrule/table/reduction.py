@@ -57,10 +57,8 @@ _AXES_OR_EMPTY = [*_AXES, call((0, 3), axis=(-2,), keepdims=False)]
 
 
 @linear(
-    transpose={
-        "x": lambda g, x_shape, *, axis, keepdims: broadcast_to(restore_axes(g, axis, keepdims, x_shape), x_shape)
-    },
-    formula={"x": "np.broadcast_to(g if keepdims else np.expand_dims(g, axis), x_shape)"},
+    transpose=lambda g, x_shape, *, axis, keepdims: broadcast_to(restore_axes(g, axis, keepdims, x_shape), x_shape),
+    formula="np.broadcast_to(g if keepdims else np.expand_dims(g, axis), x_shape)",
     naming=lambda params: "SumBackward" + ("1" if params.get("dims") else "0"),
     samples=_AXES_OR_EMPTY,
     structure="sum",
@@ -71,14 +69,10 @@ def sum(x, *, axis, keepdims, dims=False):
 
 
 @linear(
-    transpose={
-        "x": lambda g, x_shape, *, axis, keepdims: broadcast_to(
-            restore_axes(g / count(x_shape, axis), axis, keepdims, x_shape), x_shape
-        )
-    },
-    formula={
-        "x": "np.broadcast_to(g if keepdims else np.expand_dims(g, axis), x_shape) * g.size / max(np.prod(x_shape), 1)"
-    },
+    transpose=lambda g, x_shape, *, axis, keepdims: broadcast_to(
+        restore_axes(g / count(x_shape, axis), axis, keepdims, x_shape), x_shape
+    ),
+    formula="np.broadcast_to(g if keepdims else np.expand_dims(g, axis), x_shape) * g.size / max(np.prod(x_shape), 1)",
     naming=lambda params: "MeanBackward" + ("1" if params.get("dims") else "0"),
     samples=_AXES,
     structure="mean",
@@ -129,15 +123,9 @@ def _product_of_others(x: Any, axis: tuple[int, ...]) -> Any:
 
 
 @opaque(
-    vjp={"x": _prod_vjp},
-    jvp={
-        "x": lambda t, x, *, axis, keepdims: np.add.reduce(
-            t * _product_of_others(x, axis), axis=axis, keepdims=keepdims
-        )
-    },
-    formula={
-        "x": "(g if keepdims else np.expand_dims(g, axis)) * (out if keepdims else np.expand_dims(out, axis)) / x"
-    },
+    vjp=_prod_vjp,
+    jvp=lambda t, x, *, axis, keepdims: np.add.reduce(t * _product_of_others(x, axis), axis=axis, keepdims=keepdims),
+    formula="(g if keepdims else np.expand_dims(g, axis)) * (out if keepdims else np.expand_dims(out, axis)) / x",
     naming=lambda params: "ProdBackward" + ("1" if params.get("dims") else "0"),
     samples=_AXES,
     structure="axis",
@@ -175,27 +163,13 @@ def _extremum_name(params: dict[str, Any], node: Any) -> str:
 _EXTREMUM = "(g if keepdims else np.expand_dims(g, axis)) * (x == (out if keepdims else np.expand_dims(out, axis)))"
 
 
-@opaque(
-    vjp={"x": shared},
-    jvp={"x": shared_jvp},
-    formula={"x": _EXTREMUM},
-    samples=_AXES,
-    naming=_extremum_name,
-    structure="axis",
-)
+@opaque(vjp=shared, jvp=shared_jvp, formula=_EXTREMUM, samples=_AXES, naming=_extremum_name, structure="axis")
 def amax(x, *, axis, keepdims, name=""):
     """Maximum over axes; elements that tie share the gradient evenly."""
     return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
 
 
-@opaque(
-    vjp={"x": shared},
-    jvp={"x": shared_jvp},
-    formula={"x": _EXTREMUM},
-    samples=_AXES,
-    naming=_extremum_name,
-    structure="axis",
-)
+@opaque(vjp=shared, jvp=shared_jvp, formula=_EXTREMUM, samples=_AXES, naming=_extremum_name, structure="axis")
 def amin(x, *, axis, keepdims, name=""):
     """Minimum over axes; elements that tie share the gradient evenly."""
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
@@ -209,19 +183,13 @@ def _portions(x: Any, out: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 
 
 @opaque(
-    vjp={
-        "x": lambda g, x, out, *, axis, keepdims: (
-            restore_axes(g, axis, keepdims, shape_of(x)) * conjugate(_portions(x, out, axis, keepdims))
-        )
-    },
-    jvp={
-        "x": lambda t, x, out, *, axis, keepdims: np.add.reduce(
-            t * _portions(x, out, axis, keepdims), axis=axis, keepdims=keepdims
-        )
-    },
-    formula={
-        "x": "(g if keepdims else np.expand_dims(g, axis)) * np.exp(x - (out if keepdims else np.expand_dims(out, axis)))"
-    },
+    vjp=lambda g, x, out, *, axis, keepdims: (
+        restore_axes(g, axis, keepdims, shape_of(x)) * conjugate(_portions(x, out, axis, keepdims))
+    ),
+    jvp=lambda t, x, out, *, axis, keepdims: np.add.reduce(
+        t * _portions(x, out, axis, keepdims), axis=axis, keepdims=keepdims
+    ),
+    formula="(g if keepdims else np.expand_dims(g, axis)) * np.exp(x - (out if keepdims else np.expand_dims(out, axis)))",
     samples=_AXES,
     promotion="float",
     structure="axis",
@@ -259,9 +227,9 @@ def dot_along(x: Any, y: Any, axis: int) -> Any:
 
 
 @opaque(
-    vjp={"x": lambda g, out, *, axis: (g - dot_along(g, out, axis)) * out},
-    jvp={"x": lambda t, out, *, axis: (t - dot_along(t, out, axis)) * out},
-    formula={"x": "(g - (g * out).sum(axis, keepdims=True)) * out"},
+    vjp=lambda g, out, *, axis: (g - dot_along(g, out, axis)) * out,
+    jvp=lambda t, out, *, axis: (t - dot_along(t, out, axis)) * out,
+    formula="(g - (g * out).sum(axis, keepdims=True)) * out",
     samples=[call((2, 3), axis=-1), call((3, 2), axis=-2), call((4,), axis=-1)],
     promotion="float",
     accepts="f",
@@ -275,9 +243,9 @@ def softmax(x, *, axis):
 
 
 @opaque(
-    vjp={"x": lambda g, out, *, axis: g - np.exp(out) * np.add.reduce(g, axis=axis, keepdims=True)},
-    jvp={"x": lambda t, out, *, axis: t - np.add.reduce(np.exp(out) * t, axis=axis, keepdims=True)},
-    formula={"x": "g - np.exp(out) * g.sum(axis, keepdims=True)"},
+    vjp=lambda g, out, *, axis: g - np.exp(out) * np.add.reduce(g, axis=axis, keepdims=True),
+    jvp=lambda t, out, *, axis: t - np.add.reduce(np.exp(out) * t, axis=axis, keepdims=True),
+    formula="g - np.exp(out) * g.sum(axis, keepdims=True)",
     samples=[call((2, 3), axis=-1), call((3, 2), axis=-2), call((4,), axis=-1)],
     promotion="float",
     accepts="f",
@@ -326,12 +294,12 @@ def _norm_jvp(t: Any, x: Any, out: Any, *, ord: float, axis: tuple[int, ...], ke
 
 
 @opaque(
-    vjp={"x": _norm_vjp},
-    jvp={"x": _norm_jvp},
-    formula={
-        "x": "(ord != 0) * (g if keepdims else np.expand_dims(g, axis)) * np.sign(x) * "
+    vjp=_norm_vjp,
+    jvp=_norm_jvp,
+    formula=(
+        "(ord != 0) * (g if keepdims else np.expand_dims(g, axis)) * np.sign(x) * "
         "np.abs(x / (out if keepdims else np.expand_dims(out, axis))) ** (ord - 1)"
-    },
+    ),
     samples=[
         call((2, 3), ord=2.0, axis=(-1,), keepdims=False),
         call((2, 3), ord=1.0, axis=(-2, -1), keepdims=False),
@@ -377,8 +345,8 @@ _ALONG = [call((2, 3), axis=-1), call((3, 2), axis=-2), call((0, 2), axis=-2), c
 
 
 @linear(
-    transpose={"x": lambda g, *, axis: _from_the_end(g, axis)},
-    formula={"x": "np.flip(np.cumsum(np.flip(g, axis), axis), axis)"},
+    transpose=lambda g, *, axis: _from_the_end(g, axis),
+    formula="np.flip(np.cumsum(np.flip(g, axis), axis), axis)",
     samples=_ALONG,
     structure="axis",
 )
@@ -413,9 +381,9 @@ def _cumprod_jvp(t: Any, x: Any, out: Any, *, axis: int) -> Any:
 
 
 @opaque(
-    vjp={"x": _cumprod_vjp},
-    jvp={"x": _cumprod_jvp},
-    formula={"x": "np.flip(np.cumsum(np.flip(g * out, axis), axis), axis) / x"},
+    vjp=_cumprod_vjp,
+    jvp=_cumprod_jvp,
+    formula="np.flip(np.cumsum(np.flip(g * out, axis), axis), axis) / x",
     samples=_ALONG,
     structure="axis",
 )
@@ -454,9 +422,9 @@ def _logcumsumexp_jvp(t: Any, x: Any, out: Any, *, axis: int) -> Any:
 
 
 @opaque(
-    vjp={"x": _logcumsumexp_vjp},
-    jvp={"x": _logcumsumexp_jvp},
-    formula={"x": "np.flip(np.cumsum(np.flip(g * np.exp(-out), axis), axis), axis) * np.exp(x)"},
+    vjp=_logcumsumexp_vjp,
+    jvp=_logcumsumexp_jvp,
+    formula="np.flip(np.cumsum(np.flip(g * np.exp(-out), axis), axis), axis) * np.exp(x)",
     samples=_ALONG,
     promotion="float",
     structure="axis",

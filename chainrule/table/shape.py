@@ -21,7 +21,7 @@ ndarray = np.ndarray
 
 
 @linear(
-    transpose={"x": lambda g, x_shape: to_shape(g, x_shape)},
+    transpose=lambda g, x_shape: to_shape(g, x_shape),
     batch=batch_parameters(shape=in_front),
     view=True,
     moves=True,
@@ -33,7 +33,7 @@ def view(x, *, shape):
 
 
 @linear(
-    transpose={"x": lambda g, x_shape: to_shape(g, x_shape)},
+    transpose=lambda g, x_shape: to_shape(g, x_shape),
     batch=batch_parameters(shape=in_front),
     moves=True,
     samples=[call((2, 3), shape=(3, 2))],
@@ -44,8 +44,8 @@ def unsafe_view(x, *, shape):
 
 
 @linear(
-    transpose={"x": lambda g, *, axes: np.transpose(g, tuple(axes.index(i) for i in range(len(axes))))},
-    formula={"x": "np.transpose(g, np.argsort(axes))"},
+    transpose=lambda g, *, axes: np.transpose(g, tuple(axes.index(i) for i in range(len(axes)))),
+    formula="np.transpose(g, np.argsort(axes))",
     batch=batch_parameters(axes=lambda axes, size: (0, *[a + 1 for a in axes])),
     view=True,
     moves=True,
@@ -57,7 +57,7 @@ def permute(x, *, axes):
 
 
 @linear(
-    transpose={"x": lambda g, *, axis0, axis1: np.swapaxes(g, axis0, axis1)},
+    transpose=lambda g, *, axis0, axis1: np.swapaxes(g, axis0, axis1),
     view=True,
     moves=True,
     samples=[call((2, 3), axis0=-1, axis1=-2), call((2, 3, 4), axis0=-3, axis1=-1)],
@@ -67,20 +67,14 @@ def transpose(x, *, axis0, axis1):
     return x.swapaxes(axis0, axis1) if type(x) is ndarray else np.swapaxes(x, axis0, axis1)
 
 
-@linear(
-    transpose={"x": lambda g: np.swapaxes(g, -1, -2)},
-    formula={"x": "g.T"},
-    view=True,
-    moves=True,
-    samples=[call((2, 3))],
-)
+@linear(transpose=lambda g: np.swapaxes(g, -1, -2), formula="g.T", view=True, moves=True, samples=[call((2, 3))])
 def t(x):
     """The transpose of a matrix."""
     return x.swapaxes(-1, -2) if type(x) is ndarray else np.swapaxes(x, -1, -2)
 
 
 @linear(
-    transpose={"x": lambda g, x_shape: to_shape(g, x_shape)},
+    transpose=lambda g, x_shape: to_shape(g, x_shape),
     view=True,
     moves=True,
     samples=[call((2, 3), axis=(-2,)), call((), axis=(-1,)), call((3,), axis=(-3, -1))],
@@ -93,7 +87,7 @@ def unsqueeze(x, *, axis):
 
 
 @linear(
-    transpose={"x": lambda g, x_shape: to_shape(g, x_shape)},
+    transpose=lambda g, x_shape: to_shape(g, x_shape),
     view=True,
     moves=True,
     samples=[call((2, 1, 3), axis=(-2,)), call((1, 1), axis=(-1, -2))],
@@ -123,8 +117,8 @@ def _expand_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
 
 
 @linear(
-    transpose={"x": lambda g, x_shape: _unexpand(g, x_shape)},
-    formula={"x": "unbroadcast(g, x_shape, g.dtype)"},
+    transpose=lambda g, x_shape: _unexpand(g, x_shape),
+    formula="unbroadcast(g, x_shape, g.dtype)",
     batch=_expand_batch,
     view=True,
     moves=True,
@@ -145,7 +139,7 @@ def expand(x, *, shape):
 
 
 @linear(
-    transpose={"x": lambda g, *, axis: np.flip(g, axis)},
+    transpose=lambda g, *, axis: np.flip(g, axis),
     moves=True,
     samples=[call((2, 3), axis=(-1,)), call((2, 3), axis=(-2, -1)), call((), axis=())],
 )
@@ -155,7 +149,7 @@ def flip(x, *, axis):
 
 
 @linear(
-    transpose={"x": lambda g, *, shift, axis: np.roll(g, tuple([-s for s in shift]), axis)},
+    transpose=lambda g, *, shift, axis: np.roll(g, tuple([-s for s in shift]), axis),
     moves=True,
     samples=[call((2, 3), shift=(1,), axis=(-1,)), call((3, 3), shift=(2, -1), axis=(-2, -1))],
 )
@@ -165,7 +159,7 @@ def roll(x, *, shift, axis):
 
 
 @linear(
-    transpose={"x": lambda g, *, widths: pad(g, widths=tuple([(-a, -b) for a, b in widths]), value=0.0)},
+    transpose=lambda g, *, widths: pad(g, widths=tuple([(-a, -b) for a, b in widths]), value=0.0),
     jvp=lambda operands, tangents, out, params: pad(tangents[0], widths=params["widths"], value=0.0),
     naming="ConstantPadNdBackward0",
     samples=[
@@ -198,8 +192,8 @@ def _cat_vjp(g: Any, xs_shape: Any, *, axis: int) -> tuple[Any, ...]:
 
 
 @linear(
-    transpose={"*xs": _cat_vjp},
-    formula={"*xs": "tuple(np.split(g, np.cumsum([s[axis] for s in xs_shape])[:-1], axis))"},
+    transpose=_cat_vjp,
+    formula="tuple(np.split(g, np.cumsum([s[axis] for s in xs_shape])[:-1], axis))",
     samples=[call((2, 3), (2, 1), axis=-1), call((1, 2), (3, 2), (0, 2), axis=-2)],
     structure="selection",
 )
@@ -209,7 +203,7 @@ def cat(*xs, axis):
 
 
 @linear(
-    transpose={"*xs": lambda g, *, axis: tuple(np.moveaxis(g, axis, 0))},
+    transpose=lambda g, *, axis: tuple(np.moveaxis(g, axis, 0)),
     samples=[call((2, 3), (2, 3), axis=-1), call((2,), (2,), (2,), axis=-2), call((), (), axis=-1)],
     structure="selection",
 )
@@ -220,9 +214,7 @@ def stack(*xs, axis):
 
 
 @linear(
-    transpose={"x": lambda g, *, k: np.tril(g, k)},
-    samples=[call((3, 3), k=0), call((2, 3, 4), k=-1)],
-    structure="selection",
+    transpose=lambda g, *, k: np.tril(g, k), samples=[call((3, 3), k=0), call((2, 3, 4), k=-1)], structure="selection"
 )
 def tril(x, *, k):
     """The lower triangle of matrices; zeros elsewhere."""
@@ -230,7 +222,7 @@ def tril(x, *, k):
 
 
 @linear(
-    transpose={"x": lambda g, *, k: np.triu(g, k)},
+    transpose=lambda g, *, k: np.triu(g, k),
     samples=[call((3, 3), k=0), call((2, 3, 4), k=1), call((4, 2), k=-2)],
     structure="selection",
 )
@@ -240,11 +232,9 @@ def triu(x, *, k):
 
 
 @linear(
-    transpose={
-        "x": lambda g, x_shape, *, offset, axis1, axis2: undiagonal(
-            g, offset=offset, axis1=axis1, axis2=axis2, sizes=(x_shape[axis1], x_shape[axis2])
-        )
-    },
+    transpose=lambda g, x_shape, *, offset, axis1, axis2: undiagonal(
+        g, offset=offset, axis1=axis1, axis2=axis2, sizes=(x_shape[axis1], x_shape[axis2])
+    ),
     view=True,
     moves=True,
     samples=[
@@ -262,7 +252,7 @@ def diagonal(x, *, offset, axis1, axis2):
 
 
 @linear(
-    transpose={"x": lambda g, *, offset, axis1, axis2: np.diagonal(g, offset, axis1, axis2)},
+    transpose=lambda g, *, offset, axis1, axis2: np.diagonal(g, offset, axis1, axis2),
     naming="DiagEmbedBackward0",
     samples=[
         call((3,), offset=0, axis1=-2, axis2=-1, sizes=(3, 3)),
@@ -289,13 +279,13 @@ def undiagonal(x, *, offset, axis1, axis2, sizes):
 # -- copies and casts ------------------------------------------------------------------------------------------------
 
 
-@linear(transpose={"x": lambda g: g}, samples=[call((2, 3)), call(())], structure="diagonal", moves=True)
+@linear(transpose=lambda g: g, samples=[call((2, 3)), call(())], structure="diagonal", moves=True)
 def clone(x):
     """A copy, laid out as x is unless x is stretched."""
     return np.array(x, order="C" if 0 in x.strides else "K") if type(x) is ndarray else np.positive(x)
 
 
-@linear(transpose={"x": lambda g: g}, samples=[call((2, 3))], view=True, moves=True, structure="diagonal")
+@linear(transpose=lambda g: g, samples=[call((2, 3))], view=True, moves=True, structure="diagonal")
 def alias(x):
     """The tensor itself, as a view."""
     return x[...] if type(x) is ndarray else np.reshape(x, shape_of(x))
@@ -308,8 +298,8 @@ def _cast_vjp(g: Any, x_dtype: Any) -> Any:
 
 
 @linear(
-    transpose={"x": _cast_vjp},
-    formula={"x": "g.astype(x_dtype)"},
+    transpose=_cast_vjp,
+    formula="g.astype(x_dtype)",
     naming="ToCopyBackward0",
     samples=[call((2, 3), dtype=np.dtype(np.float64)), call((), dtype=np.dtype(np.complex128))],
     structure="diagonal",

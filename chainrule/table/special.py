@@ -129,8 +129,8 @@ _erfc = _in_blocks(math.erfc, _erfc_of, (np.float64,))
 @op("erf special.erf", method=True, in_place=True)
 @elementwise(
     value=_erf,
-    d={"x": lambda x: _TWO_OVER_ROOT_PI * np.exp(-x * x)},
-    formula={"x": "g * 2 / np.sqrt(np.pi) * np.exp(-x ** 2)"},
+    d=lambda x: _TWO_OVER_ROOT_PI * np.exp(-x * x),
+    formula="g * 2 / np.sqrt(np.pi) * np.exp(-x ** 2)",
     promotion="float",
     accepts="biuf",
 )
@@ -141,8 +141,8 @@ def erf(x):
 @op("erfc special.erfc", method=True, in_place=True)
 @elementwise(
     value=_erfc,
-    d={"x": lambda x: -_TWO_OVER_ROOT_PI * np.exp(-x * x)},
-    formula={"x": "-g * 2 / np.sqrt(np.pi) * np.exp(-x ** 2)"},
+    d=lambda x: -_TWO_OVER_ROOT_PI * np.exp(-x * x),
+    formula="-g * 2 / np.sqrt(np.pi) * np.exp(-x ** 2)",
     promotion="float",
     accepts="biuf",
 )
@@ -152,8 +152,8 @@ def erfc(x):
 
 @op("erfinv special.erfinv", method=True, in_place=True)
 @elementwise(
-    d={"x": lambda x: np.exp(np.square(erfinv(x))) / _TWO_OVER_ROOT_PI},
-    formula={"x": "g * np.sqrt(np.pi) / 2 * np.exp(erfinv(x) ** 2)"},
+    d=lambda x: np.exp(np.square(erfinv(x))) / _TWO_OVER_ROOT_PI,
+    formula="g * np.sqrt(np.pi) / 2 * np.exp(erfinv(x) ** 2)",
     domain=(-0.9, 0.9),
     promotion="float",
     accepts="biuf",
@@ -177,11 +177,7 @@ def erfinv(x):
 
 @op("special.entr")
 @elementwise(
-    d={"x": lambda x: -np.log(x) - 1},
-    formula={"x": "g * (-np.log(x) - 1)"},
-    domain=(0.3, 2),
-    promotion="float",
-    accepts="biuf",
+    d=lambda x: -np.log(x) - 1, formula="g * (-np.log(x) - 1)", domain=(0.3, 2), promotion="float", accepts="biuf"
 )
 def entr(x):
     """−x·log(x), 0 at 0 and −∞ below."""
@@ -234,7 +230,7 @@ def _bessel(x: Any, order: int) -> Any:
 
 
 @op("i0 special.i0 special.modified_bessel_i0", method=True, in_place=True)
-@elementwise(d={"x": lambda x: i1(x)}, formula={"x": "g * i1(x)"}, promotion="float", accepts="biuf")
+@elementwise(d=lambda x: i1(x), formula="g * i1(x)", promotion="float", accepts="biuf")
 def i0(x):
     """The modified Bessel function I₀(x)."""
     return _bessel(x, 0)
@@ -248,10 +244,7 @@ def _ratio_at_zero(y: Any, x: Any) -> Any:
 
 @op("special.i1 special.modified_bessel_i1")
 @elementwise(
-    d={"x": lambda x, out: i0(x) - _ratio_at_zero(out, x)},
-    formula={"x": "g * (i0(x) - out / x)"},
-    promotion="float",
-    accepts="biuf",
+    d=lambda x, out: i0(x) - _ratio_at_zero(out, x), formula="g * (i0(x) - out / x)", promotion="float", accepts="biuf"
 )
 def i1(x):
     """The modified Bessel function I₁(x)."""

@@ -80,9 +80,9 @@ _COUNT = "(x.size / x.sum(axis).size - correction)"
 
 
 @opaque(
-    vjp={"x": _var_vjp},
-    jvp={"x": _var_jvp},
-    formula={"x": f"(g if keepdims else np.expand_dims(g, axis)) * 2 * {_AWAY} / {_COUNT}"},
+    vjp=_var_vjp,
+    jvp=_var_jvp,
+    formula=f"(g if keepdims else np.expand_dims(g, axis)) * 2 * {_AWAY} / {_COUNT}",
     samples=_SAMPLES,
     structure="axis",
 )
@@ -92,17 +92,13 @@ def var(x, *, axis, keepdims, correction):
 
 
 @opaque(
-    vjp={
-        "x": lambda g, x, out, *, axis, keepdims, correction: _var_vjp(
-            g * _half_over(out), x, axis=axis, keepdims=keepdims, correction=correction
-        )
-    },
-    jvp={
-        "x": lambda t, x, out, *, axis, keepdims, correction: (
-            _half_over(out) * _var_jvp(t, x, axis=axis, keepdims=keepdims, correction=correction)
-        )
-    },
-    formula={"x": f"(g / out if keepdims else np.expand_dims(g / out, axis)) * {_AWAY} / {_COUNT}"},
+    vjp=lambda g, x, out, *, axis, keepdims, correction: _var_vjp(
+        g * _half_over(out), x, axis=axis, keepdims=keepdims, correction=correction
+    ),
+    jvp=lambda t, x, out, *, axis, keepdims, correction: (
+        _half_over(out) * _var_jvp(t, x, axis=axis, keepdims=keepdims, correction=correction)
+    ),
+    formula=f"(g / out if keepdims else np.expand_dims(g / out, axis)) * {_AWAY} / {_COUNT}",
     samples=_SAMPLES,
     structure="axis",
 )
@@ -115,11 +111,9 @@ def std(x, *, axis, keepdims, correction):
 
 
 @opaque(
-    vjp={"x": shared},
-    jvp={"x": shared_jvp},
-    formula={
-        "x": "(g if keepdims else np.expand_dims(g, axis)) * (x == (out if keepdims else np.expand_dims(out, axis)))"
-    },
+    vjp=shared,
+    jvp=shared_jvp,
+    formula="(g if keepdims else np.expand_dims(g, axis)) * (x == (out if keepdims else np.expand_dims(out, axis)))",
     samples=[call((5,), axis=(-1,), keepdims=False), call((2, 3), axis=(-2, -1), keepdims=False)],
     naming="MedianBackward0",
     structure="axis",

@@ -13,49 +13,37 @@ _WITHIN_ONE = "it is real only between -1 and 1, and at the ends its slope is in
 
 
 @op(method=True, in_place=True)
-@elementwise(ufunc=np.sin, d={"x": lambda x: np.cos(x)}, promotion="float")
+@elementwise(np.sin, d=lambda x: np.cos(x), promotion="float")
 def sin(x):
     """Sine, of radians."""
 
 
 @op(method=True, in_place=True)
-@elementwise(ufunc=np.cos, d={"x": lambda x: -np.sin(x)}, promotion="float")
+@elementwise(np.cos, d=lambda x: -np.sin(x), promotion="float")
 def cos(x):
     """Cosine, of radians."""
 
 
 @op(method=True, in_place=True)
-@elementwise(ufunc=np.tan, d={"x": lambda out: 1 + out * out}, promotion="float", domain=(-1, 1))
+@elementwise(np.tan, d=lambda out: 1 + out * out, promotion="float", domain=(-1, 1))
 def tan(x):
     """Tangent, of radians."""
 
 
 @op("asin arcsin", method=True, in_place=True)
-@elementwise(
-    ufunc=np.arcsin,
-    d={"x": lambda x: 1 / np.sqrt(1 - x * x)},
-    promotion="float",
-    domain=(-0.8, 0.8),
-    remedy=_WITHIN_ONE,
-)
+@elementwise(np.arcsin, d=lambda x: 1 / np.sqrt(1 - x * x), promotion="float", domain=(-0.8, 0.8), remedy=_WITHIN_ONE)
 def asin(x):
     """Inverse sine, in radians."""
 
 
 @op("acos arccos", method=True, in_place=True)
-@elementwise(
-    ufunc=np.arccos,
-    d={"x": lambda x: -1 / np.sqrt(1 - x * x)},
-    promotion="float",
-    domain=(-0.8, 0.8),
-    remedy=_WITHIN_ONE,
-)
+@elementwise(np.arccos, d=lambda x: -1 / np.sqrt(1 - x * x), promotion="float", domain=(-0.8, 0.8), remedy=_WITHIN_ONE)
 def acos(x):
     """Inverse cosine, in radians."""
 
 
 @op("atan arctan", method=True, in_place=True)
-@elementwise(ufunc=np.arctan, d={"x": lambda x: 1 / (1 + x * x)}, promotion="float")
+@elementwise(np.arctan, d=lambda x: 1 / (1 + x * x), promotion="float")
 def atan(x):
     """Inverse tangent, in radians."""
 
@@ -70,7 +58,7 @@ def _over_squares(u: Any, x: Any, y: Any) -> Any:
 
 @op("atan2 arctan2", method=True, in_place=True)
 @elementwise(
-    ufunc=np.arctan2,
+    np.arctan2,
     d={"x": lambda x, y: _over_squares(y, x, y), "y": lambda x, y: -_over_squares(x, x, y)},
     formula={"x": "g * y / (x ** 2 + y ** 2)", "y": "-g * x / (x ** 2 + y ** 2)"},
     promotion="float",
@@ -81,36 +69,34 @@ def atan2(x, y):
 
 
 @op(method=True, in_place=True)
-@elementwise(ufunc=np.sinh, d={"x": lambda x: np.cosh(x)}, promotion="float")
+@elementwise(np.sinh, d=lambda x: np.cosh(x), promotion="float")
 def sinh(x):
     """Hyperbolic sine."""
 
 
 @op(method=True, in_place=True)
-@elementwise(ufunc=np.cosh, d={"x": lambda x: np.sinh(x)}, promotion="float")
+@elementwise(np.cosh, d=lambda x: np.sinh(x), promotion="float")
 def cosh(x):
     """Hyperbolic cosine."""
 
 
 @op("tanh nn.functional.tanh", method=True, in_place=True)
-@elementwise(
-    ufunc=np.tanh, vjp={"x": lambda g, out: g * (1 - out * out)}, d={"x": lambda out: 1 - out * out}, promotion="float"
-)
+@elementwise(np.tanh, vjp=lambda g, out: g * (1 - out * out), d=lambda out: 1 - out * out, promotion="float")
 def tanh(x):
     """Hyperbolic tangent."""
 
 
 @op("asinh arcsinh", method=True, in_place=True)
-@elementwise(ufunc=np.arcsinh, d={"x": lambda x: 1 / np.sqrt(x * x + 1)}, promotion="float")
+@elementwise(np.arcsinh, d=lambda x: 1 / np.sqrt(x * x + 1), promotion="float")
 def asinh(x):
     """Inverse hyperbolic sine."""
 
 
 @op("acosh arccosh", method=True, in_place=True)
 @elementwise(
-    ufunc=np.arccosh,
-    d={"x": lambda x: 1 / np.sqrt(x - 1) / np.sqrt(x + 1)},
-    formula={"x": "g / (np.sqrt(x - 1) * np.sqrt(x + 1))"},
+    np.arccosh,
+    d=lambda x: 1 / np.sqrt(x - 1) / np.sqrt(x + 1),
+    formula="g / (np.sqrt(x - 1) * np.sqrt(x + 1))",
     promotion="float",
     domain=(1.2, 3),
     remedy="it is real only from 1 on, so x.clamp(min=1 + eps)",
@@ -121,8 +107,8 @@ def acosh(x):
 
 @op("atanh arctanh", method=True, in_place=True)
 @elementwise(
-    ufunc=np.arctanh,
-    d={"x": lambda x: 1 / (1 - x * x)},
+    np.arctanh,
+    d=lambda x: 1 / (1 - x * x),
     promotion="float",
     domain=(-0.8, 0.8),
     remedy="it is real only between -1 and 1, so x.clamp(-1 + eps, 1 - eps)",
@@ -143,8 +129,8 @@ def _sinc_derivative(x: Any) -> Any:
 
 @op("sinc special.sinc", method=True, in_place=True)
 @elementwise(
-    d={"x": _sinc_derivative},
-    formula={"x": "g * np.pi * (np.cos(np.pi*x) * np.pi*x - np.sin(np.pi*x)) / (np.pi*x) ** 2"},
+    d=_sinc_derivative,
+    formula="g * np.pi * (np.cos(np.pi*x) * np.pi*x - np.sin(np.pi*x)) / (np.pi*x) ** 2",
     promotion="float",
     domain=(0.2, 2),
 )
@@ -156,16 +142,12 @@ def sinc(x):
 
 
 @op(method=True, in_place=True)
-@elementwise(
-    ufunc=np.deg2rad, d={"x": lambda: np.pi / 180}, promotion="float", naming="Deg2RadBackward0", accepts="biuf"
-)
+@elementwise(np.deg2rad, d=lambda: np.pi / 180, promotion="float", naming="Deg2RadBackward0", accepts="biuf")
 def deg2rad(x):
     """Degrees to radians."""
 
 
 @op(method=True, in_place=True)
-@elementwise(
-    ufunc=np.rad2deg, d={"x": lambda: 180 / np.pi}, promotion="float", naming="Rad2DegBackward0", accepts="biuf"
-)
+@elementwise(np.rad2deg, d=lambda: 180 / np.pi, promotion="float", naming="Rad2DegBackward0", accepts="biuf")
 def rad2deg(x):
     """Radians to degrees."""

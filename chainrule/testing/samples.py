@@ -1,6 +1,6 @@
 """Concrete inputs for a row of the table, from what the row says about them.
 
-A row's ``samples`` is a list of dicts. One dict is one way to call the operation:
+A row's ``samples`` is a list of dicts, which ``kinds.call`` makes. One dict is one way to call the operation:
 
 ==============  =====================================================================================
 ``"shapes"``    one entry for each operand: a shape (its elements are drawn), an array (an index, say; used as it is)
