@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from chainrule import errors
-from chainrule.core.levels import STACK, close_level, open_level
+from chainrule.core.levels import STACK, open_level
 from chainrule.core.modes import LOCAL, _Context
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.interpreters.dual import FORWARD, Dual
@@ -42,7 +42,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     inner = FORWARD.level in STACK.levels and STACK.levels[-1] is not FORWARD.level
     if inner or level not in (None, 0):
         raise errors.dual_level_not_last()
-    close_level(FORWARD.level)
+    FORWARD.level.close()
     FORWARD.end()
 
 

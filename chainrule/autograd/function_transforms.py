@@ -32,7 +32,7 @@ from chainrule.autograd.function_rule import (
 from chainrule.core import engine
 from chainrule.core.dispatch import bind
 from chainrule.core.inplace import rebase_history
-from chainrule.core.levels import entered
+from chainrule.core.levels import open_level
 from chainrule.core.modes import enable_grad, no_grad, recording
 from chainrule.core.node import Leaf, output_of
 from chainrule.core.protocol import ArrayLike
@@ -248,7 +248,7 @@ class Call:
         lifts = []
         for lift in self.lifts:
             old = lift.level
-            fresh = stack.enter_context(entered(old.name, old.interpreter, size=old.size, randomness=old.randomness))
+            fresh = stack.enter_context(open_level(old.name, old.interpreter, size=old.size, randomness=old.randomness))
             lifts.append(Lift(fresh, lift.batched, lift.size, (*lift.former, old)))
         call = Call(self.cls, self.args, self.at, tuple(lifts))
         call.ran = self.ran

@@ -36,6 +36,22 @@ class Level(int):
         """A value of this level that stands for a lower one: all examples share it, or it has no tangent."""
         return self.interpreter.constant(data, self)
 
+    def close(self) -> None:
+        """Leave the level. Its values are dead from now on; leaves that were brought to it get their own data back."""
+        self.alive = False
+        levels = STACK.levels
+        STACK.levels = levels[:-1] if levels and levels[-1] is self else [x for x in levels if x is not self]
+        for ref, data in self.lifted:
+            tensor = ref()
+            if tensor is not None and getattr(tensor._raw, "level", None) == self:
+                tensor._raw = data
+
+    def __enter__(self) -> Level:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
 
 class _Stack(threading.local):
     def __init__(self) -> None:
@@ -52,7 +68,7 @@ def open_level(
     randomness: str = "same",
     lift_leaves: bool = True,
 ) -> Level:
-    """Enter a new level of this thread.
+    """Enter a new level of this thread: for good, or for the duration of a ``with`` block.
 
     Args:
         name: what the user called.
@@ -72,16 +88,6 @@ def open_level(
     return level
 
 
-def close_level(level: Level) -> None:
-    """Leave a level. Its values are dead from now on; leaves that were brought to it get their own data back."""
-    level.alive = False
-    STACK.levels = [other for other in STACK.levels if other is not level]
-    for ref, data in level.lifted:
-        tensor = ref()
-        if tensor is not None and getattr(tensor._raw, "level", None) == level:
-            tensor._raw = data
-
-
 def within(function: F) -> F:
     """A function that leaves this thread's levels as they were if it raises, also if Ctrl-C comes as one is to be left."""
 
@@ -97,29 +103,6 @@ def within(function: F) -> F:
             raise
 
     return called  # type: ignore[return-value]
-
-
-class entered:
-    """A new level for the duration of a ``with`` block (the arguments are those of ``open_level``)."""
-
-    __slots__ = ("arguments", "level")
-
-    def __init__(
-        self,
-        name: str,
-        interpreter: Any,
-        size: int | None = None,
-        randomness: str = "same",
-        lift_leaves: bool = True,
-    ) -> None:
-        self.arguments = name, interpreter, size, randomness, lift_leaves
-
-    def __enter__(self) -> Level:
-        self.level = open_level(*self.arguments)
-        return self.level
-
-    def __exit__(self, *exc: object) -> None:
-        close_level(self.level)
 
 
 def innermost() -> Level | None:

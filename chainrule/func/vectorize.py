@@ -10,7 +10,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.array import faced
-from chainrule.core.levels import Level, entered, within
+from chainrule.core.levels import Level, open_level, within
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.batched import Batched
 from chainrule.random import get_rng_state, set_rng_state
@@ -103,7 +103,7 @@ def _call_batched(
 ) -> tuple[list[Any], TreeSpec, list[Any]]:
     """The leaves of the outputs, their structure, and where each has the mapped axis."""
     tensors = has_tensor(leaves)
-    with entered("vmap", Batched, size=size, randomness=randomness) as level:
+    with open_level("vmap", Batched, size=size, randomness=randomness) as level:
         inner = []
         for x, d in zip(leaves, dims, strict=True):
             if d is not None:
@@ -124,8 +124,8 @@ def _call_batched(
 
 def _mapped_output(func: Any, y: Any, dim: int, level: Level, tensors: bool) -> Any:
     """A result with the mapped axis at ``dim``."""
-    y = tensor_in(y)
-    if not is_array(y):
+    y = y if type(y) is Tensor else tensor_in(y)
+    if type(y) is not Tensor and not is_array(y):
         name = _name(func)
         raise ValueError(
             f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(y)}. Did you mean to set out_dims= to "
@@ -198,7 +198,7 @@ def _flatten_arguments(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[
             continue
         if not isinstance(d, int):
             raise refuse(f"Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
-        if not is_array(x):
+        if type(x) is not Tensor and not is_array(x):
             raise refuse(
                 f"Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over non-Tensor "
                 "arguments, please use None as the respective in_dim"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core import engine
-from chainrule.core.levels import entered, within
+from chainrule.core.levels import open_level, within
 from chainrule.core.node import Leaf, Node
 from chainrule.core.tensor import Tensor
 from chainrule.core.watch import Watch
@@ -32,7 +32,7 @@ def pull_batch(
     pull: Callable[[list[Any]], Sequence[Any]], cotangents: list[Any], api: str, lift_leaves: bool = False
 ) -> list[Any]:
     """What ``pull`` gives for each of a batch of cotangents, which have one more axis in front, as have the results."""
-    with entered(api, Batched, shape_of(cotangents[0])[0], "same", lift_leaves) as level:
+    with open_level(api, Batched, shape_of(cotangents[0])[0], "same", lift_leaves) as level:
         found = pull([Batched(g, level) for g in cotangents])
         return [None if g is None else exit_level(g, level) for g in found]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.levels import Level, entered, within
+from chainrule.core.levels import Level, open_level, within
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import Dual
@@ -47,7 +47,7 @@ class JvpRun:
         if size is None:
             self._call(func, primals, tangents, api, lift_leaves)
             return
-        with entered(api, Batched, size, randomness, lift_leaves) as batch:
+        with open_level(api, Batched, size, randomness, lift_leaves) as batch:
             self.batch = batch
             if size == 1:
                 tangents = [None if t is None else t[0] for t in tangents]
@@ -58,7 +58,7 @@ class JvpRun:
     def _call(
         self, func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], api: str, lift_leaves: bool
     ) -> None:
-        with entered(api, Dual, None, "same", lift_leaves) as level:
+        with open_level(api, Dual, None, "same", lift_leaves) as level:
             self.level = level
             self.result = func(*[wrap(Dual(p, t, level)) for p, t in zip(primals, tangents, strict=True)])
 

@@ -43,7 +43,7 @@ def fresh_leaf(x: Any, linked: bool = True) -> Tensor:
     of that level, and a tape of a lower level ends there.
     """
     data = data_of(x)
-    tensor = tensor_in(x)
+    tensor = x if type(x) is Tensor else tensor_in(x)
     if data.dtype.kind not in "fc":
         raise errors.func_integer_argument(data)
     level = STACK.levels[-1] if STACK.levels else None
@@ -92,6 +92,7 @@ class Trace:
         self.began = next_seq()
         self.leaves: list[Any] = []
         self.starts: list[Tensor] = []
+        self.edges: list[Any] = []
         self.specs: list[TreeSpec] = []
         self.aux = None
         if SPECIAL:
@@ -118,12 +119,15 @@ class Trace:
         inner = list(self.args)
         for i in positions:
             leaves, spec = tree_flatten(inner[i])
-            starts = [fresh_leaf(x, linked) for x in leaves]
-            inner[i] = tree_unflatten([faced(start, x) for start, x in zip(starts, leaves, strict=True)], spec)
+            faces = []
+            for x in leaves:
+                start = fresh_leaf(x, linked)
+                faces.append(start if type(x) is Tensor else faced(start, x))
+                self.starts.append(start)
+                self.edges.append(start._edge)
+            inner[i] = tree_unflatten(faces, spec)
             self.leaves += leaves
-            self.starts += starts
             self.specs.append(spec)
-        self.edges: list[Any] = [x._edge for x in self.starts]
         try:
             return func(*inner, **kwargs)
         except TypeError as error:
@@ -134,7 +138,7 @@ class Trace:
 
     def scalar(self) -> Tensor:
         """The result of a function whose gradient is asked for: a 0-d tensor of a real dtype."""
-        result = tensor_in(self.result)
+        result = self.result if type(self.result) is Tensor else tensor_in(self.result)
         if not isinstance(result, Tensor):
             raise errors.func_result_type(self.api, result)
         if result._raw.shape:
@@ -231,14 +235,14 @@ class Trace:
         y = self.scalar()
         return self.unflatten_gradients(self.sweep_to_inputs([y], [np.array(1, y._raw.dtype)], False), single)
 
-    def unflatten_gradients(self, gradients: list[Any], single: bool = False, foreign: Iterable[Any] = ()) -> Any:
+    def unflatten_gradients(self, gradients: list[Any], single: bool = False, foreign: Sequence[Any] = ()) -> Any:
         """Gradients (one for each start) in the structure of the arguments and in memory of their own, not ``foreign``."""
-        held = {id(x._raw if isinstance(x, Tensor) else x) for x in foreign}
+        held = {id(x._raw if isinstance(x, Tensor) else x) for x in foreign} if foreign else set()
         results = []
         for g, start, leaf in zip(gradients, self.starts, self.leaves, strict=True):
             if g is None:
                 g = np.zeros(start._raw.shape, start._raw.dtype)
-            g = without_zero_tangent(own_copy(g, held))
+            g = own_copy(g, held) if type(g) is ndarray else without_zero_tangent(g)
             results.append(as_caller_type(g, isinstance(leaf, Tensor)))
         return tree_unflatten(results, self.specs[0]) if single else tuple(unflatten_each(results, self.specs))
 
