@@ -11,8 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from chainrule.cli.composites import parts_of  # noqa: E402
-from chainrule.cli.names import functions, names_of, numpy_names, row_named  # noqa: E402
+from chainrule.cli.operations import names_of, numpy_names, operations, parts_of, row_named  # noqa: E402
 from chainrule.rows.primitive import TABLE, Primitive, unsupported  # noqa: E402
 
 PAGE = ROOT / "docs" / "operators.md"
@@ -55,12 +54,12 @@ def composites() -> list[str]:
     """A line for each composite: its names, a call, and the rows that ran."""
     lines = ["| composite | call | made of |", "|---|---|---|"]
     seen = set()
-    for name, function in sorted(functions().items()):
-        if row_named(name) is not None or function in seen:
+    for name, operation in sorted(operations().items()):
+        if row_named(name) is not None or operation in seen:
             continue
-        seen.add(function)
-        names = ", ".join(f"`{n}`" for n in [name, *(n for n, f in functions().items() if f is function and n != name)])
-        arguments, parts = parts_of(name, function) or ("", [])
+        seen.add(operation)
+        names = ", ".join(f"`{n}`" for n in dict.fromkeys([name, *operation.names]) if not n.startswith("Tensor."))
+        arguments, parts = parts_of(operation) or ("", [])
         made = ", ".join(dict.fromkeys(part.name for part in parts)) or "nothing is recorded"
         lines.append(f"| {names} | `{arguments}` | {made} |")
     return lines

@@ -10,11 +10,11 @@ import numpy as np
 
 from chainrule.autograd.grad_checks import recorded
 from chainrule.cli.inputs import inputs_for
-from chainrule.cli.names import TABLE, bare, names_of, row_named
+from chainrule.cli.operations import names_of, row_named, without_module
 from chainrule.cli.outcome import CHECK_FAILED, OK, BadUsage, ScriptRaised, did_you_mean
 from chainrule.cli.script import importing, look_up, traceback_of
 from chainrule.cli.show import Printer
-from chainrule.rows.primitive import Primitive
+from chainrule.rows.primitive import TABLE, Primitive
 from chainrule.testing import CHECKS, GradcheckError, gradcheck, gradgradcheck, rulecheck
 from chainrule.testing.rulecheck import every_sample
 
@@ -39,10 +39,10 @@ def run(options: Any) -> int:
 
 
 def _row_of_the_table(name: str) -> Primitive:
-    row = row_named(bare(name))
+    row = row_named(without_module(name))
     if row is not None:
         return row
-    if names_of(bare(name)):
+    if names_of(without_module(name)):
         raise BadUsage(f"{name} is a composite: its parts are checked row by row (`chainrule ops {name}` shows them)")
     raise BadUsage(
         f"{name!r} is neither script.py::function nor a row of the table.{did_you_mean(name, TABLE)} The function of a "

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import inspect
-from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from chainrule.cli.composites import parts_of
-from chainrule.cli.names import TABLE, bare, functions, methods, names_of, numpy_names, row_named, short
+from chainrule.api.declare import Operation
+from chainrule.cli.operations import (
+    known_names,
+    methods,
+    names_of,
+    numpy_names,
+    operations,
+    parts_of,
+    row_named,
+    without_module,
+)
 from chainrule.cli.outcome import OK, BadUsage, did_you_mean
 from chainrule.cli.show import Printer
-from chainrule.rows.primitive import Primitive, unsupported
+from chainrule.rows.primitive import TABLE, Primitive, unsupported
 from chainrule.testing.case import Case, as_tuple
 from chainrule.testing.samples import samples_of
 
@@ -52,23 +60,17 @@ def run(options: Any) -> int:
 def _list(show: Printer, like: str | None, kind: str | None) -> None:
     if kind is not None and kind not in KINDS:
         raise BadUsage(f"there is no kind {kind!r}.{did_you_mean(kind, KINDS)} There are {', '.join(KINDS)}.")
-    found = _by_kind(like)
-    if kind is not None:
-        found = {kind: found.get(kind, {})}
-    if not any(found.values()):
+    found = _by_kind(like, KINDS if kind is None else [kind])
+    if not found:
         raise BadUsage(
             f"no operation {f'of the kind {kind} ' if kind else ''}has {like!r} in its name or description."
-            + did_you_mean(like or "", [*TABLE, *functions()])
+            + did_you_mean(like or "", known_names())
         )
-    first = True
-    for each, meaning in KINDS.items():
-        if not found.get(each):
-            continue
-        if not first:
+    for each in found:
+        if each != next(iter(found)):
             show.line()
-        first = False
         show.heading(f"{each} ({len(found[each])})")
-        show.line(f"  {meaning}", "dim")
+        show.line(f"  {KINDS[each]}", "dim")
         show.line()
         if like is None and kind is None:
             show.columns(sorted(found[each]))
@@ -76,17 +78,17 @@ def _list(show: Printer, like: str | None, kind: str | None) -> None:
             show.pairs(sorted(found[each].items()))
 
 
-def _by_kind(like: str | None) -> dict[str, dict[str, str]]:
+def _by_kind(like: str | None, kinds: Iterable[str]) -> dict[str, dict[str, str]]:
     """Names with their first lines, by kind; those that have ``like`` in them."""
-    found: dict[str, dict[str, str]] = defaultdict(dict)
+    found: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
     for name, row in TABLE.items():
-        others = names_of(name)
-        if _alike(like, [name, *others], row.doc):
+        if _alike(like, [name, *names_of(name)], row.doc):
             found[row.kind][name] = _first_line(row.doc)
-    for name, function in functions().items():
-        if row_named(name) is None and _alike(like, [name], function.__doc__ or ""):
-            found["composite"][name] = _first_line(function.__doc__ or "")
-    return found
+    for name, operation in operations().items():
+        doc = operation.public.__doc__ or ""
+        if row_named(name) is None and _alike(like, [name], doc):
+            found["composite"][name] = _first_line(doc)
+    return {kind: found[kind] for kind in kinds if found[kind]}
 
 
 def _alike(like: str | None, names: list[str], doc: str) -> bool:
@@ -101,32 +103,30 @@ def _first_line(doc: str) -> str:
 
 
 def _describe(show: Printer, given: str, formula: bool) -> None:
-    name = bare(given)
-    row = row_named(name)
-    if row is not None:
-        for operand, text in row.formula.items() if formula else ():
-            show.line(f"{operand}: {text}")
-        if not formula:
-            _describe_row(show, row)
-        return
-    names = names_of(name)
-    if not names:
-        known = [*TABLE, *functions(), *map(short, functions())]
+    name = without_module(given)
+    row, names = row_named(name), names_of(name)
+    if row is None and not names:
         raise BadUsage(
-            f"no operation is called {given!r}.{did_you_mean(name, known)} `chainrule ops` lists all, and `chainrule ops "
-            "--like TEXT` those with TEXT in their name or description"
+            f"no operation is called {given!r}.{did_you_mean(name, known_names())} `chainrule ops` lists all, and "
+            "`chainrule ops --like TEXT` those with TEXT in their name or description"
         )
-    if formula:
+    if row is None and formula:
         raise BadUsage(f"{name} is a composite and has no formula of its own: `chainrule ops {name}` shows its parts")
-    _describe_composite(show, names, functions()[names[0]])
+    if row is None:
+        _describe_composite(show, names, operations()[names[0]])
+    elif not formula:
+        _describe_row(show, row)
+    else:
+        for operand, text in row.formula.items():
+            show.line(f"{operand}: {text}")
 
 
-def _describe_composite(show: Printer, names: list[str], function: Callable[..., Any]) -> None:
+def _describe_composite(show: Printer, names: list[str], operation: Operation) -> None:
     show.heading(f"{names[0]}  (composite)")
-    show.text(_first_line(function.__doc__ or ""))
+    show.text(_first_line(operation.public.__doc__ or ""))
     show.line()
-    show.pairs([("call", _signature(names[0], function)), *_also(names[0], names)])
-    found = parts_of(names[0], function)
+    show.pairs([("call", _signature(names[0], operation)), *_also(names[0], names)])
+    found = parts_of(operation)
     if found is None:
         return
     arguments, parts = found
@@ -139,11 +139,8 @@ def _describe_composite(show: Printer, names: list[str], function: Callable[...,
         return
     show.text(f"It has no rule of its own. {call} runs")
     show.pairs([(part.name, part) for part in parts], indent=4)
-    show.text(f"Each of these has its rule: `chainrule ops {' '.join(_few(parts))}`.")
-
-
-def _few(parts: list[Any]) -> list[str]:
-    return list(dict.fromkeys(part.name for part in parts))[:4]
+    few = list(dict.fromkeys(part.name for part in parts))[:4]
+    show.text(f"Each of these has its rule: `chainrule ops {' '.join(few)}`.")
 
 
 def _describe_row(show: Printer, row: Primitive) -> None:
@@ -151,37 +148,25 @@ def _describe_row(show: Printer, row: Primitive) -> None:
     show.heading(f"{row.name}  ({row.kind})")
     show.text(inspect.cleandoc(row.doc).replace("``", "`"))
     show.line()
-    facts: list[tuple[str, Any]] = []
-    if names:
-        facts.append(("call", _signature(names[0], functions()[names[0]])))
-    else:
-        facts.append(("call", "it has no public function: indexing, methods and other operations are made with it"))
-    facts += _also(row.name, names)
+    public = "it has no public function: indexing, methods and other operations are made with it"
+    facts = [("call", _signature(names[0], operations()[names[0]]) if names else public), *_also(row.name, names)]
     facts.append(("operands", ", ".join(row.operands)))
     if row.parameters:
         facts.append(("parameters", ", ".join(row.parameters)))
     if len(row.outputs) > 1:
         facts.append(("outputs", ", ".join(row.outputs)))
-    facts.append(("Jacobian", KINDS[row.kind]))
-    facts.append(("dtypes", _dtypes(row)))
+    facts += [("Jacobian", KINDS[row.kind]), ("dtypes", _dtypes(row))]
     if row.kind != "discrete":
-        facts += [("saves", ", ".join(row.saves) or "nothing"), ("grad_fn", _grad_fn(row))]
-        facts.append(("columns", _columns(row)))
+        facts += [("saves", ", ".join(row.saves) or "nothing"), ("grad_fn", _grad_fn(row)), ("columns", _columns(row))]
     show.pairs(facts)
     _gradients(show, row)
     _sample(show, row)
 
 
-def _signature(name: str, function: Callable[..., Any]) -> str:
-    parts = []
-    star = False
-    for p in inspect.signature(function).parameters.values():
-        if p.kind is p.KEYWORD_ONLY and not star:
-            star = True
-            parts.append("*")
-        star = star or p.kind is p.VAR_POSITIONAL
-        parts.append(str(p.replace(annotation=p.empty)).replace(" ", ""))
-    return f"chainrule.{name}({', '.join(parts)})"
+def _signature(name: str, operation: Operation) -> str:
+    signature = inspect.signature(operation.public)
+    plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return f"chainrule.{name}{signature.replace(parameters=plain, return_annotation=signature.empty)}"
 
 
 def _also(row_name: str, names: list[str]) -> list[tuple[str, str]]:

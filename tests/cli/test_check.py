@@ -144,7 +144,7 @@ def test_second_derivatives_are_checked_when_asked_for(check) -> None:
 
 def test_a_row_that_is_wrong(check) -> None:
     ran = check("odd")
-    assert ran.code == 1 and "✗ formula" in ran.out and "1 of 11 checks of odd failed" in ran.out
+    assert ran.code == 1 and "✗ formula" in ran.out and "1 of 12 checks of odd failed" in ran.out
     assert "'g * 3 * x' with respect to operand 'x'" in " ".join(ran.out.split())
 
 

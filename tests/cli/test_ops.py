@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from chainrule.cli.composites import parts_of
-from chainrule.cli.names import TABLE, functions, names_of, numpy_names, row_named
+from chainrule.cli.operations import names_of, numpy_names, operations, parts_of, row_named
+from chainrule.rows.primitive import TABLE
 
-COMPOSITES = [name for name in functions() if row_named(name) is None]
+COMPOSITES = [name for name in operations() if row_named(name) is None]
 
 
 def test_the_list_has_every_row_once(run) -> None:
@@ -90,7 +90,7 @@ def test_parts_of_a_composite(run) -> None:
 
 @pytest.mark.parametrize("name", COMPOSITES)
 def test_every_composite_has_a_sample(name) -> None:
-    found = parts_of(name, functions()[name])
+    found = parts_of(operations()[name])
     rows = pytest.importorskip("chainrule.ops.scipy_special", reason="SciPy computes some").ROWS
     assert found is not None
     assert all(part.name in TABLE or part.name in rows for part in found[1])
