@@ -57,7 +57,11 @@ def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
             return record_unary(prim, x, params)
     top = 0
     for x in operands:
-        r = 1 if type(x) is Tensor and type(x._raw) is ndarray else rank(x)
+        if type(x) is Tensor:
+            data = x._raw
+            r = 1 if type(data) is ndarray else 2 * data.level + 1
+        else:
+            r = rank(x)
         if r > top:
             top, highest = r, x
         elif r == _FACE:

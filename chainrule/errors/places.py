@@ -124,7 +124,7 @@ def line_name(file: str, line: int) -> str:
 def user_line() -> Where | None:
     """The place of the user's program that is running."""
     where = Where(None, 0)
-    if not _unread():
+    if not _UNREAD or not _unread():
         note_frame(where, sys._getframe(1))
     return None if where.code is None else where
 
