@@ -161,7 +161,7 @@ def quantile(
     position = levels * (n - 1)
     low, high = np.floor(position).astype(int), np.ceil(position).astype(int)
     moved = sort(flat, axis).values.movedim(axis, 0)
-    if interpolation == "linear" and isinstance(q, Tensor) and q.requires_grad:
+    if interpolation == "linear" and isinstance(q, Tensor):
         weight = ew.sub(ew.mul(q, n - 1), wrap(low.astype(x.dtype)))  # the slope there is the gradient of q
     else:
         weight = wrap(np.asarray(BLENDS[interpolation](position, low, high), x.dtype))

@@ -165,7 +165,7 @@ def nanquantile(
     axis: Any = axis_of("nanquantile", -1 if dim is None else dim, flat.ndim)
     moved = sort(flat, axis).values.movedim(axis, -1)
     number = sum_(ew.logical_not(ew.isnan(moved.detach())), -1, True)
-    if isinstance(q, Tensor) and q.requires_grad and interpolation == "linear":
+    if isinstance(q, Tensor) and interpolation == "linear":
         levels = q
     position = ew.mul(ew.clamp(ew.sub(number, 1), min=0), levels.reshape(-1))
     low, high = (cast(f(position.detach()), np.dtype(np.int64)) for f in (ew.floor, ew.ceil))

@@ -596,7 +596,7 @@ m.nanmedian(at(x, [[1.0, nan, 3.0, 2.0], [nan] * 4]), 1)[0][:1]
 m.nanmedian(m.tensor([[1.0, nan, 3.0, 2.0], [nan] * 4]), 1)[0]
 m.nanquantile(at(x, [[1.0, nan, 3.0, 2.0], [nan] * 4]), t(0.5, 0.25).double(), dim=1)[:, 0]
 m.nanquantile(m.tensor([[1.0, nan, 3.0, 2.0], [nan] * 4]), t(0.5, 0.25), dim=1)
-m.nanquantile(t(1.0, nan, 5.0), 0.5, interpolation="lower")
+m.nanquantile(at(x, [1.0, nan, 9.0, 4.0]), at(p, [0.2, 0.7])) | m.nanquantile(t(1.0, nan, 5.0), 0.5, interpolation="lower")
 m.trapezoid(x) | m.trapz(x, dx=2) | m.cumulative_trapezoid(x, y) | m.trapezoid(x, y)
 m.trapezoid(x, m.ones(5)) !! one `x` value for each sample point
 m.trapezoid(t(True, False)) !! bool is not supported | m.trapezoid(x, y, dx=1) !! invalid combination

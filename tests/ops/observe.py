@@ -18,7 +18,7 @@ def observe(m: Any, case: str, digits: int = 6) -> dict[str, Any]:
         kind = next(k.__name__ for k in type(error).__mro__ if k.__module__ == "builtins")
         words = case.partition(" !! ")[2]
         return {"error": kind} | ({"words": words if words in str(error) else str(error)} if words else {})
-    parts = _flat(result)
+    parts = flat(result)
     tensors = [t for t in parts if isinstance(t, m.Tensor)]
     seen: dict[str, Any] = {"parts": [_part(m, t, digits) for t in parts]}
     roots = [t for t in tensors if t.requires_grad]
@@ -36,9 +36,9 @@ def observe(m: Any, case: str, digits: int = 6) -> dict[str, Any]:
     return seen
 
 
-def _flat(result: Any) -> list[Any]:
+def flat(result: Any) -> list[Any]:
     if isinstance(result, (list, tuple)) and type(result).__name__ != "Size":
-        return [part for item in result for part in _flat(item)]
+        return [part for item in result for part in flat(item)]
     return [result]
 
 

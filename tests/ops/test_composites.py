@@ -1,17 +1,21 @@
-"""Derivatives of composites: by differences, in both modes and twice; of a batch, as a loop; in single precision."""
+"""Derivatives of composites by differences; of every recorded case in both modes, and of a batch as a loop."""
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import cases
 import numpy as np
+import observe
 import pytest
 
 import chainrule as cr
 from chainrule.testing import gradcheck, gradgradcheck
 
+RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text())
 EXPRESSIONS = cases.split("""
 x.var(0) | x.std(1) | m.var_mean(x, 1)[0] | x.norm() | m.norm(x, 3, 1) | x.logsumexp(1) | x.softmax(1)
 x.log_softmax(0) | x.cumsum(0) | x.cumprod(1) | x.logcumsumexp(1) | x.prod() | x.prod(0) | x.max(1).values
@@ -33,11 +37,27 @@ NOT_DERIVATIVES = {
     "F.embedding(i.abs() % 4, A[0], padding_idx=1)",
 }
 DIFFERENTIABLE = [case for case in EXPRESSIONS + COMPOSITES if case not in NOT_DERIVATIVES]
+#: Every recorded case that has gradients, and those above.
+ALL = list(
+    dict.fromkeys([case for block in RECORDED.values() for case in block if "grads" in block[case]] + EXPRESSIONS)
+)
+
+
+#: Cases that vmap cannot run, and says so: their shape or their path depends on numbers, or they draw some.
+DEPENDS_ON_VALUES = [
+    "x[x>0]", "x[x > 0]", "x[x[:,0]>0]", "x[:,x[0]>0]", "x.masked_select(x>0)", "x.masked_select(x[0]>0)",
+    "x.index_put((x>0,),m.tensor(1.))", "max(x[0])", "z[z.detach()>0]=0.", "z[z.detach()>0]*=2", "z.uniform_();z=z*0",
+    "z.exponential_();z=z*0", "m.quantile(at(x, [1.0, 4.0, 9.0]), at(p, [0.25, 0.75]))",
+    "m.nanquantile(at(x, [1.0, nan, 9.0, 4.0]), at(p, [0.2, 0.7]))",
+]  # fmt: skip
+#: Memory is written behind autograd's back, which has no meaning inside transformations.
+BEHIND = [case for case in cases.PROGRAMS if re.search(r"data|detach\(\)(\.\w+_\(|;v)|requires_grad_\(\)", case)]
 
 
 def inputs_of(case: str, dtype: Any = np.float64) -> tuple[dict[str, Any], dict[str, Any]]:
     """The inputs that a case differentiates, and the others."""
     words = set(re.findall(r"(?<![\w.])\w+", case)) - {"i", *re.findall(r"(\w+)(?:\[[^]]*\])?\.detach", case)}
+    words |= {"x"} if case in cases.PROGRAMS else set()  # which begin with a clone of x
     arrays = {k: cr.from_numpy(v.astype(dtype) if v.dtype.kind == "f" else v) for k, v in cases.arrays().items()}
     return {k: x for k, x in arrays.items() if k in words}, {k: x for k, x in arrays.items() if k not in words}
 
@@ -67,26 +87,47 @@ def test_float32_stays_float32(case: str) -> None:
     assert {g.dtype for g in grads if g is not None} == {cr.float32}
 
 
-@pytest.mark.parametrize("case", COMPOSITES)
+def numbers_of(case: str) -> Any:
+    """The floating-point numbers in what a case gives, as a function of its inputs."""
+
+    def function(*xs: Any) -> Any:
+        parts = [x for x in observe.flat(function_of(case)(*xs)) if isinstance(x, cr.Tensor) and x.is_floating_point()]
+        return cr.cat([x.flatten().double() for x in parts])
+
+    return function
+
+
+def is_single(case: str) -> bool:
+    return any(word in case for word in ("float32", "float()", "half", "m.zeros(3,4)"))
+
+
+@pytest.mark.parametrize("case", [case for case in ALL if case not in BEHIND])
 def test_gradients_of_a_batch_are_a_loops(case: str) -> None:
     batch = [cr.stack([x, x + 0.02 * x.cos(), 1.03 * x]) for x in inputs_of(case)[0].values()]
-    gradient = cr.func.grad(lambda *xs: (function_of(case)(*xs) ** 2).sum(), tuple(range(len(batch))))
-    batched = cr.func.vmap(gradient)(*batch)
-    for i in range(3):
-        for all_of_them, one in zip(batched, gradient(*[x[i] for x in batch]), strict=True):
-            bound = 1e-9 * max(1, float(abs(one).max()))
-            np.testing.assert_allclose(all_of_them[i].numpy(), one.numpy(), rtol=1e-8, atol=bound)
+    gradient = cr.func.grad(lambda *xs: (numbers_of(case)(*xs) ** 2).sum(), tuple(range(len(batch))))
+    loop = [gradient(*[x[i] for x in batch]) for i in range(3)]
+    try:
+        batched = cr.func.vmap(gradient)(*batch)
+    except RuntimeError as error:
+        assert "vmap" in str(error)
+        assert case in DEPENDS_ON_VALUES
+        return
+    for i, one in enumerate(loop):
+        for all_of_them, g in zip(batched, one, strict=True):
+            bound = 1e-9 * max(1, float(abs(g.nan_to_num(0, 0, 0)).max()))
+            np.testing.assert_allclose(all_of_them[i].numpy(), g.numpy(), rtol=1e-8, atol=bound)
 
 
-@pytest.mark.parametrize("case", DIFFERENTIABLE)
+@pytest.mark.parametrize("case", [case for case in ALL if case not in {*NOT_DERIVATIVES, *BEHIND, "x[:0].mean(0)"}])
 def test_forward_mode_is_reverse_mode(case: str) -> None:
     """⟨g, Jt⟩ = ⟨Jᵀg, t⟩, to the last digits."""
     primals = tuple(inputs_of(case)[0].values())
     tangents = tuple(cr.from_numpy(np.cos(3 + np.arange(x.numel())).reshape(x.shape)) for x in primals)
     with np.errstate(all="ignore"):
-        out, moved = cr.func.jvp(function_of(case), primals, tangents)
-        g = cr.from_numpy(np.sin(2 + np.arange(out.numel())).reshape(out.shape))
-        pulled = cr.func.vjp(function_of(case), *primals)[1](g)
+        out, moved = cr.func.jvp(numbers_of(case), primals, tangents)
+        g = cr.from_numpy(np.sin(2 + np.arange(out.numel())))
+        pulled = cr.func.vjp(numbers_of(case), *primals)[1](g)
     back = [(a * b).sum().item() for a, b in zip(pulled, tangents, strict=True)]
     scale = max(1.0, *map(abs, back))
-    assert (g * moved).sum().item() == pytest.approx(sum(back), rel=1e-9, abs=1e-10 * scale)
+    rel, tiny = (1e-5, 1e-3) if is_single(case) else (1e-9, 1e-10)
+    assert (g * moved).sum().item() == pytest.approx(sum(back), rel=rel, abs=tiny * scale, nan_ok=True)
