@@ -105,7 +105,7 @@ class _Anomaly(Watch):
                 node, index, _saved_at(node, saved, np.shape(grad), index)
             )
 
-    def _nan_gradient(self, node: Any, i: int, grad: Any, index: Any, g: Any, saved: Any) -> RuntimeError:
+    def _nan_gradient(self, node: Any, i: int, grad: Any, index: Any, g: Any, saved: Any) -> Any:
         values = _saved_at(node, saved, grad.shape, index)
         upstream = None if type(g) is tuple else _at(_raw(g), grad.shape, index)
         arrived = any(_nans(_raw(part)) is not None for part in (g if type(g) is tuple else (g,)))

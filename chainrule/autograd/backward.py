@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -61,37 +62,44 @@ def _sequence(function: str, argument: str, value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
-def _first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool) -> Any:
-    """The cotangent a sweep starts with, checked: raw data, or a tensor with ``create_graph``."""
+def first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool, batched: bool = False) -> Any:
+    """The cotangent a sweep starts with, checked: raw data, or a tensor with ``create_graph``.
+
+    A ``batched`` one has one more axis in front.
+    """
     data = output._raw
     if gradient is None:
-        size = 1
-        for n in data.shape:
-            size *= n
-        if size != 1:
+        if math.prod(data.shape) != 1:
             raise errors.implicit_scalar(output)
         if data.dtype.kind == "c":
             raise errors.implicit_not_real(data.dtype)
         one = np.ones(data.shape, data.dtype) if data.shape else np.array(1, data.dtype)
         return wrap(one) if create_graph else one
-    if not isinstance(gradient, Tensor):
-        if not isinstance(gradient, (ndarray, np.generic)):
-            raise errors.gradient_type(gradient)
-        gradient = wrap(gradient)
-    if gradient._raw.shape != data.shape:
+    gradient = _as_tensor(gradient)
+    raw = gradient._raw
+    if batched:
+        if not raw.shape or raw.shape[1:] != data.shape:
+            raise errors.batched_gradient_shape(index, gradient, output)
+    elif raw.shape != data.shape:
         raise errors.gradient_shape(index, gradient, output)
-    if gradient._raw.dtype != data.dtype:
-        if gradient._raw.dtype.kind == "c" and data.dtype.kind != "c":
+    if raw.dtype != data.dtype:
+        if raw.dtype.kind == "c" and data.dtype.kind != "c":
             raise errors.gradient_dtype(index, gradient, output)
-        if create_graph:
-            return gradient.to(data.dtype)
-        return gradient._raw.astype(data.dtype)
+        return gradient.to(data.dtype) if create_graph else raw.astype(data.dtype)
     if create_graph:
         return gradient
-    return gradient._raw if type(gradient._raw) is ndarray or rank(gradient) == rank(output) else gradient
+    return raw if type(raw) is ndarray or rank(gradient) == rank(output) else gradient
 
 
-def _cotangents(function: str, gradients: Any, count: int) -> tuple[Any, ...]:
+def _as_tensor(gradient: Any) -> Tensor:
+    if isinstance(gradient, Tensor):
+        return gradient
+    if isinstance(gradient, (ndarray, np.generic)):
+        return wrap(gradient)
+    raise errors.gradient_type(gradient)
+
+
+def _cotangents(gradients: Any, count: int) -> tuple[Any, ...]:
     """What the caller gave as gradients, one for each of ``count`` outputs."""
     if gradients is None:
         return (None,) * count
@@ -106,25 +114,33 @@ def _cotangents(function: str, gradients: Any, count: int) -> tuple[Any, ...]:
     return grads
 
 
-def _starts(function: str, outputs: Any, gradients: Any, create_graph: bool) -> tuple[list[Any], list[Any]]:
-    given = _sequence(function, "tensors" if function == "backward" else "outputs", outputs)
-    grads = _cotangents(function, gradients, len(given))
+def _starts(
+    function: str, outputs: Any, gradients: Any, create_graph: bool, batched: bool = False
+) -> tuple[list[Any], list[Any]]:
+    """Where a sweep starts: the outputs' edges, and a cotangent for each."""
+    tensors = _sequence(function, "tensors" if function == "backward" else "outputs", outputs)
     edges = []
-    starts = []
-    for i, (output, gradient) in enumerate(zip(given, grads)):
+    cotangents = []
+    for i, (output, gradient) in enumerate(zip(tensors, _cotangents(gradients, len(tensors)))):
+        if batched and gradient is None:
+            raise errors.batched_gradient_missing(i)
         if isinstance(output, GradientEdge) and isinstance(output.ownership_token, Origin):
             output = output.ownership_token.tensor
         elif isinstance(output, GradientEdge):
             if gradient is None:
                 raise errors.edge_has_no_shape()
+            g = _as_tensor(gradient)
             edges.append(_edge_of(output))
-            starts.append(_as_tensor(function, gradient) if create_graph else _as_tensor(function, gradient)._raw)
+            cotangents.append(g if create_graph else g._raw)
             continue
         if output._edge is None:
             raise errors.no_grad_fn(i, output)
         edges.append(output._edge)
-        starts.append(_first_cotangent(i, output, gradient, create_graph))
-    return edges, starts
+        cotangents.append(first_cotangent(i, output, gradient, create_graph, batched))
+    sizes = {g.shape[0] for g in cotangents} if batched else ()
+    if len(sizes) > 1:
+        raise errors.batched_gradient_sizes(sorted(sizes))
+    return edges, cotangents
 
 
 def _edge_of(edge: GradientEdge) -> Any:
@@ -236,43 +252,24 @@ def grad(
     >>> cr.autograd.grad(y, x, grad_outputs=cr.ones_like(y))
     (tensor([20., 20., 20., 20.]),)
     """
-    if isinstance(inputs, dict):
-        found = grad(
-            outputs,
-            tuple(inputs.values()),
-            grad_outputs,
-            retain_graph,
-            create_graph,
-            only_inputs,
-            allow_unused,
-            is_grads_batched,
-            materialize_grads,
-        )
-        return dict(zip(inputs, found, strict=True))
-    wanted = _sequence("grad", "inputs", inputs)
+    wanted = _sequence("grad", "inputs", tuple(inputs.values()) if isinstance(inputs, dict) else inputs)
     if not wanted:
         raise errors.empty_inputs("grad")
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
-    keep = create_graph if retain_graph is None else bool(retain_graph)
-    if _any_dual(outputs):
-        given = _sequence("grad", "outputs", outputs)
-        return duals.grad(
-            _gradients,
-            given,
-            wanted,
-            _cotangents("grad", grad_outputs, len(given)),
-            keep=keep,
-            create_graph=create_graph,
-            batched=is_grads_batched,
-            allow_unused=allow_unused,
-            materialize_grads=materialize_grads,
-        )
-    return _gradients(
-        outputs, wanted, grad_outputs, None, keep, create_graph, allow_unused, is_grads_batched, materialize_grads
+    found = _gradients(
+        outputs,
+        wanted,
+        grad_outputs,
+        retain_graph=create_graph if retain_graph is None else bool(retain_graph),
+        create_graph=create_graph,
+        allow_unused=allow_unused,
+        is_grads_batched=is_grads_batched,
+        materialize_grads=materialize_grads,
     )
+    return dict(zip(inputs, found, strict=True)) if isinstance(inputs, dict) else found
 
 
 def _gradients(
@@ -280,28 +277,30 @@ def _gradients(
     wanted: tuple[Any, ...],
     grad_outputs: Any,
     block: Any = None,
-    retain_graph: bool = False,
-    create_graph: bool = False,
-    allow_unused: bool | None = None,
-    is_grads_batched: bool = False,
-    materialize_grads: bool = False,
+    *,
+    retain_graph: bool,
+    create_graph: bool,
+    allow_unused: bool | None,
+    is_grads_batched: bool,
+    materialize_grads: bool,
 ) -> tuple[Tensor | None, ...]:
     """``grad`` of checked inputs. Paths through the edge ``block`` do not count."""
-    if _any_dual(outputs):  # of a level below
+    if _any_dual(outputs):
         if block is not None:
             raise errors.blocked_below()
-        return grad(  # type: ignore[no-any-return]
-            outputs,
+        tensors = _sequence("grad", "outputs", outputs)
+        return duals.grad(
+            _gradients,
+            tensors,
             wanted,
-            grad_outputs,
-            retain_graph,
-            create_graph,
+            _cotangents(grad_outputs, len(tensors)),
+            retain_graph=retain_graph,
+            create_graph=create_graph,
             allow_unused=allow_unused,
             is_grads_batched=is_grads_batched,
             materialize_grads=materialize_grads,
         )
-    starts = _batched_starts if is_grads_batched else _starts
-    edges, cotangents = starts("grad", outputs, grad_outputs, create_graph)
+    edges, cotangents = _starts("grad", outputs, grad_outputs, create_graph, is_grads_batched)
     targets = [_target(i, t) for i, t in enumerate(wanted)]
     order = None if block is None else [edge for edge in engine.reachable(edges) if edge is not block]
 
@@ -342,42 +341,6 @@ def _gradients(
     return tuple(results)
 
 
-def _batched_starts(function: str, outputs: Any, gradients: Any, create_graph: bool) -> tuple[list[Any], list[Any]]:
-    """As ``_starts``, where every cotangent has one more axis in front."""
-    tensors = _sequence(function, "outputs", outputs)
-    edges: list[Any] = []
-    starts: list[Any] = []
-    for i, (output, g) in enumerate(zip(tensors, _cotangents(function, gradients, len(tensors)))):
-        if g is None:
-            raise errors.batched_gradient_missing(i)
-        g = _as_tensor(function, g)
-        if isinstance(output, GradientEdge):
-            edges.append(_edge_of(output))
-        else:
-            if output._edge is None:
-                raise errors.no_grad_fn(i, output)
-            if not g.shape or tuple(g.shape[1:]) != tuple(output.shape):
-                raise errors.batched_gradient_shape(i, g, output)
-            if g.dtype != output.dtype:
-                if g.dtype.kind == "c" and output.dtype.kind != "c":
-                    raise errors.gradient_dtype(i, g, output)
-                g = g.to(output.dtype)
-            edges.append(output._edge)
-        starts.append(g if create_graph else g._raw)
-    sizes = {g.shape[0] for g in starts}
-    if len(sizes) > 1:
-        raise errors.batched_gradient_sizes(sorted(sizes))
-    return edges, starts
-
-
-def _as_tensor(function: str, gradient: Any) -> Tensor:
-    if isinstance(gradient, Tensor):
-        return gradient
-    if isinstance(gradient, (ndarray, np.generic)):
-        return wrap(gradient)
-    raise errors.gradient_type(gradient)
-
-
 def _tensor_backward(
     self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
 ) -> None:
@@ -397,7 +360,7 @@ def _tensor_backward(
     tensor([2., 4., 6.])
     """
     if inputs is None and not create_graph and type(self._raw) is ndarray and self._edge is not None:
-        start = _first_cotangent(0, self, gradient, False)
+        start = first_cotangent(0, self, gradient, False)
         engine.sweep([self._edge], [start], retain_graph=bool(retain_graph), create_graph=False)
         return
     backward(self, None if gradient is None else [gradient], retain_graph, create_graph, inputs=inputs)

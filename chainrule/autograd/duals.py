@@ -41,18 +41,16 @@ def grad(
     inputs: Sequence[Any],
     cotangents: Sequence[Any],
     *,
-    keep: bool,
-    create_graph: bool,
-    batched: bool,
+    retain_graph: bool,
     **options: Any,
 ) -> tuple[Any, ...]:
     """The gradients of dual outputs, themselves dual where they move.
 
     Args:
-        plain: ``plain(outputs, inputs, cotangents, block, retain_graph=, create_graph=, is_grads_batched=, ...)``, which
-            does it for what the duals are made of; paths through the edge ``block`` do not count.
+        plain: ``plain(outputs, inputs, cotangents, block, retain_graph=, ...)``, which does it for what the duals are made
+            of; paths through the edge ``block`` do not count.
         outputs, inputs, cotangents: as in ``autograd.grad``; a cotangent may be None, or dual itself.
-        keep: keep what the graph saved.
+        retain_graph, options: as in ``autograd.grad``.
     """
     level = max(rank(y) for y in outputs if is_dual(y)) // 2
     primals, tangents = zip(*[parts(y, level) for y in outputs])
@@ -60,15 +58,7 @@ def grad(
     wanted, speeds = zip(*[parts(x, level) for x in inputs])
     moving = [(t, g) for t, g in zip(tangents, gs) if t is not None and t.requires_grad]
     moving += [(p, m) for p, m in zip(primals, moves) if m is not None and p.requires_grad]
-    found = plain(
-        primals,
-        wanted,
-        gs,
-        retain_graph=keep or bool(moving),
-        create_graph=create_graph,
-        is_grads_batched=batched,
-        **options,
-    )
+    found = plain(primals, wanted, gs, retain_graph=retain_graph or bool(moving), **options)
     if not moving:
         return found
     ends = [t for t, _ in moving]
@@ -79,16 +69,8 @@ def grad(
         block = None
         if speed is not None and isinstance(x, Tensor) and type(x._edge) is not Leaf:
             block = speed._edge
-        (rate,) = plain(
-            ends,
-            (x,),
-            seeds,
-            block,
-            retain_graph=keep or i + 1 < len(wanted),
-            create_graph=create_graph,
-            is_grads_batched=batched,
-            **options,
-        )
+        keep = retain_graph or i + 1 < len(wanted)
+        (rate,) = plain(ends, (x,), seeds, block, retain_graph=keep, **options)
         results.append(g if g is None or rate is None else wrap(Dual(_bare(g), _bare(rate), level)))
     return tuple(results)
 

@@ -208,7 +208,7 @@ class Call:
             found.append(result)
         return found
 
-    def explained(self, error: Exception, where: str) -> Exception:
+    def explained(self, error: Exception, where: str) -> Any:
         text = str(error)
         if "doesn't have storage" in text or "cannot become a plain array" in text:
             return errors.function_numpy_inside(self.cls.__name__, where)

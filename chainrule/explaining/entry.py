@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.autograd.backward import _first_cotangent
+from chainrule.autograd.backward import first_cotangent
 from chainrule.core.modes import enable_grad
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap
@@ -81,7 +81,7 @@ def explained(
         raise errors.empty_inputs("explain")
     gradients = _gradients(grad, len(tensors))
     seeds = [
-        np.ones(t._raw.shape, t._raw.dtype) if g is None else _first_cotangent(i, t, g, False)
+        np.ones(t._raw.shape, t._raw.dtype) if g is None else first_cotangent(i, t, g, False)
         for i, (t, g) in enumerate(zip(tensors, gradients))
     ]
     roots = [t._edge for t in tensors]
