@@ -181,3 +181,37 @@ def store_results(name: str, result: Any, out: Any) -> Any:
         raise TypeError(f"{name}(): argument 'out' must be a tuple of {len(result)} Tensors, not {type(out).__name__}")
     written = [store_out(o, r) for o, r in zip(out, result, strict=True)]
     return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
+
+
+_AXES = {1: "the last axis", 2: "the last two axes", 3: "the last three axes"}
+
+
+def op_each_axes(names: str, samples: tuple[str, str, str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare the three functions of a family: over the last axis, the last two and the last three.
+
+    Args:
+        names: the public names, with ``{}`` for the number of axes.
+        samples: arguments to call each with.
+
+    The function's first argument is the number of axes; its documentation is that of the first of the family.
+    """
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(function)
+        own = signature.replace(parameters=list(signature.parameters.values())[1:])
+        first = names.split()[0].rpartition(".")[2].format(1)
+        for axes, sample in zip(_AXES, samples, strict=True):
+            member: Any = _with_axes(function, axes)
+            name = names.split()[0].rpartition(".")[2].format(axes)
+            member.__name__ = member.__qualname__ = name
+            member.__code__ = member.__code__.replace(co_name=name)  # by which explanations name the call
+            member.__module__, member.__signature__ = function.__module__, own
+            member.__doc__ = function.__doc__ if axes == 1 else f"As :func:`{first}`, over {_AXES[axes]}."
+            op(names.replace("{}", str(axes)), sample=sample)(member)
+        return function
+
+    return declare
+
+
+def _with_axes(function: Callable[..., Any], axes: int) -> Callable[..., Any]:
+    return lambda *args, **kwargs: function(axes, *args, **kwargs)

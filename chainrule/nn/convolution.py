@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.api.declare import op
+from chainrule.api.declare import op, op_each_axes
 from chainrule.core.dispatch import bind
 from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie
@@ -71,9 +71,33 @@ def _operands(
     return x, weight, bias, groups, batch
 
 
-def _convolved(
-    axes: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
-) -> Tensor:
+@op_each_axes(
+    "nn.functional.conv{}d conv{}d",
+    ("rand(1, 2, 5), rand(3, 2, 3)", "rand(1, 2, 4, 5), rand(3, 2, 2, 3)", "rand(1, 1, 3, 3, 3), rand(2, 1, 2, 2, 2)"),
+)
+def convolve(
+    axes: int, input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """A convolution along one axis (strictly, a correlation: the weight is not flipped).
+
+    Args:
+        input: (n, channels, length), or without n.
+        weight: (out, channels/groups, kernel).
+        bias: (out,).
+        stride, padding, dilation: an int or a tuple of one. ``padding`` may be "valid" or "same".
+        groups: the channels are that many convolutions side by side.
+
+    Returns:
+        (n, out, windows).
+
+    Raises:
+        RuntimeError: the shapes or dtypes do not fit, or no window does.
+
+    >>> import chainrule as cr
+    >>> cr.nn.functional.conv1d(cr.tensor([[[1., 2., 4., 8.]]]), cr.tensor([[[-1., 1.]]]))
+    tensor([[[1., 2., 4.]]])
+    """
     function = f"conv{axes}d"
     x, weight, bias, groups, batch = _operands(function, axes, input, weight, bias, groups)
     stride, dilation = (each_axis(function, *pair, axes) for pair in (("stride", stride), ("dilation", dilation)))
@@ -107,63 +131,26 @@ def _named_padding(x: Any, padding: str, kernel: Ints, stride: Ints, dilation: I
     return x, tuple(t // 2 for t in totals)
 
 
-@op("nn.functional.conv1d conv1d", sample="rand(1, 2, 5), rand(3, 2, 3)")
-def conv1d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
+@op_each_axes(
+    "nn.functional.conv_transpose{}d conv_transpose{}d",
+    ("rand(1, 2, 5), rand(2, 3, 3)", "rand(1, 2, 2, 3), rand(2, 3, 2, 2)", "rand(1, 1, 2, 2, 2), rand(1, 2, 2, 2, 2)"),
+)
+def convolve_transposed(
+    axes: int, input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
 ) -> Tensor:  # fmt: skip
-    """A convolution along one axis (strictly, a correlation: the weight is not flipped).
+    """The transpose of :func:`conv1d` in its input: every element spreads the weight over a window.
 
     Args:
         input: (n, channels, length), or without n.
-        weight: (out, channels/groups, kernel).
-        bias: (out,).
-        stride, padding, dilation: an int or a tuple of one. ``padding`` may be "valid" or "same".
-        groups: the channels are that many convolutions side by side.
-
-    Returns:
-        (n, out, windows).
-
-    Raises:
-        RuntimeError: the shapes or dtypes do not fit, or no window does.
+        weight: (channels, out/groups, kernel).
+        padding: how much is cut off on both sides.
+        output_padding: how much longer the result is at the end; less than stride or dilation.
 
     >>> import chainrule as cr
-    >>> cr.nn.functional.conv1d(cr.tensor([[[1., 2., 4., 8.]]]), cr.tensor([[[-1., 1.]]]))
-    tensor([[[1., 2., 4.]]])
+    >>> cr.nn.functional.conv_transpose1d(cr.tensor([[[1., 2.]]]), cr.tensor([[[1., 1.]]]), stride=2)
+    tensor([[[1., 1., 2., 2.]]])
     """
-    return _convolved(1, input, weight, bias, stride, padding, dilation, groups)
-
-
-@op("nn.functional.conv2d conv2d", sample="rand(1, 2, 4, 5), rand(3, 2, 2, 3)")
-def conv2d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """As :func:`conv1d`, along two axes: (n, channels, height, width) and (out, channels/groups, height, width).
-
-    >>> import chainrule as cr
-    >>> x = cr.ones(1, 1, 3, 3)
-    >>> cr.nn.functional.conv2d(x, cr.ones(1, 1, 3, 3), padding=1)
-    tensor([[[[4., 6., 4.],
-              [6., 9., 6.],
-              [4., 6., 4.]]]])
-    """
-    return _convolved(2, input, weight, bias, stride, padding, dilation, groups)
-
-
-@op("nn.functional.conv3d conv3d", sample="rand(1, 1, 3, 3, 3), rand(2, 1, 2, 2, 2)")
-def conv3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """As :func:`conv1d`, along three axes."""
-    return _convolved(3, input, weight, bias, stride, padding, dilation, groups)
-
-
-def _transposed(
-    axes: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int,
-    dilation: Any,
-) -> Tensor:  # fmt: skip
     function = f"conv_transpose{axes}d"
     x, weight, bias, groups, batch = _operands(function, axes, input, weight, bias, groups)
     if x.shape[1] != weight.shape[0]:
@@ -189,44 +176,6 @@ def _transposed(
     params = {"size": size, "stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     out = _plus_bias(function, bind(rows.convolution_input, (x, weight), params), weight, bias)
     return out if batch else out.squeeze(0)  # type: ignore[no-any-return]
-
-
-@op("nn.functional.conv_transpose1d conv_transpose1d", sample="rand(1, 2, 5), rand(2, 3, 3)")
-def conv_transpose1d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Tensor:  # fmt: skip
-    """The transpose of :func:`conv1d` in its input: every element spreads the weight over a window.
-
-    Args:
-        input: (n, channels, length), or without n.
-        weight: (channels, out/groups, kernel).
-        padding: how much is cut off on both sides.
-        output_padding: how much longer the result is at the end; less than stride or dilation.
-
-    >>> import chainrule as cr
-    >>> cr.nn.functional.conv_transpose1d(cr.tensor([[[1., 2.]]]), cr.tensor([[[1., 1.]]]), stride=2)
-    tensor([[[1., 1., 2., 2.]]])
-    """
-    return _transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-@op("nn.functional.conv_transpose2d conv_transpose2d", sample="rand(1, 2, 2, 3), rand(2, 3, 2, 2)")
-def conv_transpose2d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Tensor:  # fmt: skip
-    """As :func:`conv_transpose1d`, along two axes."""
-    return _transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-@op("nn.functional.conv_transpose3d conv_transpose3d", sample="rand(1, 1, 2, 2, 2), rand(1, 2, 2, 2, 2)")
-def conv_transpose3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Tensor:  # fmt: skip
-    """As :func:`conv_transpose1d`, along three axes."""
-    return _transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 # -- blocks ----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.api.declare import op
+from chainrule.api.declare import op, op_each_axes
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
@@ -89,20 +89,12 @@ def _largest(x: Any, places: tuple[Any, ...], return_indices: bool) -> Any:
     return (tie(out), where) if return_indices else tie(out)
 
 
-def _max_pool(
-    axes: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, return_indices: bool
-) -> Any:
-    function = f"max_pool{axes}d"
-    x = tensor_of(function, input, "iuf")
-    _input(function, x, axes)
-    windows_ = _Windows(function, x, axes, kernel, stride, padding, dilation, ceil)
-    return _largest(x, windows_.places(), return_indices)
-
-
-@op("nn.functional.max_pool1d max_pool1d", sample="rand(1, 2, 6), 2")
-def max_pool1d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-    return_indices: bool = False,
+@op_each_axes(
+    "nn.functional.max_pool{}d max_pool{}d", ("rand(1, 2, 6), 2", "rand(1, 2, 4, 4), 2", "rand(1, 1, 4, 4, 4), 2")
+)
+def max_pool(
+    axes: int, input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
     """The largest element of every window along the last axis. The first of several gets the gradient.
 
@@ -117,25 +109,11 @@ def max_pool1d(
     >>> cr.nn.functional.max_pool1d(cr.tensor([[1., 3., 2., 5.]]), 2)
     tensor([[3., 5.]])
     """
-    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-
-
-@op("nn.functional.max_pool2d max_pool2d", sample="rand(1, 2, 4, 4), 2")
-def max_pool2d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """As :func:`max_pool1d`, over the last two axes; indices are those of the flattened plane."""
-    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-
-
-@op("nn.functional.max_pool3d max_pool3d", sample="rand(1, 1, 4, 4, 4), 2")
-def max_pool3d(
-    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """As :func:`max_pool1d`, over the last three axes."""
-    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    function = f"max_pool{axes}d"
+    x = tensor_of(function, input, "iuf")
+    _input(function, x, axes)
+    windows_ = _Windows(function, x, axes, kernel_size, stride, padding, dilation, ceil_mode)
+    return _largest(x, windows_.places(), return_indices)
 
 
 def _bounds(size: int, count: int) -> tuple[Any, Any]:
@@ -162,7 +140,11 @@ def _output_size(function: str, x: Any, output_size: Any, axes: int) -> Ints:
     return size
 
 
-def _adaptive_max(axes: int, input: Any, output_size: Any, return_indices: bool) -> Any:
+@op_each_axes(
+    "nn.functional.adaptive_max_pool{}d", ("rand(1, 2, 6), 2", "rand(1, 2, 4, 4), 2", "rand(1, 1, 4, 4, 4), 2")
+)
+def adaptive_max_pool(axes: int, input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size."""
     function = f"adaptive_max_pool{axes}d"
     x = tensor_of(function, input, "f")
     places = []
@@ -171,24 +153,6 @@ def _adaptive_max(axes: int, input: Any, output_size: Any, return_indices: bool)
         at = start[:, None] + np.arange(int((end - start).max(initial=0)))
         places.append(np.where(at < end[:, None], at, -1))
     return _largest(x, tuple(places), return_indices)
-
-
-@op(sample="rand(1, 2, 6), 2")
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of ``output_size`` windows that cover the last axis evenly."""
-    return _adaptive_max(1, input, output_size, return_indices)
-
-
-@op(sample="rand(1, 2, 4, 4), 2")
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """As :func:`adaptive_max_pool1d`, over the last two axes; None keeps a size."""
-    return _adaptive_max(2, input, output_size, return_indices)
-
-
-@op(sample="rand(1, 1, 4, 4, 4), 2")
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """As :func:`adaptive_max_pool1d`, over the last three axes; None keeps a size."""
-    return _adaptive_max(3, input, output_size, return_indices)
 
 
 # -- the mean --------------------------------------------------------------------------------------------------------
@@ -305,7 +269,7 @@ def _adaptive_avg(axes: int, input: Any, output_size: Any) -> Any:
 
 @op("nn.functional.adaptive_avg_pool1d adaptive_avg_pool1d", sample="rand(1, 2, 6), 2")
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of ``output_size`` windows that cover the last axis evenly.
+    """The means of ``output_size`` windows that cover the last axis (each axis) evenly; None keeps a size.
 
     >>> import chainrule as cr
     >>> cr.nn.functional.adaptive_avg_pool1d(cr.tensor([[1., 3., 2., 6.]]), 2)
@@ -326,40 +290,39 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     return _adaptive_avg(3, input, output_size)  # type: ignore[no-any-return]
 
 
-def _power_pool(axes: int, input: Any, p: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
-    """The roots of sums of powers; where a sum is 0, the gradient is 0. For p = ±∞ the largest (or least) element."""
+@op_each_axes("nn.functional.lp_pool{}d", ("rand(1, 2, 6), 2, 3", "rand(1, 4, 4), 2, 2", "rand(1, 1, 2, 4, 4), 2, 2"))
+def lp_pool(
+    axes: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
+    """(Σ xᵖ)^(1/p) over every window along the last axis; for p = ±∞ the largest (or least) element.
+
+    Where a sum is 0, the gradient is 0.
+    """
+    p = norm_type
     if isinstance(p, (int, float)) and math.isinf(p):
         side = math.copysign(1, p)
-        return side * _max_pool(axes, ew.abs(input) * side, kernel_size, stride, 0, 1, ceil_mode, False)  # type: ignore[no-any-return]
+        return side * max_pool(axes, ew.abs(input) * side, kernel_size, stride, 0, 1, ceil_mode, False)  # type: ignore[no-any-return]
     elements = math.prod(each_axis(f"lp_pool{axes}d", "kernel_size", kernel_size, axes))
     mean = _avg_pool(axes, ew.pow(input, p), kernel_size, stride, 0, ceil_mode, True, None)
     return ew.pow(ew.mul(ew.where(ew.eq(mean, 0), 0.0, mean), elements), 1 / p)
 
 
-@op(sample="rand(1, 2, 6), 2, 3")
-def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """(Σ xᵖ)^(1/p) over every window along the last axis."""
-    return _power_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-@op(sample="rand(1, 4, 4), 2, 2")
-def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """(Σ xᵖ)^(1/p) over every window of the last two axes."""
-    return _power_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-@op(sample="rand(1, 1, 2, 4, 4), 2, 2")
-def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """(Σ xᵖ)^(1/p) over every window of the last three axes."""
-    return _power_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
-
-
 # -- back ------------------------------------------------------------------------------------------------------------
 
 
-def _unpooled(
-    axes: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
-) -> Tensor:
+@op_each_axes(
+    "nn.functional.max_unpool{}d",
+    (
+        "rand(1, 2, 3), zeros(1, 2, 3).long(), 2",
+        "rand(1, 2, 2, 2), zeros(1, 2, 2, 2).long(), 2",
+        "rand(1, 1, 2, 2, 2), zeros(1, 1, 2, 2, 2).long(), 2",
+    ),
+)
+def max_unpool(
+    axes: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    output_size: Any = None,
+) -> Tensor:  # fmt: skip
+    """What :func:`max_pool1d` kept, back in its places, among zeros."""
     function = f"max_unpool{axes}d"
     x, indices = tensor_of(function, input), tensor_argument(function, "indices", indices)
     with_examples(function, x, axes)
@@ -393,27 +356,3 @@ def _unpooled(
     zeros = x.new_zeros((*x.shape[:lead], number))
     flat = zeros.scatter(-1, shaping.flatten(indices, lead), shaping.flatten(x, lead))
     return flat.reshape(*x.shape[:lead], *size)  # type: ignore[no-any-return]
-
-
-@op(sample="rand(1, 2, 3), zeros(1, 2, 3).long(), 2")
-def max_unpool1d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-) -> Tensor:
-    """What :func:`max_pool1d` kept, back in its places, among zeros."""
-    return _unpooled(1, input, indices, kernel_size, stride, padding, output_size)
-
-
-@op(sample="rand(1, 2, 2, 2), zeros(1, 2, 2, 2).long(), 2")
-def max_unpool2d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-) -> Tensor:
-    """What :func:`max_pool2d` kept, back in its places, among zeros."""
-    return _unpooled(2, input, indices, kernel_size, stride, padding, output_size)
-
-
-@op(sample="rand(1, 1, 2, 2, 2), zeros(1, 1, 2, 2, 2).long(), 2")
-def max_unpool3d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-) -> Tensor:
-    """What :func:`max_pool3d` kept, back in its places, among zeros."""
-    return _unpooled(3, input, indices, kernel_size, stride, padding, output_size)
