@@ -42,18 +42,33 @@ def _period(ops: Sequence[str]) -> int:
     return next(p for p in range(1, n + 1) if n % p == 0 and list(ops[:p]) * (n // p) == list(ops))
 
 
-@functools.cache
 def called_at(code: CodeType, at: int) -> str:
     """The name of the function that an instruction calls, as the source has it; '' where it is no call or not known."""
+    tree = expression_at(code, at)
+    function = tree.func if isinstance(tree, ast.Call) else None
+    return getattr(function, "attr", "") or getattr(function, "id", "")
+
+
+def operands_at(code: CodeType, at: int) -> list[str]:
+    """The names of the operands of an operator, or of a function's arguments; '' for those that are no variables."""
+    tree, operands = expression_at(code, at), []
+    if isinstance(tree, ast.BinOp):
+        operands = [tree.left, tree.right]
+    elif isinstance(tree, ast.Call):
+        operands = tree.args
+    return [operand.id if isinstance(operand, ast.Name) else "" for operand in operands]
+
+
+@functools.cache
+def expression_at(code: CodeType, at: int) -> ast.expr | None:
+    """The expression that an instruction computes; None where there is no source."""
     line, end, first, last = next(itertools.islice(code.co_positions(), at // 2, None), (None,) * 4)
     if line is None or end is None or first is None or last is None:
-        return ""
+        return None
     lines = [linecache.getline(code.co_filename, n).encode() for n in range(line, end + 1)]
     lines[-1] = lines[-1][:last]
     lines[0] = lines[0][first:]
     try:
-        tree = ast.parse(b"".join(lines).decode(errors="replace").strip(), mode="eval").body
+        return ast.parse(b"".join(lines).decode(errors="replace").strip(), mode="eval").body
     except (SyntaxError, ValueError):
-        return ""
-    function = tree.func if isinstance(tree, ast.Call) else None
-    return getattr(function, "attr", "") or getattr(function, "id", "")
+        return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,66 +29,47 @@ class Check:
         return f"<check: {self.text}>"
 
 
-def checked(
-    tensors: Sequence[Any], outputs: Sequence[Any], seeds: Sequence[Any], wanted: Sequence[Any], wrt: Sequence[Any]
-) -> Check:
+def checked(e: Any) -> Check:
     """Compare Σ G·∂Y/∂x with the gradient of every x."""
-    lines, ok = [], True
-    for tensor, value in zip(wanted, wrt):
-        size = sum(t.numel() for t in tensors) * tensor.numel()
-        if size > _LIMIT:
-            lines.append(f"{value.name}: not checked, its Jacobian has {size:,} numbers (at most {_LIMIT:,} are built)")
-            continue
-        if value.gradient is None:
-            lines.append(f"{value.name}: no path leads to it, its gradient is 0")
-            continue
-        good, line = _one(tensors, outputs, seeds, tensor, value)
-        ok = ok and good
-        lines.append(line)
-    return Check(ok, "\n".join(lines) or "nothing to check")
+    found = [_one(e, tensor, value) for tensor, value in zip(e._wanted, e.wrt)]
+    return Check(all(ok for ok, _ in found), "\n".join(line for _, line in found) or "nothing to check")
 
 
-def _one(
-    tensors: Sequence[Any], outputs: Sequence[Any], seeds: Sequence[Any], tensor: Any, value: Any
-) -> tuple[bool, str]:
-    total: Any = 0
-    if any(
-        edge.hooks is not None and (edge.hooks.tensor or edge.hooks.pre or getattr(edge.hooks, "post", None))
-        for edge in reachable([t._edge for t in tensors])
-    ):
+def _one(e: Any, tensor: Any, value: Any) -> tuple[bool, str]:
+    size = sum(t.numel() for t in e._tensors) * tensor.numel()
+    if size > _LIMIT:
+        return True, f"{value.name}: not checked, its Jacobian has {size:,} numbers (at most {_LIMIT:,} are built)"
+    if value.gradient is None:
+        return True, f"{value.name}: no path leads to it, its gradient is 0"
+    hooks = (edge.hooks for edge in reachable([t._edge for t in e._tensors]) if edge.hooks is not None)
+    if any(h.tensor or h.pre or getattr(h, "post", None) for h in hooks):
         return True, f"{value.name}: not checked, because hooks change gradients on the way"
     try:
-        for y, seed in zip(tensors, seeds):
-            whole = jacobian(y, tensor)._raw
-            total = total + _contracted(seed, whole, value.dtype)
+        total = sum(_contracted(g, jacobian(y, tensor)._raw, value.dtype) for y, g in zip(e._tensors, e.seeds))
     except Exception as error:  # a rule without derivatives of batches, or a hook that wants more than it gets
         return True, f"{value.name}: not checked, its Jacobian cannot be built ({str(error).splitlines()[0]})"
-    with np.errstate(all="ignore"):
-        off = np.abs(total - value.gradient)
-        scale = np.max(np.abs(value.gradient), initial=0.0, where=np.isfinite(value.gradient))
-        single = value.gradient.dtype.itemsize <= (8 if value.gradient.dtype.kind == "c" else 4)
-        good = np.allclose(
-            total,
-            value.gradient,
-            rtol=1e-3 if single else 1e-7,
-            atol=(1e-5 if single else 1e-10) * scale,
-            equal_nan=True,
-        )
-    if len(tensors) == 1:
-        y = outputs[0]
-        said = f"tensordot({y.bar}, ∂{y.name}/∂{value.name}, {seeds[0].ndim}) = {value.bar}"
-    else:
-        said = f"Σ tensordot(Ȳ, ∂Y/∂{value.name}) over all outputs Y = {value.bar}"
-    if good:
+    said = f"Σ tensordot(Ȳ, ∂Y/∂{value.name}) over all outputs Y = {value.bar}"
+    if len(e.outputs) == 1:
+        y = e.outputs[0]
+        said = f"tensordot({y.bar}, ∂{y.name}/∂{value.name}, {e.seeds[0].ndim}) = {value.bar}"
+    if _agree(total, value.gradient):
         return True, f"{said} ✓"
-    return False, f"{said} ✗: they differ by up to {float(np.nanmax(off)):.6g}"
+    with np.errstate(all="ignore"):
+        return False, f"{said} ✗: they differ by up to {float(np.nanmax(np.abs(total - value.gradient))):.6g}"
+
+
+def _agree(total: Any, gradient: Any) -> bool:
+    single = gradient.dtype.itemsize <= (8 if gradient.dtype.kind == "c" else 4)
+    with np.errstate(all="ignore"):
+        scale = np.max(np.abs(gradient), initial=0.0, where=np.isfinite(gradient))
+        rtol, atol = (1e-3, 1e-5 * scale) if single else (1e-7, 1e-10 * scale)
+        return bool(np.allclose(total, gradient, rtol=rtol, atol=atol, equal_nan=True))
 
 
 def _contracted(seed: Any, whole: Any, dtype: Any) -> Any:
     """Σ G·∂Y/∂x, in the convention of gradients of complex numbers."""
     with np.errstate(all="ignore"):
-        if np.dtype(dtype).kind == "c" and seed.dtype.kind == "c":
-            return np.tensordot(seed, np.conj(whole), seed.ndim)
-        if seed.dtype.kind == "c":  # x is real
-            return np.real(np.tensordot(seed, np.conj(whole), seed.ndim))
-        return np.tensordot(seed, whole, seed.ndim)
+        if seed.dtype.kind != "c":
+            return np.tensordot(seed, whole, seed.ndim)
+        total = np.tensordot(seed, np.conj(whole), seed.ndim)
+        return total if np.dtype(dtype).kind == "c" else np.real(total)

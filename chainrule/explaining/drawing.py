@@ -12,7 +12,7 @@ from typing import Any
 from chainrule.core.node import Leaf, Node
 from chainrule.core.tensor import Tensor
 from chainrule.diagnosis.names import Names, place_of
-from chainrule.explaining.calls import Call, calls_of
+from chainrule.explaining.calls import Call, calls_of, operands_at
 from chainrule.explaining.folding import Stretch, fold
 from chainrule.explaining.parts import GraphEdge, GraphNode
 from chainrule.explaining.tape import Tape, constants_of, saved_bytes
@@ -127,41 +127,32 @@ class Drawing:
         return edge in self.roots or any(self.of_op[i] != g for i in self.tape.readers.get(edge, ()))
 
     def _value(self, edge: Any) -> None:
+        self.nodes[edge] = node = self._node("value", self.labels[edge], edge)
+        node.role = "leaf" if type(edge) is Leaf else "output" if edge in self.roots else "intermediate"
+
+    def _node(self, kind: str, label: str, edge: Any) -> GraphNode:
         shape, dtype = self.tape.about.get(edge, (None, None))
-        role = "leaf" if type(edge) is Leaf else "output" if edge in self.roots else "intermediate"
-        self.nodes[edge] = GraphNode(
-            "",
-            "value",
-            self.labels[edge],
-            shape,
-            None if dtype is None else str(dtype),
-            line=self.names.line(edge),
-            role=role,
-        )
+        return GraphNode("", kind, label, shape, None if dtype is None else str(dtype), line=self.names.line(edge))
 
     def _operation(self, g: int, stretch: Stretch) -> None:
         ops = self.tape.ops[stretch.start : stretch.stop]
-        shape, dtype = self.tape.about.get(ops[-1], (None, None))
-        node = GraphNode("", "op", _name(ops[0]), shape, None if dtype is None else str(dtype))
+        self.nodes["op", g] = node = self._node("op", _name(ops[0]), ops[-1])
         node.saved_bytes = sum(map(saved_bytes, ops))
-        node.line = self.names.line(ops[-1])
-        node.count = len(ops)
         composite = self.composites.get((stretch.start, stretch.stop))
         if composite:
-            node.label, node.detail, node.count = composite, ", ".join(map(_name, ops)), 1
+            node.label, node.detail = composite, ", ".join(map(_name, ops))
         elif len(ops) == 1:
             node.detail = ", ".join(_parameters(ops[0]))
         else:
-            node.role = "fold"
-            pattern = ops[: len(ops) // stretch.times]
-            counts = Counter(map(_name, pattern))
-            if stretch.times > 1 and len(pattern) <= 4:
-                node.label = f"{stretch.times} × ({', '.join(map(_name, pattern))})" if len(pattern) > 1 else ""
-                node.label = node.label or f"{stretch.times} × {_name(pattern[0])}"
+            node.role, node.count = "fold", len(ops)
+            pattern = [_name(op) for op in ops[: len(ops) // stretch.times]]
+            times = f"{stretch.times} × " * (stretch.times > 1)
+            if times and len(pattern) <= 4:
+                node.label = times + (f"({', '.join(pattern)})" if len(pattern) > 1 else pattern[0])
             else:
-                node.label = f"{stretch.times} × " * (stretch.times > 1) + f"{len(pattern)} operations"
+                counts = Counter(pattern)
+                node.label = f"{times}{len(pattern)} operations"
                 node.detail = ", ".join(f"{n} {name}" for name, n in counts.most_common(3)) + " …" * (len(counts) > 3)
-        self.nodes["op", g] = node
 
     def _operands(self, g: int, stretch: Stretch, i: int) -> None:
         node, alone = self.tape.ops[i], stretch.stop - stretch.start == 1
@@ -180,30 +171,18 @@ class Drawing:
                     _Arrow(("op", self.of_op[made]), ("op", g), label=label, operand=at, value=self.labels[edge])
                 )
         for at, value in constants_of(node):
-            if value is None:
-                if alone:
-                    self.nodes["op", g].numbers[at] = "…"  # it was not kept
-                continue
-            if isinstance(value, (bool, int, float, complex)):
-                if alone:
-                    self._number(g, at, value)
-                continue
-            found = self.names.find(value)
-            if found is not None:
-                self._constant(found.thing, found.name)
-                self.arrows.append(_Arrow(id(found.thing), ("op", g), operand=at))
+            plain = isinstance(value, (bool, int, float, complex))
+            found = None if value is None or plain else self.names.find(value)
+            if found is not None or (alone and not plain and value is not None and getattr(value, "shape", None) != ()):
+                thing = value if found is None else found.thing
+                if found is not None or node.prim.name != "copy_slices" or at == 1:
+                    self._constant(thing, "" if found is None else found.name)
+                    self.arrows.append(_Arrow(id(thing), ("op", g), operand=at))
             elif alone:
-                if getattr(value, "shape", None) == () and hasattr(value, "item"):
-                    self._number(g, at, value)
-                elif node.prim.name != "copy_slices" or at == 1:
-                    self._constant(value, "")
-                    self.arrows.append(_Arrow(id(value), ("op", g), operand=at))
-
-    def _number(self, g: int, at: int, value: Any) -> None:
-        node = self.nodes["op", g]
-        node.numbers[at] = _number(value)
-        known = [number for number in node.numbers.values() if number != "…"]
-        node.detail = ", ".join([*known, *_parameters(self.tape.ops[self.stretches[g].start])])
+                self.nodes["op", g].numbers[at] = "…" if value is None else _number(value)  # …: it was not kept
+        if alone and self.nodes["op", g].numbers:
+            known = [number for number in self.nodes["op", g].numbers.values() if number != "…"]
+            self.nodes["op", g].detail = ", ".join([*known, *_parameters(node)])
 
     def _constant(self, thing: Any, name: str, role: str = "constant") -> None:
         """A box for a value without gradient, and where its path was cut."""
@@ -234,59 +213,43 @@ class Drawing:
             self.nodes[id(thing)].detail, self.nodes[id(thing)].why = _cut_label(cut), str(cut)
 
     def _unknown_constants(self) -> None:
-        """Constants that their operation has not kept, where the source tells: one such operation and one such variable."""
-        unknown: dict[Any, list[int]] = {}
+        """Constants that their operation has not kept, where the program's expression names a variable of that shape."""
+        by_name = {f.name: f for f in self.names.found if isinstance(f.thing, Tensor) and f.thing._edge is None}
         for g, stretch in enumerate(self.stretches):
             node = self.tape.ops[stretch.start]
-            if stretch.stop - stretch.start == 1 and any(value is None for _, value in constants_of(node)):
-                unknown.setdefault((id(node.code), node.lasti), []).append(g)
-        for groups in unknown.values():
-            where = place_of(self.tape.ops[self.stretches[groups[0]].start])
-            read = [f for f in self.names.read_at(where) if isinstance(f.thing, Tensor) and f.thing._edge is None]
-            read = [f for f in read if id(f.thing) not in self.nodes]
-            if len(groups) == 1 and len(read) == 1:
-                node = self.tape.ops[self.stretches[groups[0]].start]
-                at = next(i for i, value in constants_of(node) if value is None)
-                if self._shape_of_operand(node, at) != tuple(read[0].thing.shape):
-                    continue  # the operation had something computed from it
-                self._constant(read[0].thing, read[0].name)
-                del self.nodes["op", groups[0]].numbers[at]
-                self.arrows.append(_Arrow(id(read[0].thing), ("op", groups[0]), operand=at))
-
-    def _shape_of_operand(self, node: Any, at: int) -> tuple[int, ...] | None:
-        if node.in_avals is not None:
-            return tuple(node.in_avals[at][0])
-        known = self.tape.about.get(node)  # nothing was stretched
-        return None if known is None or known[0] is None else tuple(known[0])
+            missing = (
+                [at for at, value in constants_of(node) if value is None] if stretch.stop - stretch.start == 1 else []
+            )
+            operands = operands_at(node.code, node.lasti) if missing and node.code is not None else []
+            for at in missing:
+                found = by_name.get(operands[at]) if at < len(operands) else None
+                shape = node.in_avals[at][0] if node.in_avals is not None else self.tape.about.get(node, (None,))[0]
+                if found is not None and tuple(found.thing.shape) == shape:
+                    self._constant(found.thing, found.name)
+                    del self.nodes["op", g].numbers[at]
+                    self.arrows.append(_Arrow(id(found.thing), ("op", g), operand=at))
 
     def _fold_leaves(self) -> None:
         """Leaves and constants that go to the same places are drawn as one, from the fourth on."""
         goes: dict[Any, set[Any]] = {}
         for arrow in self.arrows:
             goes.setdefault(arrow.source, set()).add(arrow.target)
-        cut = {arrow.target for arrow in self.arrows if arrow.kind == "cut"} | {
-            arrow.source for arrow in self.arrows if arrow.kind == "cut"
-        }
+        cut = {key for arrow in self.arrows if arrow.kind == "cut" for key in (arrow.source, arrow.target)}
         alike: dict[Any, list[Any]] = {}
         for key, node in self.nodes.items():
             if node.role in ("leaf", "constant") and key in goes and key not in cut and key not in self.roots:
                 alike.setdefault((node.role, frozenset(goes[key])), []).append(key)
-        for (role, _), keys in alike.items():
-            if len(keys) < 4:
+        for (role, _), (first, *rest) in alike.items():
+            if len(rest) < 3:
                 continue
-            first, *rest = keys
-            members = [self.nodes[key] for key in keys]
-            shapes = {m.shape for m in members}
-            node = GraphNode("", "value", f"{len(keys)} {'leaves' if role == 'leaf' else 'constants'}", role=role)
+            members = [self.nodes[first], *(self.nodes.pop(key) for key in rest)]
+            node = GraphNode("", "value", f"{len(members)} {'leaves' if role == 'leaf' else 'constants'}", role=role)
             node.requires_grad = role == "leaf"
-            node.shape = members[0].shape if len(shapes) == 1 else None
+            node.shape = members[0].shape if len({m.shape for m in members}) == 1 else None
             node.detail = f"{members[0].label} … {members[-1].label}"
-            node.count = len(keys)
+            node.count = len(members)
             self.nodes[first] = node
-            gone = set(rest)
-            for key in rest:
-                del self.nodes[key]
-            self.arrows = [arrow for arrow in self.arrows if arrow.source not in gone]
+        self.arrows = [arrow for arrow in self.arrows if arrow.source in self.nodes]
 
     # -- the result --------------------------------------------------------------------------------------------------
 

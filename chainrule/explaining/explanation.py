@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from chainrule.explaining.check import Check, checked
 from chainrule.explaining.graph import MOST_CARDS, graph_of
 from chainrule.explaining.jacobian import Jacobian, jacobians_of
 from chainrule.explaining.lessons import Lesson, lessons_of
+from chainrule.explaining.page import fragment, to_html
 from chainrule.explaining.picture import numbers_of
 from chainrule.explaining.steps import Arrow, Step
 from chainrule.explaining.sweep import Record
@@ -78,7 +78,7 @@ class Explanation:
             for step in oldest_first[call.start : call.stop]:
                 step.call = call.name
         self._note_hooks()
-        self.lessons: list[Lesson] = lessons_of(self, given)
+        self.lessons: list[Lesson] = list(lessons_of(self, given))
 
     def _add(self, record: Record) -> None:
         """A step for a rule that ran."""
@@ -111,23 +111,17 @@ class Explanation:
         self.steps.append(step)
 
     def _note_hooks(self) -> None:
+        made = "is what they made of the sum"
         for step in self.steps:
-            for edge in {step.record.node, step.output.edge}:
-                hooks = edge.hooks
-                if hooks is None:
-                    continue
-                if hooks.tensor or hooks.pre:
-                    step.notes.append(f"hooks on {step.output.name} ran: its cotangent is what they made of the sum")
-                if hooks.post:
-                    step.notes.append("hooks on this node ran after its rule: what flows on is what they made of it")
+            ran = [edge.hooks for edge in {step.record.node, step.output.edge} if edge.hooks is not None]
+            if any(hooks.tensor or hooks.pre for hooks in ran):
+                step.notes.append(f"hooks on {step.output.name} ran: its cotangent {made}")
+            if any(hooks.post for hooks in ran):
+                step.notes.append("hooks on this node ran after its rule: what flows on is what they made of it")
         for value in self.wrt:
-            hooks = getattr(value.edge, "hooks", None)
-            if type(value.edge) is Leaf and hooks is not None and hooks.tensor and self.steps:
-                last = max((t[0] for t in self._terms.get(value.edge, [])), default=0)
-                if last:
-                    self.steps[last - 1].notes.append(
-                        f"hooks on {value.name} ran: its gradient is what they made of the sum"
-                    )
+            last = max((index for index, *_ in self.terms_of(value)), default=0)
+            if type(value.edge) is Leaf and last and value.edge.hooks is not None and value.edge.hooks.tensor:
+                self.steps[last - 1].notes.append(f"hooks on {value.name} ran: its gradient {made}")
 
     def terms_of(self, value: Value) -> list[tuple[int, str, Any]]:
         """What a value's cotangent is the sum of: ``(step index, operand, array)``, with 0 for the given gradient."""
@@ -160,7 +154,7 @@ class Explanation:
 
     @functools.cached_property
     def _checked(self) -> Check:
-        return checked(self._tensors, self.outputs, self.seeds, self._wanted, self.wrt)
+        return checked(self)
 
     @functools.cached_property
     def jacobians(self) -> list[Jacobian]:
@@ -197,7 +191,7 @@ class Explanation:
 
     def to_html(self, path: Any = None) -> str:
         """A page that needs nothing else; also written to a file, if ``path`` is given."""
-        page: str = importlib.import_module("chainrule.explaining.page").to_html(self)
+        page = to_html(self)
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(page)
@@ -213,8 +207,7 @@ class Explanation:
         yield from rich_console(self, console, options)
 
     def _repr_html_(self) -> str:
-        html: str = importlib.import_module("chainrule.explaining.page").fragment(self)
-        return html
+        return fragment(self)
 
     def _repr_svg_(self) -> str:
         return str(self.graph.to_svg())

@@ -15,6 +15,10 @@ from chainrule.explaining.values import Value, Values
 _MARKS = re.compile(r":\w+:`~?([^`]*)`|``?([^`]*)``?")  # of reStructuredText
 
 
+def _of_rule(attribute: str, doc: str) -> property:
+    return property(lambda arrow: getattr(arrow._rule, attribute), doc=doc)
+
+
 class Arrow:
     """What one rule sends to one operand.
 
@@ -38,6 +42,21 @@ class Arrow:
         self.downstream = downstream
         self.sign = "="
 
+    @functools.cached_property
+    def _rule(self) -> rules.Rule:
+        return rules.Rule(self)
+
+    rule_numpy = _of_rule(
+        "numpy", "The rule in NumPy, to be run in ``environment()``; None where the row has no formula."
+    )
+    rule_latex = _of_rule("latex", "The rule in LaTeX.")
+    rule_mathml = _of_rule("mathml", "The rule in MathML.")
+    rule_index = _of_rule(
+        "index", "The rule for one element: ``X̄[i,k] = Σ_j Z̄[i,j]·W[k,j]``; None if it has no such form."
+    )
+    numbers = _of_rule("numbers", "The rule for one element, with the numbers put in.")
+    words = _of_rule("words", "The rule in words, where it has no formula.")
+
     @property
     def jacobian_shape(self) -> tuple[int, ...]:
         """The local Jacobian's: ``(*output.shape, *input.shape)``."""
@@ -47,40 +66,6 @@ class Arrow:
     def jacobian_size(self) -> int:
         """How many numbers the local Jacobian has."""
         return math.prod(self.jacobian_shape)
-
-    @functools.cached_property
-    def _rule(self) -> rules.Rule:
-        return rules.Rule(self)
-
-    @property
-    def rule_numpy(self) -> str | None:
-        """The rule in NumPy and the user's names, to be run in ``environment()``; None where the row has no formula."""
-        return self._rule.numpy
-
-    @property
-    def rule_latex(self) -> str | None:
-        """The rule in LaTeX."""
-        return self._rule.latex
-
-    @property
-    def rule_mathml(self) -> str | None:
-        """The rule in MathML."""
-        return self._rule.mathml
-
-    @property
-    def rule_index(self) -> str | None:
-        """The rule for one element, as in ``X̄[i,k] = Σ_j Z̄[i,j]·W[k,j]``; None where it has no such form."""
-        return self._rule.index
-
-    @property
-    def numbers(self) -> str | None:
-        """The rule for one element, with the numbers put in."""
-        return self._rule.numbers
-
-    @property
-    def words(self) -> str:
-        """The rule in words, where it has no formula."""
-        return self._rule.words
 
     def environment(self) -> dict[str, Any]:
         """The namespace that ``rule_numpy`` runs in."""
@@ -109,8 +94,33 @@ class Arrow:
         return f"<arrow {self.step.output.name} → {self.input.name}: {self.rule_numpy or self.words}>"
 
 
+def _of_arrows(attribute: str, doc: str) -> property:
+    """What the only arrow has; for several a dict by their inputs' names, or by operands where these are equal."""
+
+    def get(step: Step) -> Any:
+        arrows = step.arrows
+        if len(arrows) == 1:
+            return getattr(arrows[0], attribute)
+        by_name = len({arrow.input.name for arrow in arrows}) == len(arrows)
+        return {arrow.input.name if by_name else arrow.operand: getattr(arrow, attribute) for arrow in arrows}
+
+    return property(get, doc=doc)
+
+
 class Step:
     """One operation of the backward pass.
+
+    ``jacobian_shape``, ``structure``, ``rule_numpy``, ``rule_index``, ``rule_latex`` and ``downstream`` are those of its
+    arrow if a gradient flows to one operand, and dicts if to several: by the operands' names, or by the row's names for
+    operands ("x", "y") where one value comes twice.
+
+    >>> import chainrule as cr
+    >>> X, W = cr.ones(2, 3, requires_grad=True), cr.ones(3, 4, requires_grad=True)
+    >>> exp, mm = cr.explain(cr.exp(X @ W)).steps
+    >>> exp.jacobian_shape, exp.structure
+    ((2, 4, 2, 4), 'diagonal')
+    >>> mm.jacobian_shape
+    {'X': (2, 4, 2, 3), 'W': (2, 4, 3, 4)}
 
     Attributes:
         record: what the sweep saw of it.
@@ -133,10 +143,10 @@ class Step:
     """
 
     def __init__(self, index: int, record: Record, values: Values) -> None:
+        node = record.node
         self.index = index
         self.record = record
         self.all_values = values
-        node = record.node
         self.op: str = node.prim.name
         self.node_name: str = node.name()
         self.call = ""
@@ -154,6 +164,13 @@ class Step:
         self.params = {k: v for k, v in node.params.items() if k != "_outputs" and node.prim.kind != "function"}
         self.notes: list[str] = []
 
+    jacobian_shape = _of_arrows("jacobian_shape", "The local Jacobian's shape ``(*output_shape, *input_shape)``.")
+    structure = _of_arrows("structure", 'What the local Jacobian looks like: "diagonal", "I ⊗ Wᵀ" ...')
+    rule_numpy = _of_arrows("rule_numpy", "The rule in NumPy.")
+    rule_index = _of_arrows("rule_index", "The rule for one element.")
+    rule_latex = _of_arrows("rule_latex", "The rule in LaTeX.")
+    downstream = _of_arrows("downstream", "What the rule sends on.")
+
     @property
     def output_shape(self) -> tuple[int, ...]:
         """The shape of its result."""
@@ -163,56 +180,6 @@ class Step:
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
         """The shapes of its operands, by their names; constants are among them."""
         return {value.name: value.shape for _, value in sorted(self.operand_values.items())}
-
-    def _of_arrows(self, attribute: str) -> Any:
-        """What the only arrow has; for several a dict by their inputs' names, or by operands where these are equal."""
-        if len(self.arrows) == 1:
-            return getattr(self.arrows[0], attribute)
-        several = len({arrow.input.name for arrow in self.arrows}) == len(self.arrows)
-        return {(a.input.name if several else a.operand): getattr(a, attribute) for a in self.arrows}
-
-    @property
-    def jacobian_shape(self) -> Any:
-        """The local Jacobian's shape ``(*output_shape, *input_shape)``.
-
-        This, and ``structure``, ``rule_numpy``, ``rule_index``, ``rule_latex`` and ``downstream``, is the thing itself if a
-        gradient flows to one operand, and a dict if to several: by their names, or by the row's names for operands
-        ("x", "y") where one value comes twice.
-
-        >>> import chainrule as cr
-        >>> X, W = cr.ones(2, 3, requires_grad=True), cr.ones(3, 4, requires_grad=True)
-        >>> exp, mm = cr.explain(cr.exp(X @ W)).steps
-        >>> exp.jacobian_shape, exp.structure
-        ((2, 4, 2, 4), 'diagonal')
-        >>> mm.jacobian_shape
-        {'X': (2, 4, 2, 3), 'W': (2, 4, 3, 4)}
-        """
-        return self._of_arrows("jacobian_shape")
-
-    @property
-    def structure(self) -> Any:
-        """What the local Jacobian looks like: "diagonal", "I ⊗ Wᵀ" ...; a dict for several operands."""
-        return self._of_arrows("structure")
-
-    @property
-    def rule_numpy(self) -> Any:
-        """The rule in NumPy; a dict for several operands."""
-        return self._of_arrows("rule_numpy")
-
-    @property
-    def rule_index(self) -> Any:
-        """The rule for one element; a dict for several operands."""
-        return self._of_arrows("rule_index")
-
-    @property
-    def rule_latex(self) -> Any:
-        """The rule in LaTeX; a dict for several operands."""
-        return self._of_arrows("rule_latex")
-
-    @property
-    def downstream(self) -> Any:
-        """What the rule sends on; a dict for several operands."""
-        return self._of_arrows("downstream")
 
     def __repr__(self) -> str:
         return f"<step {self.index}: {self.op} {self.output.name}>"

@@ -14,6 +14,7 @@ import numpy as np
 from chainrule.core.engine import reachable
 from chainrule.core.node import Leaf, Node, Output
 from chainrule.diagnosis.names import Names
+from chainrule.explaining.values import saved_operands, saved_values
 
 About = tuple[tuple[int, ...], Any]
 _ENTRIES = 10**6
@@ -71,13 +72,9 @@ class Tape:
                     ref = getattr(node, "outs", {}).get(i)
                     if made and ref is not None and ref() is not None:  # a custom Function need not say
                         about[ref()] = (tuple(made[0]), made[1])
-            for name, value in saved_values(node):
-                if name == "out":
-                    self._learn(node, value)
-                elif name in node.prim.operands:
-                    edge = node.edges[node.prim.operands.index(name)]
-                    if edge not in about:
-                        self._learn(edge, value)
+            for edge, value in saved_values(node, node.saved):
+                if edge is node or edge not in about:
+                    self._learn(edge, value)
             in_avals = node.in_avals
             if in_avals is not None:
                 for edge, aval in zip(node.edges, in_avals):
@@ -127,14 +124,6 @@ class Tape:
         return operands
 
 
-def saved_values(node: Node) -> list[tuple[str, Any]]:
-    """What a node keeps, by name; nothing for those whose values were freed."""
-    saves = getattr(node.prim, "saves", ())
-    if len(saves) != len(node.saved) or getattr(node.prim, "variadic", False):
-        return []
-    return [(name, value) for name, value in zip(saves, node.saved) if value is not None]
-
-
 def saved_bytes(node: Node) -> int:
     """How much memory a node keeps. Views count as what they show."""
     total = 0
@@ -149,10 +138,7 @@ def saved_bytes(node: Node) -> int:
 
 def constants_of(node: Node) -> list[tuple[int, Any]]:
     """The operands that no gradient flows to, each with its place: its value, or None where the node has not kept that."""
-    if node.prim.kind == "function" or None not in node.edges:
+    if node.prim.kind == "function":
         return []
-    kept = dict(saved_values(node))
-    if node.prim.variadic:
-        whole = node.saved[0] if node.saved and type(node.saved[0]) in (tuple, list) else None
-        return [(i, None if whole is None else whole[i]) for i, edge in enumerate(node.edges) if edge is None]
-    return [(i, kept.get(node.prim.operands[i])) for i, edge in enumerate(node.edges) if edge is None]
+    kept = saved_operands(node, node.saved)
+    return [(i, kept.get(i)) for i, edge in enumerate(node.edges) if edge is None]

@@ -13,6 +13,7 @@ _CELLS = 256  # numbers of an array that are written out; of a larger one only a
 _EDGE = 4
 _JACOBIAN = 4096  # numbers of a local Jacobian that are written out
 _JACOBIANS = 65536  # and of all of them together
+_FORMS = ("index", "latex", "mathml")
 
 
 def to_dict(e: Any) -> dict[str, Any]:
@@ -30,9 +31,9 @@ def to_dict(e: Any) -> dict[str, Any]:
         "steps": [_step(step, budget, walk) for step in e.steps],
         "gradients": {v.id: array(v.gradient) for v in e.wrt if v.gradient is not None},
         "jacobians": [_jacobian(j) for j in e.jacobians],
-        "check": _check(e),
-        "graph": _graph(e),
-        "lessons": [{"kind": kind, "text": text} for kind, text in e.lessons],
+        "check": {"ok": e.check().ok, "text": e.check().text},
+        "graph": e.graph.to_dict(),
+        "lessons": [lesson._asdict() for lesson in e.lessons],
     }
 
 
@@ -58,35 +59,31 @@ def plain(x: Any) -> Any:
     return item
 
 
-def line(where: Any) -> dict[str, Any] | None:
-    """A source line."""
-    return None if where is None else {"file": where.file, "line": where.line, "text": where.text}
+def _picked(of: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in names}
+
+
+def _line(where: Any) -> dict[str, Any] | None:
+    return None if where is None else _picked(where, "file", "line", "text")
 
 
 def value_dict(v: Any) -> dict[str, Any]:
+    """A value, with its numbers and its cotangent's."""
     return {
-        "name": v.name,
-        "bar": v.bar,
+        **_picked(v, "name", "bar", "role", "why_constant"),
         "shape": list(v.shape),
         "dtype": str(v.dtype),
-        "role": v.role,
         "data": None if v.data is None else array(v.data),
         "gradient": None if v.gradient is None else array(v.gradient),
-        "why_constant": v.why_constant,
-        "line": line(v.line),
+        "line": _line(v.line),
     }
 
 
 def _step(step: Any, budget: list[int], walk: Walk) -> dict[str, Any]:
-    notes = list(step.notes)
-    notes += [a._rule.words for a in step.arrows if a._rule.words and a._rule.words not in notes]
     return {
-        "index": step.index,
-        "op": step.op,
-        "call": step.call,
+        **_picked(step, "index", "op", "call", "doc"),
         "node": step.node_name,
-        "doc": step.doc,
-        "line": line(step.source_line),
+        "line": _line(step.source_line),
         "output": step.output.id,
         "outputs": [v.id for v in step.outputs],
         "upstream": array(step.upstream),
@@ -94,7 +91,7 @@ def _step(step: Any, budget: list[int], walk: Walk) -> dict[str, Any]:
         "terms": [{"from": index, "operand": operand, "array": array(g)} for index, operand, g in step.terms],
         "arrows": [_arrow(arrow, budget, walk) for arrow in step.arrows],
         "constants": [v.id for v in step.constants],
-        "notes": notes,
+        "notes": list(dict.fromkeys([*step.notes, *(a.words for a in step.arrows if a.words)])),
     }
 
 
@@ -104,44 +101,15 @@ def _arrow(arrow: Any, budget: list[int], walk: Walk) -> dict[str, Any]:
         jacobian = arrow.jacobian(_JACOBIAN)
         budget[0] -= arrow.jacobian_size
     return {
-        "operand": arrow.operand,
+        **_picked(arrow, "operand", "jacobian_size", "structure", "structure_text", "built", "numbers", "unbroadcast"),
         "input": arrow.input.id,
         "jacobian_shape": list(arrow.jacobian_shape),
-        "jacobian_size": arrow.jacobian_size,
-        "structure": arrow.structure,
-        "structure_text": arrow.structure_text,
-        "built": arrow.built,
-        "rule": {
-            "numpy": arrow.rule_numpy,
-            "latex": arrow.rule_latex,
-            "mathml": arrow.rule_mathml,
-            "index": arrow.rule_index,
-        },
-        "element": _forms(walk.jacobian(arrow)),
-        "numbers": arrow.numbers,
-        "unbroadcast": arrow.unbroadcast,
+        "rule": {kind: getattr(arrow, f"rule_{kind}") for kind in ("numpy", "latex", "mathml", "index")},
+        "element": _picked(walk.jacobian(arrow), *_FORMS),
         "downstream": array(arrow.downstream),
         "jacobian": None if jacobian is None else plain(jacobian),
     }
 
 
 def _jacobian(j: Any) -> dict[str, Any]:
-    about = {"output": j.output.id, "input": j.input.id, "shape": list(j.shape), "paths": j.paths}
-    return {**about, **_forms(j)}
-
-
-def _forms(j: Any) -> dict[str, str | None]:
-    return {"index": j.index, "latex": j.latex, "mathml": j.mathml}
-
-
-def _check(e: Any) -> dict[str, Any] | None:
-    check = e.check()
-    return {"ok": check.ok, "text": check.text}
-
-
-def _graph(e: Any) -> dict[str, Any]:
-    graph = e.graph
-    if hasattr(graph, "to_dict"):
-        found: dict[str, Any] = graph.to_dict()
-        return found
-    return {"nodes": [], "edges": [], "layout": {}, "collapsed": False}
+    return {"output": j.output.id, "input": j.input.id, "shape": list(j.shape), **_picked(j, "paths", *_FORMS)}

@@ -6,6 +6,7 @@ variables, among what its neighbours saved, and computed again where all that it
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -39,29 +40,13 @@ class Value:
         line: where the program made it, if that can be found.
     """
 
-    __slots__ = (
-        "data",
-        "dtype",
-        "edge",
-        "gradient",
-        "id",
-        "identifier",
-        "line",
-        "name",
-        "role",
-        "shape",
-        "why_constant",
-    )
-
     def __init__(self, edge: Any, role: str, shape: tuple[int, ...], dtype: Any, data: Any = None) -> None:
         self.edge = edge
         self.role = role
         self.shape = shape
         self.dtype = np.dtype(dtype)
         self.data: Any = data
-        self.id = ""
-        self.name = ""
-        self.identifier = ""
+        self.id = self.name = self.identifier = ""
         self.gradient: Any = None
         self.why_constant: str | None = None
         self.line: SourceLine | None = None
@@ -100,24 +85,19 @@ class Values:
 
     def constant(self, data: Any, why: str, edge: Any = None) -> Value:
         """A value to which no gradient flows."""
-        key = edge if edge is not None else (type(data), data) if _is_number(data) else id(data)
-        value = self.constants.get(key)
-        if value is None:
-            kept = data if _is_number(data) else self.copy(data)
+        plain = isinstance(data, (bool, int, float, complex))
+        key = edge if edge is not None else (type(data), data) if plain else id(data)
+        if key not in self.constants:
             dtype = getattr(data, "dtype", None) or np.asarray(data).dtype
-            value = self.constants[key] = Value(edge, "constant", shape_of(data), dtype, kept)
+            value = Value(edge, "constant", shape_of(data), dtype, data if plain else self.copy(data))
             value.why_constant = why
-            value.name = (self.names.of(edge) if edge is not None else None) or self._constant_name(data) or ""
-        return value
-
-    def _constant_name(self, data: Any) -> str | None:
-        if not _is_number(data):
-            name = self.given.get(id(data)) or self.names.of(data)
-            if name is not None:
-                return name
-        if shape_of(data) == () and getattr(data, "dtype", np.dtype(float)).kind in "biuf":
-            return f"{np.asarray(data).item():.6g}"
-        return None
+            name = self.names.of(edge) if edge is not None else None
+            name = name or (None if plain else self.given.get(id(data)) or self.names.of(data))
+            value.name = name or (
+                f"{np.asarray(data).item():.6g}" if value.shape == () and dtype.kind in "biuf" else ""
+            )
+            self.constants[key] = value
+        return self.constants[key]
 
     def copy(self, data: Any) -> Any:
         """An array that the user cannot write to any more (itself, where there is too much to copy)."""
@@ -134,30 +114,22 @@ class Values:
     def finish(self, records: Sequence[Record]) -> None:
         """Find the data, and give every value its id, name and line."""
         self._recall(records)
-        for value in sorted(self.by_edge.values(), key=lambda v: v.edge.seq):
+        made = sorted(self.by_edge.values(), key=lambda v: (v.edge.seq, getattr(v.edge, "index", 0)))
+        for value in made:
             value.name = self.given.get(value.edge) or self.names.of(value.edge) or ""
             value.line = self.names.line(value.edge)
-        self._name(sorted(self.by_edge.values(), key=_order), "t")
-        self._name(self.constants.values(), "c")
-        for i, value in enumerate(sorted(self.by_edge.values(), key=_order)):
+        values = [*made, *self.constants.values()]
+        taken, seen = {value.name for value in values}, set[str]()
+        counts = {"t": itertools.count(1), "c": itertools.count(1)}
+        for i, value in enumerate(values):
             value.id = f"v{i}"
-        for i, value in enumerate(self.constants.values(), len(self.by_edge)):
-            value.id = f"v{i}"
-
-    def _name(self, values: Iterable[Value], letter: str) -> None:
-        taken = {v.name for v in self.all() if v.name}
-        seen: set[str] = set()
-        n = 0
-        for value in values:
-            name = value.name
-            while not name or name in seen:
-                n += 1
-                name = f"{value.name or letter}{n}" if not value.name else f"{value.name}_{n}"
-                if name in taken:
-                    name = ""
-            seen.add(name)
+            letter = "c" if value.role == "constant" else "t"
+            name = value.name or next(n for k in counts[letter] if (n := f"{letter}{k}") not in taken)
+            if name in seen:
+                name = next(n for k in itertools.count(1) if (n := f"{name}_{k}") not in taken | seen)
             value.name = name
-            value.identifier = identifier(name)
+            value.identifier = identifier(value.name)
+            seen.add(value.name)
 
     def _recall(self, records: Sequence[Record]) -> None:
         """What the values are: from the user's variables, from what nodes saved, or computed again."""
@@ -185,27 +157,27 @@ def identifier(name: str) -> str:
     return f"c_{found}" if found[:1].isdigit() else found
 
 
-def _order(value: Value) -> tuple[int, int]:
-    return value.edge.seq, getattr(value.edge, "index", 0)
-
-
-def _is_number(data: Any) -> bool:
-    return isinstance(data, (bool, int, float, complex))
+def saved_operands(node: Any, saved: tuple[Any, ...]) -> dict[int, Any]:
+    """What a node has saved of its operands, by position; nothing where it was freed or keeps other things."""
+    prim = node.prim
+    if prim.kind == "function" or len(saved) != len(prim.saves):
+        return {}
+    found = {at: data for at, data in zip(prim.save_from, saved) if at >= 0 and data is not None}
+    if prim.variadic:
+        found = dict(enumerate(found[0])) if type(found.get(0)) in (tuple, list) else {}
+    return found
 
 
 def saved_values(node: Any, saved: tuple[Any, ...]) -> Iterable[tuple[Any, Any]]:
     """The edges whose values a node has saved, with these."""
+    yield from ((node.edges[i], data) for i, data in saved_operands(node, saved).items() if node.edges[i] is not None)
     prim = node.prim
-    if prim.kind == "function" or len(saved) != len(prim.saves):
-        return
-    for name, at, data in zip(prim.saves, prim.save_from, saved):
-        if prim.variadic and at >= 0:
-            yield from ((edge, d) for edge, d in zip(node.edges, data) if edge is not None)
-        elif at >= 0:
-            if node.edges[at] is not None and data is not None:
-                yield node.edges[at], data
-        elif data is not None:
-            yield from ((edge, data) for edge in outputs_of(node) if edge is node or prim.outputs[edge.index] == name)
+    if prim.kind != "function" and len(saved) == len(prim.saves):
+        outputs = {prim.outputs[edge.index] if edge is not node else None: edge for edge in outputs_of(node)}
+        for name, at, data in zip(prim.saves, prim.save_from, saved):
+            edge = outputs.get(None) or outputs.get(name)
+            if at < 0 and data is not None and edge is not None:
+                yield edge, data
 
 
 def outputs_of(node: Node) -> list[Any]:
@@ -238,17 +210,6 @@ def again(record: Record, known: dict[Any, Any]) -> None:
 
 def operands_of(record: Record, known: dict[Any, Any]) -> list[Any]:
     """A node's operands, None for what is not known."""
-    node = record.node
-    prim = node.prim
-    kept: dict[int, Any] = {}
-    if len(record.saved) == len(prim.saves):
-        for at, data in zip(prim.save_from, record.saved):
-            if at >= 0:
-                kept[at] = data
-    if prim.variadic:
-        whole = kept.get(0)
-        return list(whole) if whole is not None else [known.get(e) if e is not None else None for e in node.edges]
-    return [
-        kept[i] if kept.get(i) is not None else known.get(edge) if edge is not None else None
-        for i, edge in enumerate(node.edges)
-    ]
+    kept = saved_operands(record.node, record.saved)
+    known_ = (None if edge is None else known.get(edge) for edge in record.node.edges)
+    return [data if kept.get(i) is None else kept[i] for i, data in enumerate(known_)]
