@@ -9,10 +9,12 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
-import linecache
 from collections.abc import Sequence
 from types import CodeType
 from typing import Any, NamedTuple
+
+from chainrule.errors.places import Where
+from chainrule.errors.reading import called, expression_of
 
 
 class Call(NamedTuple):
@@ -28,7 +30,8 @@ def calls_of(nodes: Sequence[Any]) -> list[Call]:
     calls, start = [], 0
     for (code, at), group in itertools.groupby(nodes, key=lambda node: (node.code, node.lasti)):
         ops = [node.prim.name for node in group]
-        name = called_at(code, at) if code is not None and len(ops) > 1 else ""
+        tree = _expression(code, at) if len(ops) > 1 else None
+        name = called(tree) if isinstance(tree, ast.Call) else ""
         each = _period(ops) if name else 1
         name = name if each > 1 else ""
         calls += [Call(i, i + each, name) for i in range(start, start + len(ops), each)]
@@ -42,16 +45,9 @@ def _period(ops: Sequence[str]) -> int:
     return next(p for p in range(1, n + 1) if n % p == 0 and list(ops[:p]) * (n // p) == list(ops))
 
 
-def called_at(code: CodeType, at: int) -> str:
-    """The name of the function that an instruction calls, as the source has it; '' where it is no call or not known."""
-    tree = expression_at(code, at)
-    function = tree.func if isinstance(tree, ast.Call) else None
-    return getattr(function, "attr", "") or getattr(function, "id", "")
-
-
-def operands_at(code: CodeType, at: int) -> list[str]:
+def operands_at(node: Any) -> list[str]:
     """The names of the operands of an operator, or of a function's arguments; '' for those that are no variables."""
-    tree, operands = expression_at(code, at), []
+    tree, operands = _expression(node.code, node.lasti), []
     if isinstance(tree, ast.BinOp):
         operands = [tree.left, tree.right]
     elif isinstance(tree, ast.Call):
@@ -60,15 +56,5 @@ def operands_at(code: CodeType, at: int) -> list[str]:
 
 
 @functools.cache
-def expression_at(code: CodeType, at: int) -> ast.expr | None:
-    """The expression that an instruction computes; None where there is no source."""
-    line, end, first, last = next(itertools.islice(code.co_positions(), at // 2, None), (None,) * 4)
-    if line is None or end is None or first is None or last is None:
-        return None
-    lines = [linecache.getline(code.co_filename, n).encode() for n in range(line, end + 1)]
-    lines[-1] = lines[-1][:last]
-    lines[0] = lines[0][first:]
-    try:
-        return ast.parse(b"".join(lines).decode(errors="replace").strip(), mode="eval").body
-    except (SyntaxError, ValueError):
-        return None
+def _expression(code: CodeType | None, at: int) -> ast.expr | None:
+    return expression_of(Where(code, at).expression)

@@ -11,7 +11,7 @@ from typing import Any
 
 from chainrule.core.node import Leaf, Node
 from chainrule.core.tensor import Tensor
-from chainrule.diagnosis.names import Names, place_of
+from chainrule.diagnosis.names import Names
 from chainrule.explaining.calls import Call, calls_of, operands_at
 from chainrule.explaining.folding import Stretch, fold
 from chainrule.explaining.parts import GraphEdge, GraphNode
@@ -217,10 +217,9 @@ class Drawing:
         by_name = {f.name: f for f in self.names.found if isinstance(f.thing, Tensor) and f.thing._edge is None}
         for g, stretch in enumerate(self.stretches):
             node = self.tape.ops[stretch.start]
-            missing = (
-                [at for at, value in constants_of(node) if value is None] if stretch.stop - stretch.start == 1 else []
-            )
-            operands = operands_at(node.code, node.lasti) if missing and node.code is not None else []
+            alone = stretch.stop - stretch.start == 1
+            missing = [at for at, value in constants_of(node) if alone and value is None]
+            operands = operands_at(node) if missing else []
             for at in missing:
                 found = by_name.get(operands[at]) if at < len(operands) else None
                 shape = node.in_avals[at][0] if node.in_avals is not None else self.tape.about.get(node, (None,))[0]

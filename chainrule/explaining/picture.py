@@ -24,7 +24,7 @@ _SERIAL = itertools.count(1)
 
 
 class Numbers(NamedTuple):
-    """An array that stands in a card: "forward" or "cotangent", what stands before it, its key for scripts, its rows."""
+    """An array in a card: "forward" or "cotangent", the name under a bar before it, its key for scripts, its rows."""
 
     kind: str
     sign: str
@@ -168,8 +168,8 @@ def numbers_of(nodes: Sequence[Any], values: Mapping[str, Any]) -> dict[str, lis
     for node in nodes:
         value = values.get(node.value) if node.kind == "value" else None
         if value is not None:
-            bar = value["bar"] if len(value["bar"]) <= 7 else "grad"
-            parts = (("forward", "", "", value["data"]), ("cotangent", bar, f"g.{node.value}", value["gradient"]))
+            name = value["name"] if len(value["name"]) <= 7 else "…"
+            parts = (("forward", "", "", value["data"]), ("cotangent", name, f"g.{node.value}", value["gradient"]))
             found[node.id] = [Numbers(k, sign, key, text_rows(a)) for k, sign, key, a in parts if a and _fits(a)]
     return found
 
