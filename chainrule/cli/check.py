@@ -71,16 +71,12 @@ def _row(row: Primitive, options: Any) -> int:
             rulecheck(row, [check], samples)
         except AssertionError as error:
             failed += 1
-            _line(show, False, check, f"{what}\n{_without_prefix(str(error), row)}")
+            _line(show, False, check, f"{what}\n{str(error).removeprefix(f'row {row.name}: ')}")
         except Exception as error:
             raise ScriptRaised(f"{traceback_of(error)}(in the check {check!r} of row {row.name})\n") from None
         else:
             _line(show, True, check, what)
     return _verdict(show, failed, len(CHECKS), row.name)
-
-
-def _without_prefix(text: str, row: Primitive) -> str:
-    return text.removeprefix(f"row {row.name}: ")
 
 
 # -- functions ----------------------------------------------------------------------------------------------------------
@@ -92,14 +88,10 @@ def _function(called: str, function: Function, options: Any) -> int:
     show.heading(f"gradcheck of {called}")
     show.pairs((name, _described(x)) for name, x in given.named())
     f, xs = given.call, given.tensors
+    forward = {"check_backward_ad": False, "check_forward_ad": True}
     checks: list[tuple[str, list[str], list[str], Function]] = [
         ("backward mode", given.outputs(), given.names, lambda: gradcheck(f, xs)),
-        (
-            "forward mode",
-            given.outputs(),
-            given.names,
-            lambda: gradcheck(f, xs, check_backward_ad=False, check_forward_ad=True),
-        ),
+        ("forward mode", given.outputs(), given.names, lambda: gradcheck(f, xs, **forward)),
     ]
     if options.order == 2:
         cotangents = [f"g{i}" if len(given.outputs()) > 1 else "g" for i in range(len(recorded(given.result)))]

@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -92,17 +93,5 @@ def _console() -> Any:
 
 def _wrapped(text: str, width: int) -> list[str]:
     """Lines of at most that width, broken between words; the text's own lines stay."""
-    lines: list[str] = []
-    for paragraph in text.splitlines() or [""]:
-        if len(paragraph) <= width:
-            lines.append(paragraph)
-            continue
-        line = ""
-        for word in paragraph.split(" "):
-            if line and len(line) + 1 + len(word) > width:
-                lines.append(line)
-                line = word
-            else:
-                line = f"{line} {word}" if line else word
-        lines.append(line)
-    return lines
+    wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False, replace_whitespace=False)
+    return [line for paragraph in text.splitlines() or [""] for line in wrapper.wrap(paragraph) or [""]]
