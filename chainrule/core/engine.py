@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.backends import alignment
-from chainrule.backends.alignment import ALIGNMENT
 from chainrule.core import regions
 from chainrule.core.accumulate import write_grads
 from chainrule.core.hooks import post_hooks, pre_hooks, tensor_hooks
@@ -181,7 +179,6 @@ def _visit(
         else:
             pending[root] = g
     watch = LOCAL.watch if SPECIAL else None
-    largest = 0
     arrived = pending.pop
     waiting = pending.get
     while order:
@@ -193,19 +190,16 @@ def _visit(
         if hooks is not None:
             g = tensor_hooks(node, g, hooks, retained, create_graph)
         if type(node) is not Output:
-            if type(g) is ndarray and g.size >= alignment.LARGE:
-                if g.size > largest:
-                    largest = g.size
-                    ALIGNMENT.suit(largest)
-                if (
-                    g.size >= regions.LARGE
-                    and useful is None
-                    and not create_graph
-                    and hooks is None
-                    and watch is None
-                    and _region(node, g, order, pending, owned, retain_graph)
-                ):
-                    continue
+            if (
+                type(g) is ndarray
+                and g.size >= regions.LARGE
+                and useful is None
+                and not create_graph
+                and hooks is None
+                and watch is None
+                and _region(node, g, order, pending, owned, retain_graph)
+            ):
+                continue
             edges = node.edges
             if useful is not None:
                 if node in wanted:  # type: ignore[operator]
@@ -260,8 +254,6 @@ def _visit(
                 parts = pending[node.node] = [None] * len(node.node.params["_outputs"])
             have = parts[node.index]
             parts[node.index] = g if have is None else have + g
-    if not largest and ALIGNMENT.on:
-        ALIGNMENT.leave()
     return pending  # everything but the leaves has been visited
 
 
