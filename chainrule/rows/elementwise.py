@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.rows.batching import batch_elementwise
-from chainrule.rows.primitive import Primitive, Rule, TableError, argument_names, refuse, register, unsupported
+from chainrule.rows.primitive import Primitive, Rule, TableError, refuse, register, unsupported
 from chainrule.rows.rules import compile_rule, environment, is_identity, read, total, unbroadcast
 
 ndarray = np.ndarray
@@ -64,7 +64,7 @@ def _elementwise_pullback(
         (cell,) = real
         (name,) = prim.operands
         rule = prim.vjps[name]
-        if callable(rule) and len(prim.saves) == 1 and argument_names(rule) == ("g", *prim.saves):
+        if callable(rule) and len(prim.saves) == 1 and prim.names_read(rule) == ("g", *prim.saves):
 
             def direct(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
                 if node.in_avals is not None:
@@ -148,14 +148,14 @@ def _elementwise_jvp(
             if t is None:
                 continue
             if operand in jvp:
-                terms.append(read(jvp[operand], {**env, "t": t}))
+                terms.append(read(prim, jvp[operand], {**env, "t": t}))
             elif operand in vjp and operand not in d:  # a real diagonal is its own transpose
-                terms.append(read(vjp[operand], {**env, "g": t}))
+                terms.append(read(prim, vjp[operand], {**env, "g": t}))
             elif operand in d:
                 partial = d[operand]
                 if isinstance(partial, unsupported):
                     return refuse(prim, f"derivative with respect to {operand}", partial)()
-                factor = read(partial, env) if callable(partial) else partial
+                factor = read(prim, partial, env) if callable(partial) else partial
                 terms.append(t if isinstance(factor, (int, float)) and factor == 1 else t * factor)
         return total(terms, out) if terms else None
 

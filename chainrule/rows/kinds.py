@@ -167,7 +167,7 @@ def contraction(
         prim._texts = {x: formula_of(left, "g", y), y: formula_of(right, x, "g"), **prim._texts}
         prim.set_vjps({x: to_left, y: to_right}, reads={x: ("g", y), y: ("g", x)})
         prim.pullback = _contraction_pullback(to_left, to_right)
-        prim.jvp = _bilinear_jvp(prim)
+        prim.jvp = _multilinear_jvp(prim)
         prim.batch = batch_contraction
         prim.declared = (functools.partial(contraction, subscripts), function, {"value": value, **options})
         return register(prim)
@@ -191,14 +191,11 @@ def _contraction_pullback(to_left: Rule, to_right: Rule) -> Callable[..., tuple[
     return pullback
 
 
-def _bilinear_jvp(prim: Primitive) -> Callable[..., Any]:
+def _multilinear_jvp(prim: Primitive) -> Callable[..., Any]:
+    """What is linear in each operand alone, of each tangent beside the other operands."""
+
     def rule(operands: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
-        (x, y), (tx, ty) = operands, tangents
-        terms = []
-        if tx is not None:
-            terms.append(prim(tx, y, **params))
-        if ty is not None:
-            terms.append(prim(x, ty, **params))
+        terms = [prim(*operands[:i], t, *operands[i + 1 :], **params) for i, t in enumerate(tangents) if t is not None]
         return total(terms, out) if terms else None
 
     return rule
@@ -207,11 +204,12 @@ def _bilinear_jvp(prim: Primitive) -> Callable[..., Any]:
 def opaque(
     *,
     vjp: Any,
-    jvp: Any,
+    jvp: Any = None,
     shared: Mapping[str, Rule] | None = None,
     formula: Any = None,
     value: Callable[..., Any] | None = None,
     batch: Callable[..., Any] | None = None,
+    multilinear: bool = False,
     **options: Any,
 ) -> Callable[[Callable[..., Any]], Primitive]:
     """Declare an operation whose rules are written by hand.
@@ -219,7 +217,8 @@ def opaque(
     Args:
         vjp: for each differentiable operand the rule from output cotangent(s) to its cotangent.
         shared: what several VJPs need, computed once: a name, which they read, and its rule.
-        jvp: for each the rule from its tangent ``t`` to the output tangent(s); the contributions are added.
+        jvp: for each the rule from its tangent ``t`` to the output tangent(s); the contributions are added. An operation
+            that is linear in each operand alone needs none: ``multilinear=True``.
         batch: the batching rule; without it the value must accept extra leading axes.
     """
 
@@ -230,7 +229,9 @@ def opaque(
         prim.needs_avals = prim.needs_avals or prim.variadic
         prim.pullback = _when_needed(prim)
         tangents = jvp if isinstance(jvp, unsupported) else prim.for_each_operand(jvp)
-        if isinstance(tangents, unsupported):
+        if multilinear and not tangents:
+            prim.jvp = _multilinear_jvp(prim)
+        elif isinstance(tangents, unsupported):
             prim.jvp = refuse(prim, "JVP", tangents)
         elif set(tangents) == set(rules):
             prim.jvp = _opaque_jvp(prim, tangents)
@@ -238,7 +239,7 @@ def opaque(
             raise TableError(f"row {prim.name}: VJP and JVP are for different operands")
         prim.batch = batch or batch_leading
         cells = {"vjp": rules, "jvp": tangents, "shared": shared, "batch": batch, "value": value, "formula": formula}
-        prim.declared = (opaque, function, {**cells, **options})
+        prim.declared = (opaque, function, {**cells, "multilinear": multilinear, **options})
         return register(prim)
 
     return declare
@@ -253,7 +254,7 @@ def _opaque_jvp(prim: Primitive, rules: Mapping[str, Any]) -> Callable[..., Any]
                 continue
             if isinstance(rules[operand], unsupported):
                 return refuse(prim, f"JVP with respect to {operand}", rules[operand])()
-            terms.append(read(rules[operand], {**env, "t": t}))
+            terms.append(read(prim, rules[operand], {**env, "t": t}))
         if not terms:
             return None
         if len(prim.outputs) == 1:

@@ -9,6 +9,7 @@ an operand's name       that operand's value: it is saved for the backward pass
 ``out``, output names   the result: it is saved for the backward pass
 ``x_shape``, ``x_dtype``  shape or dtype of operand ``x``: nothing is saved
 a parameter's name      that parameter (``axis``, ``keepdims`` ...)
+``**params``            all parameters that the rule does not name (and that have no default)
 ======================  =============================================================
 
 They are read once, here, at import: that is how a node saves what its rule names and nothing else.
@@ -16,6 +17,7 @@ They are read once, here, at import: that is how a node saves what its rule name
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any
@@ -73,7 +75,7 @@ class Primitive:
         value: the operation on raw arrays.
         operands: names of the array operands; a last name that starts with ``*`` stands for any number.
         outputs: names of the outputs; ``("out",)`` for most.
-        parameters: names of the static parameters.
+        parameters: names of the static parameters; ``required``: of those without a default.
         saves: what a node keeps, in order.
         vjps: for each differentiable operand the rule from cotangent to cotangent.
         reads: for each of them the names that its rule reads.
@@ -134,6 +136,7 @@ class Primitive:
         "pullback",
         "reads",
         "remedy",
+        "required",
         "samples",
         "save_from",
         "save_users",
@@ -191,6 +194,7 @@ class Primitive:
         self.value = value or ufunc or function
         self.operands = positional
         self.parameters = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        self.required = tuple([name for name in self.parameters if name not in (function.__kwdefaults__ or {})])
         self.outputs = tuple(outputs)
         self._texts: dict[str, str | None] = self.for_each_operand(formula)
         self.samples = samples
@@ -225,6 +229,12 @@ class Primitive:
         names.update(aliases or {})
         self.aliases = names
 
+    def names_read(self, rule: Rule) -> tuple[str, ...]:
+        """What a rule reads: the names of its parameters, and for ``**params`` those of the operation that it does not name."""
+        names = argument_names(rule)
+        rest = self.required if code_of(rule).co_flags & inspect.CO_VARKEYWORDS else ()
+        return (*names, *[name for name in rest if name not in names])
+
     def for_each_operand(self, cells: Any) -> dict[str, Any]:
         """A column that has a cell for each operand; a row of one operand may give the cell alone."""
         if cells is None or isinstance(cells, Mapping):
@@ -243,7 +253,8 @@ class Primitive:
         for operand, rule in self.vjps.items():
             if self.listed and operand not in self._texts and not isinstance(rule, unsupported):
                 partial = self.partials.get(operand)
-                self._texts[operand] = vjp_text(rule, self.shared) if partial is None else partial_text(partial)
+                rest = self.names_read(rule)[len(argument_names(rule)) :]
+                self._texts[operand] = vjp_text(rule, rest, self.shared) if partial is None else partial_text(partial)
         return {operand: text for operand, text in self._texts.items() if text is not None}
 
     def __call__(self, *operands: Any, **params: Any) -> Any:

@@ -69,11 +69,20 @@ def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def vjp_text(rule: Callable[..., Any], shared: tuple[str, Callable[..., Any]] | None = None) -> str | None:
-    """A VJP, as text, with the rule that it shares with others in the place of its name."""
+def vjp_text(
+    rule: Callable[..., Any], params: tuple[str, ...] = (), shared: tuple[str, Callable[..., Any]] | None = None
+) -> str | None:
+    """A VJP, as text.
+
+    Args:
+        params: what the rule's ``**params`` stand for.
+        shared: the name and rule of what it shares with others, which is written in the place of the name.
+    """
     found = expression_of(rule)
-    if found is None or shared is None:
-        return None if found is None else _written(found, rule)
+    if found is None:
+        return None
+    if shared is None:
+        return _written(found, rule, _Params(params).visit)
     name, common = shared
     part = expression_of(common)
     return None if part is None else _written(found, common, _Filled({name: part}).visit)
@@ -126,6 +135,19 @@ def _assigned(file: str) -> dict[str, str]:
                 value = value.args[0]
             found[node.targets[0].id] = ast.unparse(value).replace("math.", "np.")
     return found
+
+
+class _Params(ast.NodeTransformer):
+    """``f(x, **params)`` with the parameters."""
+
+    def __init__(self, params: tuple[str, ...]) -> None:
+        self.given = [ast.keyword(name, ast.Name(name, ast.Load())) for name in params]
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        named = [keyword for keyword in node.keywords if keyword.arg is not None]
+        if len(named) < len(node.keywords):
+            node.keywords = [*named, *self.given]
+        return self.generic_visit(node)
 
 
 class _Spelling(ast.NodeTransformer):

@@ -46,7 +46,7 @@ def conjugate(x: Any) -> Any:
 
 def compile_rule(prim: Primitive, rule: Rule, form: str = "{}") -> Callable[[Any, Any, tuple[Any, ...]], Any]:
     """``(node, g, saved) -> form(what the rule gives)``, where the rule is given what its parameter names say."""
-    names = argument_names(rule)
+    names = prim.names_read(rule)
     found = [_argument(prim, name) for name in names]
     if is_identity(rule):
         return _compiled(form.format(found[0]))(rule)
@@ -94,8 +94,8 @@ def environment(prim: Primitive, operands: Any, out: Any, params: dict[str, Any]
     return env
 
 
-def read(rule: Rule, env: dict[str, Any]) -> Any:
-    names = argument_names(rule)
+def read(prim: Primitive, rule: Rule, env: dict[str, Any]) -> Any:
+    names = prim.names_read(rule)
     n = code_of(rule).co_argcount
     values = [env[name] if name in env else _about(name, env) for name in names]
     return rule(*values[:n], **dict(zip(names[n:], values[n:], strict=True)))

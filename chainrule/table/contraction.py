@@ -73,7 +73,7 @@ def _product(x: Any, y: Any) -> Any:
 
 @opaque(
     vjp={"x": lambda g, y: _tall(g, conjugate(y).mT), "y": lambda g, x: _product(conjugate(_flat(x)).mT, _flat(g))},
-    jvp={"x": lambda t, y: _tall(t, y), "y": lambda t, x: _tall(x, t)},
+    multilinear=True,
     formula={"x": "g @ y.mT", "y": "x.reshape(-1, x.shape[-1]).T @ g.reshape(-1, g.shape[-1])"},
     batch=_tall_batch,
     aliases={"y": "mat2"},

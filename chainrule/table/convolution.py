@@ -197,26 +197,16 @@ def cropped(x: Any, shape: Ints) -> Any:
 _ONE = {"stride": (1,), "padding": (0,), "dilation": (1,), "groups": 1}
 _WIDE = {"stride": (2,), "padding": (1,), "dilation": (2,), "groups": 2}
 _TWO = {"stride": (1, 2), "padding": (1, 0), "dilation": (1, 1), "groups": 1}
-_CALL = "stride=stride, padding=padding, dilation=dilation, groups=groups"
 
 
 @opaque(
     vjp={
-        "x": lambda g, weight, x_shape, *, stride, padding, dilation, groups: convolution_input(
-            g, conjugate(weight), size=x_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
-        ),
-        "weight": lambda g, x, weight_shape, *, stride, padding, dilation, groups: convolution_weight(
-            g, conjugate(x), kernel=weight_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
+        "x": lambda g, weight, x_shape, **params: convolution_input(g, conjugate(weight), size=x_shape[2:], **params),
+        "weight": lambda g, x, weight_shape, **params: convolution_weight(
+            g, conjugate(x), kernel=weight_shape[2:], **params
         ),
     },
-    jvp={
-        "x": lambda t, weight, *, stride, padding, dilation, groups: convolution(
-            t, weight, stride=stride, padding=padding, dilation=dilation, groups=groups
-        ),
-        "weight": lambda t, x, *, stride, padding, dilation, groups: convolution(
-            x, t, stride=stride, padding=padding, dilation=dilation, groups=groups
-        ),
-    },
+    multilinear=True,
     batch=_batched,
     samples=[
         call((2, 2, 4), (3, 2, 2), **_ONE),
@@ -249,21 +239,14 @@ def convolution(x, weight, *, stride, padding, dilation, groups):
 
 @opaque(
     vjp={
-        "x": lambda g, weight, x_shape, *, size, stride, padding, dilation, groups: cropped(
-            convolution(g, conjugate(weight), stride=stride, padding=padding, dilation=dilation, groups=groups), x_shape
+        "x": lambda g, weight, x_shape, *, size, **params: cropped(
+            convolution(g, conjugate(weight), **params), x_shape
         ),
-        "weight": lambda g, x, weight_shape, *, size, stride, padding, dilation, groups: convolution_weight(
-            conjugate(x), g, kernel=weight_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
-        ),
-    },
-    jvp={
-        "x": lambda t, weight, *, size, stride, padding, dilation, groups: convolution_input(
-            t, weight, size=size, stride=stride, padding=padding, dilation=dilation, groups=groups
-        ),
-        "weight": lambda t, x, *, size, stride, padding, dilation, groups: convolution_input(
-            x, t, size=size, stride=stride, padding=padding, dilation=dilation, groups=groups
+        "weight": lambda g, x, weight_shape, *, size, **params: convolution_weight(
+            conjugate(x), g, kernel=weight_shape[2:], **params
         ),
     },
+    multilinear=True,
     batch=_batched,
     naming="ConvolutionBackward0",
     samples=[
@@ -294,21 +277,10 @@ def convolution_input(x, weight, *, size, stride, padding, dilation, groups):
 
 @opaque(
     vjp={
-        "x": lambda g, y, x_shape, *, kernel, stride, padding, dilation, groups: cropped(
-            convolution(conjugate(y), g, stride=stride, padding=padding, dilation=dilation, groups=groups), x_shape
-        ),
-        "y": lambda g, x, y_shape, *, kernel, stride, padding, dilation, groups: convolution_input(
-            conjugate(x), g, size=y_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
-        ),
+        "x": lambda g, y, x_shape, *, kernel, **params: cropped(convolution(conjugate(y), g, **params), x_shape),
+        "y": lambda g, x, y_shape, *, kernel, **params: convolution_input(conjugate(x), g, size=y_shape[2:], **params),
     },
-    jvp={
-        "x": lambda t, y, *, kernel, stride, padding, dilation, groups: convolution_weight(
-            t, y, kernel=kernel, stride=stride, padding=padding, dilation=dilation, groups=groups
-        ),
-        "y": lambda t, x, *, kernel, stride, padding, dilation, groups: convolution_weight(
-            x, t, kernel=kernel, stride=stride, padding=padding, dilation=dilation, groups=groups
-        ),
-    },
+    multilinear=True,
     batch=_batched_weight,
     naming="ConvolutionBackwardBackward0",
     samples=[
@@ -355,9 +327,7 @@ _BLOCK_CALL = "kernel=kernel, stride=stride, padding=padding, dilation=dilation"
 
 
 @linear(
-    transpose=lambda g, x_shape, *, kernel, stride, padding, dilation: col2im(
-        g, size=x_shape[2:], kernel=kernel, stride=stride, padding=padding, dilation=dilation
-    ),
+    transpose=lambda g, x_shape, **params: col2im(g, size=x_shape[2:], **params),
     batch=_examples_first,
     naming="Im2ColBackward0",
     samples=[call((1, 2, 3, 4), **_BLOCKS)],
@@ -370,9 +340,7 @@ def im2col(x, *, kernel, stride, padding, dilation):
 
 
 @linear(
-    transpose=lambda g, *, size, kernel, stride, padding, dilation: im2col(
-        g, kernel=kernel, stride=stride, padding=padding, dilation=dilation
-    ),
+    transpose=lambda g, *, size, **params: im2col(g, **params),
     batch=_examples_first,
     naming="Col2ImBackward0",
     samples=[call((1, 8, 4), size=(3, 4), **_BLOCKS)],

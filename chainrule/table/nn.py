@@ -31,13 +31,13 @@ _ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
 # -- activations -----------------------------------------------------------------------------------------------------
 
 
-def _elu_partial(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
+def _elu_partial(x: Any, *, alpha: float, scale: float, input_scale: float) -> Any:
     decay = (alpha * scale * input_scale) * np.exp(np.where(x >= 0, 0, x) * input_scale)  # at 0 it has no slope
     return np.where(x > 0, scale, decay)
 
 
 @elementwise(
-    d=lambda x, *, alpha, scale, input_scale: _elu_partial(x, alpha, scale, input_scale),
+    d=_elu_partial,
     formula="g * np.where(x > 0, scale, alpha * scale * input_scale * np.exp(np.minimum(x, 0) * input_scale))",
     naming=lambda params: "CeluBackward0" if params["input_scale"] != 1 else "EluBackward0",
     samples=[{"alpha": 1.3, "scale": 1.0, "input_scale": 1.0}, {"alpha": 0.7, "scale": 1.1, "input_scale": 0.6}],
@@ -87,7 +87,7 @@ def mish(x):
     return x * np.tanh(np.logaddexp(x, 0))
 
 
-def _gelu_partial(x: Any, approximate: str) -> Any:
+def _gelu_partial(x: Any, *, approximate: str) -> Any:
     if approximate == "tanh":
         h = np.tanh(_ROOT_2_OVER_PI * (x + 0.044715 * x * x * x))
         return 0.5 * (1 + h) + 0.5 * x * (1 - h * h) * (_ROOT_2_OVER_PI * (1 + 0.134145 * x * x))
@@ -95,7 +95,7 @@ def _gelu_partial(x: Any, approximate: str) -> Any:
 
 
 @elementwise(
-    d=lambda x, *, approximate: _gelu_partial(x, approximate),
+    d=_gelu_partial,
     formula=(
         "g * ((1 + erf(x / np.sqrt(2))) / 2 + x * np.exp(-x ** 2 / 2) / np.sqrt(2 * np.pi))"
         " if approximate == 'none' else "
@@ -218,7 +218,7 @@ def _divisor(shape: tuple[int, ...], ndim: int, mean: bool) -> float:
     return (math.prod(shape[len(shape) - ndim :]) or math.nan) if mean else 1
 
 
-def _weighted_gap(g: Any, x: Any, y: Any, ndim: int, mean: bool) -> Any:
+def _weighted_gap(g: Any, x: Any, y: Any, *, ndim: int, mean: bool) -> Any:
     """∂loss/∂x: 2·(x − y)·g / n."""
     scale = g * (2 / _divisor(shape_of(x), ndim, mean))
     lead = shape_of(scale)
@@ -227,22 +227,17 @@ def _weighted_gap(g: Any, x: Any, y: Any, ndim: int, mean: bool) -> Any:
     return (x - y) * scale
 
 
-def _mse_tangent(t: Any, x: Any, y: Any, ndim: int, mean: bool) -> Any:
+def _mse_tangent(t: Any, x: Any, y: Any, *, ndim: int, mean: bool) -> Any:
     product = (x - y) * t
-    return (
-        np.add.reduce(product, axis=tuple(range(-ndim, 0))) * (2 / _divisor(shape_of(x), ndim, mean))
-        if ndim
-        else 2 * product
-    )
+    if not ndim:
+        return 2 * product
+    return np.add.reduce(product, axis=tuple(range(-ndim, 0))) * (2 / _divisor(shape_of(x), ndim, mean))
 
 
 @opaque(
-    shared={"gap": lambda g, x, y, *, ndim, mean: _weighted_gap(g, x, y, ndim, mean)},
+    shared={"gap": _weighted_gap},
     vjp={"x": lambda gap: gap, "y": lambda gap: -gap},
-    jvp={
-        "x": lambda t, x, y, *, ndim, mean: _mse_tangent(t, x, y, ndim, mean),
-        "y": lambda t, x, y, *, ndim, mean: _mse_tangent(t, y, x, ndim, mean),
-    },
+    jvp={"x": _mse_tangent, "y": lambda t, x, y, **params: _mse_tangent(t, y, x, **params)},
     formula={"x": "2 * g * (x - y) / (x.size if mean else 1)", "y": "2 * g * (y - x) / (x.size if mean else 1)"},
     aliases={"y": "target"},
     samples=[
@@ -411,7 +406,7 @@ def _rescaled(g: Any, x: Any, *, axis: tuple[int, ...], eps: float, name: str) -
 
 @opaque(
     vjp=_rescaled,
-    jvp=lambda t, x, *, axis, eps, name: _rescaled(t, x, axis=axis, eps=eps, name=name),
+    jvp=lambda t, x, **params: _rescaled(t, x, **params),
     formula=(
         "(lambda scale: (lambda y: (g - g.mean(axis, keepdims=True) - y * (g * y).mean(axis, keepdims=True)) * scale)"
         "((x - x.mean(axis, keepdims=True)) * scale))(1 / np.sqrt(x.var(axis, keepdims=True) + eps))"

@@ -92,12 +92,8 @@ def var(x, *, axis, keepdims, correction):
 
 
 @opaque(
-    vjp=lambda g, x, out, *, axis, keepdims, correction: _var_vjp(
-        g * _half_over(out), x, axis=axis, keepdims=keepdims, correction=correction
-    ),
-    jvp=lambda t, x, out, *, axis, keepdims, correction: (
-        _half_over(out) * _var_jvp(t, x, axis=axis, keepdims=keepdims, correction=correction)
-    ),
+    vjp=lambda g, x, out, **params: _var_vjp(g * _half_over(out), x, **params),
+    jvp=lambda t, x, out, **params: _half_over(out) * _var_jvp(t, x, **params),
     formula=f"(g / out if keepdims else np.expand_dims(g / out, axis)) * {_AWAY} / {_COUNT}",
     samples=_SAMPLES,
     structure="axis",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import chainrule
 import chainrule.table
 from chainrule.rows import kinds
+from chainrule.rows.batching import each_example
 from chainrule.rows.primitive import TABLE, TableError, unsupported
 from chainrule.testing import CHECKS, Sample, rulecheck, samples_of
 from chainrule.testing.rulecheck import every_sample
@@ -123,9 +124,50 @@ def test_what_rules_share_is_computed_once_and_saved_for_them():
     assert (x.grad.tolist(), y.grad.tolist(), len(calls)) == ([2.0], [10.0], 1)
 
 
+def test_a_rule_may_read_all_parameters_that_it_does_not_name():
+    def weighted(x, *, a, b, label="w"):
+        """a·b·x"""
+        return a * b * x
+
+    row = kinds.linear(
+        transpose=lambda g, *, b, **params: weighted(g * b, b=1, **params),
+        samples=[kinds.call((3,), a=2.0, b=3.0)],
+    )(weighted)
+    try:
+        assert row.names_read(row.vjps["x"]) == ("g", "b", "a")  # not the label, which has a default
+        assert row.formula == {"x": "weighted(g * b, b=1, a=a)"}
+        rulecheck(row, [check for check in CHECKS if check != "formula"])
+    finally:
+        del TABLE["weighted"]
+
+
+def test_what_is_linear_in_each_operand_needs_no_jvp():
+    row = kinds.opaque(
+        vjp={
+            "x": lambda g, y: g * y.sum(),
+            "y": lambda g, x, y: np.broadcast_to((g * x).sum(-1, keepdims=True), y.shape),
+        },
+        multilinear=True,
+        samples=[kinds.call((2, 3), (2, 1))],
+        accepts="f",
+        listed=False,
+        batch=each_example,
+    )(lambda x, y: x * np.sum(y))
+    assert TABLE["stack_mm"].jvp is not None
+    tangent = row.jvp(
+        (np.ones((2, 3)), np.ones((2, 1))), (np.full((2, 3), 2.0), np.full((2, 1), 5.0)), np.ones((2, 3)), {}
+    )
+    np.testing.assert_array_equal(tangent, np.full((2, 3), 2 * 2 + 10))
+
+
 @pytest.mark.parametrize(
     "name, text",
     [
+        (
+            "convolution",
+            "convolution_input(g, np.conjugate(weight), size=x_shape[2:], stride=stride, padding=padding, "
+            "dilation=dilation, groups=groups)",
+        ),
         ("tanh", "g * (1 - out ** 2)"),  # as the rule says it
         ("acos", "-g / np.sqrt(1 - x ** 2)"),  # from the partial
         ("exp2", "g * out * np.log(2)"),  # a constant by what it is
