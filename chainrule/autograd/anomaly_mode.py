@@ -54,10 +54,10 @@ class _Anomaly(Watch):
     def _look(self, prim: Any, datas: Any, out: Any) -> None:
         operands = [x for x in _flat(datas) if type(x) is np.ndarray and x.dtype.kind in "fc"]
         for result in out if isinstance(out, tuple) else (out,):
-            new = _nans(result)
+            new = _where(np.isnan, result)
             if new is None:
                 continue
-            came_in = any(_nans(x) is not None for x in operands)
+            came_in = any(_where(np.isnan, x) is not None for x in operands)
             if prim.kind == "elementwise":
                 for x in operands:
                     new = new & ~np.isnan(x)
@@ -86,46 +86,38 @@ class _Anomaly(Watch):
             raise
         finally:
             self.parent = outer
-        if self.check_nan:
-            for i, (edge, grad) in enumerate(zip(edges, grads)):
-                new = None if edge is None else _nans(_raw(grad))
-                if new is not None:
-                    errors.warn_detected(node)
-                    raise self._nan_gradient(node, i, _raw(grad), _first(new), g, saved)
-                self._note_infinity(node, None if edge is None else _raw(grad), g, saved)
+        notes = LOCAL.sweep.notes
+        cotangents = g if type(g) in (tuple, list) else (g,)
+        for i, (edge, grad) in enumerate(zip(edges, grads) if self.check_nan else ()):
+            if edge is None:
+                continue
+            shape = np.shape(_raw(grad))
+            new = _where(np.isnan, grad)
+            if new is not None:
+                errors.warn_detected(node)
+                index = _first(new)
+                values = _elements(getattr(node.prim, "saves", ()), saved, shape, index)
+                upstream = None if type(g) is tuple else _at(g, shape, index)
+                arrived = any(_where(np.isnan, part) is not None for part in cotangents)
+                raise errors.nan_gradient(node, i, index, values, upstream, arrived, self.born, notes.get(_INFINITY))
+            infinite = None if _INFINITY in notes else _where(np.isinf, grad)
+            if infinite is not None and all(_where(np.isinf, part) is None for part in cotangents):
+                index = _first(infinite)
+                values = _elements(getattr(node.prim, "saves", ()), saved, shape, index)
+                notes[_INFINITY] = errors.infinity_born(node, index, values)
         return grads
-
-    def _note_infinity(self, node: Any, grad: Any, g: Any, saved: Any) -> None:
-        """Keep where the first infinite gradient of a backward pass was made."""
-        if _INFINITY in LOCAL.sweep.notes or _infinities(grad) is None:
-            return
-        if all(_infinities(_raw(part)) is None for part in (g if type(g) in (tuple, list) else (g,))):
-            index = _first(_infinities(grad))
-            LOCAL.sweep.notes[_INFINITY] = errors.infinity_born(
-                node, index, _saved_at(node, saved, np.shape(grad), index)
-            )
-
-    def _nan_gradient(self, node: Any, i: int, grad: Any, index: Any, g: Any, saved: Any) -> Any:
-        values = _saved_at(node, saved, grad.shape, index)
-        upstream = None if type(g) is tuple else _at(_raw(g), grad.shape, index)
-        arrived = any(_nans(_raw(part)) is not None for part in (g if type(g) is tuple else (g,)))
-        infinity = LOCAL.sweep.notes.get(_INFINITY)
-        return errors.nan_gradient(node, i, index, values, upstream, arrived, self.born, infinity)
 
     def tangent(self, prim: Any, primals: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
         tangent = super().tangent(prim, primals, tangents, out, params)
-        if not self.check_nan:
-            return tangent
         several = isinstance(tangent, tuple)
-        for t, value in zip(tangent if several else (tangent,), out if several else (out,)):
-            new = _nans(_raw(t))
-            if new is None or any(_nans(_raw(x)) is not None for x in _flat([*primals, *tangents])):
+        for t, value in zip(tangent if several else (tangent,), out if several else (out,)) if self.check_nan else ():
+            new = _where(np.isnan, t)
+            if new is None or any(_where(np.isnan, x) is not None for x in _flat([*primals, *tangents])):
                 continue
-            if _nans(_raw(value)) is not None and not self.at_once:
+            if _where(np.isnan, value) is not None and not self.at_once:
                 continue  # the value is nan as well: that is where it was born
             index = _first(new)
-            values = _operands_at(prim, [_raw(x) for x in primals], _raw(t), index)
-            moved = _operands_at(prim, [_raw(x) for x in tangents], _raw(t), index)
+            values, moved = (_operands_at(prim, xs, _raw(t), index) for xs in (primals, tangents))
             raise errors.nan_tangent(prim, index, values, moved, errors.call_stack(), self.born)
         return tangent
 
@@ -142,8 +134,9 @@ def _flat(xs: Any) -> list[Any]:
     return [y for x in xs for y in (x if type(x) in (tuple, list) else (x,))]
 
 
-def _nans(x: Any, test: Any = np.isnan) -> Any:
-    """Where the elements are nan; None where none is, and for everything but arrays."""
+def _where(test: Any, x: Any) -> Any:
+    """Where the elements pass a test; None where none does, and for everything but arrays."""
+    x = _raw(x)
     if isinstance(x, np.generic):
         x = np.asarray(x)
     if type(x) is not np.ndarray or x.dtype.kind not in "fc":
@@ -152,22 +145,13 @@ def _nans(x: Any, test: Any = np.isnan) -> Any:
     return found if found.any() else None
 
 
-def _infinities(x: Any) -> Any:
-    return _nans(x, np.isinf)
-
-
-def _saved_at(node: Any, saved: Any, shape: tuple[int, ...], index: Any) -> dict[str, Any]:
-    """What a rule has read, at an index of what it returned."""
-    values = {name: _at(_raw(value), shape, index) for name, value in zip(getattr(node.prim, "saves", ()), saved)}
-    return {name: value for name, value in values.items() if value is not None}
-
-
 def _first(mask: Any) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(mask.argmax()), mask.shape))
 
 
 def _at(x: Any, shape: tuple[int, ...], index: tuple[int, ...]) -> Any:
     """The element that belongs to the index of an array of this shape; None if there is no such thing."""
+    x = _raw(x)
     if isinstance(x, (int, float, complex)):
         return x
     if type(x) is not np.ndarray or x.ndim > len(shape):
@@ -178,12 +162,15 @@ def _at(x: Any, shape: tuple[int, ...], index: tuple[int, ...]) -> Any:
     return x[tuple(0 if n == 1 else i for i, n in zip(own, x.shape))].item()
 
 
+def _elements(names: Any, values: Any, shape: tuple[int, ...], index: Any) -> dict[str, Any]:
+    """What a rule has read, by name, at an index of what it returned."""
+    found = {name: _at(value, shape, index) for name, value in zip(names, values)}
+    return {name: value for name, value in found.items() if value is not None}
+
+
 def _operands_at(prim: Any, datas: Any, out: Any, index: Any) -> dict[str, Any]:
     """The elements of an elementwise operation's operands that an element of its result is made of."""
-    if prim.kind != "elementwise":
-        return {}
-    values = {name: _at(x, np.shape(out), index) for name, x in zip(prim.operands, datas)}
-    return {name: value for name, value in values.items() if value is not None}
+    return _elements(prim.operands, datas, np.shape(out), index) if prim.kind == "elementwise" else {}
 
 
 # -- the mode --------------------------------------------------------------------------------------------------------
@@ -255,7 +242,7 @@ class set_detect_anomaly:
         _set(*self.previous)
 
 
-class detect_anomaly:
+class detect_anomaly(set_detect_anomaly):
     """In this context a backward pass that makes a NaN raises, and says where it came from.
 
     Every node then remembers the lines that made it, so the forward pass has to be in the context, too. If a rule raises an
@@ -293,6 +280,3 @@ class detect_anomaly:
 
     def __enter__(self) -> None:
         _set(True, self.check_nan, self.at_once)
-
-    def __exit__(self, *exc: object) -> None:
-        _set(*self.previous)

@@ -49,33 +49,31 @@ def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Tensor:
         if name not in names:
             raise ValueError(f"rearrange: {name}={axes_lengths[name]} is given, but {pattern!r} has no axis {name}")
     shape = tuple(tensor.shape)
-    free = len(shape) - sum(group is not _ALL for group in left)
+    free = len(shape) - sum([group is not _ALL for group in left])
     if free < 0 or (free and not any(group is _ALL for group in left)):
         raise ValueError(f"rearrange: {pattern!r} is for {len(left)} axes, the tensor has {len(shape)}: {shape}")
-    lengths: dict[str, list[int]] = {}
-    at = 0
-    for group in left:
+    if any(_DOTS in group and group is not _ALL for group in left):
+        raise ValueError(f"rearrange: an ellipsis within parentheses on the left of {pattern!r}")
+    dots = [f"{_DOTS}{i}" for i in range(free)]
+    left, right = _with_axes(left, dots), _with_axes(right, dots)
+    lengths: dict[str, int] = {}
+    for group, length in zip(left, shape, strict=True):
+        _split(group, length, axes_lengths, lengths, pattern)
+    names, after = _names(left), _names(right)
+    moved = tensor.reshape([lengths[name] for name in names]).permute([names.index(name) for name in after])
+    merged: Tensor = moved.reshape([math.prod([lengths[name] for name in group]) for group in right])
+    return merged
+
+
+def _with_axes(groups: list[list[str]], dots: list[str]) -> list[list[str]]:
+    """The groups with the axes that an ellipsis stands for in its place."""
+    found: list[list[str]] = []
+    for group in groups:
         if group is _ALL:
-            lengths[_DOTS] = list(shape[at : at + free])
-            at += free
+            found += [[name] for name in dots]
         else:
-            _split(group, shape[at], axes_lengths, lengths, pattern)
-            at += 1
-    apart = tensor.reshape([n for name in names for n in lengths[name]])
-    first: dict[str, int] = {}
-    position = 0
-    for name in names:
-        first[name] = position
-        position += len(lengths[name])
-    order = [first[name] + i for name in after for i in range(len(lengths[name]))]
-    merged: list[int] = []
-    for group in right:
-        if group is _ALL:
-            merged += lengths[_DOTS]
-        else:
-            merged.append(math.prod(n for name in group for n in lengths[name]))
-    moved: Tensor = apart.permute(order).reshape(merged)
-    return moved
+            found.append([axis for name in group for axis in (dots if name == _DOTS else [name])])
+    return found
 
 
 def _groups(side: str, pattern: str) -> list[list[str]]:
@@ -116,10 +114,8 @@ def _names(groups: list[list[str]]) -> list[str]:
     return names
 
 
-def _split(group: list[str], length: int, given: dict[str, int], lengths: dict[str, list[int]], pattern: str) -> None:
+def _split(group: list[str], length: int, given: dict[str, int], lengths: dict[str, int], pattern: str) -> None:
     """Find the lengths of the names that make up one axis."""
-    if _DOTS in group:
-        raise ValueError(f"rearrange: an ellipsis within parentheses on the left of {pattern!r}")
     open_names = [name for name in group if name not in given]
     known = math.prod(given[name] for name in group if name in given)
     if len(open_names) > 1:
@@ -127,4 +123,4 @@ def _split(group: list[str], length: int, given: dict[str, int], lengths: dict[s
     if (not open_names and known != length) or (open_names and (known == 0 or length % known)):
         raise ValueError(f"rearrange: an axis of length {length} cannot be ({' '.join(group)}) with {given}")
     for name in group:
-        lengths[name] = [given.get(name, length // known if known else 0)]
+        lengths[name] = given.get(name, length // known if known else 0)
