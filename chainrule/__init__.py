@@ -27,9 +27,7 @@ from chainrule.types.dtype import (
 from chainrule.api.array import Array
 from chainrule.api.declare import namespace as _namespace
 from chainrule.types.dtypes import finfo, iinfo, set_default_dtype
-from chainrule.core.modes import (
-    enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
-)
+from chainrule.api.grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from chainrule.types.promotion import can_cast, promote_types, result_type
 from chainrule.types.printing import get_printoptions, printoptions, set_printoptions
 from chainrule.types.size import Size

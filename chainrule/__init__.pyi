@@ -19,10 +19,10 @@ from chainrule import transform as transform
 from chainrule import tree as tree
 from chainrule import utils as utils
 from chainrule.api.array import Array as Array
-from chainrule.core.modes import enable_grad as enable_grad
-from chainrule.core.modes import inference_mode as inference_mode
-from chainrule.core.modes import no_grad as no_grad
-from chainrule.core.modes import set_grad_enabled as set_grad_enabled
+from chainrule.api.grad_mode import enable_grad as enable_grad
+from chainrule.api.grad_mode import inference_mode as inference_mode
+from chainrule.api.grad_mode import no_grad as no_grad
+from chainrule.api.grad_mode import set_grad_enabled as set_grad_enabled
 from chainrule.core.tensor import Tensor as Tensor
 from chainrule.explaining.lines import record_lines as record_lines
 from chainrule.random import Generator as Generator

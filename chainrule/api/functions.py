@@ -113,7 +113,7 @@ def unrecorded(value: Callable[..., Any], x: Any, y: Any = None, cutting: str = 
     mode = None
     if SPECIAL:
         mode = LOCAL.mode
-        if not mode.bare or (WATCHES and LOCAL.watch is not None):
+        if mode.grad or mode.inference or (WATCHES and LOCAL.watch is not None):
             return None
     a, b, source = x, y, x
     if type(x) is Tensor:
@@ -134,7 +134,7 @@ def unrecorded(value: Callable[..., Any], x: Any, y: Any = None, cutting: str = 
     if type(array) is not ndarray or ((dtype := array.dtype) is not float32 and dtype is not float64):
         return None
     cut = None
-    if mode is None or not mode.quiet:
+    if mode is None or not mode.silent:
         if source._edge is None:
             cut = source._cut
         elif mode is None and not cutting:

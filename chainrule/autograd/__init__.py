@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from chainrule import errors
 from chainrule.api.array import open_to_arrays
+from chainrule.api.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from chainrule.autograd.backward import GradientEdge, backward, grad
 from chainrule.autograd.gradcheck import gradcheck, gradgradcheck
-from chainrule.core.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from chainrule.ops.creation import Variable
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any
 
 from chainrule import errors
-from chainrule.core.modes import LOCAL, SPECIAL, no_grad, recording
+from chainrule.api.grad_mode import no_grad
+from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Freed, Leaf, Node, new_node, output_of
 from chainrule.core.saved import SavedTensor, pack_one, unpack_one
 from chainrule.core.tensor import Tensor, wrap

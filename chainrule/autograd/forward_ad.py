@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from chainrule import errors
+from chainrule.api.grad_mode import ModeContext
 from chainrule.core.levels import STACK, open_level
-from chainrule.core.modes import LOCAL, _Context
+from chainrule.core.modes import LOCAL
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.interpreters.dual import FORWARD, Dual
 from chainrule.table.shape import alias
@@ -46,7 +47,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     FORWARD.end()
 
 
-class dual_level(_Context):
+class dual_level(ModeContext):
     """The ``with`` block (or decorated function) in which tensors can have tangents.
 
     >>> import chainrule as cr
@@ -166,7 +167,7 @@ def _is_fwd_grad_enabled() -> bool:
     return FORWARD.enabled and not LOCAL.mode.inference
 
 
-class _set_fwd_grad_enabled(_Context):
+class _set_fwd_grad_enabled(ModeContext):
     """Switch the computation of tangents on or off inside ``dual_level``."""
 
     def __init__(self, mode: bool) -> None:
@@ -174,7 +175,7 @@ class _set_fwd_grad_enabled(_Context):
         self.previous = FORWARD.enabled
         FORWARD.enabled = mode
 
-    def clone(self) -> _Context:
+    def clone(self) -> ModeContext:
         return _set_fwd_grad_enabled(self.mode)
 
     def __enter__(self) -> None:

@@ -113,7 +113,7 @@ class Function(FunctionMethods):
         ctx = new(cls._backward_cls)
         ctx.needs_input_grad = tuple(needs)
         output = run_forward(cls, ctx, args)
-        if not needed or not LOCAL.mode.grad:
+        if not needed or not LOCAL.mode.records:
             return _unrecorded(ctx, args, output, needed)
         outputs = output if isinstance(output, tuple) else (output,)
         n = len(outputs)
@@ -236,7 +236,7 @@ def _unrecorded(ctx: Any, args: tuple[Any, ...], output: Any, needed: bool) -> A
             return o
         if any(o is x for x in args):
             o = wrap(o._raw)
-        elif o._view is not None and o._view.origin == "no_grad" and LOCAL.mode.grad:
+        elif o._view is not None and o._view.origin == "no_grad" and LOCAL.mode.records:
             o._view.origin = "function"  # it was forward that was not recorded
         if o._edge is None:
             o._cut = cut if cut is not None else o._cut
@@ -247,7 +247,7 @@ def _unrecorded(ctx: Any, args: tuple[Any, ...], output: Any, needed: bool) -> A
         for tensor in dirty:
             if not any(o is tensor for o in outputs):
                 raise errors.function_dirty_lost(ctx._forward_cls.__name__)
-            if LOCAL.mode.grad and tensor._view is not None and tensor._view.base._edge is not None:
+            if LOCAL.mode.records and tensor._view is not None and tensor._view.base._edge is not None:
                 check_history(tensor, ctx._forward_cls.__name__)  # a constant view of a tensor that is on the tape
             wrote(tensor._raw, ctx._forward_cls.__name__, errors.user_line())
     return tuple(map(plain, output)) if isinstance(output, tuple) else plain(output)

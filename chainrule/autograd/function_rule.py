@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.hooks import take
-from chainrule.core.modes import LOCAL, SPECIAL
+from chainrule.core.modes import LOCAL, MODES, SPECIAL
 from chainrule.core.node import Freed, Node
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.rows.kinds import unbroadcast
@@ -129,8 +129,8 @@ def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...]) -> Any:
     """Forward (and setup_context), unrecorded."""
     outer = LOCAL.mode
     try:
-        LOCAL.mode = outer.muted
-        if outer.grad:
+        LOCAL.mode = MODES[False, outer.inference, True]
+        if outer.records:
             SPECIAL.append(None)
         if cls.setup_context is SETUP_CONTEXT:
             return cls.forward(ctx, *args)
@@ -139,8 +139,8 @@ def run_forward(cls: Any, ctx: Any, args: tuple[Any, ...]) -> Any:
         return output
     finally:
         left, LOCAL.mode = LOCAL.mode, outer
-        if left.grad is not outer.grad:
-            SPECIAL.pop() if outer.grad else SPECIAL.append(None)
+        if left.records is not outer.records:
+            SPECIAL.pop() if outer.records else SPECIAL.append(None)
 
 
 def rule_of(cls: Any) -> Callable[..., Any]:
@@ -219,14 +219,14 @@ def run_backward(ctx: Any, gs: tuple[Any, ...], recorded: bool) -> tuple[Any, ..
     rule = cls.backward if cls.vjp is _BACKWARD else rule_of(cls)
     outer = LOCAL.mode
     try:
-        LOCAL.mode = mode = outer.hushed if recorded else outer.muted
-        if outer.grad and not mode.grad:
+        LOCAL.mode = mode = MODES[outer.grad and recorded, outer.inference, True]
+        if outer.records and not mode.records:
             SPECIAL.append(None)
         results = rule(ctx, *gs)
     finally:
         left, LOCAL.mode = LOCAL.mode, outer
-        if left.grad is not outer.grad:
-            SPECIAL.pop() if outer.grad else SPECIAL.append(None)
+        if left.records is not outer.records:
+            SPECIAL.pop() if outer.records else SPECIAL.append(None)
     return results if isinstance(results, tuple) else (results,)
 
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule import errors
+from chainrule.api.grad_mode import enable_grad, no_grad
 from chainrule.autograd.function_rule import (
     SETUP_CONTEXT,
     check_count,
@@ -33,7 +34,7 @@ from chainrule.core import engine
 from chainrule.core.dispatch import bind
 from chainrule.core.inplace import rebase_history
 from chainrule.core.levels import open_level
-from chainrule.core.modes import enable_grad, no_grad, recording
+from chainrule.core.modes import recording
 from chainrule.core.node import Leaf, output_of
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, hold, wrap, wrapped

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.api.grad_mode import inference_mode
 from chainrule.autograd.backward import grad
 from chainrule.autograd.jacobian import forward, reverse
 from chainrule.core import engine
-from chainrule.core.modes import inference_mode
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.ops.creation import ones_like, zeros_like
 from chainrule.transform.dense import rows

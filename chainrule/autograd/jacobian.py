@@ -10,9 +10,10 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.array import array_of, as_tensors, faced, unfaced
+from chainrule.api.grad_mode import inference_mode
 from chainrule.autograd.backward import grad
 from chainrule.core import engine
-from chainrule.core.modes import SPECIAL, inference_mode, recording
+from chainrule.core.modes import SPECIAL, recording
 from chainrule.core.node import Node
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped

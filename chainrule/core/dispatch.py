@@ -111,7 +111,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
     else:
         out = prim.value(*datas, **params) if watch is None else watch.forward(prim, datas, params)
     several = isinstance(out, tuple)
-    if not needs or not prim.differentiable or (SPECIAL and not LOCAL.mode.grad) or (several and not out):
+    if not needs or not prim.differentiable or (SPECIAL and not LOCAL.mode.records) or (several and not out):
         return _unrecorded(prim, operands, out, needs, params)
     if not several:
         if isinstance(out, generic):
@@ -153,7 +153,7 @@ def record_unary(prim: Primitive, x: Tensor, params: dict[str, Any], out: Any = 
             out = prim.value(data, **params)
         if type(out) is not ndarray:
             out = np.asarray(out)
-    if edge is None or not prim.differentiable or (SPECIAL and not LOCAL.mode.grad) or out.dtype.kind not in "fc":
+    if edge is None or not prim.differentiable or (SPECIAL and not LOCAL.mode.records) or out.dtype.kind not in "fc":
         return _unrecorded(prim, (x,), out, edge is not None, params)  # type: ignore[no-any-return]
     in_avals = ((data.shape, dtype),) if prim.needs_avals or out.dtype is not dtype or dtype.kind == "c" else None
     saved = tuple([out if name == "out" else data for name in prim.saves]) if prim.saves else ()
@@ -179,7 +179,7 @@ def _special(node: Node) -> None:
 def _unrecorded(prim: Primitive, operands: Any, out: Any, needs: bool, params: dict[str, Any]) -> Any:
     """Tensors without an edge, which remember where the path to a tensor that requires grad was cut."""
     cut = None
-    if LOCAL.mode.quiet:
+    if LOCAL.mode.silent:
         pass
     elif needs:
         kind = "no_grad" if not recording() else prim.name

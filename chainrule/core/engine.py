@@ -146,7 +146,7 @@ def sweep(
     try:
         LOCAL.sweep = this
         if create_graph:
-            switch(outside.on)
+            switch(outside.with_grad(True))
         arrived = _visit(this, order, captured, retained)
         leaves = _arrivals(this, arrived, captured, retained, accumulate)
         if this.notes:
@@ -158,8 +158,8 @@ def sweep(
     finally:
         left, hooks = LOCAL.mode, LOCAL.saved_hooks
         LOCAL.sweep, LOCAL.mode, LOCAL.saved_hooks = outer, outside, packing
-        if left.grad is not outside.grad:
-            SPECIAL.pop() if outside.grad else SPECIAL.append(None)
+        if left.records is not outside.records:
+            SPECIAL.pop() if outside.records else SPECIAL.append(None)
         if hooks is not packing:  # Ctrl-C came as a context was to be left
             del SPECIAL[: max(0, len(hooks) - len(packing))]
     return [] if targets is None else list(map(captured.get, targets))

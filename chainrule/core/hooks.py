@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.modes import LOCAL, set_grad_enabled
+from chainrule.core.modes import LOCAL, grad_mode
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrapped
 
@@ -21,7 +21,7 @@ ndarray = np.ndarray
 def tensor_hooks(edge: Any, g: Any, hooks: Any, retained: list[Any], create_graph: bool) -> Any:
     """The hooks of the tensor(s) at an edge; then its gradient is kept, if it is retained, whatever came first."""
     if hooks.tensor:
-        with set_grad_enabled(create_graph):
+        with grad_mode(create_graph):
             for hook in list(hooks.tensor.values()):
                 take(g)
                 result = hook(wrapped(g))
@@ -39,7 +39,7 @@ def pre_hooks(g: Any, hooks: Any, create_graph: bool) -> Any:
     """The hooks before a node's rule: they see and may replace the cotangents of its outputs."""
     parts = g if type(g) is list else [g]
     given = tuple(None if p is None else wrapped(p) for p in parts)
-    with set_grad_enabled(create_graph):
+    with grad_mode(create_graph):
         for hook in list(hooks.pre.values()):
             given = _replacements(hook, hook(given), given)
     bare = [None if p is None else _bare(p, create_graph) for p in given]
@@ -51,7 +51,7 @@ def post_hooks(grads: Any, g: Any, hooks: Any, create_graph: bool) -> Any:
     """The hooks after a node's rule: they see what it was given and may replace what it computed."""
     given = tuple(None if r is None else wrapped(r) for r in grads)
     outs = tuple(None if p is None else wrapped(p) for p in (g if type(g) is tuple else (g,)))
-    with set_grad_enabled(create_graph):
+    with grad_mode(create_graph):
         for hook in list(hooks.post.values()):
             given = _replacements(hook, hook(given, outs), given)
     bare = tuple(None if r is None else _bare(r, create_graph) for r in given)
@@ -97,7 +97,7 @@ def take(*gradients: Any) -> None:
 
 def accumulated(leaf: Leaf, tensor: Tensor, g: Any, create_graph: bool) -> None:
     """The hooks that run once a leaf's ``.grad`` is written."""
-    with set_grad_enabled(create_graph):
+    with grad_mode(create_graph):
         for hook in list(leaf.hooks.post_accumulate.values()):  # type: ignore[union-attr]
             result = hook(tensor)
             if result is not None:

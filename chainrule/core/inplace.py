@@ -18,7 +18,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import dispatch
-from chainrule.core.modes import LOCAL, enable_grad, recording
+from chainrule.core.modes import LOCAL, grad_mode, recording
 from chainrule.core.node import Leaf, new_node
 from chainrule.core.tensor import InferenceTensor, Tensor, hold, wrap
 from chainrule.core.versions import BEFORE_WRITE, about_to_write, moved, wrote
@@ -202,7 +202,7 @@ def rebase_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
     if view is None:
         _set_edge(tensor, edge, cut)
     elif passes_through(view.steps):
-        with enable_grad():
+        with grad_mode(True):
             whole = _put_back(wrap(base._raw, base._edge), wrap(tensor._raw, edge), view.steps)
         hold(base, whole._raw)
         _set_edge(base, whole._edge, whole._cut or cut)
@@ -242,7 +242,7 @@ def refresh(base: Tensor) -> None:
             _poison(tensor)
             continue
         if passes_through(view.steps):
-            with enable_grad():
+            with grad_mode(True):
                 part = _replay(wrap(base._raw, base._edge), view.steps)
             hold(tensor, part._raw)
             _set_edge(tensor, part._edge, part._cut)
@@ -318,7 +318,7 @@ def reshaped(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Tenso
         moved(data)
         return tensor
     family = [] if tensor._view is not None else views_of(tensor)
-    with enable_grad():
+    with grad_mode(True):
         result = move(tensor)
     view = result._view
     if family:

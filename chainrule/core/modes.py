@@ -6,59 +6,38 @@ it is empty the hot path needs no thread-local look-up. It is a list because add
 
 from __future__ import annotations
 
-import functools
-import inspect
 import threading
-from collections.abc import Callable
-from typing import Any, TypeVar
-
-from chainrule import errors
-
-F = TypeVar("F", bound=Callable[..., Any])
+from typing import Any
 
 
 class Mode:
-    """What a thread does with its operations. There is one record for each combination; records know their neighbours.
+    """What a thread does with its operations. There is one record for each combination, in ``MODES``.
 
     Attributes:
-        grad: operations are recorded.
-        asked: they would be, were it not for inference mode.
+        grad: gradient mode is on.
         inference: in inference mode.
-        bare: neither: results are just data.
-        quiet: inside a custom Function: what is not recorded there is no mistake, and needs no note of where.
-        on, off: the same, but asked or not.
-        hushed, muted: the same, but quiet; quiet and not asked.
+        silent: inside a custom Function, where it is no mistake that something is not recorded.
+        records: operations are recorded.
     """
 
-    __slots__ = ("asked", "bare", "grad", "hushed", "inference", "muted", "off", "on", "quiet")
+    __slots__ = ("grad", "inference", "records", "silent")
 
-    asked: bool
-    grad: bool
-    inference: bool
-    bare: bool
-    quiet: bool
-    on: Mode
-    off: Mode
-    hushed: Mode
-    muted: Mode
+    def __init__(self, grad: bool, inference: bool, silent: bool) -> None:
+        self.grad, self.inference, self.silent = grad, inference, silent
+        self.records = grad and not inference
+
+    def with_grad(self, grad: bool) -> Mode:
+        return MODES[grad, self.inference, self.silent]
 
 
-def _modes() -> dict[tuple[bool, bool, bool], Mode]:
-    """All modes, by (asked, inference, quiet)."""
-    both = (False, True)
-    modes = {(asked, inference, quiet): Mode() for asked in both for inference in both for quiet in both}
-    for (asked, inference, quiet), mode in modes.items():
-        mode.asked, mode.inference, mode.quiet = asked, inference, quiet
-        mode.grad = asked and not inference
-        mode.bare = not asked and not inference
-        mode.on, mode.off = modes[True, inference, quiet], modes[False, inference, quiet]
-        mode.hushed, mode.muted = modes[asked, inference, True], modes[False, inference, True]
-    return modes
-
-
-MODES = _modes()
-
-
+_BOTH = (False, True)
+#: all modes, by (grad, inference, silent)
+MODES = {
+    (grad, inference, silent): Mode(grad, inference, silent)
+    for grad in _BOTH
+    for inference in _BOTH
+    for silent in _BOTH
+}  # fmt: skip
 _USUAL = MODES[True, False, False]
 SPECIAL: list[None] = []
 WATCHES: list[None] = []  # an entry for every watch that is on, in whatever thread
@@ -77,7 +56,7 @@ class _End:
 
     def __del__(self, special: list[None] = SPECIAL, watches: list[None] = WATCHES) -> None:
         entries = len(self.state.get("saved_hooks", ()))
-        if not self.state.get("mode", _USUAL).grad:
+        if not self.state.get("mode", _USUAL).records:
             entries += 1
         watch = self.state.get("watch")
         while watch is not None and watch is not self.local.watch:  # which all threads share
@@ -105,23 +84,7 @@ LOCAL = _Local()
 
 def recording() -> bool:
     """Whether operations of this thread go on the tape."""
-    return not SPECIAL or LOCAL.mode.grad
-
-
-def is_grad_enabled() -> bool:
-    """Whether gradient mode is on in this thread.
-
-    >>> import chainrule as cr
-    >>> with cr.no_grad():
-    ...     cr.is_grad_enabled()
-    False
-    """
-    return LOCAL.mode.asked
-
-
-def is_inference_mode_enabled() -> bool:
-    """Whether this thread is inside :class:`inference_mode`."""
-    return LOCAL.mode.inference
+    return not SPECIAL or LOCAL.mode.records
 
 
 def _one_more() -> None:
@@ -161,155 +124,25 @@ def switch(mode: Mode) -> Mode:
     of ``SPECIAL`` right.
     """
     before = LOCAL.mode
-    if before.grad and not mode.grad:
+    if before.records and not mode.records:
         _one_more()
     LOCAL.mode = mode
-    if mode.grad and not before.grad:
+    if mode.records and not before.records:
         SPECIAL.pop()
     return before
 
 
-def _set_grad(asked: bool) -> None:
-    mode = LOCAL.mode
-    switch(mode.on if asked else mode.off)
+class grad_mode:
+    """Gradient mode as asked for, for the duration of a ``with`` block."""
 
+    __slots__ = ("before", "grad")
 
-class _Context:
-    """A context manager that is also a decorator, for functions and for generator functions."""
-
-    def __enter__(self) -> Any:
-        raise NotImplementedError
-
-    def __exit__(self, *exc: object) -> None:
-        raise NotImplementedError
-
-    def clone(self) -> _Context:
-        return type(self)()
-
-    def __call__(self, function: F) -> F:
-        if inspect.isclass(function):
-            errors.warn(
-                "Decorating classes is deprecated and will be disabled in future versions: it makes the class a function, and "
-                "reaches __init__ alone. Decorate the methods.",
-                FutureWarning,
-            )
-        if inspect.isgeneratorfunction(function):
-
-            @functools.wraps(function)
-            def stepped(*args: Any, **kwargs: Any) -> Any:
-                # The mode holds while the generator's own code runs, not while its consumer's does.
-                steps = function(*args, **kwargs)
-                send, value = steps.send, None
-                try:
-                    while True:
-                        with self.clone():
-                            try:
-                                item = send(value)
-                            except StopIteration as stop:
-                                return stop.value
-                        try:
-                            value = yield item
-                            send = steps.send
-                        except GeneratorExit:
-                            raise
-                        except BaseException as error:
-                            value, send = error, steps.throw
-                finally:
-                    with self.clone():
-                        steps.close()
-
-            return stepped  # type: ignore[return-value]
-
-        @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with self.clone():
-                return function(*args, **kwargs)
-
-        return wrapped  # type: ignore[return-value]
-
-
-class no_grad(_Context):
-    """Operations inside are not recorded; their results do not require grad.
-
-    Works as a context manager and as a decorator, with or without parentheses.
-
-    >>> import chainrule as cr
-    >>> x = cr.tensor([1.0], requires_grad=True)
-    >>> with cr.no_grad():
-    ...     y = x * 2
-    >>> y.requires_grad
-    False
-    """
-
-    enabled = False
-
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        self = super().__new__(cls)
-        if function is None:
-            return self
-        if not callable(function):
-            raise TypeError(f"{cls.__name__}() takes no argument, or the function to decorate; got {function!r}")
-        return self(function)
+    def __init__(self, grad: bool) -> None:
+        self.grad = grad
 
     def __enter__(self) -> None:
-        self.previous = LOCAL.mode.asked
-        _set_grad(self.enabled)
+        self.before = LOCAL.mode.grad
+        switch(LOCAL.mode.with_grad(self.grad))
 
     def __exit__(self, *exc: object) -> None:
-        _set_grad(self.previous)
-
-
-class enable_grad(no_grad):
-    """Operations inside are recorded, also within :class:`no_grad`."""
-
-    enabled = True
-
-
-class set_grad_enabled(_Context):
-    """Switch gradient mode to ``mode``: at once when called, and back at the end when used with ``with``."""
-
-    def __init__(self, mode: bool) -> None:
-        if not isinstance(mode, bool):
-            raise TypeError(f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}")
-        self.mode = mode
-        self.previous = LOCAL.mode.asked
-        _set_grad(mode)
-
-    def clone(self) -> _Context:
-        return set_grad_enabled(self.mode)
-
-    def __call__(self, function: F) -> F:
-        _set_grad(self.previous)
-        return super().__call__(function)
-
-    def __enter__(self) -> None:
-        _set_grad(self.mode)
-
-    def __exit__(self, *exc: object) -> None:
-        _set_grad(self.previous)
-
-
-class inference_mode(_Context):
-    """As :class:`no_grad`, for code whose results never meet autograd. ``inference_mode(False)`` records."""
-
-    mode: bool
-    previous: Mode
-
-    def __new__(cls, mode: Any = True) -> Any:
-        self = super().__new__(cls)
-        if callable(mode):
-            self.mode = True
-            return self(mode)
-        self.mode = bool(mode)
-        return self
-
-    def clone(self) -> _Context:
-        copy: _Context = inference_mode(self.mode)
-        return copy
-
-    def __enter__(self) -> None:
-        self.previous = switch(MODES[not self.mode, self.mode, LOCAL.mode.quiet])
-
-    def __exit__(self, *exc: object) -> None:
-        before = self.previous
-        switch(MODES[before.asked, before.inference, LOCAL.mode.quiet])
+        switch(LOCAL.mode.with_grad(self.before))

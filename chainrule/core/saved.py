@@ -102,13 +102,13 @@ def _aside(hook: Hook, value: Any) -> Any:
     outer, hooks = LOCAL.mode, LOCAL.saved_hooks
     try:
         LOCAL.saved_hooks = ()
-        switch(outer.off)
+        switch(outer.with_grad(False))
         return hook(value)
     finally:
         pushed, left = LOCAL.saved_hooks, LOCAL.mode
         LOCAL.mode, LOCAL.saved_hooks = outer, hooks
-        if left.grad is not outer.grad:
-            SPECIAL.pop() if outer.grad else SPECIAL.append(None)
+        if left.records is not outer.records:
+            SPECIAL.pop() if outer.records else SPECIAL.append(None)
         if pushed:  # Ctrl-C came as the hook was to leave a context
             del SPECIAL[: len(pushed)]
 

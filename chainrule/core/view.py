@@ -77,7 +77,7 @@ def viewed(tensor: Tensor, base: Any, prim: Primitive, params: dict[str, Any]) -
             origin = "inference"
             if type(tensor) is InferenceTensor and type(base) is not InferenceTensor:
                 tensor.__class__ = Tensor  # type: ignore[assignment]
-        elif not LOCAL.mode.grad:
+        elif not LOCAL.mode.records:
             origin = "no_grad"
     if type(base) is InferenceTensor:
         tensor.__class__ = InferenceTensor

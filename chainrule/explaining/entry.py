@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.api.grad_mode import enable_grad
 from chainrule.autograd.backward import first_cotangent
-from chainrule.core.modes import enable_grad
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.diagnosis.names import Names

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule.api.grad_mode import no_grad
 from chainrule.core import engine
-from chainrule.core.modes import no_grad
 from chainrule.core.node import Leaf, Node
 from chainrule.core.saved import Packed, unpack
 from chainrule.core.watch import Watch

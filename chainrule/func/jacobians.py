@@ -12,7 +12,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.array import faced
-from chainrule.core.modes import inference_mode
+from chainrule.api.grad_mode import inference_mode
 from chainrule.core.tensor import Tensor
 from chainrule.transform.arguments import (
     as_caller_type,

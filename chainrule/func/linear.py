@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.api.grad_mode import inference_mode
 from chainrule.core import engine
-from chainrule.core.modes import inference_mode
 from chainrule.core.node import Node
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.func.reverse import cotangents_like

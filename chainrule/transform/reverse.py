@@ -100,12 +100,12 @@ class Trace:
             try:
                 LOCAL.traced = before or outer.inference
                 linked = linked or recording()
-                switch(MODES[True, False, outer.quiet])
+                switch(MODES[True, False, outer.silent])
                 result = self._call(func, positions, kwargs, linked)
             finally:
                 left, LOCAL.mode, LOCAL.traced = LOCAL.mode, outer, before
-                if left.grad is not outer.grad:
-                    SPECIAL.pop() if outer.grad else SPECIAL.append(None)
+                if left.records is not outer.records:
+                    SPECIAL.pop() if outer.records else SPECIAL.append(None)
         else:
             result = self._call(func, positions, kwargs, True)
         if has_aux:

@@ -14,11 +14,12 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from typing import Any
 
 from chainrule import errors
+from chainrule.api.grad_mode import enable_grad, is_grad_enabled, no_grad
 from chainrule.autograd.backward import backward
 from chainrule.autograd.function import Function
 from chainrule.core import saved
 from chainrule.core.levels import STACK
-from chainrule.core.modes import LOCAL, SPECIAL, enable_grad, is_grad_enabled, no_grad, recording
+from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import CLOCK, writes_of
 from chainrule.errors.checkpoints import CheckpointError

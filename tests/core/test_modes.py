@@ -33,7 +33,7 @@ def watches():
 
 def consistent():
     on = watches()
-    entries = (not LOCAL.mode.grad) + len(LOCAL.saved_hooks) + len(on)
+    entries = (not LOCAL.mode.records) + len(LOCAL.saved_hooks) + len(on)
     return (len(SPECIAL), len(WATCHES)) == (entries, len(on))
 
 
@@ -105,7 +105,7 @@ def test_inference_mode_opened_by_a_forward_and_closed_outside():
 
     Open.apply(cr.ones(2))
     opened.__exit__(None, None, None)
-    assert not LOCAL.mode.quiet
+    assert not LOCAL.mode.silent
     cr.set_grad_enabled(True)
 
 
@@ -221,7 +221,7 @@ def test_ctrl_c_anywhere_divides_no_gradients_and_hides_no_mode(program):
         assert (x.grad is None) == (y.grad is None)
         assert LOCAL.sweep is None
         on = watches()
-        entries = (not LOCAL.mode.grad) + len(LOCAL.saved_hooks) + len(on)
+        entries = (not LOCAL.mode.records) + len(LOCAL.saved_hooks) + len(on)
         assert len(SPECIAL) >= entries and len(WATCHES) >= len(on)
         LOCAL.mode, LOCAL.saved_hooks, LOCAL.watch = USUAL, (), None  # a context may have been cut in two
         SPECIAL.clear()
