@@ -25,6 +25,7 @@ from chainrule.explaining.tree import (
     Sigma,
     called,
     constant,
+    copied,
     evaluated,
     of_numpy,
     times,
@@ -33,6 +34,8 @@ from chainrule.rows.primitive import Primitive
 
 LETTERS = "ijklmnopqrsuvwzacdefh"
 _TERMS = 4  # of a sum of numbers that are written out
+_MOVED = 10**6  # elements of arrays whose movement is looked at
+_MOVES = {"expand_dims", "broadcast_to", "transpose", "swapaxes", "moveaxis", "diagonal"}
 _ELEMENTWISE = {"clip", "real", "imag"}  # besides NumPy's ufuncs and elementwise rows
 
 
@@ -78,28 +81,31 @@ class Element:
         self.concrete = concrete
         self.entry = entry or (lambda key, index: Entry(formula.names[key], index))
         self._seen_through = entry is not None
+        self._places: dict[int, list[tuple[int | None, int, int]]] = {}  # by the nodes that move elements
+        self._shapes: dict[int, tuple[int, ...]] = {}
         self._free = (letter for letter in LETTERS if letter not in used)
 
     def result(self, index: Index) -> ast.expr:
         """The element of the operand's cotangent: with the sums that undo broadcasting."""
         f = self.formula
-        extra = len(f.stretched[0])
-        if f.raw_shape and len(f.raw_shape) - extra != len(f.shape):
+        if f.raw_shape and len(f.raw_shape) - len(f.stretched[0]) != len(f.shape):
             raise NoForm
-        return self._summed(f.tree, f.raw_shape, f.stretched, index)
+        return self._unbroadcast(f.tree, f.raw_shape, f.stretched, index)
 
-    def _summed(
+    def _unbroadcast(
         self, array: ast.expr, shape: tuple[int, ...], stretched: tuple[tuple[int, ...], ...], index: Index
     ) -> ast.expr:
-        extra, long = stretched
+        added, long = stretched
+        return self._summed(array, shape, (*added, *long), (*(None for _ in added), *index))
+
+    def _summed(self, array: ast.expr, shape: tuple[int, ...], axes: tuple[int, ...], index: Index) -> ast.expr:
+        """The sum over axes of an array, at an index that is theirs for the other axes."""
 
         def body(bound: Index) -> ast.expr:
-            full = [*bound[: len(extra)], *index]
-            for axis, i in zip(long, bound[len(extra) :]):
-                full[axis] = i
-            return self.at(array, tuple(full))
+            at = dict(zip(axes, bound))
+            return self.at(array, tuple(at.get(a, i) for a, i in enumerate(index)))
 
-        return self._total([shape[a] for a in (*extra, *long)], body)
+        return self._total([shape[a] for a in axes], body)
 
     def _total(self, sizes: Sequence[int], body: Callable[[Index], ast.expr]) -> ast.expr:
         """The sum of ``body`` over indices below ``sizes``."""
@@ -163,11 +169,7 @@ class Element:
             if not isinstance(value, float):
                 raise NoForm
             return shortened(value) if self.concrete else node
-        if node.attr in ("mT", "T"):
-            if len(index) < 2 or (len(index) != 2 and node.attr == "T"):
-                raise NoForm
-            return self.at(node.value, (*index[:-2], index[-1], index[-2]))
-        return self._single(node)
+        return self._moved(node, index, node.value) if node.attr in ("mT", "T") else self._single(node)
 
     def _unaryop(self, node: ast.UnaryOp, index: Index) -> ast.expr:
         if not isinstance(node.op, (ast.USub, ast.Invert)):
@@ -176,7 +178,8 @@ class Element:
 
     def _binop(self, node: ast.BinOp, index: Index) -> ast.expr:
         if isinstance(node.op, ast.MatMult):
-            return self._product(node.left, node.right, index)
+            inner = "k" if len(self.shape(node.right)) == 1 else "kj"
+            return self._product(f"...ik,...{inner}->...i{inner[1:]}", (node.left, node.right), index)
         if not isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.BitAnd, ast.BitOr)):
             raise NoForm
         return ast.BinOp(self.at(node.left, index), node.op, self.at(node.right, index))
@@ -186,40 +189,27 @@ class Element:
             raise NoForm
         return ast.Compare(self.at(node.left, index), node.ops, [self.at(node.comparators[0], index)])
 
-    def _product(self, left: ast.expr, right: ast.expr, index: Index) -> ast.expr:
-        """Of matrices, or of a matrix and a vector."""
-        shapes = self.shape(left), self.shape(right)
-        columns = len(shapes[1]) - 1
-        if len(shapes[0]) < 2 or columns < 0 or len(index) < 1 + min(columns, 1):
-            raise NoForm
-        at = len(index) - 1 - min(columns, 1)
-        batch, (i, *j) = index[:at], index[at:]
-
-        def body(bound: Index) -> ast.expr:
-            return times(self.at(left, (*batch, i, *bound)), self.at(right, (*batch, *bound, *j)))
-
-        return self._total([shapes[0][-1]], body)
-
     def _subscript(self, node: ast.Subscript, index: Index) -> ast.expr:
-        if isinstance(node.slice, ast.Tuple):
-            return self.at(node.value, _without_new_axes(ast.unparse(node.slice), index))
-        if not isinstance(node.slice, ast.Constant) or not isinstance(node.slice.value, int):
-            raise NoForm
-        part = node.slice.value
-        if called(node.value) == "moveaxis":
-            return self.at(node.value, (part, *index))
-        if called(node.value) != "split":
-            raise NoForm
-        array, cuts, axis = node.value.args  # type: ignore[attr-defined]
-        start, moved = [0, *_value(cuts)][part], list(index)
-        i = moved[_value(axis)]
-        moved[_value(axis)] = i + start if isinstance(i, int) else f"{i}+{start}" if start else i
-        return self.at(array, tuple(moved))
+        split = called(node.value) == "split"
+        return self._moved(node, index, node.value.args[0] if split else node.value)  # type: ignore[attr-defined]
+
+    def _moved(self, node: ast.expr, index: Index, array: ast.expr) -> ast.expr:
+        """What moves the elements of an array; how, is read off what it does to coordinates."""
+
+        def move(coordinates: Any) -> Any:
+            return self._value(copied(node, array, ast.Name("moved", ast.Load())), moved=coordinates)
+
+        if id(node) not in self._places:
+            self._places[id(node)] = places(move, self.shape(array))
+        index = aligned(index, self.shape(node))
+        return self.at(array, tuple(_along(index, *place) for place in self._places[id(node)]))
 
     # -- calls
 
     def _call(self, node: ast.Call, index: Index) -> ast.expr:
         name = called(node)
+        if name in _MOVES:
+            return self._moved(node, index, node.args[0])
         special = getattr(self, "_np_" + name, None)
         if special is not None:
             found: ast.expr = special(node, index, *node.args)
@@ -246,39 +236,12 @@ class Element:
         return ast.Compare(self.at(x, index[:-1]), [ast.Eq()], [at])
 
     def _np_outer(self, node: ast.Call, index: Index, x: ast.expr, y: ast.expr) -> ast.expr:
-        if len(index) != 2:
-            raise NoForm
-        return times(self.at(x, index[:1]), self.at(y, index[1:]))
-
-    def _np_expand_dims(self, node: ast.Call, index: Index, x: ast.expr, axes: ast.expr) -> ast.expr:
-        gone = _axes(axes)
-        if any(not 0 < -a <= len(index) for a in gone):
-            raise NoForm
-        return self.at(x, tuple(i for at, i in enumerate(index) if at - len(index) not in gone))
-
-    def _np_broadcast_to(self, node: ast.Call, index: Index, x: ast.expr, shape: ast.expr) -> ast.expr:
-        return self.at(x, index)
-
-    def _moved(self, node: ast.Call, index: Index, x: ast.expr, *args: ast.expr) -> ast.expr:
-        """Axes in another order: which, is read off what NumPy makes of an array whose axes have different lengths."""
-        lengths = np.broadcast_to(0, range(1, len(index) + 1))
-        try:
-            moved = getattr(np, called(node))(lengths, *map(_value, args))
-        except ValueError:
-            raise NoForm from None
-        found = dict(zip(moved.shape, index))
-        return self.at(x, tuple(found[n] for n in lengths.shape))
-
-    _np_transpose = _np_swapaxes = _np_moveaxis = _moved
+        return self._product("i,j->ij", (x, y), index)
 
     def _np_flip(self, node: ast.Call, index: Index, x: ast.expr, axes: ast.expr) -> ast.expr:
         if called(x) == "cumsum" and called(x.args[0]) == "flip":  # type: ignore[attr-defined]
             return self._from_here_on(x.args[0].args[0], _value(axes), index)  # type: ignore[attr-defined]
-        shape, found = self.shape(x), list(index)
-        for axis in _axes(axes):
-            last, i = shape[axis] - 1, found[axis]
-            found[axis] = last - i if isinstance(i, int) else f"{last}-{i}"
-        return self.at(x, tuple(found))
+        return self._moved(node, index, x)
 
     def _from_here_on(self, array: ast.expr, axis: int, index: Index) -> ast.expr:
         """A sum that runs from an index to the end."""
@@ -304,12 +267,17 @@ class Element:
 
     def _np_unbroadcast(self, node: ast.Call, index: Index, x: ast.expr, shape: ast.expr, dtype: ast.expr) -> ast.expr:
         whole = self.shape(x)
-        return self._summed(x, whole, stretched(whole, _value(shape)), index)
+        return self._unbroadcast(x, whole, stretched(whole, _value(shape)), index)
 
     def _np_einsum(self, node: ast.Call, index: Index, spec: ast.expr, *arrays: ast.expr) -> ast.expr:
-        inputs, _, out = _value(spec).partition("->")
+        return self._product(_value(spec), arrays, index)
+
+    def _product(self, subscripts: str, arrays: Sequence[ast.expr], index: Index) -> ast.expr:
+        inputs, _, out = subscripts.partition("->")
         parts = inputs.split(",")
         named = out.replace("...", "")
+        if len(index) < len(named):
+            raise NoForm
         batch, where = index[: len(index) - len(named)], dict(zip(named, index[len(index) - len(named) :]))
         sizes: dict[str, int] = {}
         for part, array in zip(parts, arrays):
@@ -332,12 +300,7 @@ class Element:
         full = list(index[len(index) - len(shape) + (0 if keepdims else len(axes)) :])
         for axis in () if keepdims else sorted(axes):
             full.insert(axis, None)
-
-        def body(bound: Index) -> ast.expr:
-            at = dict(zip(axes, bound))
-            return self.at(array, tuple(at.get(a, i) for a, i in enumerate(full)))
-
-        return self._total([shape[a] for a in axes], body)
+        return self._summed(array, shape, axes, tuple(full))
 
     def _of_mean(self, node: ast.Call, index: Index, array: ast.expr) -> ast.expr:
         shape = self.shape(array)
@@ -345,13 +308,7 @@ class Element:
         return ast.BinOp(self._of_sum(node, index, array), ast.Div(), ast.Constant(count))
 
     def _of_reshape(self, node: ast.Call, index: Index, array: ast.expr) -> ast.expr:
-        if len(node.args) != 1:
-            raise NoForm
-        source, target = self.shape(array), _value(node.args[0])
-        if [n for n in source if n != 1] != [n for n in target if n != 1] or 0 in source:
-            raise NoForm
-        rest = iter([i for i, n in zip(index, target) if n != 1])
-        return self.at(array, tuple(0 if n == 1 else next(rest) for n in source))
+        return self._moved(node, index, array)
 
     def _of_astype(self, node: ast.Call, index: Index, array: ast.expr) -> ast.expr:
         return self.at(array, index)
@@ -363,37 +320,62 @@ class Element:
 
     def shape(self, node: ast.expr) -> tuple[int, ...]:
         """The shape of a part of the formula."""
-        if isinstance(node, ast.Name) and isinstance(self.formula.values.get(node.id), np.ndarray):
-            return tuple(self.formula.values[node.id].shape)
-        return tuple(np.shape(self._value(node)))
+        if id(node) not in self._shapes:
+            value = self._value(node)
+            if isinstance(value, (tuple, list)):
+                raise NoForm
+            self._shapes[id(node)] = tuple(np.shape(value))
+        return self._shapes[id(node)]
 
-    def _value(self, node: ast.expr) -> Any:
+    def _value(self, node: ast.expr, **names: Any) -> Any:
         try:
-            return evaluated(node, {**self.formula.helpers, **self.formula.values})
+            return evaluated(node, {**self.formula.helpers, **self.formula.values, **names})
         except Exception:
             raise NoForm from None
 
 
+def places(move: Callable[[Any], Any], shape: tuple[int, ...]) -> list[tuple[int | None, int, int]]:
+    """Where an array's elements go that ``move`` only moves: for each of its axes the axis of the result it is read along
+    (None: a single place is read), the place it begins at, and the step."""
+    shape = tuple(n or 2 for n in shape)  # what has no elements moves like what has some
+    if math.prod(shape) > _MOVED:
+        raise NoForm
+    found: list[tuple[int | None, int, int]] = []
+    for axis, n in enumerate(shape):
+        along = np.arange(n).reshape([n if a == axis else 1 for a in range(len(shape))])
+        read = np.asarray(move(np.broadcast_to(along, shape)))
+        if not 0 < read.size <= _MOVED:
+            raise NoForm
+        start = int(read.flat[0])
+        for a, m in enumerate(read.shape):
+            line = np.arange(m).reshape([m if b == a else 1 for b in range(read.ndim)])
+            step = int(read.take(m > 1, a).flat[0]) - start
+            if step and (read == start + step * line).all():
+                found.append((a, start, step))
+                break
+        else:
+            if (read != start).any():
+                raise NoForm
+            found.append((None, start, 0))
+    return found
+
+
+def _along(index: Index, axis: int | None, start: int, step: int) -> Any:
+    """The place that is read at an index."""
+    i = 0 if axis is None else index[axis]
+    if isinstance(i, int):
+        return start + step * i
+    if step not in (1, -1):
+        raise NoForm
+    return f"{start}-{i}" if step < 0 else f"{i}+{start}" if start else i
+
+
 def _value(node: ast.expr) -> Any:
-    """What a literal is; an array's list."""
+    """What a literal is."""
     try:
-        return ast.literal_eval(node.args[0] if isinstance(node, ast.Call) else node)
+        return ast.literal_eval(node)
     except ValueError:
         raise NoForm from None
-
-
-def _axes(node: ast.expr) -> tuple[int, ...]:
-    value = _value(node)
-    return value if isinstance(value, tuple) else (value,)
-
-
-def _without_new_axes(text: str, index: Index) -> Index:
-    """The index that is left of one into ``x[..., None, :]``."""
-    first, *parts = text.strip("()").split(", ")
-    if first != "..." or not {*parts} <= {"None", ":"} or len(parts) > len(index):
-        raise NoForm
-    kept = [i for i, part in zip(index[len(index) - len(parts) :], parts) if part == ":"]
-    return (*index[: len(index) - len(parts)], *kept)
 
 
 def _reduced(node: ast.Call, ndim: int) -> tuple[tuple[int, ...], bool]:

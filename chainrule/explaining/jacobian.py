@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.explaining.elements import LETTERS, Element, aligned
+from chainrule.explaining.elements import LETTERS, Element, aligned, places
 from chainrule.explaining.notation import LATEX, MATHML, TEXT, Alphabet, written
 from chainrule.explaining.simplify import partial
 from chainrule.explaining.terms import Bound, Product, Term, combined, expression, moved
@@ -25,7 +25,6 @@ from chainrule.explaining.values import Value
 _PATHS = 64  # that are walked
 _TERMS = 6  # that are shown
 _FACTORS = 12  # in one of them
-_MOVED = 10**6  # elements of arrays whose movement is looked at
 Path = tuple[Index, Product]  # where it leads, and the product of the local partials on it
 
 
@@ -183,7 +182,7 @@ class Walk:
     # -- movements
 
     def _renamed(self, arrow: Any, index: Index) -> Index:
-        return tuple(index[at] if is_axis else at for is_axis, at in axes_read(arrow))
+        return tuple(at if axis is None else index[axis] for axis, at in axes_read(arrow))
 
     # -- sums and products
 
@@ -268,28 +267,13 @@ def _fraction(x: Any) -> Fraction:
     return Fraction(int(x)) if isinstance(x, int) else Fraction(repr(float(x)))
 
 
-def axes_read(arrow: Any) -> list[tuple[bool, int]]:
-    """For each axis of an operand whose elements are only moved: the axis of the result it is read along (with True), or the
-    one place that is read (with False). Found by moving coordinates."""
-    step, shape = arrow.step, arrow.input.shape
-    out = step.output.shape
-    sizes = int(np.prod(shape)), int(np.prod(out))
-    if arrow.position != 0 or min(sizes) == 0 or max(sizes) > _MOVED:
+def axes_read(arrow: Any) -> list[tuple[int | None, int]]:
+    """For each axis of an operand whose elements are only moved: the axis of the result it is read along, or None with the
+    one place that is read."""
+    step = arrow.step
+    if arrow.position != 0 or 0 in arrow.input.shape:
         raise NoForm
-    found = []
-    for axis, n in enumerate(shape):
-        along = np.arange(n).reshape([n if a == axis else 1 for a in range(len(shape))])
-        places = step.record.node.prim.value(np.broadcast_to(along, shape), *step.operands[1:], **step.params)
-        if places.shape != out:
-            raise NoForm
-        found.append(_read_along(places))
-    return found
-
-
-def _read_along(places: Any) -> tuple[bool, int]:
-    if (places == places.flat[0]).all():
-        return False, int(places.flat[0])
-    for axis, n in enumerate(places.shape):
-        if (places == np.arange(n).reshape([n if a == axis else 1 for a in range(places.ndim)])).all():
-            return True, axis
-    raise NoForm
+    found = places(lambda x: step.record.node.prim.value(x, *step.operands[1:], **step.params), arrow.input.shape)
+    if any(axis is not None and (start, step) != (0, 1) for axis, start, step in found):
+        raise NoForm
+    return [(axis, start) for axis, start, _ in found]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, cast
 
 import numpy as np
 
-from chainrule.explaining.tree import Renamed, called, constant, copied, evaluated, free_names, numpy_call, times
+from chainrule.explaining.tree import Renamed, called, copied, evaluated, free_names, numpy_call, times
 from chainrule.rows.primitive import Primitive
 
 _OPEN = {"np", "slice", "tuple", "max", "min", "len"}  # what a constant part may call
@@ -270,34 +270,32 @@ def _is_one(node: ast.expr) -> bool:
 
 def literal(value: Any) -> ast.expr | None:
     """A value as an expression, if it is short."""
+    text = _source(value)
+    return None if text is None else ast.parse(text, mode="eval").body
+
+
+def _source(value: Any) -> str | None:
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        if value.dtype.kind not in "biuf":
-            return None
-        value = value.item()
+        value = value.item() if value.dtype.kind in "biuf" else object
     if isinstance(value, float) and not np.isfinite(value):
-        named = ast.Attribute(ast.Name("np", ast.Load()), "nan" if value != value else "inf", ast.Load())
-        return ast.UnaryOp(ast.USub(), named) if value < 0 else named
-    if isinstance(value, (bool, int, float)):
-        return constant(value)
-    if value is None or value is Ellipsis or isinstance(value, str):
-        return ast.Constant(value)
+        return "np.nan" if value != value else "np.inf" if value > 0 else "-np.inf"
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return repr(value)
+    if value is Ellipsis:
+        return "..."
     if isinstance(value, np.dtype):
-        return ast.Attribute(ast.Name("np", ast.Load()), value.name, ast.Load())
-    if isinstance(value, slice):
-        parts = _literals((value.start, value.stop, value.step))
-        return None if parts is None else ast.Call(ast.Name("slice", ast.Load()), parts, [])
+        return f"np.{value.name}"
     if isinstance(value, np.ndarray) and value.ndim == 1 and 1 <= value.size <= 8 and value.dtype.kind in "iub":
-        return numpy_call("array", cast(ast.expr, literal(value.tolist())))
-    if isinstance(value, (tuple, list)) and len(value) <= 12:
-        entries = _literals(value)
-        return None if entries is None else (ast.Tuple if isinstance(value, tuple) else ast.List)(entries, ast.Load())
-    return None
-
-
-def _literals(values: Sequence[Any]) -> list[ast.expr] | None:
-    """All of them, or None."""
-    nodes = [node for node in map(literal, values) if node is not None]
-    return nodes if len(nodes) == len(values) else None
+        return f"np.array({value.tolist()})"
+    parts = (value.start, value.stop, value.step) if isinstance(value, slice) else value
+    if not isinstance(parts, (tuple, list)) or len(parts) > 12:
+        return None
+    texts = [text for text in map(_source, parts) if text is not None]
+    if len(texts) < len(parts):
+        return None
+    name = "slice" if isinstance(value, slice) else ""
+    inside = ", ".join(texts) + "," * (len(texts) == 1 and isinstance(value, tuple))
+    return f"[{inside}]" if isinstance(value, list) else f"{name}({inside})"
 
 
 def _as_index(node: ast.expr) -> ast.expr:

@@ -43,12 +43,15 @@ class Relation(_Node):
     text: str
 
 
-def copied(node: Any) -> Any:
+def copied(node: Any, part: ast.expr | None = None, new: ast.expr | None = None) -> Any:
+    """A copy, with another expression in place of a part."""
+    if part is not None and node is part:
+        return new
     if isinstance(node, list):
-        return [copied(n) for n in node]
+        return [copied(n, part, new) for n in node]
     if not isinstance(node, ast.AST):
         return node
-    return type(node)(**{name: copied(value) for name, value in ast.iter_fields(node)})
+    return type(node)(**{name: copied(value, part, new) for name, value in ast.iter_fields(node)})
 
 
 class Renamed(ast.NodeTransformer):
@@ -83,7 +86,7 @@ def free_names(tree: ast.AST) -> set[str]:
 
 def evaluated(tree: ast.expr, names: Mapping[str, Any]) -> Any:
     """The tree's value."""
-    code = compile(ast.fix_missing_locations(ast.Expression(copied(tree))), "<formula>", "eval")
+    code = compile(ast.fix_missing_locations(ast.Expression(tree)), "<formula>", "eval")
     with np.errstate(all="ignore"):
         return eval(code, dict(names))
 
