@@ -233,18 +233,13 @@ class EventList(list[Any]):
         return f"<EventList of {len(self)}: print() shows it>"
 
     def __rich__(self) -> Any:
-        """What ``rich.print`` shows."""
-        import rich.box
-        import rich.table
+        """What ``rich.print`` shows: the same in colours."""
+        import rich.text
 
-        box, caption = rich.box.SIMPLE_HEAD, self.summary()
-        table = rich.table.Table(box=box, caption=caption, caption_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
-        for i, title in enumerate(_COLUMNS[:_PRINTED]):
-            table.add_column(title, justify="left" if i < 2 else "right", no_wrap=True, overflow="ellipsis")
-        colours = {"bwd": "cyan", "jvp": "magenta", "label": "bold"}
-        for row in self.rows("self_cpu_time_total"):
-            table.add_row(*row[:_PRINTED], style=colours.get(row[1], ""))
-        return table
+        text = rich.text.Text(str(self), no_wrap=True, overflow="ellipsis")
+        for phase, colour in (("bwd", "cyan"), ("jvp", "magenta"), ("label", "bold")):
+            text.highlight_regex(rf"(?m)^.*  {phase}  .*$", colour)
+        return text
 
     def export_chrome_trace(self, path: Any, metadata: Mapping[str, Any] | None = None) -> None:
         """Write the events as JSON for chrome://tracing and ui.perfetto.dev."""

@@ -127,22 +127,12 @@ def _float_cells(shown: Array) -> _Cells:
     flat = shown.ravel()
     counted = np.isfinite(flat) & (flat != 0)
     values = flat[counted]
-    precision = _options.precision
-    suffix = ""
-    if values.size == 0:
-        template, suffix = "%.0f", "."
+    scientific = values.size > 0 and _scientific(values)
+    if scientific or (values != np.ceil(values)).any():
+        template = f"%.{_options.precision}{'e' if scientific else 'f'}"
+        texts = [template % value for value in flat.tolist()]
     else:
-        integral = not (values != np.ceil(values)).any()
-        if _scientific(values):
-            template = f"%.{precision}e"
-        elif integral:
-            template, suffix = "%.0f", "."
-        else:
-            template = f"%.{precision}f"
-    texts = [template % value for value in flat.tolist()]
-    if suffix:
-        finite = np.isfinite(flat).tolist()
-        texts = [t + suffix if f else t for t, f in zip(texts, finite, strict=True)]
+        texts = [f"{value:.0f}." if math.isfinite(value) else str(value) for value in flat.tolist()]
     widths = (len(t) for t, c in zip(texts, counted.tolist(), strict=True) if c)
     return _pad(texts, max(widths, default=1))
 
@@ -279,11 +269,7 @@ def tensor_repr(
         show_size, implied = array.ndim != 1, array.dtype == default
     else:
         show_size = not _options.edgeitems
-        implied = array.dtype.kind == "b" or array.dtype in (
-            default,
-            to_complex(default),
-            np.dtype(np.int64),
-        )
+        implied = array.dtype.kind == "b" or array.dtype in (default, to_complex(default), np.dtype(np.int64))
     if show_size:
         described.append(f"size={array.shape}")
     if not implied:

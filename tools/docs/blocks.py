@@ -175,7 +175,8 @@ def _run_doctest(block: Block, name: str, names: dict[str, object]) -> None:
 @contextlib.contextmanager
 def surroundings() -> Iterator[None]:
     """What a page may count on and may not disturb: a seed, a folder of its own, the table, strict warnings."""
-    import chainrule
+    import chainrule.fft
+    import chainrule.nn.functional  # rows that loaded later would be taken away again
     from chainrule.rows.primitive import TABLE
 
     rows, here = dict(TABLE), Path.cwd()
