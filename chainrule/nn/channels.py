@@ -16,6 +16,7 @@ from chainrule.nn.pooling import avg_pool1d
 from chainrule.ops import elementwise as ew
 from chainrule.ops import joining, shaping
 from chainrule.ops.arguments import takes_tensors, tensor_of
+from chainrule.types.arrays import AnyArray
 
 # -- moves -----------------------------------------------------------------------------------------------------------
 
@@ -113,7 +114,7 @@ def _probability(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def _kept(x: Any, shape: tuple[int, ...], p: float) -> Any:
+def _kept(x: AnyArray, shape: tuple[int, ...], p: float) -> Any:
     """Ones with probability 1 − p, else zeros."""
     return cast(ew.ge(random.rand(*shape), p), x.dtype)
 

@@ -20,6 +20,7 @@ from chainrule.ops import reductions
 from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import indexing
 from chainrule.table import nn as rows
+from chainrule.types.arrays import AnyArray
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -28,7 +29,7 @@ _bce_logits = binary(rows.binary_cross_entropy_with_logits)
 _REDUCE = {"reduce": True}
 
 
-def _classes(x: Any, target: Any) -> Any:
+def _classes(x: AnyArray, target: Any) -> Any:
     """Check the shapes of scores (classes), (n, classes) or (n, classes, d...) and targets; returns the target."""
     if not isinstance(target, Tensor):
         target = wrap(as_array(target))
@@ -118,7 +119,7 @@ def _picks(target: Any, classes: int, weight: Any, ignore_index: int, mode: str,
     return index, -weights / (total or 1)
 
 
-def _from_picks(row: Any, x: Any, target: Any, weight: Any, ignore_index: int, mode: str) -> Tensor:
+def _from_picks(row: Any, x: AnyArray, target: Any, weight: Any, ignore_index: int, mode: str) -> Tensor:
     classes = x.shape[1] if x.ndim > 1 else x.shape[0]
     index, coef = _picks(target, classes, weight, ignore_index, mode, x.dtype)
     loss: Tensor = bind(row, (_as_rows(x), index, coef), {"reduce": mode != "none"})

@@ -17,9 +17,10 @@ from chainrule.ops import elementwise as ew
 from chainrule.ops import joining
 from chainrule.ops.arguments import tensor_of
 from chainrule.table import convolution as rows
+from chainrule.types.arrays import AnyArray
 
 
-def _same_dtype(function: str, x: Any, weight: Any, bias: Any) -> None:
+def _same_dtype(function: str, x: AnyArray, weight: Any, bias: Any) -> None:
     for what, other in (("weight", weight), ("bias", bias)):
         if other is not None and other.dtype != x.dtype:
             raise RuntimeError(
@@ -117,7 +118,7 @@ def convolve(
     return out if batch else out.squeeze(0)  # type: ignore[no-any-return]
 
 
-def _named_padding(x: Any, padding: str, kernel: Ints, stride: Ints, dilation: Ints) -> tuple[Any, Any]:
+def _named_padding(x: AnyArray, padding: str, kernel: Ints, stride: Ints, dilation: Ints) -> tuple[Any, Any]:
     """ "valid" is none; "same" gives as many outputs as inputs, the odd one at the end."""
     if padding == "valid":
         return x, 0

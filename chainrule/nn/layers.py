@@ -23,6 +23,7 @@ from chainrule.ops import joining, products, reductions, shaping
 from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import indexing
 from chainrule.table import nn as rows
+from chainrule.types.arrays import AnyArray
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -196,16 +197,16 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 # -- normalization ---------------------------------------------------------------------------------------------------
 
 
-def _standardized(x: Any, axes: tuple[int, ...], eps: float, name: str) -> Any:
+def _standardized(x: AnyArray, axes: tuple[int, ...], eps: float, name: str) -> Any:
     return bind(rows.standardize, (x,), {"axis": axes, "eps": eps, "name": name})
 
 
-def _affine(x: Any, weight: Any, bias: Any) -> Any:
+def _affine(x: AnyArray, weight: Any, bias: Any) -> Any:
     x = x if weight is None else ew.mul(x, weight)
     return x if bias is None else ew.add(x, bias)
 
 
-def _trailing(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any = None) -> tuple[int, ...]:
+def _trailing(name: str, x: AnyArray, normalized_shape: Any, weight: Any, bias: Any = None) -> tuple[int, ...]:
     shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
     if not shape:
         raise RuntimeError(
@@ -255,7 +256,7 @@ def _by_channel(t: Any, x: Any) -> Any:
     return None if t is None else t.reshape(1, -1, *(1,) * (x.ndim - 2))
 
 
-def _check_channels(x: Any, **given: Any) -> None:
+def _check_channels(x: AnyArray, **given: Any) -> None:
     for what, t in given.items():
         if t is not None and t.numel() != x.shape[1]:
             raise RuntimeError(f"{what} should contain {x.shape[1]} elements not {t.numel()}")

@@ -19,6 +19,7 @@ from chainrule.ops import gathering, joining, products, reductions, shaping
 from chainrule.ops.arguments import tensor_of
 from chainrule.table import pooling as rows
 from chainrule.table import windows
+from chainrule.types.arrays import AnyArray
 
 
 def _short(values: Ints) -> str:
@@ -26,7 +27,7 @@ def _short(values: Ints) -> str:
     return str(values[0]) if len(set(values)) == 1 else str(values)
 
 
-def _input(function: str, x: Any, axes: int) -> None:
+def _input(function: str, x: AnyArray, axes: int) -> None:
     """Check the input's axes: channels, and the last ones to pool over, of which none is empty."""
     if x.ndim not in (axes + 1, axes + 2) or 0 in x.shape[x.ndim - axes - 1 :]:
         raise errors.pool_input(function, x, axes)
@@ -36,7 +37,7 @@ class _Windows:
     """Kernel, stride, padding and dilation along each axis, checked, and how many windows that makes."""
 
     def __init__(
-        self, function: str, x: Any, axes: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
+        self, function: str, x: AnyArray, axes: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
     ) -> None:
         self.kernel = each_axis(function, "kernel_size", kernel, axes)
         empty = stride is None or (isinstance(stride, (tuple, list)) and not stride)
@@ -122,7 +123,7 @@ def _bounds(size: int, count: int) -> tuple[Any, Any]:
     return i * size // count, -(-(i + 1) * size // count)
 
 
-def _output_size(function: str, x: Any, output_size: Any, axes: int) -> Ints:
+def _output_size(function: str, x: AnyArray, output_size: Any, axes: int) -> Ints:
     if x.ndim not in (axes + 1, axes + 2):
         raise errors.adaptive_rank(function, x, axes, isinstance(output_size, (tuple, list)) and axes > 1)
     spatial = tuple(x.shape[x.ndim - axes :])
@@ -158,7 +159,7 @@ def adaptive_max_pool(axes: int, input: Tensor, output_size: Any, return_indices
 # -- the mean --------------------------------------------------------------------------------------------------------
 
 
-def _summed(x: Any, w: _Windows) -> Any:
+def _summed(x: AnyArray, w: _Windows) -> Any:
     """The sum of every window: along one axis after the other, over a view of the windows."""
     axes = len(w.kernel)
     widths = []

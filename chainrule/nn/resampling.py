@@ -19,6 +19,7 @@ from chainrule.core.ties import tie
 from chainrule.nn.pooling import along_axis, averages
 from chainrule.ops import joining, shaping
 from chainrule.ops.arguments import tensor_of
+from chainrule.types.arrays import AnyArray
 
 _AXES = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 _MODES = ("nearest", "nearest-exact", "area", *_AXES)
@@ -27,14 +28,14 @@ _MODES = ("nearest", "nearest-exact", "area", *_AXES)
 # -- weights ---------------------------------------------------------------------------------------------------------
 
 
-def _triangle(x: Any) -> Any:
+def _triangle(x: AnyArray) -> Any:
     return np.maximum(1 - np.abs(x), 0)
 
 
 def _cubic(a: float) -> Callable[[Any], Any]:
     """The cubic convolution kernel of Keys (1981)."""
 
-    def kernel(x: Any) -> Any:
+    def kernel(x: AnyArray) -> Any:
         x = np.abs(x)
         near = ((a + 2) * x - (a + 3)) * x * x + 1
         far = a * (((x - 5) * x + 8) * x - 4)
@@ -88,7 +89,7 @@ def _nearest(old: int, new: int, scale: float | None, exact: bool) -> Any:
 # -- interpolation ---------------------------------------------------------------------------------------------------
 
 
-def _sizes(x: Any, size: Any, scale_factor: Any, recompute: bool) -> tuple[list[int], list[float | None]]:
+def _sizes(x: AnyArray, size: Any, scale_factor: Any, recompute: bool) -> tuple[list[int], list[float | None]]:
     """The new sizes, and the scales that were given and are to be used as they are."""
     spatial = list(x.shape[2:])
     if (size is None) == (scale_factor is None):
@@ -116,7 +117,7 @@ def _sizes(x: Any, size: Any, scale_factor: Any, recompute: bool) -> tuple[list[
     return _positive(x, [s.__index__() for s in each]), [None] * len(spatial)
 
 
-def _positive(x: Any, new: list[int]) -> list[int]:
+def _positive(x: AnyArray, new: list[int]) -> list[int]:
     if min(new) <= 0 or min(x.shape[1:]) <= 0:
         raise RuntimeError(
             f"Input and output sizes should be greater than 0, but got input {list(x.shape)} and output {new}"
@@ -175,7 +176,7 @@ def interpolate(
     return x if x is not input else shaping.clone(x)
 
 
-def _along(x: Any, axis: int, new: int, scale: float | None, mode: str, align: bool, antialias: bool) -> Any:
+def _along(x: AnyArray, axis: int, new: int, scale: float | None, mode: str, align: bool, antialias: bool) -> Any:
     old = x.shape[axis]
     if mode.startswith("nearest"):
         return joining.index_select(x, axis, _nearest(old, new, scale, mode == "nearest-exact"))

@@ -18,6 +18,7 @@ from chainrule.ops import elementwise as ew
 from chainrule.ops import gathering, products, reductions, shaping
 from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table.pooling import bag_argmax
+from chainrule.types.arrays import AnyArray
 
 # -- grid_sample -----------------------------------------------------------------------------------------------------
 
@@ -72,14 +73,14 @@ def _read(flat: Any, places: list[Any], spatial: tuple[int, ...]) -> Any:
     )
 
 
-def _cubic_weights(t: Any) -> list[Any]:
+def _cubic_weights(t: AnyArray) -> list[Any]:
     """Weights of the four elements around a place ``t`` after the second of them (Keys, 1981, a = −3/4)."""
     a = -0.75
 
-    def near(x: Any) -> Any:
+    def near(x: AnyArray) -> Any:
         return ew.add(ew.mul(ew.mul(ew.sub(ew.mul(x, a + 2), a + 3), x), x), 1)
 
-    def far(x: Any) -> Any:
+    def far(x: AnyArray) -> Any:
         return ew.mul(ew.sub(ew.mul(ew.add(ew.mul(ew.sub(x, 5), x), 8), x), 4), a)
 
     return [far(ew.add(t, 1)), near(t), near(ew.rsub(t, 1)), far(ew.rsub(t, 2))]

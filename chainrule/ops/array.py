@@ -36,6 +36,7 @@ from chainrule.ops import elementwise, products, reductions
 from chainrule.table import indexing as rows
 from chainrule.table import shape
 from chainrule.table.any_index import is_array, put_any, read_any
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -94,7 +95,7 @@ def _fast_binary(ufunc: np.ufunc, function: Callable[..., Tensor], saves: bool) 
     return call
 
 
-def _alike(x: Any, dtype: Any, saves: bool) -> Any:
+def _alike(x: AnyArray, dtype: Any, saves: bool) -> Any:
     """An operand for the tensor's function: a weak number, or an array of the dtype as a constant; else None."""
     kind = type(x)
     if kind is float or kind is int:
@@ -124,7 +125,7 @@ fill_fast()
 _product = _fast_binary(np.matmul, products.matmul, True)
 
 
-def _matmul(x: Any, y: Any) -> Any:
+def _matmul(x: AnyArray, y: AnyArray) -> Any:
     try:
         return _product(x, y)
     except RuntimeError:
@@ -140,7 +141,7 @@ FAST[np.matmul] = _matmul
 
 
 def _fast_comparison(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    def call(x: Any, y: Any) -> Any:
+    def call(x: AnyArray, y: AnyArray) -> Any:
         left = x._tensor._raw if type(x) is Array else x
         right = y._tensor._raw if type(y) is Array else y
         if type(left) in _PLAIN and type(right) in _PLAIN:

@@ -12,6 +12,7 @@ from chainrule.api.making import make_tensor
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.arguments import creates, number_in, tensor_of
 from chainrule.ops.shaping import _ints
+from chainrule.types.arrays import AnyArray
 from chainrule.types.device import check_device
 from chainrule.types.dtypes import as_dtype, default_dtype, get_default_complex_dtype
 from chainrule.types.size import Size
@@ -186,7 +187,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
     return _made(np.eye(*_sizes("eye", (n, n if m is None else m)), dtype=_float_or(dtype)), requires_grad)
 
 
-def _number(x: Any) -> Any:
+def _number(x: AnyArray) -> Any:
     return x.item() if isinstance(x, Tensor) else x
 
 

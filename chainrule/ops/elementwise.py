@@ -18,6 +18,7 @@ from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.rows.primitive import Primitive
 from chainrule.table import arithmetic, comparison, exponential, trigonometric
 from chainrule.types import dtypes, promotion
+from chainrule.types.arrays import AnyArray
 
 add_, sub_ = binary(arithmetic.add), binary(arithmetic.sub)
 
@@ -102,7 +103,7 @@ def _divides(row: Primitive) -> Any:
     return op(method=True, in_place=True, out=True)(call)
 
 
-def _whole(x: Any) -> bool:
+def _whole(x: AnyArray) -> bool:
     return x.dtype.kind in "biu" if hasattr(x, "dtype") else isinstance(x, int)
 
 
@@ -151,7 +152,7 @@ def whole_numbers(x: Any) -> bool:
     return x.dtype.kind in "iu" if isinstance(x, Tensor) else type(x) is int
 
 
-def _whole_power(x: Any, exponent: Tensor) -> Tensor:
+def _whole_power(x: AnyArray, exponent: Tensor) -> Tensor:
     """A power of integers: what is less than 1 is cut to 0, so that of negative powers only those of ±1 are left."""
     if type(exponent._raw) is not np.ndarray or not (exponent._raw < 0).any():
         return _pow(x, exponent)
@@ -192,7 +193,7 @@ def heaviside(input: Any, values: Any) -> Tensor:
 def float_power(input: Any, exponent: Any) -> Tensor:
     """input to the power exponent, in float64 (or complex128)."""
 
-    def wide(x: Any) -> Any:
+    def wide(x: AnyArray) -> Any:
         if not isinstance(x, Tensor):
             return x
         return cast(x, np.dtype(np.complex128 if x.dtype.kind == "c" else np.float64))
@@ -249,7 +250,7 @@ def _same_dtype(name: str, *operands: Any) -> list[Any]:
     return [cast(x, target) if hasattr(x, "dtype") else np.asarray(x, target) for x in numbers]
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: AnyArray) -> Any:
     """An array of the operand's dtype and rank, for promotion only."""
     if hasattr(x, "dtype"):
         return np.empty((0,) * x.ndim if x.ndim else (), x.dtype)

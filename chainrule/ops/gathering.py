@@ -15,11 +15,12 @@ from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
 from chainrule.ops.arguments import number_in, takes_tensors, tensor_of
 from chainrule.table import indexing as rows
+from chainrule.types.arrays import AnyArray
 
 ndarray = np.ndarray
 
 
-def _same_rank(name: str, x: Any, index: Any) -> Any:
+def _same_rank(name: str, x: AnyArray, index: Any) -> Any:
     index = _integers(name, index)
     if x.ndim != index.ndim and not (x.ndim <= 1 and index.ndim <= 1):
         raise RuntimeError(

@@ -20,6 +20,7 @@ from chainrule.core.versions import protected, wrote
 from chainrule.ops.shaping import apart
 from chainrule.table import indexing as rows
 from chainrule.table.any_index import put_any, read_any
+from chainrule.types.arrays import AnyArray
 
 ndarray = np.ndarray
 
@@ -100,7 +101,7 @@ def _tensor_item(item: Tensor) -> Any:
     return raw if raw.shape else int(raw)
 
 
-def _failed(error: IndexError, x: Any) -> IndexError:
+def _failed(error: IndexError, x: AnyArray) -> IndexError:
     """NumPy's complaint about an index, in PyTorch's words."""
     text = str(error)
     mask = re.search(r"axis (\d+); size of axis is \d+ but size of corresponding boolean axis is (\d+)", text)
@@ -113,7 +114,7 @@ def _failed(error: IndexError, x: Any) -> IndexError:
     return IndexError(f"{text.replace('for axis', 'for dimension')}: indexing a tensor of shape {tuple(x.shape)}")
 
 
-def _too_many(items: tuple[Any, ...], x: Any) -> None:
+def _too_many(items: tuple[Any, ...], x: AnyArray) -> None:
     used = 0
     for item in items:
         if item is not None and item is not Ellipsis:

@@ -20,6 +20,7 @@ from chainrule.ops.shaping import _ints, apart, expand, reshape, transpose, unsq
 from chainrule.table import indexing
 from chainrule.table import shape as rows
 from chainrule.types import promotion
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -311,7 +312,7 @@ def atleast_2d(*tensors: Any) -> Any:
 def atleast_3d(*tensors: Any) -> Any:
     """At least three axes."""
 
-    def widen(x: Any) -> Any:
+    def widen(x: AnyArray) -> Any:
         if x.ndim >= 3:
             return x
         return unsqueeze(x, -1) if x.ndim == 2 else reshape(x, 1, -1, 1)

@@ -19,6 +19,7 @@ from chainrule.ops.shaping import diagonal as diagonal_of
 from chainrule.ops.shaping import expand, reshape, transpose
 from chainrule.ops.splitting import narrow
 from chainrule.table import shape as rows
+from chainrule.types.arrays import AnyArray
 
 
 @op(method=True, in_place=True, out=True)
@@ -33,7 +34,7 @@ def triu(input: Any, diagonal: int = 0) -> Tensor:
     return bind(rows.triu, (_matrix("triu", input),), {"k": diagonal})
 
 
-def _matrix(name: str, x: Any) -> Any:
+def _matrix(name: str, x: AnyArray) -> Any:
     x = tensor_of(name, x)
     if x.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")

@@ -15,6 +15,7 @@ from chainrule.core.protocol import ArrayLike, implements
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.numpy_reductions import checked_axes
 from chainrule.table import indexing
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -110,7 +111,7 @@ def _slope(f: Any, h: Any, axis: int, edge_order: int) -> Any:
     return cast(np.moveaxis(np.concatenate([first, inside, last], axis=-1), -1, axis), f.dtype)
 
 
-def _even(g: Any, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
+def _even(g: AnyArray, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
     inside = (g[..., 2:] - g[..., :-2]) / (2.0 * h)
     if edge_order == 1:
         return inside, (g[..., 1:2] - g[..., :1]) / h, (g[..., -1:] - g[..., -2:-1]) / h
@@ -119,7 +120,7 @@ def _even(g: Any, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
     return inside, first, last
 
 
-def _uneven(g: Any, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
+def _uneven(g: AnyArray, h: Any, edge_order: int) -> tuple[Any, Any, Any]:
     """The derivative of the parabola through three neighbours that are p and q apart."""
     p, q = h[:-1], h[1:]
     inside = -q / (p * (p + q)) * g[..., :-2] + (q - p) / (p * q) * g[..., 1:-1] + p / (q * (p + q)) * g[..., 2:]
@@ -183,7 +184,9 @@ def _turns_of_integers(p: Any, axis: int, period: Any) -> Any:
 
 
 def _cumulative(name: str, function: Any, neutral: int) -> Any:
-    def run(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
+    def run(
+        x: AnyArray, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+    ) -> Any:
         x = np.atleast_1d(arraylike(x))
         ndim = len(shape_of(x))
         if axis is None and ndim > 1:
@@ -223,7 +226,7 @@ def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) ->
 
 
 @implements(np.interp)
-def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+def _interp(x: AnyArray, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     x, xp, fp = safely(arraylike(x), _FLOAT), safely(arraylike(xp), _FLOAT), inexact(fp)
     fp = cast(fp, np.dtype(np.complex128) if fp.dtype.kind == "c" else _FLOAT)
     if len(shape_of(xp)) != 1 or len(shape_of(fp)) != 1:
@@ -240,7 +243,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
     return np.where(x < xp[0], fp[0] if left is None else left, value)
 
 
-def _wound(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
+def _wound(x: AnyArray, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     """Everything in one period, with one more sample at either end."""
     if not isinstance(period, (Tensor, ArrayLike)) and period == 0:
         raise ValueError("period must be a non-zero value")
@@ -252,7 +255,7 @@ def _wound(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     return x, xp, np.concatenate([fp[-1:], fp, fp[:1]])
 
 
-def _chord(x: Any, xp: Any, fp: Any) -> Any:
+def _chord(x: AnyArray, xp: Any, fp: Any) -> Any:
     """On the straight line through the samples on both sides."""
     place = np.clip(_place(x, xp), 0, shape_of(xp)[0] - 2)
     low, high, start, end = take(xp, place), take(xp, place + 1), take(fp, place), take(fp, place + 1)
@@ -261,7 +264,7 @@ def _chord(x: Any, xp: Any, fp: Any) -> Any:
     return np.where((width == 0) & (x == high), end, value)
 
 
-def _place(x: Any, xp: Any) -> Any:
+def _place(x: AnyArray, xp: Any) -> Any:
     """The index of the last sample that is not above x."""
     numbers, samples = known(x), known(xp)
     if numbers is None or samples is None:

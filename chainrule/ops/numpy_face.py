@@ -18,6 +18,7 @@ from chainrule.ops.numpy_lists import arranged, operands, promoted
 from chainrule.ops.numpy_reductions import in_dtype, wide
 from chainrule.table import arithmetic, comparison, special, trigonometric
 from chainrule.table import shape as rows
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
@@ -71,12 +72,12 @@ def _empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool
 
 
 @implements(np.iscomplexobj)
-def _iscomplexobj(x: Any) -> bool:
+def _iscomplexobj(x: AnyArray) -> bool:
     return bool(x.dtype.kind == "c")
 
 
 @implements(np.isrealobj)
-def _isrealobj(x: Any) -> bool:
+def _isrealobj(x: AnyArray) -> bool:
     return bool(x.dtype.kind != "c")
 
 
@@ -90,7 +91,7 @@ def _shares(a: Any, b: Any, max_work: Any = None) -> bool:
     return bool(np.may_share_memory(memory_of(a), memory_of(b)))
 
 
-def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+def _astype(x: AnyArray, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     return x if x.dtype == np.dtype(dtype) and not copy else rows.cast(x, dtype=np.dtype(dtype))
 
 
@@ -175,13 +176,13 @@ def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
 
 
 @implements(np.nan_to_num)
-def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def _nan_to_num(x: AnyArray, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     if not copy:
         raise errors.numpy_keyword("nan_to_num", "copy=False")
     return comparison.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
 
 
-def _sign(x: Any) -> Any:
+def _sign(x: AnyArray) -> Any:
     """For complex z the point z/|z|, and no step function."""
     if x.dtype.kind != "c":
         return comparison.sign(x)
@@ -195,19 +196,19 @@ if np.sign(2j) == 1j:  # before NumPy 2.0 the sign of the real part
 
 
 @implements(np.sinc)
-def _sinc(x: Any) -> Any:
+def _sinc(x: AnyArray) -> Any:
     return trigonometric.sinc(wide(x))
 
 
 @implements(np.i0)
-def _i0(x: Any) -> Any:
+def _i0(x: AnyArray) -> Any:
     if x.dtype.kind == "c":
         raise TypeError("i0 not supported for complex values")
     return special.i0(wide(x))
 
 
 @implements(np.fix)
-def _fix(x: Any, out: Any = None) -> Any:
+def _fix(x: AnyArray, out: Any = None) -> Any:
     return comparison.trunc(x)
 
 
@@ -246,7 +247,7 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
     return products.tensordot(a, b, ([-1], [-2]))
 
 
-def _matmul(x: Any, y: Any) -> Any:
+def _matmul(x: AnyArray, y: AnyArray) -> Any:
     if isinstance(x, (list, tuple)) or isinstance(y, (list, tuple)):
         x, y = operands(x, y)
     return products.numpy_matmul(x, y)
@@ -336,7 +337,7 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
 
 
 @implements(np.polyval)
-def _polyval(p: Any, x: Any) -> Any:
+def _polyval(p: Any, x: AnyArray) -> Any:
     x = np.asarray(x) if isinstance(x, (int, float, complex, list)) else x  # arrays promote as NumPy's do
     total = np.zeros_like(x)
     for k in range(shape_of(p)[0] if shape_of(p) else len(p)):

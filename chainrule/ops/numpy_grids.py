@@ -13,6 +13,7 @@ from chainrule.core.protocol import UFUNCS, implements
 from chainrule.ops.numpy_calculus import arraylike, inexact, known, weak
 from chainrule.ops.numpy_reductions import checked_axes
 from chainrule.table import windows
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 _FLOAT = np.dtype(np.float64)
@@ -23,7 +24,7 @@ _FLOAT = np.dtype(np.float64)
 
 @implements(np.lib.stride_tricks.sliding_window_view)
 def _sliding_window_view(
-    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+    x: AnyArray, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Any:
     ndim = len(shape_of(x))
     sizes = (window_shape,) if isinstance(window_shape, int) else tuple(window_shape)
@@ -106,7 +107,7 @@ def _geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtyp
 
 
 @implements(np.vander)
-def _vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
+def _vander(x: AnyArray, N: Any = None, increasing: bool = False) -> Any:
     x = arraylike(x)
     if len(shape_of(x)) != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
@@ -119,7 +120,9 @@ def _vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
 
 
 @implements(np.polyfit)
-def _polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
+def _polyfit(
+    x: AnyArray, y: AnyArray, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
+) -> Any:
     order = int(deg) + 1
     x, y = inexact(x), inexact(y)
     _check_polyfit(x, y, deg)
@@ -146,7 +149,7 @@ def _polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w:
     return (c, _coefficient_cov(lhs, scale, residuals, n - order, cov, y)) if cov else c
 
 
-def _check_polyfit(x: Any, y: Any, deg: Any) -> None:
+def _check_polyfit(x: AnyArray, y: AnyArray, deg: Any) -> None:
     if deg < 0:
         raise ValueError("expected deg >= 0")
     if len(shape_of(x)) != 1:
@@ -159,7 +162,7 @@ def _check_polyfit(x: Any, y: Any, deg: Any) -> None:
         raise TypeError("expected x and y to have same length")
 
 
-def _coefficient_cov(lhs: Any, scale: Any, residuals: Any, freedom: int, cov: Any, y: Any) -> Any:
+def _coefficient_cov(lhs: Any, scale: Any, residuals: Any, freedom: int, cov: Any, y: AnyArray) -> Any:
     spread = np.linalg.inv(np.swapaxes(lhs, 0, 1) @ lhs) / np.outer(scale, scale)
     if cov != "unscaled" and freedom <= 0:
         raise ValueError("the number of data points must exceed order to scale the covariance matrix")
@@ -239,7 +242,7 @@ if hasattr(np, "matvec"):  # NumPy 2.2 has them
     UFUNCS[np.vecmat] = lambda v, a: np.matmul(np.expand_dims(np.conjugate(v), -2), a)[..., 0, :]
 
 
-def _ldexp(x: Any, n: Any) -> Any:
+def _ldexp(x: AnyArray, n: Any) -> Any:
     x, n = arraylike(x), arraylike(n)
     kind = np.ldexp(np.zeros((), x.dtype), np.zeros((), n.dtype)).dtype
     return cast(x, kind) * cast(np.exp2(cast(n, _FLOAT)), kind)

@@ -18,6 +18,7 @@ from chainrule.ops.numpy_lists import arranged
 from chainrule.ops.numpy_reductions import checked_axes, flattened, in_dtype
 from chainrule.table import indexing
 from chainrule.table import shape as rows
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -72,7 +73,7 @@ def _transpose(a: Any, axes: Any = None) -> Any:
 
 
 @implements(np.matrix_transpose)
-def _matrix_transpose(x: Any, /) -> Any:
+def _matrix_transpose(x: AnyArray, /) -> Any:
     if len(shape_of(x)) < 2:
         raise ValueError(f"Input array must be at least 2-dimensional, but it is {len(shape_of(x))}")
     return _swapaxes(x, -1, -2)
@@ -146,7 +147,7 @@ def _flip(m: Any, axis: Any = None) -> Any:
     )
 
 
-def _tuple(x: Any) -> Any:
+def _tuple(x: AnyArray) -> Any:
     return tuple(x) if isinstance(x, list) else x
 
 

@@ -16,6 +16,7 @@ from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.numpy_calculus import arraylike, boxed, inexact, known, safely, take
 from chainrule.ops.numpy_reductions import NOTHING, checked_axes, in_order, keeps
 from chainrule.table import indexing
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -32,7 +33,7 @@ def numbers(x: Any, what: str) -> Any:
     return values
 
 
-def _is_ours(x: Any) -> bool:
+def _is_ours(x: AnyArray) -> bool:
     return isinstance(x, (Tensor, ArrayLike))
 
 
@@ -83,7 +84,7 @@ def _cov(
     return np.squeeze(np.matmul(away, np.swapaxes(others, 0, 1)) * factor)
 
 
-def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
+def _variables(m: Any, y: AnyArray, rowvar: bool, dtype: Any) -> Any:
     """A matrix with a row for every variable and a column for every observation."""
     parts = [arraylike(a) for a in (m, y) if a is not None]
     for name, part in zip("my", parts, strict=False):
@@ -190,7 +191,7 @@ def _nanmedian(
 
 
 @implements(np.bincount)
-def _bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
+def _bincount(x: AnyArray, /, weights: Any = None, minlength: int = 0) -> Any:
     places = numbers(x, "np.bincount()")
     if weights is None:
         return wrap(np.bincount(places, minlength=minlength))
@@ -252,7 +253,7 @@ def _unique(
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
-def _chosen(x: Any, index: Any, axis: Any = None) -> Any:
+def _chosen(x: AnyArray, index: Any, axis: Any = None) -> Any:
     """Elements of the raveled x, or entries along an axis."""
     if axis is None:
         return take(np.reshape(arraylike(x), (-1,)), index)
@@ -265,7 +266,7 @@ implements(np.unique_values)(lambda x, /: _unique(x, equal_nan=False))
 def _unique_parts(function: Any) -> None:
     """The Array API's forms, which return named tuples."""
 
-    def call(x: Any, /) -> Any:
+    def call(x: AnyArray, /) -> Any:
         data = numbers(x, "unique()")
         parts = [wrap(part) for part in function(data)]
         parts[0] = _chosen(x, np.unique(data, return_index=True, equal_nan=False)[1])
@@ -340,7 +341,7 @@ def _without_derivative(function: Any) -> None:
     name = f"np.{function.__name__}()"
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        def plain(x: Any) -> Any:
+        def plain(x: AnyArray) -> Any:
             if isinstance(x, (list, tuple)):
                 return type(x)(map(plain, x))
             return settled(x, name)

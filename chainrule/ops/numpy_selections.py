@@ -16,6 +16,7 @@ from chainrule.ops.numpy_calculus import arraylike, boxed, known, take
 from chainrule.ops.numpy_reductions import checked_axes, flattened, laid_alike
 from chainrule.ops.numpy_samples import numbers, settled
 from chainrule.table import indexing
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -139,7 +140,7 @@ def _real_if_close(a: Any, tol: float = 100) -> Any:
 
 
 @implements(np.piecewise)
-def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+def _piecewise(x: AnyArray, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     x = arraylike(x)
     conditions = [arraylike(c) for c in _conditions(condlist, len(shape_of(x)))]
     n = len(conditions)
@@ -162,7 +163,7 @@ def _conditions(condlist: Any, ndim: int) -> Any:
     return condlist if several or not ndim else [condlist]
 
 
-def _piece(y: Any, x: Any, condition: Any, function: Any, args: Any, kw: Any) -> Any:
+def _piece(y: AnyArray, x: AnyArray, condition: Any, function: Any, args: Any, kw: Any) -> Any:
     where = known(condition)
     if where is None:  # inside vmap every example has its own places, so the function gets all of x
         return np.where(

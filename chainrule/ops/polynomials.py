@@ -12,12 +12,13 @@ from chainrule.api.declare import op
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import floating
+from chainrule.types.arrays import AnyArray
 
 #: (the polynomial of degree 1, from x; that of degree k + 1, from k, x and the two before it)
 Recurrence = tuple[Callable[[Any], Any], Callable[[int, Any, Any, Any], Any]]
 
 
-def _chebyshev(k: int, x: Any, p: Any, before: Any) -> Any:
+def _chebyshev(k: int, x: AnyArray, p: Any, before: Any) -> Any:
     return 2 * x * p - before
 
 
@@ -50,7 +51,7 @@ _MEANING = {
 }
 
 
-def _evaluated(name: str, x: Any, n: Any, shifted: bool) -> Any:
+def _evaluated(name: str, x: AnyArray, n: Any, shifted: bool) -> Any:
     if not isinstance(x, Tensor) and not isinstance(n, Tensor):
         raise errors.wrong_operand(f"special_{name}", 0, x)
     degrees = n._raw if isinstance(n, Tensor) else np.asarray(n)

@@ -19,6 +19,7 @@ from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import contraction
 from chainrule.table import shape as moves
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -35,7 +36,7 @@ _HOT = {
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-def _checked(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+def _checked(name: str, x: AnyArray, y: AnyArray) -> tuple[Any, Any]:
     arrays = isinstance(x, ndarray) or isinstance(y, ndarray)
     x, y = operand(name, 0, x), operand(name, 1, y)
     for position, z in enumerate((x, y)):
@@ -134,11 +135,11 @@ def product(name: str, x: Any, y: Any) -> Any:
     return _reshape(bind(contraction.bmm, (x, y), {}), (*batch, a[-2], b[-1]))
 
 
-def _reshape(x: Any, shape: tuple[int, ...]) -> Any:
+def _reshape(x: AnyArray, shape: tuple[int, ...]) -> Any:
     return x if shape_of(x) == shape else moves.view(x, shape=shape)
 
 
-def _expand(x: Any, shape: tuple[int, ...]) -> Any:
+def _expand(x: AnyArray, shape: tuple[int, ...]) -> Any:
     return x if shape_of(x) == shape else moves.expand(x, shape=shape)
 
 
@@ -337,7 +338,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     return _reshape(matmul(flat_x, flat_y), tuple(sx[i] for i in keep_x) + tuple(sy[j] for j in keep_y))
 
 
-def _permute(x: Any, axes: list[int]) -> Any:
+def _permute(x: AnyArray, axes: list[int]) -> Any:
     return x if axes == sorted(axes) else moves.permute(x, axes=tuple(axes))
 
 

@@ -20,6 +20,7 @@ from chainrule.core.dispatch import bind
 from chainrule.core.protocol import UFUNCS
 from chainrule.rows.kinds import elementwise
 from chainrule.rows.primitive import TABLE, unsupported
+from chainrule.types.arrays import AnyArray
 
 #: SciPy's ufuncs themselves: with SCIPY_ARRAY_API=1 ``scipy.special`` has functions around them.
 _UFUNCS = {name: f for name, f in vars(getattr(special, "_ufuncs", special)).items() if isinstance(f, np.ufunc)}
@@ -55,7 +56,7 @@ def row(name: str, domain: Any, value: Any = None, accepts: str = "fc", **partia
         UFUNCS.setdefault(value, prim)
 
 
-def _bound(name: str, x: Any) -> Any:
+def _bound(name: str, x: AnyArray) -> Any:
     """A row that is no ufunc, as what a partial derivative may call."""
     return bind(ROWS[name], (x,), {})
 
@@ -91,7 +92,7 @@ row("log_ndtr", REAL, x=("np.exp(-x * x / 2 - out) / np.sqrt(2 * np.pi)", lambda
 row("ndtri", UNIT, x="root2pi * np.exp(out * out / 2)")
 
 
-def _erfcx_derivative(x: Any, out: Any) -> Any:
+def _erfcx_derivative(x: AnyArray, out: Any) -> Any:
     """2x·erfcx(x) − 2/√π; where the difference cancels, the asymptotic series of what is left of it (DLMF 7.12.1)."""
     large = np.real(x) > 12
     z = 0.5 / np.square(np.where(large, x, 12))
@@ -102,7 +103,7 @@ def _erfcx_derivative(x: Any, out: Any) -> Any:
     return np.where(large, -two_over_root_pi * z * series, 2 * np.where(large, 0, x) * out - two_over_root_pi)
 
 
-def _log_ndtr_derivative(x: Any, out: Any) -> Any:
+def _log_ndtr_derivative(x: AnyArray, out: Any) -> Any:
     """The density over the distribution function; erfcx would overflow on the right, the exponent cancel on the left."""
     positive = np.real(x) > 0
     right, left = np.where(positive, x, 0), np.where(positive, 0, x)
@@ -133,7 +134,7 @@ row("exp1", POSITIVE, x="-np.exp(-x) / x")
 row("expi", POSITIVE, x="np.exp(x) / x")
 
 
-def _zeta(s: Any, x: Any) -> Any:
+def _zeta(s: Any, x: AnyArray) -> Any:
     """SciPy's, but for two things: for x < 0 it adds −x terms one by one, and for s = ∞ it has no limit."""
     zeta = _UFUNCS["_zeta"]
     if np.iscomplexobj(s):

@@ -11,6 +11,7 @@ import numpy as np
 from chainrule.rows.batching import batch_elementwise
 from chainrule.rows.primitive import Primitive, Rule, TableError, refuse, register, unsupported
 from chainrule.rows.rules import compile_rule, environment, is_identity, read, total, unbroadcast
+from chainrule.types.arrays import AnyArray
 
 ndarray = np.ndarray
 
@@ -52,7 +53,7 @@ def _elementwise_pullback(
     real = _elementwise_cells(prim, d, vjp, jvp, True)
     general_cells = functools.cache(lambda: _elementwise_cells(prim, d, vjp, jvp, False))
 
-    def general(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def general(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(
             [
                 None if edge is None or cell is None else unbroadcast(cell(node, g, saved), *aval)
@@ -66,14 +67,14 @@ def _elementwise_pullback(
         rule = prim.vjps[name]
         if callable(rule) and len(prim.saves) == 1 and prim.names_read(rule) == ("g", *prim.saves):
 
-            def direct(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+            def direct(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
                 if node.in_avals is not None:
                     return general(node, g, saved, edges)
                 return (rule(g, saved[0]),)
 
             return direct
 
-        def unary(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        def unary(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
             if node.in_avals is not None:
                 return general(node, g, saved, edges)
             return (cell(node, g, saved),)
@@ -82,7 +83,7 @@ def _elementwise_pullback(
     if len(real) == 2 and not vjp and [prim.partials.get(name) for name in prim.operands] in ([1, 1], [1, -1]):
         negative = prim.partials[prim.operands[1]] == -1
 
-        def sums(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        def sums(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
             x, y = edges
             if node.in_avals is None:
                 return (None if x is None else g, None if y is None else -g if negative else g)
@@ -98,7 +99,7 @@ def _elementwise_pullback(
         return sums
     if len(real) == 2 and not vjp and _crossed(prim):
 
-        def crossed(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        def crossed(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
             if node.in_avals is not None:
                 return general(node, g, saved, edges)
             x, y = edges
@@ -109,7 +110,7 @@ def _elementwise_pullback(
     if len(real) == 2 and None not in real:
         first, second = real
 
-        def binary(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        def binary(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
             if node.in_avals is not None:
                 return general(node, g, saved, edges)
             x, y = edges
@@ -120,7 +121,7 @@ def _elementwise_pullback(
 
         return binary
 
-    def nary(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def nary(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
         if node.in_avals is not None:
             return general(node, g, saved, edges)
         return tuple(

@@ -26,6 +26,7 @@ from chainrule.rows.contract import contraction_value, cotangent_subscripts, for
 from chainrule.rows.elementwise import elementwise
 from chainrule.rows.primitive import Primitive, Rule, TableError, call, refuse, register, unsupported
 from chainrule.rows.rules import compile_rule, conjugate, environment, read, total, unbroadcast
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 __all__ = ["call", "contraction", "discrete", "elementwise", "linear", "opaque", "unbroadcast"]
@@ -40,7 +41,7 @@ def _when_needed(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
     """The pullback, made when a backward pass first meets the row: it takes time, and most programs meet few rows."""
     made: Callable[..., tuple[Any, ...]] | None = None
 
-    def first(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def first(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
         nonlocal made
         if made is None:
             made = _general_pullback(prim)
@@ -65,7 +66,7 @@ def _general_pullback(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
     if prim.variadic:
         (every,) = cells
 
-        def variadic(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        def variadic(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
             parts = every(node, g, saved)
             return tuple(
                 None if edge is None else unbroadcast(part, *aval)
@@ -76,14 +77,14 @@ def _general_pullback(prim: Primitive) -> Callable[..., tuple[Any, ...]]:
     if len(cells) == 1:
         (cell,) = cells
 
-        def unary(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        def unary(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
             if node.in_avals is None:
                 return (cell(node, g, saved),)
             return (unbroadcast(cell(node, g, saved), *node.in_avals[0]),)
 
         return unary
 
-    def nary(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def nary(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
         if shared is not None:
             saved = (*saved, shared(node, g, saved))
         grads = [
@@ -176,7 +177,7 @@ def contraction(
 
 
 def _contraction_pullback(to_left: Rule, to_right: Rule) -> Callable[..., tuple[Any, ...]]:
-    def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def pullback(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
         y, x = saved  # the rule for x reads y, the rule for y reads x
         if node.in_avals is None:
             return (

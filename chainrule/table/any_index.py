@@ -14,6 +14,7 @@ import numpy as np
 
 from chainrule.core.protocol import FUNCTIONS, detached
 from chainrule.table.indexing import getitem, index, index_put, places, scatter, scatter_add, take
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -28,7 +29,7 @@ def _plain(items: Items) -> bool:
     return all(type(i) is ndarray or not is_array(i) for i in items)
 
 
-def read(x: Any, items: Any) -> Any:
+def read(x: AnyArray, items: Any) -> Any:
     """``x[items]`` for any array-like and any index NumPy understands."""
     if type(items) is not tuple:
         items = (items,)
@@ -37,7 +38,7 @@ def read(x: Any, items: Any) -> Any:
     return read_any(x, items)
 
 
-def read_any(x: Any, items: Items) -> Any:
+def read_any(x: AnyArray, items: Items) -> Any:
     """``x[items]``, where some of the items are integer or boolean arrays."""
     if _plain(items):
         return index(x, index=items)
@@ -51,7 +52,7 @@ def read_any(x: Any, items: Items) -> Any:
     return _moved(taken, 0, parts.at, len(shape_of(where)))
 
 
-def put_any(x: Any, values: Any, items: Items, accumulate: bool) -> Any:
+def put_any(x: AnyArray, values: Any, items: Items, accumulate: bool) -> Any:
     """A copy of x with values written (or added) at ``x[items]``, where some of the items are arrays."""
     if _plain(items):
         return index_put(x, values, index=items, accumulate=accumulate)
@@ -61,7 +62,7 @@ def put_any(x: Any, values: Any, items: Items, accumulate: bool) -> Any:
     return written if region is x else index_put(x, written, index=parts.basic, accumulate=False)
 
 
-def _put(x: Any, values: Any, parts: _Parts, accumulate: bool) -> Any:
+def _put(x: AnyArray, values: Any, parts: _Parts, accumulate: bool) -> Any:
     """Of several values for one place the last stays, and the others get no derivative."""
     front, where = _in_front(x, parts.arrays)
     (_, *rest), found = shape_of(front), shape_of(where)
@@ -123,7 +124,7 @@ def _for_every_axis(items: Items, ndim: int) -> Items:
     return (*named[:end], *(slice(None),) * missing, *named[end + 1 :])
 
 
-def _region(x: Any, basic: Items) -> Any:
+def _region(x: AnyArray, basic: Items) -> Any:
     return x if all(type(i) is slice and i == slice(None) for i in basic) else getitem(x, index=basic)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule.api.declare import op
 from chainrule.rows.kinds import elementwise
+from chainrule.types.arrays import AnyArray
 
 
 @elementwise(np.add, d={"x": 1, "y": 1}, remedy="inf + -inf is nan, so keep the infinite operands from arising")
@@ -43,7 +44,7 @@ def mul(x, y):
     """Product, element by element."""
 
 
-def _inverse(y: Any) -> Any:
+def _inverse(y: AnyArray) -> Any:
     """1 / y, of Python's zeros also."""
     if isinstance(y, (int, float)) and y == 0:
         return math.copysign(math.inf, y)
@@ -74,7 +75,7 @@ def chosen(taken: Any, g: Any) -> Any:
     return np.multiply(g.view(bits), taken).view(g.dtype)  # no branches: many times quicker than where
 
 
-def unit(x: Any) -> Any:
+def unit(x: AnyArray) -> Any:
     """x / |x|, and 0 at 0: the direction of steepest ascent of |x|."""
     if not _complex(x):
         return np.sign(x)
@@ -83,11 +84,11 @@ def unit(x: Any) -> Any:
     return np.where(zero, 0, x / np.where(zero, 1, size))
 
 
-def _complex(x: Any) -> bool:
+def _complex(x: AnyArray) -> bool:
     return isinstance(x, complex) or getattr(getattr(x, "dtype", None), "kind", "") == "c"
 
 
-def _power_dx(x: Any, y: Any) -> Any:
+def _power_dx(x: AnyArray, y: AnyArray) -> Any:
     if isinstance(y, (int, float)):
         if y == 2:
             return 2 * x
@@ -97,7 +98,7 @@ def _power_dx(x: Any, y: Any) -> Any:
     return np.where(gone, 0, y) * np.where(gone, 1, x) ** (y - 1)
 
 
-def _power_dy(x: Any, y: Any, out: Any) -> Any:
+def _power_dy(x: AnyArray, y: AnyArray, out: AnyArray) -> Any:
     """out·log x, and 0 where x is 0 and the exponent is not negative."""
     if _complex(y) and not _complex(x):
         x = x + 0j  # a negative number has a logarithm
@@ -272,7 +273,7 @@ def angle(x):
     )
 
 
-def _angle_vjp(g: Any, x: Any) -> Any:
+def _angle_vjp(g: AnyArray, x: AnyArray) -> Any:
     if not _complex(x):
         return np.zeros_like(g)
     size = np.absolute(x)

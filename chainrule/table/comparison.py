@@ -16,11 +16,12 @@ from chainrule.rows.batching import batch_elementwise
 from chainrule.rows.kinds import discrete, elementwise
 from chainrule.rows.primitive import Primitive
 from chainrule.table.arithmetic import chosen
+from chainrule.types.arrays import AnyArray
 
 ndarray = np.ndarray
 
 
-def _share(g: Any, tie: Any, behind: Any) -> Any:
+def _share(g: AnyArray, tie: Any, behind: Any) -> Any:
     """The cotangent of an operand of two: half of it at a tie, none where the other is taken."""
     g = chosen(np.logical_not(behind), g)
     return g if type(tie) is ndarray and not tie.any() else np.where(tie, 0.5 * g, g)
@@ -123,7 +124,7 @@ def where(condition, x, y):
     return np.where(condition, x, y)
 
 
-def _inside(x: Any, low: Any, high: Any) -> Any:
+def _inside(x: AnyArray, low: Any, high: Any) -> Any:
     inside = True
     if low is not None:
         inside = x >= low

@@ -10,6 +10,7 @@ from chainrule.rows.batching import reshape
 from chainrule.rows.kinds import call, contraction, opaque
 from chainrule.rows.primitive import Primitive
 from chainrule.rows.rules import conjugate
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 
@@ -38,7 +39,7 @@ def dot(x, y):
     """Inner product of two vectors."""
 
 
-def _flat(x: Any) -> Any:
+def _flat(x: AnyArray) -> Any:
     """A stack of matrices as one tall matrix."""
     if type(x) is np.ndarray and x.size:
         return x.reshape(-1, x.shape[-1])
@@ -49,7 +50,7 @@ def _flat(x: Any) -> Any:
     return reshape(x, (rows, shape[-1]))
 
 
-def _tall(x: Any, y: Any) -> Any:
+def _tall(x: AnyArray, y: AnyArray) -> Any:
     """x @ y for a stack x and one matrix y, as one large product."""
     if type(x) is np.ndarray and type(y) is np.ndarray and x.size:
         shape = x.shape
@@ -67,7 +68,7 @@ def _tall_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params:
     return np.matmul(x, reshape(y, (size, *(1,) * (rank - 2), *shape[1:])))
 
 
-def _product(x: Any, y: Any) -> Any:
+def _product(x: AnyArray, y: AnyArray) -> Any:
     return x.dot(y) if type(x) is np.ndarray and type(y) is np.ndarray else np.matmul(x, y)
 
 

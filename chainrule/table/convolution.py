@@ -18,6 +18,7 @@ from chainrule.rows.batching import broadcast_batch, reshape
 from chainrule.rows.kinds import call, linear, opaque
 from chainrule.rows.primitive import Primitive
 from chainrule.rows.rules import conjugate
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -34,7 +35,7 @@ def _counts(spatial: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: 
     return tuple(map(windows_along, spatial, kernel, stride, padding, dilation))
 
 
-def _padded(x: Any, padding: Ints) -> Any:
+def _padded(x: AnyArray, padding: Ints) -> Any:
     if not any(padding):
         return x
     spatial = x.shape[2:]
@@ -117,7 +118,7 @@ def _pieces(n: int, each: int, counts: Ints) -> Iterator[tuple[slice, slice, sli
 
 
 def _turned(
-    weight: Any, counts: Ints, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+    weight: AnyArray, counts: Ints, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> dict[str, Any] | None:
     """The convolution that a transposed one is, where it has a stride of 1: its weight turned around, and its parameters.
 
@@ -135,7 +136,7 @@ def _turned(
     return {"weight": turned, "stride": stride, "padding": around, "dilation": dilation, "groups": groups}
 
 
-def _product(x: Any, y: Any) -> Any:
+def _product(x: AnyArray, y: AnyArray) -> Any:
     """x @ y; where that is an outer product, as in a convolution of single channels, multiplication is faster."""
     return x * y if x.shape[-1] == 1 else np.matmul(x, y)
 
@@ -143,7 +144,7 @@ def _product(x: Any, y: Any) -> Any:
 # -- batching --------------------------------------------------------------------------------------------------------
 
 
-def _as_examples(x: Any) -> Any:
+def _as_examples(x: AnyArray) -> Any:
     shape = shape_of(x)
     return reshape(x, (shape[0] * shape[1], *shape[2:]))
 
@@ -185,7 +186,7 @@ def _batched_weight(prim: Primitive, payloads: Any, batched: Any, size: int, par
     return reshape(out, (size, shape[0] // size, *shape[1:]))
 
 
-def cropped(x: Any, shape: Ints) -> Any:
+def cropped(x: AnyArray, shape: Ints) -> Any:
     """Without the windows that fit only because ``output_padding`` is larger than the stride."""
     if shape_of(x) == shape:
         return x

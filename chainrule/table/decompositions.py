@@ -13,6 +13,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.rows.kinds import call, opaque
 from chainrule.table.linalg import H, eye, hermitian, is_zero, solve_triangular, transposed_solution
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -21,7 +22,7 @@ raw = np.linalg
 # -- eigenvalues and singular values ---------------------------------------------------------------------------------
 
 
-def _did_not_converge(function: str, x: Any) -> errors.LinAlgError:
+def _did_not_converge(function: str, x: AnyArray) -> errors.LinAlgError:
     why = (
         "contained non-finite values"
         if not np.isfinite(x).all()
@@ -35,11 +36,11 @@ def _gaps(w: Any) -> Any:
     return w[..., None, :] - w[..., :, None] + eye(shape_of(w)[-1], w)
 
 
-def _diagonal(x: Any) -> Any:
+def _diagonal(x: AnyArray) -> Any:
     return np.diagonal(x, axis1=-2, axis2=-1)
 
 
-def _off(x: Any) -> Any:
+def _off(x: AnyArray) -> Any:
     """The matrices with zeros on the diagonal."""
     return x * (1 - eye(shape_of(x)[-1], x))
 
@@ -48,7 +49,7 @@ def _as_diagonal(w: Any) -> Any:
     return w[..., :, None] * eye(shape_of(w)[-1], w)
 
 
-def _like(x: Any, y: Any) -> Any:
+def _like(x: AnyArray, y: AnyArray) -> Any:
     """``x`` in the dtype of ``y``: a product of matrices takes one dtype."""
     return x if x.dtype == y.dtype else x.astype(y.dtype)
 
@@ -63,7 +64,7 @@ def _eigh_vjp(g: Any, w: Any, v: Any) -> Any:
     return hermitian(v @ (_off(inner / _gaps(w)) + _as_diagonal(gw)) @ H(v))
 
 
-def _eigh_jvp(t: Any, w: Any, v: Any) -> Any:
+def _eigh_jvp(t: AnyArray, w: Any, v: Any) -> Any:
     inner = H(v) @ hermitian(t) @ v
     return np.real(_diagonal(inner)), v @ _off(inner / _gaps(w))
 
@@ -99,7 +100,7 @@ def eigh(x, *, UPLO):
     return w, v
 
 
-def _skew(x: Any) -> Any:
+def _skew(x: AnyArray) -> Any:
     return x - H(x)
 
 
@@ -143,7 +144,7 @@ def _phases(left: Any, right: Any, s: Any) -> Any:
     return 1j * ((a - b) / (2 * s))
 
 
-def _svd_jvp(t: Any, u: Any, s: Any, vh: Any, x_shape: tuple[int, ...], *, full_matrices: bool) -> Any:
+def _svd_jvp(t: AnyArray, u: Any, s: Any, vh: Any, x_shape: tuple[int, ...], *, full_matrices: bool) -> Any:
     m, n = x_shape[-2:]
     k = min(m, n)
     more_u, more_vh = u[..., k:], vh[..., k:, :]
@@ -209,7 +210,7 @@ def svd(x, *, full_matrices):
 # -- qr --------------------------------------------------------------------------------------------------------------
 
 
-def _over(x: Any, r: Any) -> Any:
+def _over(x: AnyArray, r: Any) -> Any:
     """x·r⁻ᴴ for an upper triangular r."""
     return H(solve_triangular(r, H(x), upper=True, unitriangular=False))
 
@@ -238,7 +239,7 @@ def _qr_vjp(g: Any, q: Any, r: Any, x_shape: tuple[int, ...], *, mode: str) -> A
     return np.concatenate([left, q @ g_rest], axis=-1)
 
 
-def _tall_jvp(t: Any, q: Any, r: Any) -> Any:
+def _tall_jvp(t: AnyArray, q: Any, r: Any) -> Any:
     scaled = H(transposed_solution(r, H(t), True, False))  # t·r⁻¹
     m = H(q) @ scaled
     both = m + H(m)
@@ -246,7 +247,7 @@ def _tall_jvp(t: Any, q: Any, r: Any) -> Any:
     return scaled - q @ d, d @ r
 
 
-def _qr_jvp(t: Any, q: Any, r: Any, x_shape: tuple[int, ...], *, mode: str) -> Any:
+def _qr_jvp(t: AnyArray, q: Any, r: Any, x_shape: tuple[int, ...], *, mode: str) -> Any:
     m, n = x_shape[-2:]
     if mode == "complete" and m > n:
         raise errors.unsupported_rule(
@@ -288,12 +289,12 @@ def qr(x, *, mode):
 # -- pseudoinverse ---------------------------------------------------------------------------------------------------
 
 
-def _pinv_vjp(g: Any, x: Any, out: Any) -> Any:
+def _pinv_vjp(g: AnyArray, x: AnyArray, out: AnyArray) -> Any:
     ph, gh = H(out), H(g)
     return -(ph @ g @ ph) + (gh - x @ (out @ gh)) @ out @ ph + ph @ out @ (gh - (gh @ out) @ x)
 
 
-def _pinv_jvp(t: Any, x: Any, out: Any) -> Any:
+def _pinv_jvp(t: AnyArray, x: AnyArray, out: AnyArray) -> Any:
     ph, th = H(out), H(t)
     return -(out @ t @ out) + out @ ph @ (th - (th @ x) @ out) + (th - out @ (x @ th)) @ ph @ out
 
@@ -331,7 +332,7 @@ _PADE = (
 _THETA = 5.371920351148152
 
 
-def _pade(a: Any) -> Any:
+def _pade(a: AnyArray) -> Any:
     b, eye = _PADE, np.eye(a.shape[-1], dtype=a.dtype)
     a2 = a @ a
     a4 = a2 @ a2
@@ -341,7 +342,7 @@ def _pade(a: Any) -> Any:
     return raw.solve(even - odd, even + odd)
 
 
-def _directional(x: Any, t: Any) -> Any:
+def _directional(x: AnyArray, t: AnyArray) -> Any:
     """The derivative of exp at x in direction t: the upper right block of exp([[x, t], [0, x]])."""
     n = shape_of(x)[-1]
     top = np.concatenate([x, t], axis=-1)

@@ -14,6 +14,7 @@ from chainrule import errors
 from chainrule.rows.kinds import call, opaque
 from chainrule.table.decompositions import _as_diagonal, _diagonal, _did_not_converge, _gaps, _off
 from chainrule.table.linalg import H, is_zero, solve
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -45,7 +46,7 @@ def _eig_vjp(g: Any, w: Any, v: Any, *, strict: bool) -> Any:
     return solve(H(v), (_off(turned) + _as_diagonal(gw)) @ H(v))
 
 
-def _eig_jvp(t: Any, w: Any, v: Any) -> Any:
+def _eig_jvp(t: AnyArray, w: Any, v: Any) -> Any:
     inner = solve(v, t.astype(v.dtype) @ v)
     dv = v @ _off(inner / _gaps(w))
     at = _largest(v)

@@ -8,13 +8,14 @@ import numpy as np
 
 from chainrule.api.declare import op
 from chainrule.rows.kinds import discrete, elementwise
+from chainrule.types.arrays import AnyArray
 
 _LN2 = float(np.log(2))
 _LN10 = float(np.log(10))
 _OF_POSITIVE = "a logarithm is real only of positive numbers, so keep its operand positive, x.clamp(min=eps)"
 
 
-def _exp(x: Any) -> Any:
+def _exp(x: AnyArray) -> Any:
     """NumPy's float32 exp may be off by one in the last place; small arrays are computed in float64 and rounded."""
     if type(x) is np.ndarray and x.dtype == np.float32 and x.size <= _SMALL:
         return np.exp(x.astype(np.float64)).astype(np.float32)
@@ -78,7 +79,7 @@ def sigmoid(x):
     return np.where(x >= 0, 1, small).astype(x.dtype, copy=False) / (1 + small)
 
 
-def _logit_vjp(g: Any, x: Any, *, eps: float | None) -> Any:
+def _logit_vjp(g: AnyArray, x: AnyArray, *, eps: float | None) -> Any:
     low, outside = (0, np.nan) if eps is None else (eps, 0)
     return np.where((x >= low) & (x <= 1 - low), g / (x * (1 - x)), outside)
 
@@ -121,7 +122,7 @@ def logaddexp2(x, y):
     """log2(2**x + 2**y) without overflow."""
 
 
-def _log_or_zero(x: Any, y: Any) -> Any:
+def _log_or_zero(x: AnyArray, y: AnyArray) -> Any:
     gone = (x == 0) & (y <= 0)
     return np.where(gone, 0, np.log(np.where(gone, 1, y))).astype(np.result_type(x, y))
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.rows.kinds import call, linear
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 raw = np.fft
@@ -59,7 +60,7 @@ def fft_c2c(x, *, axes, norm, inverse):
     return (raw.ifftn if inverse else raw.fftn)(x, None, axes, norm)
 
 
-def _r2c_transpose(g: Any, x_shape: tuple[int, ...], *, axes: tuple[int, ...], norm: str) -> Any:
+def _r2c_transpose(g: AnyArray, x_shape: tuple[int, ...], *, axes: tuple[int, ...], norm: str) -> Any:
     n = x_shape[axes[-1]]
     return fft_c2r(g / multiplicity(n, axes[-1]), axes=axes, norm=OTHER[norm], n=n)
 
@@ -87,7 +88,7 @@ def fft_r2c(x, *, axes, norm):
     return raw.rfftn(x, None, axes, norm)
 
 
-def _c2r_transpose(g: Any, x_dtype: Any, *, axes: tuple[int, ...], norm: str, n: int) -> Any:
+def _c2r_transpose(g: AnyArray, x_dtype: Any, *, axes: tuple[int, ...], norm: str, n: int) -> Any:
     spectrum = fft_r2c(g, axes=axes, norm=OTHER[norm]) * multiplicity(n, axes[-1])
     return spectrum if x_dtype.kind == "c" else np.real(spectrum)
 

@@ -11,6 +11,7 @@ from chainrule.core.protocol import memory_of
 from chainrule.rows.batching import batch_parameters, broadcast_batch, in_front
 from chainrule.rows.kinds import call, linear, unbroadcast
 from chainrule.rows.primitive import Primitive
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -108,7 +109,7 @@ _ADVANCED = [
 ]
 
 
-def _along_one_axis(x: Any, index: tuple[Any, ...]) -> Any:
+def _along_one_axis(x: AnyArray, index: tuple[Any, ...]) -> Any:
     """The axis, and the places along it, that an index of one array among full slices says; None for any other."""
     axis = None
     for k, item in enumerate(index):
@@ -170,12 +171,12 @@ def add_at(x, *, shape, index):
     return out
 
 
-def _put_base(g: Any, *, index: tuple[Any, ...], accumulate: bool) -> Any:
+def _put_base(g: AnyArray, *, index: tuple[Any, ...], accumulate: bool) -> Any:
     return g if accumulate else index_put(g, np.zeros((), g.dtype), index=index, accumulate=False)
 
 
 def _put_values(
-    g: Any, x_shape: tuple[int, ...], values_shape: tuple[int, ...], *, index: tuple[Any, ...], accumulate: bool
+    g: AnyArray, x_shape: tuple[int, ...], values_shape: tuple[int, ...], *, index: tuple[Any, ...], accumulate: bool
 ) -> Any:
     """What the values get; of several that were written to one element, the last, which stayed."""
     part = read(g, index=index)
@@ -235,7 +236,7 @@ def _grid(index: Any, axis: int) -> tuple[Any, ...]:
     return tuple(grid)
 
 
-def reached(x: Any, index: Any, axis: int) -> Any:
+def reached(x: AnyArray, index: Any, axis: int) -> Any:
     """x, cut to the index's sizes along the other axes: all that the index can read or write."""
     sizes, ends = shape_of(x), shape_of(index)
     if sizes[:axis] == ends[:axis] and sizes[axis:][1:] == ends[axis:][1:]:

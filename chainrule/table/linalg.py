@@ -15,38 +15,39 @@ from chainrule import errors
 from chainrule.core.protocol import memory_of, on_numbers
 from chainrule.rows.kinds import call, opaque
 from chainrule.rows.rules import conjugate
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
 raw = np.linalg
 
 
-def H(x: Any) -> Any:
+def H(x: AnyArray) -> Any:
     """The conjugate transpose of the matrices in the last two axes."""
     return conjugate(x.mT)
 
 
-def eye(n: int, x: Any) -> Any:
+def eye(n: int, x: AnyArray) -> Any:
     """The identity in the real dtype of ``x``."""
     return np.eye(n, dtype=np.dtype(x.dtype.type(0).real.dtype))
 
 
-def _at_matrix(x: Any) -> Any:
+def _at_matrix(x: AnyArray) -> Any:
     """One number per matrix, shaped to multiply matrices."""
     return np.reshape(x, (*shape_of(x), 1, 1))
 
 
-def _trace_of_product(a: Any, b: Any) -> Any:
+def _trace_of_product(a: AnyArray, b: AnyArray) -> Any:
     """tr(aᵀb) for each matrix."""
     return np.sum(a * b, axis=(-2, -1))
 
 
-def is_zero(g: Any) -> bool:
+def is_zero(g: AnyArray) -> bool:
     """Whether a cotangent is known to be zero: what the engine fills in for an output nobody used."""
     return type(g) is ndarray and not g.any()
 
 
-def _batch_element(index: tuple[int, ...], x: Any) -> str:
+def _batch_element(index: tuple[int, ...], x: AnyArray) -> str:
     """PyTorch's words for which matrix of a batch it was."""
     if x.ndim == 2:
         return ""
@@ -64,7 +65,7 @@ def dependent_column(matrix: Any) -> int:
     return matrix.shape[-1]
 
 
-def _singular(x: Any) -> errors.LinAlgError:
+def _singular(x: AnyArray) -> errors.LinAlgError:
     for index in np.ndindex(x.shape[:-2]):
         try:
             raw.inv(x[index])
@@ -93,7 +94,7 @@ def inv(x):
         raise _singular(x) from None
 
 
-def _solution(x: Any, y: Any) -> Any:
+def _solution(x: AnyArray, y: AnyArray) -> Any:
     return solve(x, y)
 
 
@@ -118,7 +119,7 @@ def solve(x, y):
         ) from None
 
 
-def _triangle(x: Any, upper: bool, unit: bool) -> Any:
+def _triangle(x: AnyArray, upper: bool, unit: bool) -> Any:
     """The triangle that counts, with ones on its diagonal if ``unit``."""
     if unit:
         part = np.triu(x, 1) if upper else np.tril(x, -1)
@@ -126,16 +127,16 @@ def _triangle(x: Any, upper: bool, unit: bool) -> Any:
     return np.triu(x) if upper else np.tril(x)
 
 
-def _within(x: Any, upper: bool, unit: bool) -> Any:
+def _within(x: AnyArray, upper: bool, unit: bool) -> Any:
     """Zero outside the triangle whose elements count."""
     return np.triu(x, int(unit)) if upper else np.tril(x, -int(unit))
 
 
-def _direct(x: Any, y: Any, upper: bool, unitriangular: bool) -> Any:
+def _direct(x: AnyArray, y: AnyArray, upper: bool, unitriangular: bool) -> Any:
     return solve_triangular(x, y, upper=upper, unitriangular=unitriangular)
 
 
-def transposed_solution(x: Any, y: Any, upper: bool, unitriangular: bool) -> Any:
+def transposed_solution(x: AnyArray, y: AnyArray, upper: bool, unitriangular: bool) -> Any:
     """The solution with the conjugate transpose of a triangular matrix."""
     return solve_triangular(H(x), y, upper=not upper, unitriangular=unitriangular)
 
@@ -175,7 +176,7 @@ def solve_triangular(x, y, *, upper, unitriangular):
     return _substituted(_triangle(x, upper, unitriangular), y, upper)
 
 
-def _substituted(x: Any, y: Any, upper: bool) -> Any:
+def _substituted(x: AnyArray, y: AnyArray, upper: bool) -> Any:
     """x⁻¹ @ y of triangular matrices, by halves: NumPy's solve would decompose them first, which is most of its work."""
     n = x.shape[-1]
     if n <= _SMALL:
@@ -193,7 +194,7 @@ _SMALL = 32  # up to that size decomposing costs nothing that could be seen
 # -- determinants ----------------------------------------------------------------------------------------------------
 
 
-def _cofactors(x: Any, out: Any) -> Any:
+def _cofactors(x: AnyArray, out: AnyArray) -> Any:
     """∂det/∂x: det(x)·x⁻ᵀ, and for arrays that hold a singular matrix the product of the other singular values."""
     if type(x) is ndarray:
         try:
@@ -212,7 +213,7 @@ def _cofactors(x: Any, out: Any) -> Any:
     return np.where(at, _adjugate(x).mT, usual)
 
 
-def _not_invertible(x: Any) -> Any:
+def _not_invertible(x: AnyArray) -> Any:
     """Which matrices have no inverse."""
     try:
         raw.inv(x)
@@ -221,7 +222,7 @@ def _not_invertible(x: Any) -> Any:
     return np.zeros(x.shape[:-2], bool)
 
 
-def _adjugate(x: Any) -> Any:
+def _adjugate(x: AnyArray) -> Any:
     """det(x)·x⁻¹ as the polynomial of x that it is (Faddeev and LeVerrier): right to any order, also for singular x."""
     n = shape_of(x)[-1]
     eye = np.eye(n, dtype=x.dtype)
@@ -247,7 +248,7 @@ def det(x):
     return raw.det(x)
 
 
-def _inv_or_nan(x: Any, logabsdet: Any) -> Any:
+def _inv_or_nan(x: AnyArray, logabsdet: Any) -> Any:
     """The inverse, and nan for singular matrices."""
     return inv(np.where((logabsdet == -np.inf)[..., None, None], np.array(np.nan, dtype_of(x)), x))
 
@@ -259,7 +260,7 @@ def _slogdet_vjp(g: Any, x: Any, sign: Any, logabsdet: Any) -> Any:
     return _at_matrix(g_log) * H(_inv_or_nan(x, logabsdet))
 
 
-def _slogdet_jvp(t: Any, x: Any, sign: Any, logabsdet: Any) -> Any:
+def _slogdet_jvp(t: AnyArray, x: AnyArray, sign: Any, logabsdet: Any) -> Any:
     trace = _trace_of_product(_inv_or_nan(x, logabsdet).mT, t)
     if x.dtype.kind == "c":
         return sign * (1j * np.imag(trace)), np.real(trace)
@@ -289,23 +290,23 @@ def slogdet(x):
 # -- cholesky --------------------------------------------------------------------------------------------------------
 
 
-def _half(x: Any) -> Any:
+def _half(x: AnyArray) -> Any:
     """The lower triangle, with half of the diagonal."""
     return np.tril(x) - 0.5 * x * eye(shape_of(x)[-1], x)
 
 
-def hermitian(x: Any) -> Any:
+def hermitian(x: AnyArray) -> Any:
     """The Hermitian part: a matrix that stays Hermitian moves in no other direction."""
     return 0.5 * (x + H(x))
 
 
-def _cholesky_vjp(g: Any, out: Any) -> Any:
+def _cholesky_vjp(g: AnyArray, out: AnyArray) -> Any:
     phi = _half(H(out) @ g)
     left = transposed_solution(out, hermitian(phi), False, False)  # L⁻ᴴ·middle
     return H(transposed_solution(out, H(left), False, False))
 
 
-def _cholesky_jvp(t: Any, out: Any) -> Any:
+def _cholesky_jvp(t: AnyArray, out: AnyArray) -> Any:
     left = solve_triangular(out, hermitian(t), upper=False, unitriangular=False)  # L⁻¹·dA
     return out @ _half(H(solve_triangular(out, H(left), upper=False, unitriangular=False)))
 
@@ -320,7 +321,7 @@ def bad_minor(matrix: Any) -> int:
     return 0
 
 
-def _not_positive(x: Any) -> errors.LinAlgError:
+def _not_positive(x: AnyArray) -> errors.LinAlgError:
     for index in np.ndindex(x.shape[:-2]):
         k = bad_minor(x[index])
         if k:

@@ -17,6 +17,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.rows.kinds import call, discrete, opaque
 from chainrule.table.linalg import H, bad_minor, dependent_column, eye, inv, solve_triangular, transposed_solution
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -74,7 +75,7 @@ def row_order(pivots, *, rows):
 # -- what cannot be decomposed ---------------------------------------------------------------------------------------
 
 
-def _info(x: Any, of_one: Callable[[Any], int]) -> Any:
+def _info(x: AnyArray, of_one: Callable[[Any], int]) -> Any:
     found = np.zeros(x.shape[:-2], np.int32)
     for index in np.ndindex(found.shape):
         found[index] = of_one(x[index])
@@ -110,12 +111,12 @@ def _parts(lu: Any, k: int) -> tuple[Any, Any, Any, Any]:
     return np.tril(square, -1) + eye(k, lu), lu[..., k:, :k], np.triu(square), lu[..., :k, k:]
 
 
-def _over(x: Any, u: Any) -> Any:
+def _over(x: AnyArray, u: Any) -> Any:
     """x·u⁻¹ for an upper triangular u."""
     return H(transposed_solution(u, H(x), True, False))
 
 
-def _over_transposed(x: Any, u: Any) -> Any:
+def _over_transposed(x: AnyArray, u: Any) -> Any:
     """x·u⁻ᴴ for an upper triangular u."""
     return H(solve_triangular(u, H(x), upper=True, unitriangular=False))
 
@@ -127,12 +128,12 @@ def _blocks(square: Any, beside: Any, below: Any, m: int, n: int) -> Any:
     return np.concatenate([square, below], axis=-2) if m > n else square
 
 
-def reordered(x: Any, order: Any) -> Any:
+def reordered(x: AnyArray, order: Any) -> Any:
     """The rows in another order."""
     return np.take_along_axis(x, np.broadcast_to(order[..., None], shape_of(x)), axis=-2)
 
 
-def _vjp(g: Any, lu: Any, order: Any) -> Any:
+def _vjp(g: AnyArray, lu: Any, order: Any) -> Any:
     g = g[0]
     m, n = shape_of(lu)[-2:]
     k = min(m, n)
@@ -150,7 +151,7 @@ def _vjp(g: Any, lu: Any, order: Any) -> Any:
     return reordered(_blocks(square, beside, below, m, n), np.argsort(order, axis=-1))
 
 
-def _jvp(t: Any, lu: Any, order: Any) -> Any:
+def _jvp(t: AnyArray, lu: Any, order: Any) -> Any:
     m, n = shape_of(lu)[-2:]
     k = min(m, n)
     l1, l2, u1, u2 = _parts(lu, k)

@@ -10,6 +10,7 @@ from chainrule.core.versions import strided
 from chainrule.rows.kinds import call, linear
 from chainrule.rows.primitive import Primitive
 from chainrule.table.indexing import take, take_add
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -22,7 +23,7 @@ def places(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:
     return np.asarray(offset + sum(grid, np.zeros(size, np.int64)), np.int64)
 
 
-def _strided_vjp(g: Any, x_shape: Any, *, size: Any, stride: Any, offset: int) -> Any:
+def _strided_vjp(g: AnyArray, x_shape: Any, *, size: Any, stride: Any, offset: int) -> Any:
     n = int(np.prod(x_shape, dtype=np.int64))
     flat = take_add(np.reshape(g, (-1,)), places(size, stride, offset).reshape(-1), axis=-1, length=n)
     return np.reshape(flat, x_shape)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.types.arrays import AnyArray
 from chainrule.rows.batching import batch_leading, broadcast_batch, reshape
 from chainrule.rows.kinds import call, elementwise, opaque
 from chainrule.rows.kinds import linear as linear_row
@@ -31,7 +32,7 @@ _ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
 # -- activations -----------------------------------------------------------------------------------------------------
 
 
-def _elu_partial(x: Any, *, alpha: float, scale: float, input_scale: float) -> Any:
+def _elu_partial(x: AnyArray, *, alpha: float, scale: float, input_scale: float) -> Any:
     decay = (alpha * scale * input_scale) * np.exp(np.where(x >= 0, 0, x) * input_scale)  # at 0 it has no slope
     return np.where(x > 0, scale, decay)
 
@@ -61,7 +62,7 @@ def hardtanh(x, *, min_val, max_val):
     return np.minimum(np.maximum(x, min_val), max_val)
 
 
-def _silu_partial(x: Any) -> Any:
+def _silu_partial(x: AnyArray) -> Any:
     s = sigmoid(x)
     return s * (1 + x * (1 - s))
 
@@ -72,7 +73,7 @@ def silu(x):
     return x * sigmoid(x)
 
 
-def _mish_partial(x: Any) -> Any:
+def _mish_partial(x: AnyArray) -> Any:
     h = np.tanh(np.logaddexp(x, 0.0))
     return h + x * sigmoid(x) * (1 - h * h)
 
@@ -87,7 +88,7 @@ def mish(x):
     return x * np.tanh(np.logaddexp(x, 0))
 
 
-def _gelu_partial(x: Any, *, approximate: str) -> Any:
+def _gelu_partial(x: AnyArray, *, approximate: str) -> Any:
     if approximate == "tanh":
         h = np.tanh(_ROOT_2_OVER_PI * (x + 0.044715 * x * x * x))
         return 0.5 * (1 + h) + 0.5 * x * (1 - h * h) * (_ROOT_2_OVER_PI * (1 + 0.134145 * x * x))
@@ -218,7 +219,7 @@ def _divisor(shape: tuple[int, ...], ndim: int, mean: bool) -> float:
     return (math.prod(shape[len(shape) - ndim :]) or math.nan) if mean else 1
 
 
-def _weighted_gap(g: Any, x: Any, y: Any, *, ndim: int, mean: bool) -> Any:
+def _weighted_gap(g: AnyArray, x: AnyArray, y: AnyArray, *, ndim: int, mean: bool) -> Any:
     """∂loss/∂x: 2·(x − y)·g / n."""
     scale = g * (2 / _divisor(shape_of(x), ndim, mean))
     lead = shape_of(scale)
@@ -227,7 +228,7 @@ def _weighted_gap(g: Any, x: Any, y: Any, *, ndim: int, mean: bool) -> Any:
     return (x - y) * scale
 
 
-def _mse_tangent(t: Any, x: Any, y: Any, *, ndim: int, mean: bool) -> Any:
+def _mse_tangent(t: AnyArray, x: AnyArray, y: AnyArray, *, ndim: int, mean: bool) -> Any:
     product = (x - y) * t
     if not ndim:
         return 2 * product
@@ -269,14 +270,14 @@ def _picks_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params
     return prim(x, index, coef, **params)
 
 
-def _picked(x: Any, index: Any) -> Any:
+def _picked(x: AnyArray, index: Any) -> Any:
     """For every row of scores the one that its class picks."""
     if type(x) is ndarray and type(index) is ndarray and x.ndim == 2:
         return x[np.arange(x.shape[0]), index]
     return np.take_along_axis(x, index[..., None], axis=-1)[..., 0]
 
 
-def _per_row(g: Any, coef: Any, reduce: bool) -> Any:
+def _per_row(g: AnyArray, coef: Any, reduce: bool) -> Any:
     """The cotangent of each row's picked score, with an axis for the scores."""
     return ((g[..., None] if reduce else g) * coef)[..., None]
 
@@ -312,11 +313,11 @@ def nll_loss(x, index, coef, *, reduce):
     return np.add.reduce(terms, axis=-1) if reduce else terms
 
 
-def _probabilities(x: Any) -> Any:
+def _probabilities(x: AnyArray) -> Any:
     return _softmax.value(x, axis=-1) if type(x) is ndarray else _softmax(x, axis=-1)
 
 
-def _cross_entropy_vjp(g: Any, x: Any, index: Any, coef: Any, *, reduce: bool) -> Any:
+def _cross_entropy_vjp(g: AnyArray, x: AnyArray, index: Any, coef: Any, *, reduce: bool) -> Any:
     weights = _per_row(g, coef, reduce)
     p = _probabilities(x)
     if type(p) is ndarray and p.ndim == 2 and type(index) is ndarray and type(weights) is ndarray:
@@ -326,7 +327,7 @@ def _cross_entropy_vjp(g: Any, x: Any, index: Any, coef: Any, *, reduce: bool) -
     return (one_hot(index, shape_of(x)[-1]).astype(x.dtype) - p) * weights
 
 
-def _cross_entropy_jvp(t: Any, x: Any, index: Any, coef: Any, *, reduce: bool) -> Any:
+def _cross_entropy_jvp(t: AnyArray, x: AnyArray, index: Any, coef: Any, *, reduce: bool) -> Any:
     terms = (_picked(t, index) - np.add.reduce(_probabilities(x) * t, axis=-1)) * coef
     return np.add.reduce(terms, axis=-1) if reduce else terms
 
@@ -391,12 +392,12 @@ def linear(x, weight, bias):
     return np.matmul(x, weight.mT) + bias[..., None, :]
 
 
-def _mean(x: Any, axis: tuple[int, ...]) -> Any:
+def _mean(x: AnyArray, axis: tuple[int, ...]) -> Any:
     shape = shape_of(x)
     return added(x, axis, True) / math.prod(shape[a] for a in axis)
 
 
-def _rescaled(g: Any, x: Any, *, axis: tuple[int, ...], eps: float, name: str) -> Any:
+def _rescaled(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], eps: float, name: str) -> Any:
     """The derivative of standardization, which is symmetric: (g − mean(g) − out·mean(g·out)) / √(var + eps)."""
     away = x - _mean(x, axis)
     scale = 1 / np.sqrt(_mean(away * away, axis) + eps)

@@ -11,12 +11,13 @@ from chainrule.rows.primitive import TABLE
 from chainrule.rows.rules import conjugate
 from chainrule.rows.sums import accumulated, added
 from chainrule.table.arithmetic import chosen, unit
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 
 
-def restore_axes(g: Any, axis: tuple[int, ...], keepdims: bool, x_shape: tuple[int, ...]) -> Any:
+def restore_axes(g: AnyArray, axis: tuple[int, ...], keepdims: bool, x_shape: tuple[int, ...]) -> Any:
     """A reduced array with its reduced axes back, of length 1."""
     ndim = len(x_shape)
     if keepdims or len(axis) == ndim:  # a single number broadcasts as it is
@@ -26,7 +27,7 @@ def restore_axes(g: Any, axis: tuple[int, ...], keepdims: bool, x_shape: tuple[i
     return g.reshape(shape) if type(g) is ndarray else np.reshape(g, shape)
 
 
-def broadcast_to(g: Any, shape: tuple[int, ...]) -> Any:
+def broadcast_to(g: AnyArray, shape: tuple[int, ...]) -> Any:
     """``np.broadcast_to``, with a short cut for a single number."""
     if type(g) is ndarray:
         if g.size == 1 and g.flags.c_contiguous:
@@ -84,7 +85,7 @@ def mean(x, *, axis, keepdims, dims=False):
     return np.true_divide(added(x, axis, keepdims), _divisor(x, axis))
 
 
-def _divisor(x: Any, axis: tuple[int, ...]) -> Any:
+def _divisor(x: AnyArray, axis: tuple[int, ...]) -> Any:
     n = count(shape_of(x), axis)
     return n if n else np.nan
 
@@ -94,7 +95,7 @@ def _divides(x: Any, out: Any) -> bool:
     return bool(x.all() and out.all() and np.isfinite(out).all())
 
 
-def _prod_vjp(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _prod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     x_shape = shape_of(x)
     g, out = restore_axes(g, axis, keepdims, x_shape), restore_axes(out, axis, keepdims, x_shape)
     if type(x) is ndarray and _divides(x, out):
@@ -103,7 +104,7 @@ def _prod_vjp(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool
     return g * conjugate(others)
 
 
-def _product_of_others(x: Any, axis: tuple[int, ...]) -> Any:
+def _product_of_others(x: AnyArray, axis: tuple[int, ...]) -> Any:
     """For every element the product of the others along the axes, right also where some are zero."""
     if not axis or not count(shape_of(x), axis):
         return np.ones_like(x)
@@ -135,14 +136,14 @@ def prod(x, *, axis, keepdims, dims=False):
     return np.multiply.reduce(x, axis=axis, keepdims=keepdims)
 
 
-def attains(x: Any, out: Any) -> Any:
+def attains(x: AnyArray, out: AnyArray) -> Any:
     """Which elements an extremum is: those equal to it; where it is NaN, those that are NaN."""
     if type(out) is ndarray and not (out != out).any():
         return x == out
     return (x == out) | ((x != x) & (out != out))
 
 
-def shared(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+def shared(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     """The cotangent of an extremum, shared evenly among the elements that attain it."""
     x_shape = shape_of(x)
     g, out = restore_axes(g, axis, keepdims, x_shape), restore_axes(out, axis, keepdims, x_shape)
@@ -150,7 +151,7 @@ def shared(g: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -
     return chosen(mask, g / np.add.reduce(mask, axis=axis, keepdims=True).astype(g.dtype) if axis else g)
 
 
-def shared_jvp(t: Any, x: Any, out: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+def shared_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     mask = attains(x, restore_axes(out, axis, keepdims, shape_of(x)))
     n = np.add.reduce(mask, axis=axis, keepdims=keepdims)
     return np.add.reduce(t * mask, axis=axis, keepdims=keepdims) / n.astype(t.dtype) if axis else t
@@ -175,7 +176,7 @@ def amin(x, *, axis, keepdims, name=""):
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
 
 
-def _portions(x: Any, out: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _portions(x: AnyArray, out: AnyArray, axis: tuple[int, ...], keepdims: bool) -> Any:
     """exp(x) / Σ exp(x). That x − out is exact only where out is small does not matter: what is lost cancels."""
     e = np.exp(x - restore_axes(out, axis, keepdims, shape_of(x)))
     total = np.add.reduce(e, axis=axis, keepdims=True) if axis else e
@@ -206,7 +207,7 @@ def logsumexp(x, *, axis, keepdims):
 _MANY, _NEAR = 4096, 16
 
 
-def height(x: Any, axis: int) -> Any:
+def height(x: AnyArray, axis: int) -> Any:
     """What to take away before exp, so that nothing overflows: the maxima along an axis.
 
     NumPy finds the maxima of many short rows slowly. Where all numbers are near each other one maximum does for all of
@@ -219,7 +220,7 @@ def height(x: Any, axis: int) -> Any:
     return np.maximum.reduce(x, axis=axis, keepdims=True)
 
 
-def dot_along(x: Any, y: Any, axis: int) -> Any:
+def dot_along(x: AnyArray, y: AnyArray, axis: int) -> Any:
     """Σ x·y along an axis, which stays, with length 1."""
     if axis == -1 and type(x) is ndarray and type(y) is ndarray and x.dtype.char in "fd":
         return np.vecdot(x, y)[..., None]  # in one pass
@@ -257,12 +258,12 @@ def log_softmax(x, *, axis):
     return x - np.log(np.add.reduce(np.exp(x), axis=axis, keepdims=True))
 
 
-def _safe_ratio(x: Any, out: Any) -> Any:
+def _safe_ratio(x: AnyArray, out: AnyArray) -> Any:
     zero = out == 0
     return np.where(zero, 0, x / np.where(zero, 1, out))
 
 
-def _norm_partial(x: Any, out: Any, ord: float) -> Any:
+def _norm_partial(x: AnyArray, out: AnyArray, ord: float) -> Any:
     if ord == 2:
         return _safe_ratio(x, out)
     size = np.absolute(x)
@@ -277,7 +278,7 @@ def _norm_partial(x: Any, out: Any, ord: float) -> Any:
     return unit(x) * ratio ** (ord - 1)
 
 
-def _norm_vjp(g: Any, x: Any, out: Any, *, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _norm_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
     g, out = restore_axes(g, axis, keepdims, shape_of(x)), restore_axes(out, axis, keepdims, shape_of(x))
     if ord in (np.inf, -np.inf):
         mask = np.absolute(x) == out
@@ -286,7 +287,7 @@ def _norm_vjp(g: Any, x: Any, out: Any, *, ord: float, axis: tuple[int, ...], ke
     return g * _norm_partial(x, out, ord)
 
 
-def _norm_jvp(t: Any, x: Any, out: Any, *, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _norm_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
     ones = np.ones_like(out)
     weights = _norm_vjp(ones, x, out, ord=ord, axis=axis, keepdims=keepdims)
     product = np.real(np.conjugate(weights) * t) if x.dtype.kind == "c" else weights * t
@@ -336,7 +337,7 @@ def vector_norm(x, *, ord, axis, keepdims):
 # -- scans -----------------------------------------------------------------------------------------------------------
 
 
-def _from_the_end(g: Any, axis: int) -> Any:
+def _from_the_end(g: AnyArray, axis: int) -> Any:
     """The cumulative sum, from the last element on."""
     return np.flip(accumulated(np.cumsum, np.flip(g, axis=axis), axis), axis=axis)
 
@@ -355,7 +356,7 @@ def cumsum(x, *, axis):
     return accumulated(np.cumsum, x, axis)
 
 
-def _cumprod_vjp(g: Any, x: Any, out: Any, *, axis: int) -> Any:
+def _cumprod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> Any:
     if type(x) is ndarray and _divides(x, out):
         weighted = g * conjugate(out)
         return _from_the_end(weighted, axis) / conjugate(x)
@@ -369,7 +370,7 @@ def _cumprod_vjp(g: Any, x: Any, out: Any, *, axis: int) -> Any:
     return np.swapaxes(np.concatenate(parts, axis=-1) if parts else g, axis, -1)
 
 
-def _cumprod_jvp(t: Any, x: Any, out: Any, *, axis: int) -> Any:
+def _cumprod_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> Any:
     n = shape_of(x)[axis]
     x, t = np.swapaxes(x, axis, -1), np.swapaxes(t, axis, -1)
     total = np.zeros_like(x) * t
@@ -392,7 +393,7 @@ def cumprod(x, *, axis):
     return accumulated(np.cumprod, x, axis)
 
 
-def _logcumsumexp(x: Any, axis: int) -> Any:
+def _logcumsumexp(x: AnyArray, axis: int) -> Any:
     if type(x) is ndarray:
         return np.logaddexp.accumulate(x, axis=axis)
     n = shape_of(x)[axis]
@@ -403,12 +404,12 @@ def _logcumsumexp(x: Any, axis: int) -> Any:
     return np.swapaxes(np.concatenate(parts, axis=-1), axis, -1)
 
 
-def _logcumsumexp_vjp(g: Any, x: Any, out: Any, *, axis: int) -> Any:
+def _logcumsumexp_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> Any:
     x, g, out = (np.swapaxes(a, axis, -1) for a in (x, g, out))
     return np.swapaxes(np.add.reduce(g[..., :, None] * _running_portions(x, out), axis=(-2,)), axis, -1)
 
 
-def _running_portions(x: Any, out: Any) -> Any:
+def _running_portions(x: AnyArray, out: AnyArray) -> Any:
     """[i, k]: exp(x_k) / Σ_{j≤i} exp(x_j) for k ≤ i. (m × m pairs: each is at most 1, so nothing overflows.)"""
     earlier = np.tri(shape_of(x)[-1], dtype=bool)
     e = np.where(earlier, np.exp(np.where(earlier, x[..., None, :] - out[..., :, None], 0)), 0)
@@ -416,7 +417,7 @@ def _running_portions(x: Any, out: Any) -> Any:
     return e / np.where(total != total, 1, np.where(total == 0, 1, total))
 
 
-def _logcumsumexp_jvp(t: Any, x: Any, out: Any, *, axis: int) -> Any:
+def _logcumsumexp_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> Any:
     x, t, out = (np.swapaxes(a, axis, -1) for a in (x, t, out))
     return np.swapaxes(np.add.reduce(t[..., None, :] * _running_portions(x, out), axis=(-1,)), axis, -1)
 

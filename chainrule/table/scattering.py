@@ -8,22 +8,23 @@ import numpy as np
 
 from chainrule.rows.kinds import call, opaque
 from chainrule.table.indexing import _grid, gather, reached, scatter, scatter_add
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 
 
-def at_index(x: Any, index: Any, axis: int) -> Any:
+def at_index(x: AnyArray, index: Any, axis: int) -> Any:
     """The element of x at every index."""
     return gather(reached(x, index, axis), index, axis=axis)
 
 
-def products_alone(x: Any, index: Any, src: Any, axis: int) -> Any:
+def products_alone(x: AnyArray, index: Any, src: Any, axis: int) -> Any:
     """At every place of x, the product of what is scattered there, without x."""
     return scatter_prod(np.ones_like(x), index, src, axis=axis)
 
 
-def products_of_others(x: Any, index: Any, src: Any, axis: int) -> Any:
+def products_of_others(x: AnyArray, index: Any, src: Any, axis: int) -> Any:
     """For every element of src, the product of all that it is multiplied with."""
     if type(src) is ndarray and src.all():
         return at_index(scatter_prod(x, index, src, axis=axis), index, axis) / src
@@ -80,7 +81,7 @@ def scatter_prod(x, index, src, *, axis):
     return out
 
 
-def _winners(x: Any, index: Any, src: Any, out: Any, axis: int, include_self: bool) -> Any:
+def _winners(x: AnyArray, index: Any, src: Any, out: AnyArray, axis: int, include_self: bool) -> Any:
     """Where x and src are the best at their place, and how many are."""
     alone = scatter(np.ones_like(x, dtype=bool), index, np.zeros(shape_of(index), bool), axis=axis)
     of_x, of_src = ((x == out) | alone) if include_self else alone, src == at_index(out, index, axis)
@@ -88,7 +89,7 @@ def _winners(x: Any, index: Any, src: Any, out: Any, axis: int, include_self: bo
     return of_x, of_src, np.where(number == 0, np.nan, number)  # none equals nan
 
 
-def best_vjp(g: Any, x: Any, index: Any, src: Any, out: Any, *, axis: int, include_self: bool) -> Any:
+def best_vjp(g: AnyArray, x: AnyArray, index: Any, src: Any, out: AnyArray, *, axis: int, include_self: bool) -> Any:
     """The cotangent at a place, shared evenly among those that are the best there: (x's shares, src's shares)."""
     of_x, of_src, number = _winners(x, index, src, out, axis, include_self)
     share, unknown = g / number, number != number
@@ -98,12 +99,14 @@ def best_vjp(g: Any, x: Any, index: Any, src: Any, out: Any, *, axis: int, inclu
     )
 
 
-def _best_jvp_x(t: Any, x: Any, index: Any, src: Any, out: Any, *, axis: int, include_self: bool) -> Any:
+def _best_jvp_x(t: AnyArray, x: AnyArray, index: Any, src: Any, out: AnyArray, *, axis: int, include_self: bool) -> Any:
     of_x, _, number = _winners(x, index, src, out, axis, include_self)
     return np.where(of_x | (number != number) if include_self else of_x, t / number, 0)
 
 
-def _best_jvp_src(t: Any, x: Any, index: Any, src: Any, out: Any, *, axis: int, include_self: bool) -> Any:
+def _best_jvp_src(
+    t: AnyArray, x: AnyArray, index: Any, src: Any, out: AnyArray, *, axis: int, include_self: bool
+) -> Any:
     _, of_src, number = _winners(x, index, src, out, axis, include_self)
     return scatter_add(np.zeros(shape_of(x), t.dtype), index, t * of_src, axis=axis) / number
 

@@ -15,6 +15,7 @@ from chainrule.rows.kinds import call, linear
 from chainrule.rows.primitive import Primitive
 from chainrule.rows.sums import added
 from chainrule.table.reduction import broadcast_to
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -98,7 +99,7 @@ def squeeze(x, *, axis, overload=0):
     return np.squeeze(x, axis)
 
 
-def _unexpand(g: Any, x_shape: tuple[int, ...]) -> Any:
+def _unexpand(g: AnyArray, x_shape: tuple[int, ...]) -> Any:
     have = shape_of(g)
     ndim = len(x_shape)
     extra = tuple(range(-len(have), -ndim)) if len(have) > ndim else ()
@@ -180,7 +181,7 @@ def pad(x, *, widths, value):
     return np.pad(x, add, constant_values=value) if any(a or b for a, b in add) else np.astype(x, x.dtype)
 
 
-def _cat_vjp(g: Any, xs_shape: Any, *, axis: int) -> tuple[Any, ...]:
+def _cat_vjp(g: AnyArray, xs_shape: Any, *, axis: int) -> tuple[Any, ...]:
     parts = []
     start = 0
     tail = (slice(None),) * (-axis - 1)
@@ -291,7 +292,7 @@ def alias(x):
     return x[...] if type(x) is ndarray else np.reshape(x, shape_of(x))
 
 
-def _cast_vjp(g: Any, x_dtype: Any) -> Any:
+def _cast_vjp(g: AnyArray, x_dtype: Any) -> Any:
     if g.dtype.kind == "c" and x_dtype.kind != "c":
         g = np.real(g)
     return g if g.dtype == x_dtype else g.astype(x_dtype)
@@ -314,10 +315,10 @@ def cast(x, *, dtype):
 class _Noted:
     """Stands for a row in its own batching rule, to note what the rule has it do to a payload."""
 
-    def __init__(self, row: Primitive, x: Any, steps: list[Any]) -> None:
+    def __init__(self, row: Primitive, x: AnyArray, steps: list[Any]) -> None:
         self.row, self.x, self.steps = row, x, steps
 
-    def __call__(self, y: Any, **params: Any) -> Any:
+    def __call__(self, y: AnyArray, **params: Any) -> Any:
         if shape_of(y) != shape_of(self.x):  # the rule gave it axes first
             self.steps.append((view, {"shape": shape_of(y)}))
         self.steps.append((self.row, params))
@@ -329,7 +330,7 @@ class _Noted:
         return getattr(self.row, name)
 
 
-def _steps_batch(x: Any, steps: Any, size: int) -> Any:
+def _steps_batch(x: AnyArray, steps: Any, size: int) -> Any:
     """The steps that take, from a payload, what ``steps`` take from each example."""
     under_batch: list[Any] = []
     for row, params in steps:
@@ -342,7 +343,7 @@ def _slices_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
     return prim(base, part, steps=_steps_batch(base, params["steps"], size))
 
 
-def _shown(x: Any, steps: Any) -> Any:
+def _shown(x: AnyArray, steps: Any) -> Any:
     for row, params in steps:
         x = row(x, **params)
     return x

@@ -12,6 +12,7 @@ import numpy as np
 
 from chainrule.api.declare import op
 from chainrule.rows.kinds import elementwise
+from chainrule.types.arrays import AnyArray
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _BLOCK = 8192
@@ -39,7 +40,7 @@ _FAR = (
 )  # fmt: skip
 
 
-def _ratio(coefficients: Any, x: Any) -> Any:
+def _ratio(coefficients: Any, x: AnyArray) -> Any:
     above, below = coefficients
     p, q = above[0] * x + above[1], below[0] * x + below[1]
     for a, b in zip(above[2:], below[2:], strict=True):
@@ -51,13 +52,13 @@ def _ratio(coefficients: Any, x: Any) -> Any:
     return p
 
 
-def _decay(y: Any) -> Any:
+def _decay(y: AnyArray) -> Any:
     """exp(−y²), with y² split in a part that is exact and a small one."""
     head = np.trunc(y * 16) / 16
     return np.exp(-head * head) * np.exp(-(y - head) * (y + head))
 
 
-def _erfc_tail(y: Any) -> Any:
+def _erfc_tail(y: AnyArray) -> Any:
     """erfc for y ≥ 0.46875."""
     out = np.zeros_like(y)  # what is left is too small for a double
     middle, far = y <= 4, (y > 4) & (y < 26.6)
@@ -80,18 +81,18 @@ _SINGLE = (
 )  # fmt: skip
 
 
-def _erf_of(x: Any) -> Any:
+def _erf_of(x: AnyArray) -> Any:
     if x.dtype == np.float32:
         wide = np.minimum(np.maximum(x, -3.93), 3.93).astype(np.float64)
         return wide * _ratio(_SINGLE, wide * wide)
     return _by_region(x, lambda near: near, lambda tail, x: np.copysign(1 - tail, x))
 
 
-def _erfc_of(x: Any) -> Any:
+def _erfc_of(x: AnyArray) -> Any:
     return _by_region(x, lambda near: 1 - near, lambda tail, x: np.where(x < 0, 2 - tail, tail))
 
 
-def _by_region(x: Any, from_erf: Any, from_erfc: Any) -> Any:
+def _by_region(x: AnyArray, from_erf: Any, from_erfc: Any) -> Any:
     """A function of erf(x) for small x, and of erfc(|x|) and x elsewhere."""
     y = np.abs(x)
     near = y <= 0.46875
@@ -106,7 +107,7 @@ def _by_region(x: Any, from_erf: Any, from_erfc: Any) -> Any:
 def _in_blocks(one: Any, many: Any, dtypes: tuple[Any, ...]) -> Any:
     """A function of arrays, from one of numbers and one of vectors of these dtypes, in blocks that fit a cache."""
 
-    def value(x: Any) -> Any:
+    def value(x: AnyArray) -> Any:
         x = np.asarray(x)
         if x.size <= _SMALL:
             return np.array([one(v) for v in x.ravel().tolist()], np.float64).reshape(x.shape).astype(x.dtype)
@@ -186,7 +187,7 @@ def entr(x):
     return np.where(positive | np.isnan(x), out, np.where(x == 0, 0, -np.inf)).astype(x.dtype, copy=False)
 
 
-def _log1p_or_zero(x: Any, y: Any) -> Any:
+def _log1p_or_zero(x: AnyArray, y: AnyArray) -> Any:
     gone = (x == 0) & (y <= -1)
     return np.where(gone, 0, np.log1p(np.where(gone, 0, y))).astype(np.result_type(x, y))
 
@@ -212,7 +213,7 @@ def xlog1py(x, y):
 _SERIES = 20.0
 
 
-def _bessel(x: Any, order: int) -> Any:
+def _bessel(x: AnyArray, order: int) -> Any:
     wide = np.asarray(x, np.float64)
     size = np.absolute(wide)
     near, far = np.minimum(size, _SERIES), np.maximum(size, _SERIES)
@@ -236,7 +237,7 @@ def i0(x):
     return _bessel(x, 0)
 
 
-def _ratio_at_zero(y: Any, x: Any) -> Any:
+def _ratio_at_zero(y: AnyArray, x: AnyArray) -> Any:
     """y / x, and 1/2 at 0: the limit of I₁(x)/x."""
     zero = x == 0
     return np.where(zero, 0.5, y / np.where(zero, 1, x))

@@ -10,19 +10,20 @@ from chainrule.rows.kinds import call, linear, opaque
 from chainrule.rows.sums import added
 from chainrule.table.indexing import scatter_add
 from chainrule.table.reduction import count, restore_axes, shared, shared_jvp
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 # -- variance --------------------------------------------------------------------------------------------------------
 
 
-def _away(x: Any, axis: tuple[int, ...]) -> Any:
+def _away(x: AnyArray, axis: tuple[int, ...]) -> Any:
     """The distance of every element from the mean."""
     if x.dtype == np.float16:  # see ``mean``
         return x - np.mean(x, axis=axis, keepdims=True)
     return x - added(x, axis, True) / (count(shape_of(x), axis) or np.nan)
 
 
-def narrowed(result: Any, x: Any) -> Any:
+def narrowed(result: Any, x: AnyArray) -> Any:
     """What was computed in a wider dtype, in the operand's own (of a complex one, its parts')."""
     return result.astype(np.finfo(x.dtype).dtype, copy=False)
 
@@ -30,13 +31,13 @@ def narrowed(result: Any, x: Any) -> Any:
 _WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
 
 
-def _scale(x: Any, axis: tuple[int, ...], correction: float) -> float:
+def _scale(x: AnyArray, axis: tuple[int, ...], correction: float) -> float:
     """One over what the squares are divided by; infinite where the correction leaves nothing."""
     left = count(shape_of(x), axis) - correction
     return 1 / left if left > 0 else np.inf
 
 
-def _variance(x: Any, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+def _variance(x: AnyArray, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
     if x.dtype == np.float16:  # whose sums and squares overflow where the variance does not
         return _variance(x.astype(np.float32), axis, keepdims, correction)
     with np.errstate(over="ignore", under="ignore"):
@@ -47,24 +48,24 @@ def _variance(x: Any, axis: tuple[int, ...], keepdims: bool, correction: float) 
     return total / left if left > 0 else total * np.inf
 
 
-def _squares(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _squares(x: AnyArray, axis: tuple[int, ...], keepdims: bool) -> Any:
     """The sum of the squared distances from the mean."""
     away = _away(x, axis)
     squares = np.real(away * np.conjugate(away)) if x.dtype.kind == "c" else away * away
     return added(squares, axis, keepdims)
 
 
-def _var_vjp(g: Any, x: Any, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+def _var_vjp(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
     return restore_axes(g, axis, keepdims, shape_of(x)) * (2 * _scale(x, axis, correction)) * _away(x, axis)
 
 
-def _var_jvp(t: Any, x: Any, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+def _var_jvp(t: AnyArray, x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
     away = _away(x, axis)
     product = np.real(np.conjugate(away) * t) if x.dtype.kind == "c" else away * t
     return np.add.reduce(product, axis=axis, keepdims=keepdims) * (2 * _scale(x, axis, correction))
 
 
-def _half_over(out: Any) -> Any:
+def _half_over(out: AnyArray) -> Any:
     """1 / (2·out), and 0 where out is 0."""
     zero = out == 0
     return np.where(zero, 0, 0.5 / np.where(zero, 1, out))
@@ -127,7 +128,7 @@ def median(x, *, axis, keepdims):
     return np.reshape(result, (*kept_shape, *(1,) * len(axis))) if keepdims else result
 
 
-def _pick_vjp(g: Any, index: Any, x_shape: tuple[int, ...], *, axis: int, keepdims: bool) -> Any:
+def _pick_vjp(g: AnyArray, index: Any, x_shape: tuple[int, ...], *, axis: int, keepdims: bool) -> Any:
     if not keepdims:
         g = np.expand_dims(g, axis)
     return scatter_add(np.zeros(x_shape, g.dtype), index, g, axis=axis)

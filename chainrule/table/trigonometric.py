@@ -8,6 +8,7 @@ import numpy as np
 
 from chainrule.api.declare import op
 from chainrule.rows.kinds import elementwise
+from chainrule.types.arrays import AnyArray
 
 _WITHIN_ONE = "it is real only between -1 and 1, and at the ends its slope is infinite, so x.clamp(-1 + eps, 1 - eps)"
 
@@ -48,7 +49,7 @@ def atan(x):
     """Inverse tangent, in radians."""
 
 
-def _over_squares(u: Any, x: Any, y: Any) -> Any:
+def _over_squares(u: Any, x: AnyArray, y: AnyArray) -> Any:
     """u / (x² + y²), and 0 at the origin. The squares of tiny and huge numbers are never formed."""
     r = np.hypot(x, y)
     zero = r == 0
@@ -117,7 +118,7 @@ def atanh(x):
     """Inverse hyperbolic tangent."""
 
 
-def _sinc_derivative(x: Any) -> Any:
+def _sinc_derivative(x: AnyArray) -> Any:
     px = np.pi * x
     small = np.absolute(px) < 0.1
     near = np.where(small, px, 0)

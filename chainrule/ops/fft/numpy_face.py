@@ -16,6 +16,7 @@ from chainrule import errors
 from chainrule.core.protocol import implements
 from chainrule.table import fft as rows
 from chainrule.table import shape
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import from_end, shape_of
 
 raw = np.fft
@@ -67,7 +68,7 @@ def ihfft(x: Any, sizes: Ints, axes: Ints, norm: str) -> Any:
     return _conj(rfft(x, sizes, axes, rows.OTHER[norm]))
 
 
-def _conj(x: Any) -> Any:
+def _conj(x: AnyArray) -> Any:
     return np.conjugate(x) if x.dtype.kind == "c" else x
 
 
@@ -163,7 +164,7 @@ for _transform in (fft, ifft, rfft, irfft):
     implements(getattr(raw, _transform.__name__ + "2"))(_over(_transform, (-2, -1)))
 
 
-def _shifted(x: Any, axes: Any, back: bool) -> Any:
+def _shifted(x: AnyArray, axes: Any, back: bool) -> Any:
     ndim = len(shape_of(x))
     where: Any = range(-ndim, 0) if axes is None else (axes,) if isinstance(axes, (int, np.integer)) else axes
     over = _axes(where, ndim)
@@ -171,10 +172,10 @@ def _shifted(x: Any, axes: Any, back: bool) -> Any:
 
 
 @implements(raw.fftshift)
-def _fftshift(x: Any, axes: Any = None) -> Any:
+def _fftshift(x: AnyArray, axes: Any = None) -> Any:
     return _shifted(x, axes, False)
 
 
 @implements(raw.ifftshift)
-def _ifftshift(x: Any, axes: Any = None) -> Any:
+def _ifftshift(x: AnyArray, axes: Any = None) -> Any:
     return _shifted(x, axes, True)

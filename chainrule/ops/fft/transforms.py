@@ -24,6 +24,7 @@ from chainrule.ops.arguments import creates, floating, tensor_of
 from chainrule.ops.fft import numpy_face as shared
 from chainrule.table import shape as rows
 from chainrule.types import dtypes
+from chainrule.types.arrays import AnyArray
 
 Ints = int | tuple[int, ...] | list[int]
 
@@ -90,7 +91,7 @@ def _over(transform: Callable[..., Any], function: str, input: Any, s: Any, dim:
     return _applied(transform, function, x, sizes, axes, norm, out)
 
 
-def _over_nothing(transform: Callable[..., Any], function: str, x: Any, out: Any) -> Tensor:
+def _over_nothing(transform: Callable[..., Any], function: str, x: AnyArray, out: Any) -> Tensor:
     if transform not in (shared.fft, shared.ifft):
         raise RuntimeError(f"{function.replace('2', 'n')} must transform at least one axis")
     x = floating(x)
@@ -98,7 +99,7 @@ def _over_nothing(transform: Callable[..., Any], function: str, x: Any, out: Any
 
 
 def _applied(
-    transform: Callable[..., Any], function: str, x: Any, sizes: list[int], axes: Any, norm: Any, out: Any
+    transform: Callable[..., Any], function: str, x: AnyArray, sizes: list[int], axes: Any, norm: Any, out: Any
 ) -> Tensor:
     norm = "backward" if norm is None else norm
     if not isinstance(norm, str):

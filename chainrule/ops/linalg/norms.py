@@ -12,10 +12,11 @@ from chainrule.ops.arguments import axes_of
 from chainrule.ops.linalg import numpy_face as shared
 from chainrule.ops.linalg.decompositions import tensor_like
 from chainrule.table import reduction
+from chainrule.types.arrays import AnyArray
 from chainrule.types.dtypes import as_dtype
 
 
-def _for_norm(function: str, x: Any, dtype: Any) -> Any:
+def _for_norm(function: str, x: AnyArray, dtype: Any) -> Any:
     x = tensor_like(function, x)
     if dtype is not None:
         x = cast(x, as_dtype(dtype))

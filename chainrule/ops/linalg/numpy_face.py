@@ -15,6 +15,7 @@ from chainrule.ops.numpy_lists import promoted
 from chainrule.table import decompositions, reduction
 from chainrule.table import linalg as rows
 from chainrule.table.shape import cast, clone
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import from_end, shape_of
 
 raw = np.linalg
@@ -66,7 +67,7 @@ def solution(function: str, a: Any, b: Any, vector: bool) -> Any:
     return x[..., 0] if vector else x
 
 
-def _extreme(function: str, x: Any, axis: int, keepdims: bool, largest: bool) -> Any:
+def _extreme(function: str, x: AnyArray, axis: int, keepdims: bool, largest: bool) -> Any:
     """The largest of numbers that are not negative, 0 if there are none; or the smallest."""
     if not shape_of(x)[axis]:
         if not largest:
@@ -187,7 +188,7 @@ def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian:
 
 
 @implements(raw.svdvals)
-def _svdvals(x: Any, /) -> Any:
+def _svdvals(x: AnyArray, /) -> Any:
     return decompositions.svd(_matrices("svdvals", x), full_matrices=False)[1]
 
 
@@ -224,7 +225,7 @@ def _matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any 
 
 
 @implements(raw.cond)
-def _cond(x: Any, p: Any = None) -> Any:
+def _cond(x: AnyArray, p: Any = None) -> Any:
     x = _matrices("cond", x)
     if p in (None, 2, -2):
         s = _svdvals(x)
@@ -233,7 +234,7 @@ def _cond(x: Any, p: Any = None) -> Any:
 
 
 @implements(raw.norm)
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def _norm(x: AnyArray, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     x = _floating(x)
     n = len(shape_of(x))
     if axis is None and (ord is None or (ord in ("fro", "f") and n == 2) or (ord == 2 and n == 1)):
@@ -250,7 +251,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
 
 
 @implements(raw.vector_norm)
-def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def _vector_norm(x: AnyArray, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     x = _floating(x)
     n = len(shape_of(x))
     axes = tuple(range(-n, 0)) if axis is None else from_end(axis if isinstance(axis, tuple) else (int(axis),), n)
@@ -258,7 +259,7 @@ def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: An
 
 
 @implements(raw.matrix_norm)
-def _matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+def _matrix_norm(x: AnyArray, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     return matrix_norm("np.linalg.matrix_norm", _matrices("matrix_norm", x), ord, (-2, -1), bool(keepdims))
 
 
@@ -277,17 +278,17 @@ def _cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 
 @implements(raw.diagonal)
-def _diagonal(x: Any, /, *, offset: int = 0) -> Any:
+def _diagonal(x: AnyArray, /, *, offset: int = 0) -> Any:
     return np.diagonal(x, offset, -2, -1)
 
 
 @implements(raw.trace)
-def _trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+def _trace(x: AnyArray, /, *, offset: int = 0, dtype: Any = None) -> Any:
     return np.sum(np.diagonal(x, offset, -2, -1), axis=-1, dtype=dtype)
 
 
 @implements(raw.matrix_transpose)
-def _matrix_transpose(x: Any, /) -> Any:
+def _matrix_transpose(x: AnyArray, /) -> Any:
     return np.swapaxes(x, -1, -2)
 
 
