@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.types.arrays import AnyArray
 from chainrule.rows.batching import batch_leading, broadcast_batch, reshape
 from chainrule.rows.kinds import call, elementwise, opaque
 from chainrule.rows.kinds import linear as linear_row
@@ -22,6 +21,7 @@ from chainrule.table.exponential import sigmoid
 from chainrule.table.reduction import height
 from chainrule.table.reduction import softmax as _softmax
 from chainrule.table.special import erf
+from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
