@@ -10,11 +10,11 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.autograd import duals
+from chainrule.autograd.saved_tensor import raw_saved
 from chainrule.core import engine
 from chainrule.core.dispatch import rank
 from chainrule.core.modes import recording
 from chainrule.core.node import Freed, Leaf, Node, output_of
-from chainrule.core.saved import raw_saved
 from chainrule.core.tensor import Tensor, attach, wrap, wrapped
 from chainrule.ops.creation import zeros_like
 from chainrule.transform.arguments import own_copy

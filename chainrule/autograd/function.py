@@ -24,7 +24,7 @@ from chainrule.core.node import Leaf, Output, new_node, next_seq
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import owner, wrote
-from chainrule.core.view import enter
+from chainrule.core.view import register_view
 
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "NestedIOFunction", "once_differentiable"]
 
@@ -213,7 +213,7 @@ def _output(output: Any, edge: Any, ctx: Any, args: tuple[Any, ...], index: int)
         memory = owner(data)
         for x in args:
             if isinstance(x, Tensor) and owner(x._raw) is memory:
-                enter(output, x, (), "function")
+                register_view(output, x, (), "function")
                 break
     return output
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.core.hooks import take
+from chainrule.core.hooks import mark_escaped
 from chainrule.core.modes import LOCAL, MODES, SPECIAL
 from chainrule.core.node import Freed, Node
 from chainrule.core.tensor import Tensor, wrap, wrapped
@@ -179,7 +179,7 @@ def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) 
         results = run_backward(reader, gs, recorded or bare)
     finally:
         ctx._now = None
-    take(*g) if type(g) is tuple else take(g)
+    mark_escaped(*g) if type(g) is tuple else mark_escaped(g)
     if type(node.saved) is Freed and ctx._kept:
         ctx._kept = node.saved
     at = params["at"]

@@ -26,13 +26,13 @@ def write_grads(
     leaves: list[tuple[Leaf, Any]],
     retained: list[tuple[Tensor, Any]],
     captured: dict[Any, Any],
-    taken: set[int],
+    escaped: set[int],
     create_graph: bool,
 ) -> None:
     """Add to ``.grad`` of every leaf and set it for tensors that retain theirs, all or nothing."""
     if captured:
-        taken.update([id(g) for g in captured.values()])
-    if len(leaves) == 1 and not retained and _first(*leaves[0], taken):
+        escaped.update([id(g) for g in captured.values()])
+    if len(leaves) == 1 and not retained and _first(*leaves[0], escaped):
         return
     fresh: list[Tensor] = []
     fresh_grads: list[Tensor] = []
@@ -51,7 +51,7 @@ def write_grads(
             if old is None:
                 leaf.count(where, True)
                 fresh.append(tensor)
-                fresh_grads.append(_own(g, taken))
+                fresh_grads.append(_own(g, escaped))
                 continue
             leaf.count(where, False)
             if not create_graph and type(g) is ndarray and type(old._raw) is ndarray and _may_add_to(old):
@@ -62,7 +62,7 @@ def write_grads(
                 fresh_grads.append(wrapped(old + g) if create_graph else wrap(old._raw + _raw(g)))
         for tensor, g in retained:
             fresh.append(tensor)
-            fresh_grads.append(_own(g, taken) if tensor._grad is None else tensor._grad + wrapped(g))
+            fresh_grads.append(_own(g, escaped) if tensor._grad is None else tensor._grad + wrapped(g))
         # map() below runs in C from one end to the other: no signal handler and no other thread gets in between.
         if sums:
             deque(map(np.add, sums, addends, sums), 0)
@@ -71,12 +71,12 @@ def write_grads(
         accumulated(leaf, tensor, g, create_graph)
 
 
-def _first(leaf: Leaf, g: Any, taken: set[int]) -> bool:
+def _first(leaf: Leaf, g: Any, escaped: set[int]) -> bool:
     """Write the only gradient of a sweep, if it is an ordinary array and the leaf's first: one step as it is."""
     tensor = leaf.tensor()
     if tensor is None or type(g) is not ndarray or leaf.hooks is not None:
         return False
-    grad = _own(g, taken)
+    grad = _own(g, escaped)
     with _ACCUMULATE:
         if tensor._grad is not None or tensor._edge is None:
             return False
@@ -112,12 +112,12 @@ def _raw(g: Any) -> Any:
     return g._raw if isinstance(g, Tensor) else g
 
 
-def _own(g: Any, taken: set[int]) -> Tensor:
+def _own(g: Any, escaped: set[int]) -> Tensor:
     """A tensor for ``.grad`` that shares its memory with nothing else."""
     if type(g) is ndarray:
-        if g.base is not None or id(g) in taken:
+        if g.base is not None or id(g) in escaped:
             g = g.copy()
-        taken.add(id(g))
+        escaped.add(id(g))
         tensor = new(Tensor)  # an ordinary one, also in inference mode
         tensor._raw = g
         tensor._edge = None

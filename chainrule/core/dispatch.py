@@ -126,7 +126,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
         _check_inference(prim, operands, saved)
     node = new_node(prim, params, tuple(edges), saved, in_avals)
     if SPECIAL:
-        _special(node)
+        _apply_thread_hooks(node)
     if not several:
         tensor = new(Tensor)
         tensor._raw = out
@@ -159,7 +159,7 @@ def record_unary(prim: Primitive, x: Tensor, params: dict[str, Any], out: Any = 
     saved = tuple([out if name == "out" else data for name in prim.saves]) if prim.saves else ()
     node = new_node(prim, params, (edge,), saved, in_avals)
     if SPECIAL:
-        _special(node)
+        _apply_thread_hooks(node)
     tensor = new(Tensor)
     tensor._raw = out
     tensor._edge = node
@@ -168,7 +168,7 @@ def record_unary(prim: Primitive, x: Tensor, params: dict[str, Any], out: Any = 
     return tensor
 
 
-def _special(node: Node) -> None:
+def _apply_thread_hooks(node: Node) -> None:
     """What this thread's modes want done with a node."""
     if LOCAL.saved_hooks and node.saved:
         pack(node)

@@ -68,13 +68,23 @@ class Sweep:
         useful: the edges it is confined to, from which a wanted one can be reached; None: it goes everywhere.
         retain_graph, create_graph: as in ``backward``.
         ties: cotangents of tied rows are tied to the operands (see ``ties``).
-        taken: the ids of arrays that somebody else holds, or may hold: none of them becomes a ``.grad``.
+        escaped: the ids of arrays that somebody else holds, or may hold: none of them becomes a ``.grad``.
         notes: what others keep for as long as it runs.
         where: where the user's program called it; ``freed`` tells it to those who come to a node after it.
     """
 
     __slots__ = (
-        "cotangents", "create_graph", "freed", "notes", "retain_graph", "roots", "taken", "ties", "useful", "wanted", "where",
+        "cotangents",
+        "create_graph",
+        "escaped",
+        "freed",
+        "notes",
+        "retain_graph",
+        "roots",
+        "ties",
+        "useful",
+        "wanted",
+        "where",
     )  # fmt: skip
 
     roots: Sequence[Any]
@@ -84,7 +94,7 @@ class Sweep:
     retain_graph: bool
     create_graph: bool
     ties: bool
-    taken: set[int]
+    escaped: set[int]
     notes: dict[Any, Any]
     where: Where | None
     freed: Freed
@@ -129,7 +139,7 @@ def sweep(
     this.roots, this.cotangents = roots, cotangents
     this.retain_graph, this.create_graph = retain_graph, create_graph
     this.ties = ties and create_graph
-    this.taken = set(map(id, cotangents))
+    this.escaped = set(map(id, cotangents))
     this.notes = {}
     this.where = errors.user_line()
     this.freed = Freed()
@@ -154,7 +164,7 @@ def sweep(
         if not retain_grads:
             retained.clear()
         if leaves or retained:
-            write_grads(leaves, retained, captured, this.taken, create_graph)
+            write_grads(leaves, retained, captured, this.escaped, create_graph)
     finally:
         left, hooks = LOCAL.mode, LOCAL.saved_hooks
         LOCAL.sweep, LOCAL.mode, LOCAL.saved_hooks = outer, outside, packing
@@ -222,7 +232,7 @@ def _visit(
             elif type(saved) is Freed:
                 raise errors.second_backward(node)
             if type(g) is list:
-                g = _all_outputs(node, g)
+                g = _fill_missing_cotangents(node, g)
             if watch is None:
                 grads = node.pullback(node, g, saved, edges)
             else:
@@ -349,7 +359,7 @@ def _add(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None:
         pending[edge] = np.asarray(total) if isinstance(total, np.generic) else total
 
 
-def _all_outputs(node: Node, parts: list[Any]) -> tuple[Any, ...]:
+def _fill_missing_cotangents(node: Node, parts: list[Any]) -> tuple[Any, ...]:
     """The cotangents of a node with several outputs; zeros for those nothing arrived at."""
     outputs = node.params["_outputs"]
     return tuple(

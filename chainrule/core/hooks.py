@@ -1,7 +1,7 @@
 """Running users' hooks during a backward pass, and checking what they return.
 
 A hook gets tensors. What it returns in place of a gradient must have that gradient's type, shape and dtype; anything else raises
-before any ``.grad`` was written. It may keep what it was given or what it returned: the sweep remembers those arrays as taken.
+before any ``.grad`` was written. It may keep what it was given or what it returned: the sweep remembers those arrays as escaped.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def tensor_hooks(edge: Any, g: Any, hooks: Any, retained: list[Any], create_grap
     if hooks.tensor:
         with grad_mode(create_graph):
             for hook in list(hooks.tensor.values()):
-                take(g)
+                mark_escaped(g)
                 result = hook(wrapped(g))
                 if result is not None:
                     g = _bare(_replacement(hook, result, g), create_graph)
-        take(g)
+        mark_escaped(g)
     if hooks.retain is not None:
         tensor = hooks.retain()
         if tensor is not None:
@@ -43,7 +43,7 @@ def pre_hooks(g: Any, hooks: Any, create_graph: bool) -> Any:
         for hook in list(hooks.pre.values()):
             given = _replacements(hook, hook(given), given)
     bare = [None if p is None else _bare(p, create_graph) for p in given]
-    take(*parts, *bare)
+    mark_escaped(*parts, *bare)
     return bare if type(g) is list else bare[0]
 
 
@@ -55,7 +55,7 @@ def post_hooks(grads: Any, g: Any, hooks: Any, create_graph: bool) -> Any:
         for hook in list(hooks.post.values()):
             given = _replacements(hook, hook(given, outs), given)
     bare = tuple(None if r is None else _bare(r, create_graph) for r in given)
-    take(*grads, *(p._raw for p in outs if p is not None), *bare)
+    mark_escaped(*grads, *(p._raw for p in outs if p is not None), *bare)
     return bare
 
 
@@ -86,13 +86,13 @@ def _bare(g: Any, create_graph: bool) -> Any:
     return g if create_graph else g._raw
 
 
-def take(*gradients: Any) -> None:
+def mark_escaped(*gradients: Any) -> None:
     """Note that users have seen these gradients: they may have kept them, so no ``.grad`` may be the same memory."""
     sweep = LOCAL.sweep
     if sweep is not None:
         for g in gradients:
             if type(g) is ndarray:
-                sweep.taken.add(id(g if g.base is None else g.base))
+                sweep.escaped.add(id(g if g.base is None else g.base))
 
 
 def accumulated(leaf: Leaf, tensor: Tensor, g: Any, create_graph: bool) -> None:

@@ -22,7 +22,7 @@ from chainrule.core.modes import LOCAL, grad_mode, recording
 from chainrule.core.node import Leaf, new_node
 from chainrule.core.tensor import InferenceTensor, Tensor, hold, wrap
 from chainrule.core.versions import BEFORE_WRITE, about_to_write, moved, wrote
-from chainrule.core.view import Step, Through, View, enter, views_of
+from chainrule.core.view import Step, Through, View, register_view, views_of
 from chainrule.rows.primitive import TABLE
 from chainrule.types import promotion
 from chainrule.types.shapes import shape_of
@@ -326,7 +326,7 @@ def reshaped(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Tenso
         for member in family:
             member._view.base = before
         before._views = [weakref.ref(member) for member in family]
-        enter(tensor, before, view.steps, "")
+        register_view(tensor, before, view.steps, "")
     elif tensor._view is not None and view is not None:
         tensor._view = View(tensor._view.base, view.steps, tensor._view.origin)
     hold(tensor, result._raw)

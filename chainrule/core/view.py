@@ -82,10 +82,10 @@ def viewed(tensor: Tensor, base: Any, prim: Primitive, params: dict[str, Any]) -
     if type(base) is InferenceTensor:
         tensor.__class__ = InferenceTensor
         return  # without versions or history there is nothing to keep up to date
-    enter(tensor, base, ((prim, params),), origin)
+    register_view(tensor, base, ((prim, params),), origin)
 
 
-def enter(tensor: Tensor, base: Tensor, steps: tuple[Step, ...], origin: Any) -> None:
+def register_view(tensor: Tensor, base: Tensor, steps: tuple[Step, ...], origin: Any) -> None:
     """Make ``tensor`` a view of ``base`` (or of what that is a view of)."""
     view = base._view
     if view is not None:
@@ -103,7 +103,7 @@ def enter(tensor: Tensor, base: Tensor, steps: tuple[Step, ...], origin: Any) ->
     views.append(weakref.ref(tensor))
 
 
-def several(function: str, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def mark_multi_output_views(function: str, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Mark what a function returns as its several views: PyTorch does not let these be written to while recording."""
     for index, tensor in enumerate(tensors):
         view = tensor._view

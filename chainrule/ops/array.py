@@ -31,7 +31,7 @@ from chainrule.core.node import Leaf
 from chainrule.core.protocol import EXCHANGED, UFUNCS
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import owner, protected, wrote
-from chainrule.core.view import Through, base_of, enter, views_of
+from chainrule.core.view import Through, base_of, register_view, views_of
 from chainrule.ops import elementwise, products, reductions
 from chainrule.table import indexing as rows
 from chainrule.table import shape
@@ -298,7 +298,9 @@ def _getitem(self: Array, index: Any) -> Any:
         part = read_any(tensor, items)
         if part._raw.shape and all(type(i) is not ndarray and not i.shape for i in items if is_array(i)):
             read, write = partial(read_any, items=items), partial(put_any, items=items, accumulate=False)
-            enter(part, tensor, ((Through(read, write), {}),), "")  # integers of each example's own: in NumPy a view
+            register_view(
+                part, tensor, ((Through(read, write), {}),), ""
+            )  # integers of each example's own: in NumPy a view
         return array_of(part)
     part = bind(rows.getitem, (tensor,), {"index": items})
     if not part._raw.shape and Ellipsis not in items:  # NumPy's scalars are values, not views

@@ -11,7 +11,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.core.tensor import Tensor
-from chainrule.core.view import several
+from chainrule.core.view import mark_multi_output_views
 from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import shape as rows
 
@@ -71,7 +71,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
     if not x.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     lead = (slice(None),) * errors.check_dim("unbind", dim, x.ndim)
-    return several("Unbind", tuple([x[(*lead, i)] for i in range(x._raw.shape[len(lead)])]))
+    return mark_multi_output_views("Unbind", tuple([x[(*lead, i)] for i in range(x._raw.shape[len(lead)])]))
 
 
 @op(method=True, also={"split_size": "split_size_or_sections"}, sample="rand(4, 3), 2")
@@ -104,7 +104,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tenso
     for size in sizes:
         pieces.append(x[(slice(None),) * d + (slice(start, start + size),)])
         start += size
-    return several("Split", tuple(pieces))
+    return mark_multi_output_views("Split", tuple(pieces))
 
 
 @op(method=True, sample="rand(4, 3), [1, 3]")

@@ -1,0 +1,46 @@
+"""The files that the architecture page asks one to read first are those that run, and not many lines."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import chainrule as cr
+
+ROOT = Path(__file__).parent.parent.parent
+PACKAGE = ROOT / "chainrule"
+TEXT = (ROOT / "docs" / "architecture.md").read_text()
+SECTION = TEXT[TEXT.index("## Reading order") : TEXT.index("## The table")]
+FILES = re.findall(r"^\d\. `([a-z_/]+\.py)`", SECTION, re.M)
+
+
+def test_the_files_are_few_and_short() -> None:
+    assert len(FILES) == 5
+    assert sum(len((PACKAGE / file).read_text().splitlines()) for file in FILES) <= 1500
+
+
+def test_a_product_and_its_backward_pass_run_in_them() -> None:
+    x, z = cr.tensor([1.0, 2.0], requires_grad=True), cr.tensor([3.0, 4.0], requires_grad=True)
+    seed = cr.ones(2)
+    seen = set()
+
+    def profile(frame: Any, event: str, argument: Any) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(PACKAGE):
+            seen.add(str(path.relative_to(PACKAGE)))
+
+    sys.setprofile(profile)
+    try:
+        y = x * z
+        y.backward(seed)
+    finally:
+        sys.setprofile(None)
+    assert x.grad.tolist() == [3.0, 4.0]
+    others = {
+        "autograd/backward.py",
+        "core/tensor.py",
+        "errors/places.py",
+    }  # its arguments, and the line of the program
+    assert set(FILES) - {"core/node.py"} <= seen <= set(FILES) | others
