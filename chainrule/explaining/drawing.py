@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,7 +139,7 @@ class Drawing:
         node.saved_bytes = sum(map(saved_bytes, ops))
         composite = self.composites.get((stretch.start, stretch.stop))
         if composite:
-            node.label, node.detail = composite, ", ".join(map(_name, ops))
+            node.role, node.label, node.detail = "fold", composite, ", ".join(map(_name, ops))
         elif len(ops) == 1:
             node.detail = ", ".join(_parameters(ops[0]))
         else:
@@ -252,12 +251,24 @@ class Drawing:
 
     # -- the result --------------------------------------------------------------------------------------------------
 
+    def _order(self) -> list[Any]:
+        """Nodes so that arrows go forward: operations as they ran, values just before they are read first."""
+        kinds = {key: node.kind for key, node in self.nodes.items()}
+        rank = {key: (key[1], 1) if kind == "op" else (len(self.stretches), 0) for key, kind in kinds.items()}
+        made = {arrow.target: arrow.source[1] for arrow in self.arrows if kinds[arrow.source] == "op"}
+        for arrow in self.arrows:
+            if kinds[arrow.target] == "op" != kinds[arrow.source]:
+                rank[arrow.source] = min(rank[arrow.source], (arrow.target[1], 0))
+        for source, before in [(a.source, rank[a.target][0]) for a in self.arrows if a.kind == "cut"]:
+            if before > made.get(source, -1):
+                rank[source] = min(rank[source], (before, -1))
+        # A cut may lead back, where its source was written in place since.
+        self.arrows = [a for a in self.arrows if a.kind != "cut" or rank[a.source] < rank[a.target]]
+        return sorted(self.nodes, key=rank.__getitem__)
+
     def _finish(self) -> None:
         """Ids, in an order in which arrows only go forward, and one arrow where a fold has several."""
-        order = _in_order(self.nodes, self.arrows)
-        if len(order) < len(self.nodes):  # a cut that leads back: its source was written in place since
-            self.arrows = [arrow for arrow in self.arrows if arrow.kind != "cut"]
-            order = _in_order(self.nodes, self.arrows)
+        order = self._order()
         for i, key in enumerate(order):
             self.nodes[key].id = f"n{i}"
         place = {key: i for i, key in enumerate(order)}
@@ -329,29 +340,3 @@ def _parameters(node: Node) -> list[str]:
 def _number(value: Any) -> str:
     value = value.item() if hasattr(value, "item") else value
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _in_order(nodes: dict[Any, GraphNode], arrows: Sequence[_Arrow]) -> list[Any]:
-    """Sources before targets: operations in the order they ran, other values just before they are read first."""
-    waits: dict[Any, int] = dict.fromkeys(nodes, 0)
-    after: dict[Any, list[Any]] = {key: [] for key in nodes}
-    rank = {key: key[1] for key, node in nodes.items() if node.kind == "op"}
-    for arrow in arrows:
-        waits[arrow.target] += 1
-        after[arrow.source].append(arrow.target)
-    for key in nodes:
-        if key not in rank:
-            rank[key] = min((rank[t] for t in after[key] if nodes[t].kind == "op"), default=len(nodes))
-    keys = list(nodes)
-    number = {key: i for i, key in enumerate(keys)}
-    ready = [(rank[key], number[key]) for key in keys if not waits[key]]
-    heapq.heapify(ready)
-    order: list[Any] = []
-    while ready:
-        key = keys[heapq.heappop(ready)[1]]
-        order.append(key)
-        for target in after[key]:
-            waits[target] -= 1
-            if not waits[target]:
-                heapq.heappush(ready, (rank[target], number[target]))
-    return order

@@ -45,100 +45,71 @@ def place_text(line: SourceLine | None) -> str:
 
 def to_text(graph: Any) -> str:
     """One line for each value and operation, in an order in which everything is explained before it is used."""
+    ids = {node.id: node for node in graph.nodes}
     into: dict[str, list[Any]] = {}
     out: dict[str, list[Any]] = {}
     for edge in graph.edges:
         into.setdefault(edge.target, []).append(edge)
         out.setdefault(edge.source, []).append(edge)
-    by_id = {node.id: node for node in graph.nodes}
     rows = []
     for node in graph.nodes:
-        if node.kind == "value" and not any(by_id[e.source].kind == "op" for e in into.get(node.id, ())):
-            rows.append(_given(node, into.get(node.id, ()), by_id))
-        elif node.kind == "op":
-            rows.append(_computed(node, into.get(node.id, ()), out.get(node.id, ()), by_id))
+        came = into.get(node.id, [])
+        if node.kind == "op":
+            made = (
+                ids[edge.target].label if ids[edge.target].kind == "value" else edge.value
+                for edge in out.get(node.id, ())
+            )
+            rows.append(
+                (", ".join(dict.fromkeys(one_line(name) or "?" for name in made)), node, _computed(node, came, ids))
+            )
+        elif not any(ids[edge.source].kind == "op" for edge in came):
+            rows.append((node.label, node, _given(node, came, ids)))
     count = f"{graph.operations} operation{'s' * (graph.operations != 1)}, {graph.leaves} {'leaf' if graph.leaves == 1 else 'leaves'}"
-    head = f"graph of {one_line(graph.title)}: {count}, {_bytes_long(graph.saved_bytes)} saved for backward"
-    names = max([len(row[0]) for row in rows], default=0)
-    shapes = max([len(row[1]) for row in rows], default=0)
-    return "\n".join([head, *(f"  {name:<{names}}  {shape:<{shapes}}  {what}".rstrip() for name, shape, what in rows)])
+    memory = f"{graph.saved_bytes} bytes" if graph.saved_bytes < 1000 else bytes_text(graph.saved_bytes)
+    head = f"graph of {one_line(graph.title)}: {count}, {memory} saved for backward"
+    cells = [(short(name, 24), shape_text(node.shape), what) for name, node, what in rows]
+    names, shapes = (max([len(cell[i]) for cell in cells], default=0) for i in range(2))
+    return "\n".join([head, *(f"  {name:<{names}}  {shape:<{shapes}}  {what}".rstrip() for name, shape, what in cells)])
 
 
-def _bytes_long(count: int) -> str:
-    return f"{count} bytes" if count < 1000 else bytes_text(count)
-
-
-def _given(node: Any, into: Any, by_id: dict[str, Any]) -> tuple[str, str, str]:
+def _given(node: Any, into: Any, ids: dict[str, Any]) -> str:
     what = node.role if node.role != "output" else "constant"
     if node.why or node.detail:
         what += f": {one_line(node.why or node.detail)}"
-    for edge in into:
-        if edge.kind == "cut":
-            what += f", from {one_line(by_id[edge.source].label)}: {one_line(edge.why)}"
-    return short(node.label, 24), shape_text(node.shape), what
+    cuts = [f", from {one_line(ids[edge.source].label)}: {one_line(edge.why)}" for edge in into if edge.kind == "cut"]
+    return what + "".join(cuts)
 
 
-def _computed(node: Any, into: Any, out: Any, by_id: dict[str, Any]) -> tuple[str, str, str]:
-    places = {edge.operand: _value_name(edge, by_id) for edge in into} | node.numbers
+def _computed(node: Any, into: Any, ids: dict[str, Any]) -> str:
+    sources = [
+        (edge.operand, ids[edge.source].label if ids[edge.source].kind == "value" else edge.value) for edge in into
+    ]
+    saves = f"  saves {bytes_text(node.saved_bytes)}" if node.saved_bytes else ""
+    if node.role == "fold":
+        operands = ", ".join(dict.fromkeys(one_line(name) or "?" for _, name in sources))
+        return f"= {node.label} of {operands}" + (f"  ({node.detail})" if node.detail else "") + saves
+    places = {at: one_line(name) or "?" for at, name in sources} | node.numbers
     parameters = node.detail.removeprefix(", ".join(n for n in node.numbers.values() if n != "…")).removeprefix(", ")
-    operands = [places[at] for at in sorted(places)] + [parameters] * bool(parameters)
-    if node.role == "fold":
-        operands = [_value_name(edge, by_id) for edge in into]
-    named = dict.fromkeys(_value_name(edge, by_id, False) for edge in out)
-    name = ", ".join(named)
-    what = f"= {node.label}({', '.join(operands)})"
-    if node.role == "fold":
-        what = f"= {node.label} of {', '.join(dict.fromkeys(operands))}" + (f"  ({node.detail})" if node.detail else "")
-    if node.saved_bytes:
-        what += f"  saves {bytes_text(node.saved_bytes)}"
-    return short(name, 24), shape_text(node.shape), what
+    operands = ", ".join([places[at] for at in sorted(places)] + [parameters] * bool(parameters))
+    return f"= {node.label}({operands}){saves}"
 
 
-def _value_name(edge: Any, by_id: dict[str, Any], source: bool = True) -> str:
-    """The name of the value that goes along an arrow."""
-    end = by_id[edge.source if source else edge.target]
-    if end.kind == "value":
-        return one_line(end.label)
-    return edge.value or "?"
+# -- Graphviz and Mermaid ----------------------------------------------------------------------------------------------
 
-
-# -- Graphviz ----------------------------------------------------------------------------------------------------------
+_FILL = {"output": "#d8f0e0", "leaf": "#dbe8fb", "constant": "#eeeeee", "intermediate": "#ffffff"}
+_CLASSES = """
+  classDef op fill:#f6ead2,stroke:#a8823a,color:#222
+  classDef leaf fill:#dbe8fb,stroke:#3d6fb4,color:#222
+  classDef output fill:#d8f0e0,stroke:#2f8554,color:#222
+  classDef intermediate fill:#fff,stroke:#888,color:#222
+  classDef constant fill:#eee,stroke:#888,color:#222,stroke-dasharray:4 3
+"""
 
 
 def _quoted(*lines: str) -> str:
     r"""A string of Graphviz, with its ``\n`` between lines. Backslashes of the user's stay backslashes."""
     safe = [one_line(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines if line]
     return '"' + "\\n".join(safe) + '"'
-
-
-def to_dot(graph: Any) -> str:
-    """The graph in Graphviz's language."""
-    fill = {"output": "#d8f0e0", "leaf": "#dbe8fb", "constant": "#eeeeee", "intermediate": "#ffffff"}
-    rows = [
-        "digraph {",
-        f"  label={_quoted(graph.title)};",
-        '  node [fontname="monospace" fontsize=11]; edge [fontname="monospace" fontsize=10];',
-    ]
-    for node in graph.nodes:
-        tip = _quoted(
-            place_text(node.line), node.why, f"saves {bytes_text(node.saved_bytes)}" if node.saved_bytes else ""
-        )
-        if node.kind == "value":
-            style = f'shape=box style="rounded,filled{",dashed" if not node.requires_grad else ""}" fillcolor="{fill[node.role]}"'
-            text = _quoted(node.label, shape_text(node.shape), node.detail)
-        else:
-            style = 'shape=ellipse style=filled fillcolor="#f6ead2"'
-            text = _quoted(node.label, node.detail)
-        rows.append(f"  {node.id} [label={text} tooltip={tip} {style}];")
-    for edge in graph.edges:
-        options = [f"label={_quoted(edge.label)}"] if edge.label else []
-        if edge.kind == "cut":
-            options.append(f"style=dashed color=firebrick tooltip={_quoted(edge.why)}")
-        rows.append(f"  {edge.source} -> {edge.target}" + (f" [{' '.join(options)}]" if options else "") + ";")
-    return "\n".join([*rows, "}"]) + "\n"
-
-
-# -- Mermaid -----------------------------------------------------------------------------------------------------------
 
 
 def _entity(*lines: str) -> str:
@@ -149,23 +120,38 @@ def _entity(*lines: str) -> str:
     return '"' + "<br/>".join(safe) + '"'
 
 
+def _texts(node: Any) -> tuple[str, ...]:
+    return (node.label, shape_text(node.shape), node.detail) if node.kind == "value" else (node.label, node.detail)
+
+
+def to_dot(graph: Any) -> str:
+    """The graph in Graphviz's language."""
+    faces = 'node [fontname="monospace" fontsize=11]; edge [fontname="monospace" fontsize=10];'
+    rows = ["digraph {", f"  label={_quoted(graph.title)};", f"  {faces}"]
+    for node in graph.nodes:
+        tip = _quoted(
+            place_text(node.line), node.why, f"saves {bytes_text(node.saved_bytes)}" if node.saved_bytes else ""
+        )
+        style = 'shape=ellipse style=filled fillcolor="#f6ead2"'
+        if node.kind == "value":
+            dashed = ",dashed" * (not node.requires_grad)
+            style = f'shape=box style="rounded,filled{dashed}" fillcolor="{_FILL[node.role]}"'
+        rows.append(f"  {node.id} [label={_quoted(*_texts(node))} tooltip={tip} {style}];")
+    for edge in graph.edges:
+        options = [f"label={_quoted(edge.label)}"] if edge.label else []
+        if edge.kind == "cut":
+            options.append(f"style=dashed color=firebrick tooltip={_quoted(edge.why)}")
+        rows.append(f"  {edge.source} -> {edge.target}" + (f" [{' '.join(options)}]" if options else "") + ";")
+    return "\n".join([*rows, "}"]) + "\n"
+
+
 def to_mermaid(graph: Any) -> str:
     """The graph as a Mermaid flowchart."""
     rows = ["flowchart TB"]
     for node in graph.nodes:
-        if node.kind == "value":
-            text = _entity(node.label, shape_text(node.shape), node.detail)
-            rows.append(f"  {node.id}[{text}]:::{node.role}")
-        else:
-            rows.append(f"  {node.id}([{_entity(node.label, node.detail)}]):::op")
+        text = _entity(*_texts(node))
+        rows.append(f"  {node.id}[{text}]:::{node.role}" if node.kind == "value" else f"  {node.id}([{text}]):::op")
     for edge in graph.edges:
-        arrow = "-.->" if edge.kind == "cut" else "-->"
-        rows.append(f"  {edge.source} {arrow}{f'|{_entity(edge.label)}|' if edge.label else ''} {edge.target}")
-    rows += [
-        "  classDef op fill:#f6ead2,stroke:#a8823a,color:#222",
-        "  classDef leaf fill:#dbe8fb,stroke:#3d6fb4,color:#222",
-        "  classDef output fill:#d8f0e0,stroke:#2f8554,color:#222",
-        "  classDef intermediate fill:#fff,stroke:#888,color:#222",
-        "  classDef constant fill:#eee,stroke:#888,color:#222,stroke-dasharray:4 3",
-    ]
-    return "\n".join(rows) + "\n"
+        label = f"|{_entity(edge.label)}|" if edge.label else ""
+        rows.append(f"  {edge.source} {'-.->' if edge.kind == 'cut' else '-->'}{label} {edge.target}")
+    return "\n".join(rows) + _CLASSES

@@ -69,7 +69,7 @@ def flow_of(plan: dict[str, Any], *, detailed: int) -> Flow:
         flow.off = f"editing is off: the pass has {len(plan['steps'])} steps, and a page recomputes at most {detailed}"
         return flow
     for name, seed in plan["seed"].items():
-        if _numbers(seed) is None:
+        if numbers_of_array(seed) is None:
             why = "too large to embed" if seed["truncated"] else "complex"
             flow.off = f"editing is off: the gradient of {plan['values'][name]['name']} is {why}"
             return flow
@@ -90,7 +90,7 @@ def flow_of(plan: dict[str, Any], *, detailed: int) -> Flow:
     return flow
 
 
-def _numbers(array: dict[str, Any]) -> np.ndarray | None:
+def numbers_of_array(array: dict[str, Any]) -> np.ndarray | None:
     """An array's numbers, if they are all there and real."""
     numbers = flat(array["data"])
     return None if array["truncated"] or not is_real(numbers) else np.array(numbers, dtype=float)
@@ -98,7 +98,7 @@ def _numbers(array: dict[str, Any]) -> np.ndarray | None:
 
 def _local(step: dict[str, Any], arrow: dict[str, Any], room: int) -> Map | str:
     """The map of an arrow, if it gives the recorded numbers; else why there is none."""
-    upstream, downstream = _numbers(step["upstream"]), _numbers(arrow["downstream"])
+    upstream, downstream = numbers_of_array(step["upstream"]), numbers_of_array(arrow["downstream"])
     if len(step["outputs"]) > 1:
         return "its operation has several outputs"
     if arrow["downstream"]["truncated"]:
@@ -139,7 +139,7 @@ def _run(plan: dict[str, Any], flow: Flow) -> None:
         first = rows[key].stop
 
     def compare(key: str, array: dict[str, Any]) -> None:
-        recorded = _numbers(array)
+        recorded = numbers_of_array(array)
         if key not in flow.stale and recorded is not None and key in stacks and not close(stacks[key][0], recorded):
             flow.stale[key] = f"a hook changed the gradient of {plan['values'][key]['name']}"
 

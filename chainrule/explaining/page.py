@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.explaining import sections
-from chainrule.explaining.flow import Flow, close, flow_of
+from chainrule.explaining.flow import Flow, close, flow_of, numbers_of_array
 from chainrule.explaining.graph import MOST_CARDS, Graph
 from chainrule.explaining.markup import colours, data, embedded, escape
 from chainrule.explaining.notation import derivative_math, name_math
@@ -269,35 +269,35 @@ def _numbers(plan: dict[str, Any], flow: Flow) -> dict[str, Any]:
     """What the script needs to run the pass again."""
     if not flow.editable:
         return {"off": flow.off}
-    values = {
-        key: {
-            "name": value["name"],
-            "bar": value["bar"],
-            "shape": value["shape"],
-            "single": value["dtype"] == "float32",
-            "stale": key in flow.stale,
-        }
-        for key, value in plan["values"].items()
-    }
-    steps = []
-    for at, step in enumerate(plan["steps"]):
-        arrows = []
-        for j, arrow in enumerate(step["arrows"]):
-            found = flow.maps.get((at, j))
-            base = _base(arrow["downstream"])
-            arrows.append({"in": arrow["input"], "base": base, "map": found.to_json() if found else None})
-        steps.append({"index": step["index"], "out": step["output"], "base": _base(step["upstream"]), "arrows": arrows})
+
+    def arrow(at: int, j: int, said: dict[str, Any]) -> dict[str, Any]:
+        found = flow.maps.get((at, j))
+        return {"in": said["input"], "base": _base(said["downstream"]), "map": found.to_json() if found else None}
+
     return {
-        "values": values,
+        "values": {
+            key: {
+                **{name: value[name] for name in ("name", "bar", "shape")},
+                "single": value["dtype"] == "float32",
+                "stale": key in flow.stale,
+            }
+            for key, value in plan["values"].items()
+        },
         "seed": {key: _base(seed) for key, seed in plan["seed"].items()},
-        "steps": steps,
+        "steps": [
+            {
+                "index": step["index"],
+                "out": step["output"],
+                "base": _base(step["upstream"]),
+                "arrows": [arrow(at, j, said) for j, said in enumerate(step["arrows"])],
+            }
+            for at, step in enumerate(plan["steps"])
+        ],
         "gradients": {key: _base(array) for key, array in plan["gradients"].items()},
         "totals": [{"out": o, "in": i, "map": found.to_json()} for (o, i), found in flow.totals.items()],
     }
 
 
 def _base(array: dict[str, Any]) -> list[Any] | None:
-    numbers = flat(array["data"])
-    if array["truncated"] or not is_real(numbers):
-        return None
-    return [item if abs(item) < float("inf") else str(item) for item in numbers]
+    found = numbers_of_array(array)
+    return None if found is None else [item if np.isfinite(item) else str(item) for item in found.tolist()]
