@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from chainrule import errors
 from chainrule.api.declare import namespace
-from chainrule.errors.algebra import LinAlgError  # noqa: F401
+from chainrule.errors.kinds import LinAlgError  # noqa: F401
 from chainrule.ops.linalg import decompositions, factors, norms, solving  # noqa: F401 -- they declare what is here
 
 globals().update(_public := namespace("linalg.", __name__))

@@ -2,7 +2,7 @@
 
 from typing import Any
 from chainrule.core.tensor import Tensor
-from chainrule.errors.algebra import LinAlgError as LinAlgError
+from chainrule.errors.kinds import LinAlgError as LinAlgError
 from collections.abc import Sequence
 def cholesky(A: Tensor, *, upper: bool = ..., out: Tensor | None = ...) -> Tensor:
     """The lower triangular L with A = L @ Lᴴ (with ``upper`` the U with A = Uᴴ @ U), for positive definite A."""

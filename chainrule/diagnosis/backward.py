@@ -54,13 +54,6 @@ def _asks_for_grad() -> bool:
     return "grad" in (getattr(func, "attr", ""), getattr(func, "id", ""))
 
 
-def implicit_not_real(dtype: Any) -> RuntimeError:
-    return RuntimeError(
-        f"grad can be implicitly created only for real scalar outputs but got {dtype}. "
-        "Pass the gradient, or differentiate a real number such as y.abs()**2 or y.real."
-    )
-
-
 def gradient_shape(index: int, gradient: Any, output: Any, label: str = "output") -> RuntimeError:
     given, want = shape_of(gradient), shape_of(output)
     y = named(output) or "y"
@@ -84,13 +77,6 @@ def flat_values(tensor: Any) -> list[Any]:
         return [None]
 
 
-def gradient_dtype(index: int, gradient: Any, output: Any) -> RuntimeError:
-    return RuntimeError(
-        f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-        f"grad_output[{index}] has a dtype of {gradient.dtype} and output[{index}] has a dtype of {output.dtype}."
-    )
-
-
 def gradient_type(value: Any) -> TypeError:
     fix = " of the output's shape" if isinstance(value, (list, tuple)) else ""
     return TypeError(
@@ -102,10 +88,6 @@ def gradient_numbers(value: Any) -> TypeError:
     text = repr(value)
     shown = f" {text}" if len(text) <= 60 else f", which is a {type(value).__name__}"
     return TypeError(f"explain(): argument 'grad' must be numbers, one per element of the output, not{shown}")
-
-
-def gradient_count(outputs: int, gradients: int) -> RuntimeError:
-    return RuntimeError(f"got {outputs} tensors and {gradients} gradients: give one gradient per output")
 
 
 def no_grad_fn(index: int, output: Any) -> RuntimeError:
@@ -174,16 +156,6 @@ def unused_input(index: int, tensor: Any, outputs: Any = ()) -> RuntimeError:
     return RuntimeError("\n".join(lines))
 
 
-def empty_inputs(function: str) -> RuntimeError:
-    return RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
-
-
-def not_a_tensor(function: str, argument: str, value: Any) -> TypeError:
-    return TypeError(
-        f"{function}(): argument '{argument}' must be a Tensor or a sequence of Tensors, not {type(value).__name__}"
-    )
-
-
 def second_backward(node: Any) -> RuntimeError:
     words = (
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
@@ -213,20 +185,6 @@ def _earlier_pass(node: Any) -> tuple[str, bool]:
     if loop:
         return f" by this line, in an earlier round of the loop ({line_name(where.file, loop)})", True
     return f" by {where.quoted}", False
-
-
-def node_arguments(want: int, got: int) -> TypeError:
-    return TypeError(
-        f"expected {want} arguments, got {got} instead: a node takes one gradient for each output of its operation"
-    )
-
-
-def node_gradient_shape(node: Any, gradients: Any) -> RuntimeError:
-    shapes = ", ".join(str(shape_of(g)) for g in gradients)
-    return RuntimeError(
-        f"Mismatch in shape: {node.name()} was called with a gradient of shape {shapes}. A node takes ∂L/∂y for the y that has "
-        "it as grad_fn, so of the shape of y; ones_like(y) gives the gradient of y.sum()."
-    )
 
 
 def saved_was_written(node: Any, name: str, array: Any, written: Any) -> RuntimeError:
@@ -260,54 +218,6 @@ def _overwriter(node: Any, array: Any, written: Any) -> str:
 
 
 # -- grad and backward --------------------------------------------------------------------------------------------------
-
-
-def edge_has_no_shape() -> RuntimeError:
-    return RuntimeError(
-        "grad can be implicitly created only for scalar outputs, and a GradientEdge does not say what shape its output "
-        "has: give a gradient for it (ones(()) for a scalar)."
-    )
-
-
-def inputs_type(value: Any) -> RuntimeError:
-    return RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(value).__name__}")
-
-
-def materialize_edge(index: int) -> RuntimeError:
-    return RuntimeError(
-        f"materialize_grads cannot be used when the given input is a GradientEdge (input {index}), which does not say what "
-        "shape the zeros would have: pass the tensor, or allow_unused=True."
-    )
-
-
-def batched_gradient_shape(index: int, gradient: Any, output: Any) -> RuntimeError:
-    return RuntimeError(
-        "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
-        "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
-        f"detected: grad_output[{index}] has a shape of {torch_size(shape_of(gradient))} and output[{index}] has a shape of "
-        f"{torch_size(shape_of(output))}. It must have one more dimension, in front: one gradient per entry."
-    )
-
-
-def batched_gradient_missing(index: int) -> RuntimeError:
-    return RuntimeError(
-        f"is_grads_batched=True needs a gradient for every output, and grad_outputs[{index}] is None: give a stack of "
-        "gradients, with the batch along dimension 0."
-    )
-
-
-def batched_gradient_sizes(sizes: Any) -> ValueError:
-    return ValueError(
-        "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
-        f"{list(sizes)} for the mapped dimension (dimension 0 of grad_outputs)."
-    )
-
-
-def blocked_below() -> NotImplementedError:
-    return NotImplementedError(
-        "the gradient of a tensor with two levels of tangents, with respect to one that was itself computed: take it with "
-        "respect to the inputs, or use func.grad inside func.jvp"
-    )
 
 
 # -- results that are asked for a gradient -------------------------------------------------------------------------------

@@ -21,13 +21,14 @@ from chainrule.errors.places import PACKAGE, Where, calling_frame, user_frame, u
 from chainrule.errors.words import DATA, GRADIENT, LINEAR, Cut, UnknownName, dtype_word, or_plain, tensor_type
 
 #: where messages are looked for; ``chainrule`` adds the place above the core
-LATER = ["chainrule.errors.messages"]
+LATER = [f"chainrule.errors.{name}" for name in ("shapes", "values", "features", "hints", "kinds", "libraries")]
 
 
 def __getattr__(name: str) -> Any:
     if not name.startswith("__"):
-        for module in LATER:
-            found = getattr(importlib.import_module(module), name, None)
+        tables = importlib.import_module("chainrule.errors.table")
+        for module in (None, *LATER):
+            found = tables.message(name) if module is None else getattr(importlib.import_module(module), name, None)
             if found is not None:
                 if type(found) is FunctionType and not name.startswith("check_"):
                     found = or_plain(found)

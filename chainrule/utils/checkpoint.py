@@ -22,7 +22,7 @@ from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import CLOCK, writes_of
-from chainrule.errors.checkpoints import CheckpointError
+from chainrule.errors.kinds import CheckpointError
 from chainrule.utils.placeholders import Frame
 from chainrule.utils.randomness import Randomness
 from chainrule.utils.selective import (

@@ -1,48 +1,57 @@
-"""Calling operations: dtypes, shapes, dimensions, indices, names."""
+"""Shapes, dimensions and dtypes of operands."""
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import math
 from typing import Any
 
 import numpy as np
 
-from chainrule.errors.libraries import instead_of_arrays, taken_by_library
+from chainrule.errors.kinds import NoForwardMode
 from chainrule.errors.names import name_of
-from chainrule.errors.places import user_frame, user_line, warn
-from chainrule.errors.reading import operands, out_of_place, running, with_arrays
-from chainrule.errors.transforms import dynamic_shape, escaped_tensor
-from chainrule.errors.words import TYPE_NAMES, shape_of, torch_size
+from chainrule.errors.places import (
+    warn,
+)
+from chainrule.errors.reading import (
+    operands,
+)
+from chainrule.errors.words import TYPE_NAMES, dtype_word, shape_of, torch_size
 
 
-def wrong_operand(function: str, position: int, value: Any, argument: str = "") -> TypeError:
-    argument = argument or (("input", "other")[position] if position < 2 else f"argument {position + 1}")
-    what = type(value).__name__
-    if isinstance(value, (np.ndarray, np.generic)):
-        what = f"an array of dtype {value.dtype}"
-    return TypeError(
-        f"{function}(): argument '{argument}' (position {position + 1}) must be Tensor, not {what}"
-        + (": wrap it in tensor(...)" if isinstance(value, (list, tuple, np.ndarray)) else "")
+def matrix_dtype(function: str, x: Any) -> RuntimeError:
+    if x.dtype == "float16":
+        return RuntimeError(f"{function}: Low precision dtypes not supported. Got Half: convert with .float() first")
+    return RuntimeError(
+        f"{function}: Expected a floating point or complex tensor as input. Got {dtype_word(x.dtype)}: convert with "
+        ".float() or "
+        ".double() first"
     )
 
 
-def no_tensor(function: Any, args: Any, kwargs: Any) -> TypeError | None:
-    """The first argument of a call that is declared a tensor and is none; None where there is no such argument."""
-    try:
-        given = inspect.signature(function).bind(*args, **kwargs).arguments
-    except TypeError:
-        return None
-    position = 0
-    for position, (name, declared) in enumerate(inspect.signature(function).parameters.items()):
-        kind = str(declared.annotation)
-        if name not in given or "Tensor" not in kind:
-            continue
-        for i, value in enumerate(given[name] if declared.kind is declared.VAR_POSITIONAL else (given[name],)):
-            if not hasattr(value, "_edge") and not (value is None and "None" in kind):
-                return wrong_operand(function.__name__.lstrip("_"), position + i, value, name)
-    return None
+def fft_norm(norm: Any, kind: type[Exception] = RuntimeError) -> Exception:
+    text = f'Invalid normalization mode: "{norm}".' if kind is RuntimeError else f"Invalid norm value {norm}."
+    return kind(f'{text} It is "backward" (the inverse is scaled), "forward" or "ortho" (both are)')
+
+
+def fft_points(function: str, n: int, kind: type[Exception] = RuntimeError) -> Exception:
+    why = ""
+    if function.startswith(("irfft", "hfft")):
+        why = ". Along the last, m frequencies give 2·(m − 1) points if nobody says how many"
+    return kind(
+        f"Invalid number of {'' if kind is RuntimeError else 'FFT '}data points ({n}) specified: {function} needs at "
+        f"least 1 along every axis that it transforms{why}"
+    )
+
+
+def fft_needs_real(function: str, x: Any, kind: type[Exception] = RuntimeError) -> Exception:
+    word, name = dtype_word(x.dtype), function.rpartition(".")[2]
+    if name == "ihfftn":
+        text = f"Only supports floating-point dtypes, but found: {word} for {function}"
+    else:
+        text = f"{function} expects a real{'' if name.endswith('t') else '-valued'} input tensor, but got {word}"
+    whole = name.replace("rfft", "fft").replace("hfft", "fft")
+    return kind(f"{text}. {whole} is the transform of complex numbers; or take .real first")
 
 
 def not_broadcastable(function: str, *several: Any) -> RuntimeError:
@@ -127,10 +136,6 @@ def slice_type(item: slice) -> TypeError:
     )
 
 
-def bound_type(function: str, argument: str, value: Any) -> TypeError:
-    return TypeError(f"{function}(): argument '{argument}' must be Number or Tensor, not {type(value).__name__}")
-
-
 def where_condition(condition: Any) -> Exception:
     if not hasattr(condition, "dtype"):
         return TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
@@ -143,10 +148,6 @@ def where_condition(condition: Any) -> Exception:
 def target_type(function: str, value: Any) -> TypeError:
     wrap = ": wrap it in tensor(...)" if isinstance(value, (list, tuple, int, float)) else ""
     return TypeError(f"{function}(): argument 'target' (position 2) must be Tensor, not {type(value).__name__}{wrap}")
-
-
-def reduction_name(given: Any) -> ValueError:
-    return ValueError(f"{given} is not a valid value for reduction: it is 'mean', 'sum' or 'none'")
 
 
 def bias_shape(bias: Any, weight: Any) -> RuntimeError:
@@ -205,12 +206,6 @@ def no_kernel(function: str, dtype: Any, accepts: str, on_bools: str = "") -> No
     )
 
 
-def zero_division(function: str) -> RuntimeError:
-    return RuntimeError(
-        f"ZeroDivisionError: {function} of integers by zero has no answer. Divide floats (x.float()) to get inf or nan."
-    )
-
-
 def dim_range(function: str, dim: Any, ndim: int) -> IndexError:
     low, high = (-ndim, ndim - 1) if ndim else (-1, 0)
     return IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim}): {function}")
@@ -230,104 +225,28 @@ def check_dim(function: str, dim: Any, ndim: int) -> int:
     return index % bound
 
 
-def reshape_size(function: str, shape: Any, target: Any, numel: int) -> RuntimeError:
-    return RuntimeError(f"shape '{list(target)}' is invalid for input of size {numel}: {function} from {tuple(shape)}")
-
-
-def no_rule_for_numpy(name: str, inputs: Any) -> TypeError:
-    tensors = [x for x in inputs if hasattr(x, "_edge")]
-    names = list(dict.fromkeys(filter(None, map(name_of, tensors))))
-    of = f" ({', '.join(names)})" if names else ""
-    module = "np." if hasattr(np, name.split(".")[0]) else "np.linalg." if hasattr(np.linalg, name) else ""
-    call = with_arrays() or f"{module}{name}({names[0] if names else 'x'}.detach().numpy(), ...)"
-    if not all(isinstance(getattr(x, "_raw", None), np.ndarray) for x in tensors):
-        call = "call it outside of the transformation, where there are plain arrays"
-    return TypeError(
-        f"{module}{name} has no rule for tensors{of}. If no gradient has to flow through it: {call}.\n"
-        "If one has to: write it with functions that have a rule, or give it one with chainrule.primitive."
-    )
-
-
-def numpy_keyword(name: str, keyword: str) -> TypeError:
-    return TypeError(f"np.{name} on tensors does not take {keyword!r}")
-
-
-def out_is_plain_array(name: str, target: Any) -> RuntimeError:
-    taken = taken_by_library(target)  # np.full_like writes into what it has made itself
-    if taken:
-        return RuntimeError(f"a plain array cannot carry the gradient of a tensor. {taken[1]}")
-    buffer = name_of(target)
-    tensor = f"{buffer} = chainrule.tensor({buffer})" if buffer else "chainrule.tensor(...)"
-    anew = out_of_place(running(user_frame()).text)
-    return RuntimeError(
-        f"np.{name} would write a tensor into {buffer or 'the buffer'}, a plain NumPy array of shape {shape_of(target)}, "
-        f"which cannot carry gradients. {anew + ' Or make' if anew else 'Make'} it a tensor first: {tensor}."
-    )
-
-
-def escaped_to_numpy(kind: str) -> TypeError:
-    return TypeError(
-        f"a value inside a transformation ({kind}) cannot become a plain array: NumPy code that needs the numbers "
-        "(np.asarray, .item(), float()) sees no single array there. Return it from the function instead."
-    )
-
-
-def inside_transformation(tensor: Any) -> RuntimeError:
-    kind = type(tensor._raw).__name__
-    inside = {"Batched": "vmap", "Dual": "jvp"}.get(kind, kind)
-    level = getattr(tensor._raw, "level", 0)
-    if not getattr(level, "alive", True):
-        return escaped_tensor(level, ".numpy()")
-    where = user_line()
-    return RuntimeError(
-        f"Cannot access data pointer of Tensor that doesn't have storage{f' ({where})' if where else ''}: this tensor lives "
-        f"inside {inside} and has no single NumPy array there, so .numpy(), np.asarray() and other code that needs the "
-        "numbers cannot work on it. "
-        + (
-            instead_of_arrays(tensor, "tensor", detach=False)
-            or "Compute with tensors all the way and return the value from the function: outside it is an ordinary one."
-        )
-    )
-
-
-def data_dependent(tensor: Any, what: str) -> RuntimeError:
-    level = getattr(tensor._raw, "level", 0)
-    if not getattr(level, "alive", True):
-        return escaped_tensor(level, what)
-    where = user_line()
-    at = f" ({where})" if where else ""
-    many = "inside vmap each example has a value of its own, so there is no one number to go on with."
-    if what == "bool()":
-        return RuntimeError(
-            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow"
-            f"{at}: {many} Use torch.where(condition, a, b), which computes both and chooses."
-        )
-    if what == "the truth of an array":
-        return RuntimeError(
-            f"vmap: {what} in if, while, and, or, min() or max(){at}: {many} np.where(condition, a, b), np.minimum and "
-            "np.maximum compute both and choose; a loop whose end depends on the values runs a fixed number of times."
-        )
-    if what.endswith("of an array"):
-        return RuntimeError(
-            f"vmap: {what}{at}: {many} Keep it an array (a 0-d array works in arithmetic, as an index and in "
-            "np.take_along_axis as a number does), or return it and call this outside."
-        )
-    if what.startswith(("a boolean mask", "nonzero", "unique")):
-        return dynamic_shape(what, "Use torch.where(mask, x, 0.) or multiply by the mask, which keep the size.")
-    return RuntimeError(
-        f"vmap: It looks like you're calling .item() on a Tensor ({what}{at}): {many} Keep it a tensor (a 0-d tensor works "
-        "in arithmetic as a number does), or return it and call this outside."
-    )
-
-
-class NoForwardMode(NotImplementedError):
-    """An operation that has no tangents; it may well have gradients."""
-
-
 def unsupported_rule(name: str, column: str, why: str) -> NotImplementedError:
     kind = NoForwardMode if column.startswith("JVP") else NotImplementedError
     return kind(f"{name} has no {column}: {why}")
 
 
-def needs_scipy(function: str) -> ImportError:
-    return ImportError(f"{function} is computed by SciPy, which is not installed: pip install chainrule[scipy]")
+def convolution_channels(function: str, x: Any, weight: Any, groups: int, transposed: bool) -> RuntimeError:
+    w, shape = shape_of(weight), shape_of(x)
+    expected = w[0] if transposed else w[1] * groups
+    each = f" (weight.shape[1]·groups = {w[1]}·{groups})" if groups > 1 and not transposed else ""
+    name = name_of(x) or "input"
+    last = f" {name}.movedim(-1, 1) puts the last axis there." if shape[-1] == expected else ""
+    return RuntimeError(
+        f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(w)}, expected input"
+        f"{list(shape)} to have {expected} channels{each}, but got {shape[1]} channels instead: {function} counts "
+        f"channels along axis 1 of a batch.{last}"
+    )
+
+
+def adaptive_rank(function: str, x: Any, axes: int, several: bool) -> Exception:
+    kind = ValueError if several and len(shape_of(x)) <= axes else RuntimeError
+    shape = shape_of(x)
+    return kind(
+        f"Input dimension should be at least {axes + 1}, got {len(shape)}: {function}: Expected {axes + 1}D or "
+        f"{axes + 2}D tensor, but got {list(shape)}"
+    )
