@@ -212,7 +212,7 @@ class Call:
     def explained(self, error: Exception, where: str) -> Any:
         text = str(error)
         if "doesn't have storage" in text or "cannot become a plain array" in text:
-            return errors.function_numpy_inside(self.cls.__name__, where)  # type: ignore[no-any-return]
+            return errors.function_numpy_inside(self.cls.__name__, where)
         return error
 
     # -- the ctx of a rank ---------------------------------------------------------------------------------------------

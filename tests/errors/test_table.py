@@ -18,7 +18,7 @@ PACKAGE = Path(cr.__file__).parent
 
 @pytest.mark.parametrize("name", rows())
 def test_a_row_reads_its_parameters_and_says_what_is_known(name):
-    parameters, kind, text = rows()[name]
+    _, kind, text = rows()[name]
     assert kind == "warning" or issubclass(getattr(kinds, kind, None) or getattr(builtins, kind), Exception)
     known = {*inspect.signature(message(name)).parameters, "here", "program"}
     for field, shown in re.findall(r"(?<!\{)\{(\w+)[^:{}!]*(?:![rs])?(?::([^{}]*))?\}", text):
@@ -36,13 +36,17 @@ def calls():
 
 def test_every_message_that_is_asked_for_is_there():
     seen = 0
-    for file, call in calls():
+    for _, call in calls():
         function = getattr(errors, call.func.attr)
-        if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+        if (
+            isinstance(function, type)
+            or any(isinstance(a, ast.Starred) for a in call.args)
+            or any(k.arg is None for k in call.keywords)
+        ):
             continue
         inspect.signature(function).bind(*call.args, **{k.arg: k.value for k in call.keywords})
         seen += 1
-    assert seen > 250, file
+    assert seen > 250
 
 
 def test_an_error_of_a_row():
