@@ -25,6 +25,8 @@ _LIBRARY = os.path.dirname(os.__file__) + os.sep  # Python's own
 _INSTALLED = re.compile(rf"{re.escape(PACKAGE)}|{re.escape(_LIBRARY)}|<frozen |.*[\\/](site|dist)-packages[\\/]")
 _INTERNAL = (PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep)
 USER_FILES: set[str] = set()  # the files of the user's that were met
+_UNREAD: set[int] = set()  # the threads that make a message without looking at the user's program
+_new = object.__new__
 _INTERNAL_FILES: set[str] = set()  # those of this package and NumPy
 
 
@@ -123,9 +125,10 @@ def line_name(file: str, line: int) -> str:
 
 def user_line() -> Where | None:
     """The place of the user's program that is running."""
-    where = Where(None, 0)
-    if not _UNREAD or not _unread():
-        note_frame(where, sys._getframe(1))
+    if _UNREAD and get_ident() in _UNREAD:
+        return None
+    where = _new(Where)
+    note_frame(where, sys._getframe(1))
     return None if where.code is None else where
 
 
@@ -144,12 +147,6 @@ def writer(op: str, where: Where | None) -> str:
 
 # -- frames -------------------------------------------------------------------------------------------------------------
 
-_UNREAD: set[int] = set()  # the threads that make a message without looking at the user's program
-
-
-def _unread() -> bool:
-    return bool(_UNREAD) and get_ident() in _UNREAD
-
 
 @contextlib.contextmanager
 def without_source() -> Iterator[None]:
@@ -164,7 +161,7 @@ def without_source() -> Iterator[None]:
 
 def calling_frame() -> Any:
     """The innermost frame that is not this package's."""
-    if _unread():
+    if _UNREAD and get_ident() in _UNREAD:
         return None
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
