@@ -22,6 +22,7 @@ from chainrule.explaining.markup import colours, data, embedded, escape
 from chainrule.explaining.notation import derivative_math, name_math
 from chainrule.explaining.picture import draw, numbers_of
 from chainrule.explaining.tables import flat, is_real, shape_text, table
+from chainrule.explaining.to_dict import to_dict
 
 DETAILED = 60  # steps shown whole; more are listed, one line each
 DERIVED = 9  # lines of the derivation beside the answer
@@ -39,7 +40,7 @@ def to_html(explanation: Any) -> str:
     >>> page.startswith("<!doctype html>"), "http://" in page or "https://" in page
     (True, False)
     """
-    plan = explanation if isinstance(explanation, dict) else explanation.to_dict()
+    plan = explanation if isinstance(explanation, dict) else _plan(explanation)
     flow = flow_of(plan, detailed=DETAILED)
     script = "\n" + data("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -59,9 +60,13 @@ def to_html(explanation: Any) -> str:
     return re.sub(r"{{(\w+)}}", lambda part: fields[part[1]], data("template.html"))
 
 
+def _plan(explanation: Any) -> dict[str, Any]:
+    return to_dict(explanation, DERIVED if len(explanation.steps) > DETAILED else None)
+
+
 def fragment(explanation: Any) -> str:
     """The page's answer, graph and steps for a notebook: no scripts, and nothing that depends on what stands around it."""
-    plan = explanation.to_dict()
+    plan = _plan(explanation)
     flow = flow_of(plan, detailed=DETAILED)
     flow.editable = False
     rules = re.sub(r"/\*.*?\*/|([^{}]+){", lambda found: _inside(found[1] or ""), data("page.css"))

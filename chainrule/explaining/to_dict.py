@@ -16,9 +16,10 @@ _JACOBIANS = 65536  # and of all of them together
 _FORMS = ("index", "latex", "mathml")
 
 
-def to_dict(e: Any) -> dict[str, Any]:
-    """See ``Explanation.to_dict``."""
+def to_dict(e: Any, ends: int | None = None) -> dict[str, Any]:
+    """See ``Explanation.to_dict``; with every form of the rules for so many first and last steps only."""
     budget, walk = [_JACOBIANS], Walk(e)
+    whole = {step.index for part in (e.steps[:ends], e.steps[-ends:] if ends else ()) for step in part}
     return {
         "version": 1,
         "title": e.title,
@@ -28,7 +29,7 @@ def to_dict(e: Any) -> dict[str, Any]:
         "seed": {v.id: array(seed) for v, seed in zip(e.outputs, e.seeds)},
         "default_seed": e.default_seed,
         "values": {v.id: value_dict(v) for v in e.values.values()},
-        "steps": [_step(step, budget, walk) for step in e.steps],
+        "steps": [_step(step, budget, walk if step.index in whole else None) for step in e.steps],
         "gradients": {v.id: array(v.gradient) for v in e.wrt if v.gradient is not None},
         "jacobians": [_jacobian(j) for j in e.jacobians],
         "check": {"ok": e.check().ok, "text": e.check().text},
@@ -79,7 +80,7 @@ def value_dict(v: Any) -> dict[str, Any]:
     }
 
 
-def _step(step: Any, budget: list[int], walk: Walk) -> dict[str, Any]:
+def _step(step: Any, budget: list[int], walk: Walk | None) -> dict[str, Any]:
     return {
         **_picked(step, "index", "op", "call", "doc"),
         "node": step.node_name,
@@ -95,17 +96,18 @@ def _step(step: Any, budget: list[int], walk: Walk) -> dict[str, Any]:
     }
 
 
-def _arrow(arrow: Any, budget: list[int], walk: Walk) -> dict[str, Any]:
-    jacobian = None
+def _arrow(arrow: Any, budget: list[int], walk: Walk | None) -> dict[str, Any]:
+    jacobian, forms = None, ("numpy", "latex", "mathml", "index")
     if arrow.jacobian_size <= min(_JACOBIAN, budget[0]):
         jacobian = arrow.jacobian(_JACOBIAN)
         budget[0] -= arrow.jacobian_size
     return {
-        **_picked(arrow, "operand", "jacobian_size", "structure", "structure_text", "built", "numbers", "unbroadcast"),
+        **_picked(arrow, "operand", "jacobian_size", "structure", "structure_text", "built", "unbroadcast"),
+        "numbers": None if walk is None else arrow.numbers,
         "input": arrow.input.id,
         "jacobian_shape": list(arrow.jacobian_shape),
-        "rule": {kind: getattr(arrow, f"rule_{kind}") for kind in ("numpy", "latex", "mathml", "index")},
-        "element": _picked(walk.jacobian(arrow), *_FORMS),
+        "rule": {kind: getattr(arrow, f"rule_{kind}") for kind in (forms if walk is not None else forms[:1])},
+        "element": dict.fromkeys(_FORMS) if walk is None else _picked(walk.jacobian(arrow), *_FORMS),
         "downstream": array(arrow.downstream),
         "jacobian": None if jacobian is None else plain(jacobian),
     }

@@ -235,12 +235,22 @@ def test_without_scripts_all_of_it_is_there(visit, product_page):
     assert box["height"] > 100
 
 
-@pytest.mark.parametrize("make, scheme", [("product_page", "light"), ("outer_page", "dark")])
+@pytest.fixture(scope="module")
+def long_page():
+    """Of twelve steps, each of which is opened."""
+    x = torch.tensor([[0.1, 0.2], [0.3, 0.4]], requires_grad=True)
+    y = x
+    for k in range(4):
+        y = torch.outer(torch.sin(y)[0], y[1]) * (k + 1)
+    return to_html(explain(y, grad=torch.ones(2, 2)))
+
+
+@pytest.mark.parametrize("make, scheme", [("product_page", "light"), ("outer_page", "dark"), ("long_page", "light")])
 def test_axe_finds_nothing(visit, request, make, scheme):
     from axe_playwright_python.sync_playwright import Axe
 
     page = visit(request.getfixturevalue(make), scheme=scheme)
-    if make == "outer_page":
+    if make != "product_page":
         page.evaluate("for (const it of document.querySelectorAll('details')) it.open = true")
     edit(page, 0, "0.5")
     found = Axe().run(page, options={"resultTypes": ["violations"]})
