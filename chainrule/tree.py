@@ -103,11 +103,7 @@ def _mapping(kind: type) -> _Container:
 
 
 def _named_tuple(kind: Any) -> _Container:
-    return _Container(
-        lambda tree: (tree, kind._fields),
-        lambda children, fields: kind._make(children),
-        _by_field,
-    )
+    return _Container(lambda tree: (tree, kind._fields), lambda children, fields: kind._make(children), _by_field)
 
 
 def _dataclass(kind: Any) -> _Container:
@@ -169,9 +165,7 @@ def is_container(x: Any) -> bool:
 
 
 def register_pytree_node(
-    cls: type,
-    flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]],
-    unflatten_fn: Callable[[Sequence[Any], Any], Any],
+    cls: type, flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]], unflatten_fn: Callable[[Sequence[Any], Any], Any]
 ) -> None:
     """Make a class a container, so that its instances can be arguments and results of transformations.
 
