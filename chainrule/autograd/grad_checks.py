@@ -8,8 +8,7 @@ i), because a gradient is one of a real number.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +19,7 @@ from chainrule.transform.differences import central, inner, normal_like, unit_ve
 from chainrule.transform.forward import JvpRun
 
 
-@dataclass(frozen=True)
-class Mismatch:
+class Mismatch(NamedTuple):
     """Two Jacobians that should be equal, with a row for each element of the input and a column for each of the output.
 
     ``output`` and ``input`` are positions.
@@ -60,8 +58,7 @@ def array_of(x: Tensor) -> Any:
     return x.detach()._array()
 
 
-@dataclass(frozen=True)
-class Checks:
+class Checks(NamedTuple):
     """A function at a point, and how exactly its derivatives are to be right there.
 
     ``wanted`` has the positions of the inputs to check.
