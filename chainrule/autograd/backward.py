@@ -380,8 +380,8 @@ def _call_node(self: Node, *cotangents: Any) -> Any:
     tensors = all(isinstance(c, Tensor) for c in cotangents)
     recorded = tensors and recording() and any(c._edge is not None for c in cotangents)
     saved = engine.saved_tensors(self) if recorded else self.saved
-    given = [c if recorded else (c._raw if isinstance(c, Tensor) else c) for c in cotangents]
-    g = tuple(given) if len(self.prim.outputs) > 1 else given[0]
+    gs = tuple([c._raw if isinstance(c, Tensor) and not recorded else c for c in cotangents])
+    g = gs if len(self.prim.outputs) > 1 else gs[0]
     try:
         results = tuple(None if r is None else wrapped(r) for r in self.pullback(self, g, saved, self.edges))
     except (ValueError, IndexError) as error:
@@ -408,8 +408,8 @@ def _node_attribute(self: Node, name: str) -> Any:
         raise AttributeError(f"'{self.name()}' object has no attribute {name!r}")
     prim = self.prim
     raw, wanted = name.split("saved_", 1)
-    for i, kept in enumerate(prim.saves):
-        if wanted in (kept, prim.aliases.get(kept)):
+    for i, saved in enumerate(prim.saves):
+        if wanted in (saved, prim.aliases.get(saved)):
             if raw == "_raw_":
                 return raw_saved(self, i)
             if type(self.saved) is Freed:

@@ -18,6 +18,7 @@ from chainrule.core.dispatch import rank
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.interpreters.dual import Dual
+from chainrule.transform.arguments import inside
 
 ndarray = np.ndarray
 
@@ -62,7 +63,7 @@ def grad(
     if not moving:
         return found
     ends = [t for t, _ in moving]
-    seeds = [_ones(t) if g is None else g for t, g in moving]
+    seeds = [wrap(np.ones(t.shape, t.dtype)) if g is None else g for t, g in moving]
     options = {**options, "allow_unused": True, "materialize_grads": False}
     results = []
     for i, (g, x, speed) in enumerate(zip(found, wanted, speeds)):
@@ -71,13 +72,5 @@ def grad(
             block = speed._edge
         keep = retain_graph or i + 1 < len(wanted)
         (rate,) = plain(ends, (x,), seeds, block, retain_graph=keep, **options)
-        results.append(g if g is None or rate is None else wrap(Dual(_bare(g), _bare(rate), level)))
+        results.append(g if g is None or rate is None else wrap(Dual(inside(g), inside(rate), level)))
     return tuple(results)
-
-
-def _ones(like: Tensor) -> Tensor:
-    return wrap(np.ones(like.shape, like.dtype))
-
-
-def _bare(x: Tensor) -> Any:
-    return x._raw if x._edge is None else x

@@ -16,6 +16,7 @@ from chainrule.core.modes import LOCAL
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.interpreters.dual import FORWARD, Dual
 from chainrule.table.shape import alias
+from chainrule.transform.arguments import inside
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -138,9 +139,7 @@ def _part(tensor: Tensor, primal: bool = False) -> Any:
     if dual is not None:
         inner = dual.primal
         return alias(inner) if primal and isinstance(inner, Tensor) and inner.requires_grad else inner
-    if tensor._edge is None:
-        return tensor._raw
-    return alias(tensor) if primal else tensor
+    return alias(tensor) if primal and tensor._edge is not None else inside(tensor)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:

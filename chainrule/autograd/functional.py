@@ -19,6 +19,7 @@ from chainrule.autograd.jacobian import forward, reverse
 from chainrule.core import engine
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.ops.creation import ones_like, zeros_like
+from chainrule.transform.arguments import inside
 from chainrule.transform.dense import rows
 from chainrule.transform.forward import JvpRun
 from chainrule.transform.reverse import fresh_leaf
@@ -105,7 +106,7 @@ class _Call:
         tangents = [ones_like(x).detach() if v is None else v.to(x.dtype) for v, x in zip(vs, xs)]
         if not self.create_graph:
             tangents = [t.detach() for t in tangents]
-        run = JvpRun(self.run, _inside(xs), _inside(tangents), "jvp", lift_leaves=not recorded)
+        run = JvpRun(self.run, [*map(inside, xs)], [*map(inside, tangents)], "jvp", lift_leaves=not recorded)
         parts = [run.split(y) for y in run.result]
         self.outputs = tuple([wrapped(primal) for primal, _ in parts])
         return [None if t is None else wrapped(t) for _, t in parts]
@@ -139,10 +140,6 @@ class _Call:
 
 def _with_zeros(grads: Sequence[Any], xs: Sequence[Tensor]) -> Tensors:
     return tuple([zeros_like(x) if g is None else g for g, x in zip(grads, xs)])
-
-
-def _inside(xs: Sequence[Tensor]) -> list[Any]:
-    return [x._raw if x._edge is None else x for x in xs]
 
 
 def _gradients(

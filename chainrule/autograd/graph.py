@@ -322,14 +322,14 @@ class save_to_disk(saved_tensors_hooks):
         array = tensor._raw
         if type(array) is not np.ndarray or array.nbytes < self.min_bytes:
             return tensor
-        kept = self.files.get(id(array))
-        if kept is None or not kept.holds(array):
-            kept = self.files[id(array)] = _OnDisk(array, self.directory)
-        return kept
+        packed = self.files.get(id(array))
+        if packed is None or not packed.holds(array):
+            packed = self.files[id(array)] = _OnDisk(array, self.directory)
+        return packed
 
     @staticmethod
-    def unpack_hook(kept: Any) -> Tensor:
-        return kept.load() if type(kept) is _OnDisk else kept
+    def unpack_hook(packed: Any) -> Tensor:
+        return packed.load() if type(packed) is _OnDisk else packed
 
 
 # -- copy on write ---------------------------------------------------------------------------------------------------
@@ -352,24 +352,24 @@ def _share(tensor: Tensor) -> Any:
     array = tensor._raw
     if type(array) is not np.ndarray:
         return tensor
-    kept = _Shared(array)
+    packed = _Shared(array)
     with _SHARED_LOCK:
         if len(_SHARED) >= 64 and not len(_SHARED) & (len(_SHARED) - 1):  # now and then, forget the dead
             for key in [key for key, values in _SHARED.items() if not values]:
                 del _SHARED[key]
-        _SHARED.setdefault(id(owner(array)), weakref.WeakSet()).add(kept)
-    return kept
+        _SHARED.setdefault(id(owner(array)), weakref.WeakSet()).add(packed)
+    return packed
 
 
-def _unshare(kept: Any) -> Tensor:
-    return wrap(kept.array) if type(kept) is _Shared else kept
+def _unshare(packed: Any) -> Tensor:
+    return wrap(packed.array) if type(packed) is _Shared else packed
 
 
 def _before_write(array: np.ndarray[Any, Any]) -> None:
     with _SHARED_LOCK:
         values = _SHARED.pop(id(owner(array)), None)
-        for kept in values or ():
-            kept.array = kept.array.copy()
+        for packed in values or ():
+            packed.array = packed.array.copy()
 
 
 def _protect() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.api.array import array_of, as_tensors, faced, unfaced
+from chainrule.api.array import as_tensors, faced, unfaced
 from chainrule.api.grad_mode import inference_mode
 from chainrule.autograd.backward import grad
 from chainrule.core import engine
@@ -18,6 +18,7 @@ from chainrule.core.node import Node
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import CLOCK
+from chainrule.transform.arguments import as_caller_type, inside
 from chainrule.transform.dense import MEMORY, Limits, bound_of, columns, push_basis, rows
 from chainrule.transform.reverse import fresh_leaf
 from chainrule.tree import tree_flatten, tree_unflatten
@@ -119,7 +120,7 @@ def _of_function(function: Callable[..., Any], x: Any, mode: str, create_graph: 
         found = forward(flat, sources, limits)
     else:
         found = _by_either(flat, sources, n, mode, create_graph, limits)
-    shaped = [tree_unflatten([_form(part, arrays) for part in row], inner) for row in found]
+    shaped = [tree_unflatten([as_caller_type(part, not arrays) for part in row], inner) for row in found]
     return tree_unflatten(shaped, outer)
 
 
@@ -141,12 +142,6 @@ def _output(out: Any) -> Any:
         if out.dtype.kind not in "fciub":
             raise errors.jacobian_output(out)
     return wrapped(out)
-
-
-def _form(part: Any, arrays: bool) -> Any:
-    if not arrays:
-        return part
-    return part._raw if part._edge is None and type(part._raw) is ndarray else array_of(part)
 
 
 def _by_either(
@@ -260,7 +255,7 @@ def forward(
     bound: int | None = None,
 ) -> list[list[Tensor]]:
     """For every output of ``flat`` ∂y/∂x for every x, by forward mode."""
-    primals = [s if s._edge is not None else s._raw for s in sources]
+    primals = [inside(s) for s in sources]
     complex_source = any(s.dtype.kind == "c" for s in sources)
 
     def checked(*duals: Tensor) -> Sequence[Any]:

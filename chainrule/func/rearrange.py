@@ -114,13 +114,13 @@ def _names(groups: list[list[str]]) -> list[str]:
     return names
 
 
-def _split(group: list[str], length: int, given: dict[str, int], lengths: dict[str, int], pattern: str) -> None:
+def _split(group: list[str], length: int, known: dict[str, int], lengths: dict[str, int], pattern: str) -> None:
     """Find the lengths of the names that make up one axis."""
-    open_names = [name for name in group if name not in given]
-    known = math.prod(given[name] for name in group if name in given)
+    open_names = [name for name in group if name not in known]
+    product = math.prod([known[name] for name in group if name in known])
     if len(open_names) > 1:
         raise ValueError(f"rearrange: the lengths of {', '.join(open_names[1:])} are needed, as keyword arguments")
-    if (not open_names and known != length) or (open_names and (known == 0 or length % known)):
-        raise ValueError(f"rearrange: an axis of length {length} cannot be ({' '.join(group)}) with {given}")
+    if (not open_names and product != length) or (open_names and (product == 0 or length % product)):
+        raise ValueError(f"rearrange: an axis of length {length} cannot be ({' '.join(group)}) with {known}")
     for name in group:
-        lengths[name] = given.get(name, length // known if known else 0)
+        lengths[name] = known.get(name, length // product if product else 0)

@@ -52,6 +52,11 @@ def tensor_in(x: Any) -> Any:
     return x if type(x) is Tensor else unfaced(x)
 
 
+def inside(x: Tensor) -> Any:
+    """A tensor as it stands inside an interpreter's value: its data, or the tensor itself where it is on the tape."""
+    return x._raw if x._edge is None else x
+
+
 def has_tensor(leaves: list[Any]) -> bool:
     """Whether the caller works with tensors (and gets them back) rather than with NumPy arrays."""
     return any([isinstance(x, Tensor) for x in leaves])

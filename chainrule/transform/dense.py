@@ -152,11 +152,13 @@ class _Block:
     They are written into one array, or joined where they are no plain arrays.
     """
 
-    __slots__ = ("array", "by_columns", "count", "pieces", "x", "y")
+    __slots__ = ("array", "by_columns", "count", "like", "pieces", "shape")
 
     def __init__(self, y: Any, x: Any, by_columns: bool = False) -> None:
-        self.y, self.x, self.by_columns = y, x, by_columns
+        self.by_columns = by_columns
+        self.like = y if by_columns else x  # one row is like x, one column like y
         self.count = math.prod(shape_of(x if by_columns else y))
+        self.shape = (*shape_of(y), *shape_of(x))
         self.array: Any = None
         self.pieces: list[Any] = []
 
@@ -168,41 +170,37 @@ class _Block:
         if isinstance(part, Tensor) and part._edge is None:
             part = part._raw
         if part is None:
-            part = np.zeros((last - first, *self._rest()), dtype_of(self.y if self.by_columns else self.x))
-        if self.by_columns:
-            part = _first_axis_last(part)
+            part = np.zeros((last - first, *shape_of(self.like)), dtype_of(self.like))
         if type(part) is not ndarray or self.pieces:
             if self.array is not None:
-                self.pieces.append(self.array[..., :first] if self.by_columns else self.array[:first])
+                self.pieces.append(self.array[:first])
                 self.array = None
             self.pieces.append(part)
-        elif last - first == self.count:
-            self.array = part.copy() if self.by_columns else _own(part, others)
+        elif last - first == self.count and not self.by_columns:
+            self.array = _own(part, others)
         else:
             if self.array is None:
                 self.array = self._empty(part.dtype)
-            self.array[(..., slice(first, last)) if self.by_columns else slice(first, last)] = part
-
-    def _rest(self) -> tuple[int, ...]:
-        return shape_of(self.y if self.by_columns else self.x)
+            self.array[first:last] = part
 
     def _empty(self, dtype: Any) -> Any:
-        return np.empty((*self._rest(), self.count) if self.by_columns else (self.count, *self._rest()), dtype)
+        """Room for all rows, or for all columns, side by side."""
+        if self.by_columns:
+            array = np.empty((*shape_of(self.like), self.count), dtype)
+            return array.transpose((-1, *range(array.ndim - 1)))
+        return np.empty((self.count, *shape_of(self.like)), dtype)
 
     def joined(self) -> Any:
         """All of it, of shape (*y.shape, *x.shape)."""
         found = self.array
         if self.pieces:
-            axis = -1 if self.by_columns else 0
-            found = self.pieces[0] if len(self.pieces) == 1 else np.concatenate(self.pieces, axis)
+            found = self.pieces[0] if len(self.pieces) == 1 else np.concatenate(self.pieces)
         elif found is None:  # of no elements
-            found = self._empty(dtype_of(self.y if self.by_columns else self.x))
-        shape = (*shape_of(self.y), *shape_of(self.x))
-        return found if shape_of(found) == shape else reshape(found, shape)
-
-
-def _first_axis_last(x: Any) -> Any:
-    return x.transpose((*range(1, x.ndim), 0)) if type(x) is ndarray else np.moveaxis(x, 0, -1)
+            found = self._empty(dtype_of(self.like))
+        if self.by_columns:
+            plain = type(found) is ndarray
+            found = found.transpose((*range(1, found.ndim), 0)) if plain else np.moveaxis(found, 0, -1)
+        return found if shape_of(found) == self.shape else reshape(found, self.shape)
 
 
 def _own(array: ndarray[Any, Any], others: list[Any]) -> ndarray[Any, Any]:
@@ -263,35 +261,21 @@ def _bytes(value: Any) -> int:
     return 2 * _size(value) * int(getattr(value, "dtype", np.dtype(float)).itemsize)
 
 
-def bound_of(ys: Sequence[Tensor]) -> int | None:
-    """More bytes than one pass over the graph of ``ys`` makes; None where the graph does not tell.
+def bound_of(ys: Sequence[Tensor]) -> int:
+    """About as many bytes as a pass over the graph of ``ys`` can make.
 
-    A cotangent has the shape of what it belongs to. That of a leaf is known; that of an operation's result is what the
-    next operation noted about its operands, or what an elementwise operation shares with them.
+    A cotangent has the shape of what it belongs to, and nothing on the way is expected to be larger than the largest array
+    that is known: an output, a leaf, what a node saved or noted about its operands.
     """
-    sizes = {y._edge: y.numel() for y in ys if y._edge is not None}
-    total = 0
-    for node in reversed(engine.reachable(sizes)):
-        size = _size(node.data) if type(node) is Leaf else sizes.get(node)
-        if size is None:
-            return None
-        total += size
-        if isinstance(node, Node):
-            for edge, aval in zip(node.edges, node.in_avals or (None,) * len(node.edges)):
-                if edge is not None and type(edge) is not Leaf:
-                    below = math.prod(aval[0]) if aval is not None else _size_below(node, edge, size)
-                    if below is not None:
-                        sizes[edge] = max(below, sizes.get(edge, 0))
-    return 16 * 4 * total
-
-
-def _size_below(node: Node, edge: Any, size: int) -> int | None:
-    """The size of an operand that the node noted nothing about."""
-    if node.prim.kind == "elementwise":
-        return size
-    if isinstance(edge, Node) and edge.prim.kind == "elementwise" and type(edge.saved) is tuple:
-        return max([_size(value) for value in edge.saved if hasattr(value, "shape")], default=None)
-    return None
+    order = engine.reachable([y._edge for y in ys if y._edge is not None])
+    sizes = [y.numel() for y in ys]
+    for node in order:
+        if type(node) is Leaf:
+            sizes.append(_size(node.data))
+        elif isinstance(node, Node):
+            sizes += [math.prod(shape) for shape, _ in node.in_avals or ()]
+            sizes += [_size(value) for value in node.saved if hasattr(value, "shape")]
+    return 16 * 4 * len(order) * max(sizes)
 
 
 def _size(value: Any) -> int:
