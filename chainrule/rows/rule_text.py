@@ -22,7 +22,7 @@ _SPELLINGS = [
     ("np.floor_divide(A, B)", "A // B"),
     ("shape_of(A)", "A.shape"),
     ("np.zeros(A.shape, B)", "np.zeros(A.shape)"),
-    ("_solution(A, B)", "np.linalg.solve(A, B)"),
+    ("solve(A, B)", "np.linalg.solve(A, B)"),
     ("chosen(A, g)", "g * A"),
     ("np.logical_not(A <= B)", "A > B"),
     ("np.absolute(A)", "np.abs(A)"),

@@ -60,13 +60,10 @@ def fft_c2c(x, *, axes, norm, inverse):
     return (raw.ifftn if inverse else raw.fftn)(x, None, axes, norm)
 
 
-def _r2c_transpose(g: AnyArray, x_shape: tuple[int, ...], *, axes: tuple[int, ...], norm: str) -> Any:
-    n = x_shape[axes[-1]]
-    return fft_c2r(g / multiplicity(n, axes[-1]), axes=axes, norm=OTHER[norm], n=n)
-
-
 @linear(
-    transpose=_r2c_transpose,
+    transpose=lambda g, x_shape, *, axes, norm: fft_c2r(
+        g / multiplicity(x_shape[axes[-1]], axes[-1]), axes=axes, norm=OTHER[norm], n=x_shape[axes[-1]]
+    ),
     formula=f"np.fft.ifftn(g, s=tuple(x_shape[a] for a in axes), axes=axes, norm={_OTHER})",
     naming="FftR2CBackward0",
     samples=[

@@ -171,10 +171,6 @@ def add_at(x, *, shape, index):
     return out
 
 
-def _put_base(g: AnyArray, *, index: tuple[Any, ...], accumulate: bool) -> Any:
-    return g if accumulate else index_put(g, np.zeros((), g.dtype), index=index, accumulate=False)
-
-
 def _put_values(
     g: AnyArray, x_shape: tuple[int, ...], values_shape: tuple[int, ...], *, index: tuple[Any, ...], accumulate: bool
 ) -> Any:
@@ -189,7 +185,12 @@ def _put_values(
 
 
 @linear(
-    transpose={"x": _put_base, "values": _put_values},
+    transpose={
+        "x": lambda g, *, index, accumulate: (
+            g if accumulate else index_put(g, np.zeros((), g.dtype), index=index, accumulate=False)
+        ),
+        "values": _put_values,
+    },
     formula={
         "x": "g if accumulate else index_put(g, 0.0, index=index, accumulate=False)",
         "values": "_put_values(g, x_shape, values_shape, index=index, accumulate=accumulate)",

@@ -94,14 +94,10 @@ def inv(x):
         raise _singular(x) from None
 
 
-def _solution(x: AnyArray, y: AnyArray) -> Any:
-    return solve(x, y)
-
-
 @opaque(
-    shared={"gy": lambda g, x: _solution(H(x), g)},
+    shared={"gy": lambda g, x: solve(H(x), g)},
     vjp={"x": lambda gy, out: -(gy @ H(out)), "y": lambda gy: gy},
-    jvp={"x": lambda t, x, out: -_solution(x, t @ out), "y": lambda t, x: _solution(x, t)},
+    jvp={"x": lambda t, x, out: -solve(x, t @ out), "y": lambda t, x: solve(x, t)},
     aliases={"x": "A", "y": "B"},
     naming="LinalgSolveExBackward0",
     samples=[call((3, 3), (3, 2), make="general"), call((2, 3, 3), (2, 3, 1), make="general")],
@@ -132,10 +128,6 @@ def _within(x: AnyArray, upper: bool, unit: bool) -> Any:
     return np.triu(x, int(unit)) if upper else np.tril(x, -int(unit))
 
 
-def _direct(x: AnyArray, y: AnyArray, upper: bool, unitriangular: bool) -> Any:
-    return solve_triangular(x, y, upper=upper, unitriangular=unitriangular)
-
-
 def transposed_solution(x: AnyArray, y: AnyArray, upper: bool, unitriangular: bool) -> Any:
     """The solution with the conjugate transpose of a triangular matrix."""
     return solve_triangular(H(x), y, upper=not upper, unitriangular=unitriangular)
@@ -157,9 +149,9 @@ _TRIANGLES = [
     },
     jvp={
         "x": lambda t, x, out, *, upper, unitriangular: (
-            -_direct(x, _within(t, upper, unitriangular) @ out, upper, unitriangular)
+            -solve_triangular(x, _within(t, upper, unitriangular) @ out, upper=upper, unitriangular=unitriangular)
         ),
-        "y": lambda t, x, *, upper, unitriangular: _direct(x, t, upper, unitriangular),
+        "y": lambda t, x, **params: solve_triangular(x, t, **params),
     },
     formula={
         "x": "-(np.triu if upper else np.tril)(np.linalg.solve(H(x), g) @ H(out), unitriangular * (2 * upper - 1))",

@@ -393,17 +393,6 @@ def cumprod(x, *, axis):
     return accumulated(np.cumprod, x, axis)
 
 
-def _logcumsumexp(x: AnyArray, axis: int) -> Any:
-    if type(x) is ndarray:
-        return np.logaddexp.accumulate(x, axis=axis)
-    n = shape_of(x)[axis]
-    x = np.swapaxes(x, axis, -1)
-    parts = [x[..., :1]]
-    for k in range(1, n):
-        parts.append(np.logaddexp(parts[-1], x[..., k : k + 1]))
-    return np.swapaxes(np.concatenate(parts, axis=-1), axis, -1)
-
-
 def _logcumsumexp_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> Any:
     x, g, out = (np.swapaxes(a, axis, -1) for a in (x, g, out))
     return np.swapaxes(np.add.reduce(g[..., :, None] * _running_portions(x, out), axis=(-2,)), axis, -1)
@@ -432,7 +421,13 @@ def _logcumsumexp_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> 
 )
 def logcumsumexp(x, *, axis):
     """Running log Σ exp along an axis, without overflow."""
-    return _logcumsumexp(x, axis)
+    if type(x) is ndarray:
+        return np.logaddexp.accumulate(x, axis=axis)
+    x = np.swapaxes(x, axis, -1)
+    parts = [x[..., :1]]
+    for k in range(1, shape_of(x)[-1]):
+        parts.append(np.logaddexp(parts[-1], x[..., k : k + 1]))
+    return np.swapaxes(np.concatenate(parts, axis=-1), axis, -1)
 
 
 # -- discrete results ------------------------------------------------------------------------------------------------

@@ -11,9 +11,8 @@ import numpy as np
 
 from chainrule.rows.batching import batch_parameters, broadcast_batch, in_front
 from chainrule.rows.batching import reshape as to_shape
-from chainrule.rows.kinds import call, linear
+from chainrule.rows.kinds import call, linear, unbroadcast
 from chainrule.rows.primitive import Primitive
-from chainrule.rows.sums import added
 from chainrule.table.reduction import broadcast_to
 from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
@@ -99,16 +98,6 @@ def squeeze(x, *, axis, overload=0):
     return np.squeeze(x, axis)
 
 
-def _unexpand(g: AnyArray, x_shape: tuple[int, ...]) -> Any:
-    have = shape_of(g)
-    ndim = len(x_shape)
-    extra = tuple(range(-len(have), -ndim)) if len(have) > ndim else ()
-    stretched = tuple(a for a in range(-ndim, 0) if x_shape[a] == 1 and have[a] != 1)
-    if extra or stretched:
-        g = added(g, extra + stretched, True)
-    return to_shape(g, x_shape) if shape_of(g) != x_shape else g
-
-
 def _expand_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
     (x,) = payloads
     own = shape_of(x)[1:]
@@ -118,8 +107,7 @@ def _expand_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
 
 
 @linear(
-    transpose=lambda g, x_shape: _unexpand(g, x_shape),
-    formula="unbroadcast(g, x_shape, g.dtype)",
+    transpose=lambda g, x_shape: unbroadcast(g, x_shape, g.dtype),
     batch=_expand_batch,
     view=True,
     moves=True,
@@ -292,14 +280,8 @@ def alias(x):
     return x[...] if type(x) is ndarray else np.reshape(x, shape_of(x))
 
 
-def _cast_vjp(g: AnyArray, x_dtype: Any) -> Any:
-    if g.dtype.kind == "c" and x_dtype.kind != "c":
-        g = np.real(g)
-    return g if g.dtype == x_dtype else g.astype(x_dtype)
-
-
 @linear(
-    transpose=_cast_vjp,
+    transpose=lambda g, x_dtype: unbroadcast(g, g.shape, x_dtype),
     formula="g.astype(x_dtype)",
     naming="ToCopyBackward0",
     samples=[call((2, 3), dtype=np.dtype(np.float64)), call((), dtype=np.dtype(np.complex128))],

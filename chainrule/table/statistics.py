@@ -128,12 +128,6 @@ def median(x, *, axis, keepdims):
     return np.reshape(result, (*kept_shape, *(1,) * len(axis))) if keepdims else result
 
 
-def _pick_vjp(g: AnyArray, index: Any, x_shape: tuple[int, ...], *, axis: int, keepdims: bool) -> Any:
-    if not keepdims:
-        g = np.expand_dims(g, axis)
-    return scatter_add(np.zeros(x_shape, g.dtype), index, g, axis=axis)
-
-
 _PLACES = [
     call((2, 3), np.array([[2], [0]]), axis=-1, keepdims=False, name="MaxBackward0"),
     call((3, 2), np.array([[2, 0], [1, 1]]), axis=-2, keepdims=True, name="TopkBackward0"),
@@ -141,9 +135,10 @@ _PLACES = [
 
 
 @linear(
-    transpose={"x": _pick_vjp},
-    formula={
-        "x": "scatter_add(np.zeros(x_shape, g.dtype), index, g if keepdims else np.expand_dims(g, axis), axis=axis)"
+    transpose={
+        "x": lambda g, index, x_shape, *, axis, keepdims, name: scatter_add(
+            np.zeros(x_shape, g.dtype), index, g if keepdims else np.expand_dims(g, axis), axis=axis
+        )
     },
     naming=lambda params: params["name"],
     samples=_PLACES,
