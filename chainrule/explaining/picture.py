@@ -24,12 +24,13 @@ _SERIAL = itertools.count(1)
 
 
 class Numbers(NamedTuple):
-    """An array in a card: "forward" or "cotangent", the name under a bar before it, its key for scripts, its rows."""
+    """An array in a card: "forward" or "cotangent", the name under a bar before it, its key, its rows, if it is float32."""
 
     kind: str
     sign: str
     key: str
     rows: Sequence[str]
+    single: bool = False
 
 
 class Card(NamedTuple):
@@ -61,7 +62,8 @@ def card(node: Any, numbers: Sequence[Numbers] = (), *, memory: bool = True) -> 
         parts.append(f'<path d="M0 {y:.1f}H{w:.1f}"/>')
         rows = "".join(_text(w - _PAD, y + _LINE * (i + 1), r, "numbers", "end") for i, r in enumerate(n.rows))
         parts.append(f'<g class="{n.kind}">{_text(_PAD, y + _LINE, n.sign, "sign")}')
-        parts.append(f'<g data-key="{escape(n.key)}" data-lines="">{rows}</g></g>' if n.key else f"{rows}</g>")
+        marks = f' data-key="{escape(n.key)}" data-lines=""' * bool(n.key) + ' data-single=""' * n.single
+        parts.append(f"<g{marks}>{rows}</g></g>")
         y += len(n.rows) * _LINE + 7
     h = y + (3 if small and not numbers else 0)
     outline = f'width="{w:.1f}" height="{h:.1f}" rx="{6 if value else min(h / 2, 15):.0f}"/>'
@@ -170,7 +172,11 @@ def numbers_of(nodes: Sequence[Any], values: Mapping[str, Any]) -> dict[str, lis
         if value is not None:
             name = value["name"] if len(value["name"]) <= 7 else "…"
             parts = (("forward", "", "", value["data"]), ("cotangent", name, f"g.{node.value}", value["gradient"]))
-            found[node.id] = [Numbers(k, sign, key, text_rows(a)) for k, sign, key, a in parts if a and _fits(a)]
+            found[node.id] = [
+                Numbers(k, sign, key, text_rows(a), a["dtype"] == "float32")
+                for k, sign, key, a in parts
+                if a and _fits(a)
+            ]
     return found
 
 

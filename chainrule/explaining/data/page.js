@@ -1,12 +1,12 @@
 "use strict";
 (() => {
   const $ = (selector, root = document) => [...root.querySelectorAll(selector)];
-  const plan = JSON.parse(document.getElementById("numbers").textContent);
+  // Numbers that JSON has no way to write stand in it as text, in lists.
+  const ODD = { inf: Infinity, "-inf": -Infinity, nan: NaN };
+  const plan = JSON.parse(document.getElementById("numbers").textContent,
+    (key, item) => (typeof item === "string" && item in ODD && /^\d+$/.test(key) ? ODD[item] : item));
 
   // -- numbers as text: the same rules as the tables in the markup --------------------------------------------------
-  const real = (list) => Float64Array.from(list, Number_);
-  function Number_(item) { return item === "inf" ? Infinity : item === "-inf" ? -Infinity : Number(item); }
-
   function decimals(numbers) {
     let wanted = 0;
     for (const item of numbers) {
@@ -52,18 +52,6 @@
       const now = Number.isFinite(was) ? (change[k] === 0 ? was : was + change[k]) : whole[k];
       return single ? Math.fround(now) : now;
     });
-  }
-
-  function prepare() {
-    for (const key in plan.seed) plan.seed[key] = real(plan.seed[key]);
-    for (const key in plan.gradients) if (plan.gradients[key]) plan.gradients[key] = real(plan.gradients[key]);
-    for (const map of [...plan.steps.flatMap((s) => s.arrows.map((a) => a.map)), ...plan.totals.map((t) => t.map)]) {
-      if (map) map.v = real(map.v);
-    }
-    for (const step of plan.steps) {
-      if (step.base) step.base = real(step.base);
-      for (const arrow of step.arrows) if (arrow.base) arrow.base = real(arrow.base);
-    }
   }
 
   /** All numbers of the page for a gradient: key -> array. */
@@ -125,7 +113,7 @@
         const rows = $("text", place), width = texts.length / rows.length;
         const wide = Array.from({ length: width }, (_, j) => Math.max(...rows.map((_, i) => texts[i * width + j].length)));
         rows.forEach((row, i) => {
-          row.textContent = texts.slice(i * width, (i + 1) * width).map((t, j) => t.padStart(wide[j])).join("  ");
+          row.textContent = texts.slice(i * width, (i + 1) * width).map((t, j) => t.padStart(wide[j])).join("  ").replace(/[\u2007\u2008]/g, " ");
         });
         place.classList.add("changed");
       } else {
@@ -317,7 +305,6 @@
 
   addToggle();
   if (plan.seed) {
-    prepare();
     for (const key in plan.seed) current[key] = plan.seed[key].slice();
     first = pass(current);
     now = first;
