@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeVar
 
 from chainrule.api.array import takes_arrays
 from chainrule.api.functions import public_function
-from chainrule.core.inplace import in_place as write_in_place
-from chainrule.core.inplace import reshaped, store_out
+from chainrule.api.in_place import in_place as write_in_place
+from chainrule.api.in_place import reshaped, store_out
 from chainrule.core.tensor import attach
 from chainrule.rows.primitive import Primitive
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.array import Array, as_arrays
+from chainrule.api.in_place import store_out
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.inplace import store_out
 from chainrule.core.modes import LOCAL, SPECIAL, WATCHES
 from chainrule.core.node import Node, next_seq
 from chainrule.core.protocol import ArrayLike, one_float_dtype

@@ -9,8 +9,8 @@ import numpy as np
 from chainrule import errors, random
 from chainrule.api.declare import op
 from chainrule.api.functions import nary, unary
+from chainrule.api.in_place import in_place
 from chainrule.core.dispatch import cast
-from chainrule.core.inplace import in_place
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie
 from chainrule.ops import elementwise as ew

@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.functions import binary
+from chainrule.api.in_place import in_place, reshaped
 from chainrule.core import inplace, view
 from chainrule.core.dispatch import cast
 from chainrule.core.modes import recording
@@ -164,7 +165,7 @@ def _plain(self: Tensor, src: Any) -> bool:
     return type(self._raw) is ndarray and not recording() and (source is None or type(source) is ndarray)
 
 
-_fill_recorded, _copy_recorded = inplace.in_place("fill_", scattering.fill), inplace.in_place("copy_", _copied)
+_fill_recorded, _copy_recorded = in_place("fill_", scattering.fill), in_place("copy_", _copied)
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
@@ -228,7 +229,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     shape = shaping._ints("resize_", size)
     if math.prod(shape) != self.numel():
         raise errors.no_resize("resize_", self, shape)
-    return inplace.reshaped(self, lambda x: shaping.reshape(x, shape), "resize_")
+    return reshaped(self, lambda x: shaping.reshape(x, shape), "resize_")
 
 
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:

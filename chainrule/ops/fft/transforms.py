@@ -16,8 +16,8 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.declare import op
+from chainrule.api.in_place import store_out
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.inplace import store_out
 from chainrule.core.tensor import Tensor
 from chainrule.ops import creation, shaping
 from chainrule.ops.arguments import creates, floating, tensor_of
