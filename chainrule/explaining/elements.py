@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.explaining.formula import Formula, stretched
-from chainrule.explaining.notation import TEXT, written
+from chainrule.explaining.formula import Formula, broadcast_axes
+from chainrule.explaining.notation import TEXT, print_tree
 from chainrule.explaining.tree import (
     Entry,
     Index,
     NoForm,
     Relation,
     Sigma,
-    called,
+    call_name,
     constant,
-    copied,
-    evaluated,
+    copy_tree,
+    evaluate,
     of_numpy,
     times,
 )
@@ -47,14 +47,14 @@ def letters_of(shape: Sequence[int], wanted: str = "") -> Index:
     return tuple(0 if n == 1 else c for n, c in zip(shape, letters))
 
 
-def aligned(index: Index, shape: tuple[int, ...]) -> Index:
+def broadcast_index(index: Index, shape: tuple[int, ...]) -> Index:
     """The index of the element that broadcasting puts there."""
     if len(index) < len(shape):
         raise NoForm
     return tuple(0 if n == 1 else i for n, i in zip(shape, index[len(index) - len(shape) :]))
 
 
-def shortened(x: Any) -> ast.expr:
+def rounded(x: Any) -> ast.expr:
     """Four digits of a number."""
     x = np.asarray(x).item()
     return constant(float(f"{x:.4g}") if isinstance(x, float) else x)
@@ -134,8 +134,8 @@ class Element:
         value = self.formula.values.get(node.id)
         if not isinstance(value, np.ndarray):
             return self._single(node)
-        index = aligned(index, value.shape)
-        return shortened(value[index]) if self.concrete else self.entry(node.id, index)
+        index = broadcast_index(index, value.shape)
+        return rounded(value[index]) if self.concrete else self.entry(node.id, index)
 
     def _constant(self, node: ast.Constant, index: Index) -> ast.expr:
         if not isinstance(node.value, (bool, int, float, complex)):
@@ -158,17 +158,17 @@ class Element:
             raise NoForm
         if any(k.arg != "axis" for k in node.keywords):
             raise NoForm
-        index = aligned(index, shape)
+        index = broadcast_index(index, shape)
         if self.concrete:
-            return shortened(self._value(node)[index])
-        return Entry(written(self.formula.renamed(node), TEXT), index)
+            return rounded(self._value(node)[index])
+        return Entry(print_tree(self.formula.renamed(node), TEXT), index)
 
     def _attribute(self, node: ast.Attribute, index: Index) -> ast.expr:
         if of_numpy(node):
             value = getattr(np, node.attr)
             if not isinstance(value, float):
                 raise NoForm
-            return shortened(value) if self.concrete else node
+            return rounded(value) if self.concrete else node
         return self._moved(node, index, node.value) if node.attr in ("mT", "T") else self._single(node)
 
     def _unaryop(self, node: ast.UnaryOp, index: Index) -> ast.expr:
@@ -190,24 +190,24 @@ class Element:
         return ast.Compare(self.at(node.left, index), node.ops, [self.at(node.comparators[0], index)])
 
     def _subscript(self, node: ast.Subscript, index: Index) -> ast.expr:
-        split = called(node.value) == "split"
+        split = call_name(node.value) == "split"
         return self._moved(node, index, node.value.args[0] if split else node.value)  # type: ignore[attr-defined]
 
     def _moved(self, node: ast.expr, index: Index, array: ast.expr) -> ast.expr:
         """What moves the elements of an array; how, is read off what it does to coordinates."""
 
         def move(coordinates: Any) -> Any:
-            return self._value(copied(node, array, ast.Name("moved", ast.Load())), moved=coordinates)
+            return self._value(copy_tree(node, array, ast.Name("moved", ast.Load())), moved=coordinates)
 
         if id(node) not in self._places:
             self._places[id(node)] = places(move, self.shape(array))
-        index = aligned(index, self.shape(node))
+        index = broadcast_index(index, self.shape(node))
         return self.at(array, tuple(_along(index, *place) for place in self._places[id(node)]))
 
     # -- calls
 
     def _call(self, node: ast.Call, index: Index) -> ast.expr:
-        name = called(node)
+        name = call_name(node)
         if name in _MOVES:
             return self._moved(node, index, node.args[0])
         special = getattr(self, "_np_" + name, None)
@@ -239,7 +239,7 @@ class Element:
         return self._product("i,j->ij", (x, y), index)
 
     def _np_flip(self, node: ast.Call, index: Index, x: ast.expr, axes: ast.expr) -> ast.expr:
-        if called(x) == "cumsum" and called(x.args[0]) == "flip":  # type: ignore[attr-defined]
+        if call_name(x) == "cumsum" and call_name(x.args[0]) == "flip":  # type: ignore[attr-defined]
             return self._from_here_on(x.args[0].args[0], _value(axes), index)  # type: ignore[attr-defined]
         return self._moved(node, index, x)
 
@@ -260,14 +260,14 @@ class Element:
             raise NoForm
         shift = _value(k)
         about = f" + {shift}" if shift > 0 else f" − {-shift}" if shift < 0 else ""
-        sign = "≤" if called(node) == "tril" else "≥"
+        sign = "≤" if call_name(node) == "tril" else "≥"
         return times(self.at(x, index), Relation(f"{index[-1]} {sign} {index[-2]}{about}"))
 
     _np_tril = _np_triu = _triangle
 
     def _np_unbroadcast(self, node: ast.Call, index: Index, x: ast.expr, shape: ast.expr, dtype: ast.expr) -> ast.expr:
         whole = self.shape(x)
-        return self._unbroadcast(x, whole, stretched(whole, _value(shape)), index)
+        return self._unbroadcast(x, whole, broadcast_axes(whole, _value(shape)), index)
 
     def _np_einsum(self, node: ast.Call, index: Index, spec: ast.expr, *arrays: ast.expr) -> ast.expr:
         return self._product(_value(spec), arrays, index)
@@ -329,7 +329,7 @@ class Element:
 
     def _value(self, node: ast.expr, **names: Any) -> Any:
         try:
-            return evaluated(node, {**self.formula.helpers, **self.formula.values, **names})
+            return evaluate(node, {**self.formula.helpers, **self.formula.values, **names})
         except Exception:
             raise NoForm from None
 

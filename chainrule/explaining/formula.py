@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.explaining.notation import MUL, Alphabet, Printer
-from chainrule.explaining.tree import Renamed, copied, evaluated, free_names, is_scalar
+from chainrule.explaining.tree import RenameNames, copy_tree, evaluate, free_names, is_scalar
 from chainrule.rows.kinds import unbroadcast
 from chainrule.rows.primitive import TABLE, Primitive
 
@@ -60,11 +60,11 @@ class Formula:
         else:
             value = np.asarray(self.raw())
             self.raw_shape, self.raw_dtype = value.shape, value.dtype
-        self.stretched = stretched(self.raw_shape, shape)
+        self.stretched = broadcast_axes(self.raw_shape, shape)
 
     def raw(self) -> Any:
         """The tree's value, before it is fit to the operand."""
-        return evaluated(self.tree, {**self.helpers, **self.values})
+        return evaluate(self.tree, {**self.helpers, **self.values})
 
     def value(self) -> Any:
         """The VJP, by the formula."""
@@ -109,11 +109,11 @@ class Formula:
     def renamed(self, part: ast.expr, names: Mapping[str, str] | None = None) -> ast.expr:
         """A part of the tree in the user's names."""
         known = self.names if names is None else names
-        tree: ast.expr = Renamed(lambda name: known.get(name, name)).visit(copied(part))
+        tree: ast.expr = RenameNames(lambda name: known.get(name, name)).visit(copy_tree(part))
         return tree
 
 
-def stretched(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def broadcast_axes(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The axes that broadcasting added to an operand of a shape, and those it stretched."""
     extra = len(whole) - len(shape)
     if extra < 0:

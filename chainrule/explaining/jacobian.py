@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.explaining.elements import LETTERS, Element, aligned, places
-from chainrule.explaining.notation import LATEX, MATHML, TEXT, Alphabet, written
+from chainrule.explaining.elements import LETTERS, Element, broadcast_index, places
+from chainrule.explaining.notation import LATEX, MATHML, TEXT, Alphabet, print_tree
 from chainrule.explaining.simplify import partial
-from chainrule.explaining.terms import Bound, Product, Term, combined, expression, moved
+from chainrule.explaining.terms import Bound, Product, Term, combine, delta_term, expression
 from chainrule.explaining.tree import Entry, Index, NoForm
 from chainrule.explaining.values import Value
 
@@ -64,35 +64,35 @@ class Jacobian:
             return None
         out, own = self._letters
         try:
-            products = [moved(product, place, own, self.input.shape) for place, product in self._walked(out)]
-            terms = combined(products, [c for c in LETTERS if c not in (*out, *own)])
+            products = [delta_term(product, place, own, self.input.shape) for place, product in self._walked(out)]
+            terms = combine(products, [c for c in LETTERS if c not in (*out, *own)])
         except NoForm:
             return None
         return terms if len(terms) <= _TERMS else None
 
-    def _written(self, to: Alphabet) -> str | None:
+    def _print(self, to: Alphabet) -> str | None:
         if self._terms is None:
             return None
         top, bottom = (
             to.indexed(value.identifier, index) for value, index in zip((self.output, self.input), self._letters)
         )
-        right = written(expression(self._terms), to)
+        right = print_tree(expression(self._terms), to)
         return to.put("formula", to.binary(to.put("derivative", top, bottom), "=", right))
 
     @functools.cached_property
     def index(self) -> str | None:
         """One element, as in ``∂y[j,k]/∂x[i] = δ[i,j]·x[k] + δ[i,k]·x[j]``; None where no exact form was found."""
-        return self._written(TEXT)
+        return self._print(TEXT)
 
     @functools.cached_property
     def latex(self) -> str | None:
         """The same in LaTeX."""
-        return self._written(LATEX)
+        return self._print(LATEX)
 
     @functools.cached_property
     def mathml(self) -> str | None:
         """The same in MathML."""
-        return self._written(MATHML)
+        return self._print(MATHML)
 
     def __repr__(self) -> str:
         return f"<Jacobian {self.index or f'∂{self.output.name}/∂{self.input.name}'}, shape {self.shape}>"
@@ -119,7 +119,7 @@ class Walk:
 
     def __init__(self, explanation: Any) -> None:
         self.steps = {value.edge: step for step in explanation.steps for value in step.outputs}
-        self.called = explanation.is_named
+        self.is_named = explanation.is_named
 
     def jacobian(self, arrow: Any) -> Jacobian:
         """The local one of an arrow."""
@@ -147,7 +147,7 @@ class Walk:
         if prim.kind == "function" or len(prim.outputs) != 1 or arrow._rule.complex or x.dtype.kind == "c":
             raise NoForm
         if prim.kind == "elementwise":
-            return aligned(index, x.shape), _partial(arrow, index, functools.partial(self._named, arrow))
+            return broadcast_index(index, x.shape), _partial(arrow, index, functools.partial(self._named, arrow))
         if prim.name == "cast":
             return index, Product()
         if prim.moves:
@@ -168,9 +168,9 @@ class Walk:
     def _entry(self, value: Value | None, index: Index) -> Entry:
         """An element of a value; of one that has no name and only renames another's indices, of that other."""
         while value is not None:
-            index = aligned(index, value.shape)
+            index = broadcast_index(index, value.shape)
             step = self.steps.get(value.edge)
-            if step is None or self.called(value) or not step.record.node.prim.moves or len(step.arrows) != 1:
+            if step is None or self.is_named(value) or not step.record.node.prim.moves or len(step.arrows) != 1:
                 return Entry(value.identifier, index)
             try:
                 index = self._renamed(step.arrows[0], index)
@@ -203,7 +203,7 @@ class Walk:
         inputs, out = subscripts.split("->")
         batch, named = index[: len(index) - len(out)], index[len(index) - len(out) :]
         if arrow.position > 1:  # linear's bias
-            return aligned(index, arrow.input.shape), Product()
+            return broadcast_index(index, arrow.input.shape), Product()
         mine, other = inputs.split(",")[arrow.position], inputs.split(",")[1 - arrow.position]
         where = dict(zip(out, named))
         for c, n in zip(mine, arrow.input.shape[len(arrow.input.shape) - len(mine) :]):
@@ -211,7 +211,7 @@ class Walk:
         x, y = arrow.input, arrow.step.operand_values.get(1 - arrow.position)
         factor = self._entry(y, (*batch, *(where[c] for c in other)))
         bound = _bounds([where[c] for c in mine if c not in out])
-        return aligned((*batch, *(where[c] for c in mine)), x.shape), Product(above=(factor,), bound=bound)
+        return broadcast_index((*batch, *(where[c] for c in mine)), x.shape), Product(above=(factor,), bound=bound)
 
 
 def _bound(size: int) -> Any:

@@ -1,6 +1,6 @@
 """How formulas are written: one printer of expression trees, and three alphabets for it.
 
-``written(tree, TEXT)``, ``written(tree, LATEX)`` and ``written(tree, MATHML)`` are one formula as text, LaTeX and MathML.
+``print_tree(tree, TEXT)``, ``print_tree(tree, LATEX)`` and ``print_tree(tree, MATHML)`` are one formula as text, LaTeX and MathML.
 A name that ends with a combining bar is a cotangent's. ``name_math`` and ``derivative_math`` are for names alone.
 """
 
@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from chainrule.explaining.tree import Entry, Index, Relation, Sigma, called, free_names, of_numpy
+from chainrule.explaining.tree import Entry, Index, Relation, Sigma, call_name, free_names, of_numpy
 
 BAR = "\u0304"
 THIN = "\u2009"
@@ -306,7 +306,7 @@ class Printer:
         if isinstance(node, ast.Attribute):
             return node.attr == "size"
         if isinstance(node, ast.Call):
-            return called(node) in ("log", "sqrt", "exp") and all(map(self._scalar, node.args))
+            return call_name(node) in ("log", "sqrt", "exp") and all(map(self._scalar, node.args))
         return isinstance(node, (ast.BinOp, ast.UnaryOp)) and all(
             self._scalar(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)
         )
@@ -338,7 +338,7 @@ class Printer:
 
     def _cases(self, test: ast.expr, yes: ast.expr, no: ast.expr) -> tuple[str, int]:
         cases = self.to.put("case", self(yes), self._condition(test))
-        while isinstance(no, ast.IfExp) or (isinstance(no, ast.Call) and called(no) == "where"):
+        while isinstance(no, ast.IfExp) or (isinstance(no, ast.Call) and call_name(no) == "where"):
             test, yes, no = (no.test, no.body, no.orelse) if isinstance(no, ast.IfExp) else no.args
             cases += self.to.put("case", self(yes), self._condition(test))
         return self.to.put("cases", cases, self(no)), ATOM
@@ -363,7 +363,7 @@ class Printer:
             bound = zip(node.func.args.args, node.args)
             where = [self.to.binary(self.to.name(a.arg), "=", self(x)) for a, x in bound]
             return self.to.put("at", self(node.func.body), self.to.listed(where)), ATOM
-        name, arguments = called(node), list(node.args)
+        name, arguments = call_name(node), list(node.args)
         if isinstance(node.func, ast.Attribute) and not of_numpy(node.func) and name.rpartition(".")[2] in _METHODS:
             name, arguments = node.func.attr, [node.func.value, *arguments]
         keywords = {k.arg or "": k.value for k in node.keywords if k.arg != "keepdims"}
@@ -435,7 +435,7 @@ def _is_negative(node: ast.expr) -> bool:
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
 
 
-def written(tree: ast.expr, to: Alphabet, scalars: frozenset[str] | None = None) -> str:
+def print_tree(tree: ast.expr, to: Alphabet, scalars: frozenset[str] | None = None) -> str:
     """A formula in an alphabet."""
     return Printer(to, scalars)(tree)
 

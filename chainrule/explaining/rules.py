@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.explaining.elements import Element, letters_of, shortened
+from chainrule.explaining.elements import Element, letters_of, rounded
 from chainrule.explaining.formula import Formula, formula_text, helper
-from chainrule.explaining.notation import LATEX, MATHML, NUMBERS, TEXT, Alphabet, bar, bracket, written
-from chainrule.explaining.simplify import cotangent_name, parsed, simplified
+from chainrule.explaining.notation import LATEX, MATHML, NUMBERS, TEXT, Alphabet, bar, bracket, print_tree
+from chainrule.explaining.simplify import cotangent_name, parse, simplify
 from chainrule.explaining.tree import NoForm, is_scalar
 from chainrule.explaining.values import Value, identifier, operands_of, outputs_of
 from chainrule.types.shapes import shape_of
@@ -101,7 +101,7 @@ class Rule:
         step, prim = self.arrow.step, self.prim
         values, names, fixed = self._names()
         scalars = {k for k, v in values.items() if is_scalar(v)}
-        tree = simplified(prim, text, fixed, scalars, self.arrow.position, real, conjugated)
+        tree = simplify(prim, text, fixed, scalars, self.arrow.position, real, conjugated)
         taken = set(names.values())
         for key, value in step.params.items():
             if key not in values:
@@ -238,7 +238,7 @@ class Rule:
             return None
         try:
             index = self._letters
-            right = written(Element(self._indexed, used=index).result(index), TEXT)
+            right = print_tree(Element(self._indexed, used=index).result(index), TEXT)
             return None if len(right) > _LONG else f"{self.left}{bracket(index)} {self.arrow.sign} {right}"
         except NoForm:
             return self._moved()
@@ -251,7 +251,7 @@ class Rule:
         if self.prim.name == "stack_mm" and self.arrow.position == 1 and set(f.values) == {"x", "g"}:
             many = "abcdefgh"[: f.values["g"].ndim - 1]
             f = Formula(
-                parsed(f"np.einsum('{many}y,{many}z->yz', x, g)"), f.values, f.names, functools.partial(helper, self.prim),
+                parse(f"np.einsum('{many}y,{many}z->yz', x, g)"), f.values, f.names, functools.partial(helper, self.prim),
                 self.arrow.step.upstream.shape, f.shape, f.dtype, False,
             )  # fmt: skip
         return f
@@ -291,9 +291,9 @@ class Rule:
         if down.size == 0 or self.formula is None or not self.exact:
             return None
         at = (0,) * down.ndim
-        left, right = f"{self.left}{bracket(at)}", _written_number(down[at])
+        left, right = f"{self.left}{bracket(at)}", _four_digits(down[at])
         try:
-            text = written(Element(self._indexed, True).result(at), NUMBERS)
+            text = print_tree(Element(self._indexed, True).result(at), NUMBERS)
         except NoForm:
             return self._moved_numbers()
         if len(text) > _LONG:
@@ -312,12 +312,12 @@ class Rule:
         terms = " + ".join(f"{bar(y.identifier)}{bracket(s)}" for s in sources[:4]) + (
             " + …" if len(sources) > 4 else ""
         )
-        several = " + ".join(_written_number(up[s]) for s in sources[:4]) + " = " if 1 < len(sources) < 5 else ""
-        return f"{self.left}{bracket(at)} {self.arrow.sign} {terms} = {several}{_written_number(down[at])}"
+        several = " + ".join(_four_digits(up[s]) for s in sources[:4]) + " = " if 1 < len(sources) < 5 else ""
+        return f"{self.left}{bracket(at)} {self.arrow.sign} {terms} = {several}{_four_digits(down[at])}"
 
 
-def _written_number(x: Any) -> str:
-    return written(shortened(x), NUMBERS)
+def _four_digits(x: Any) -> str:
+    return print_tree(rounded(x), NUMBERS)
 
 
 def _unnamed(value: Value) -> bool:

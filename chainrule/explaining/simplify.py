@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from chainrule.explaining.tree import Renamed, called, copied, evaluated, free_names, numpy_call, times
+from chainrule.explaining.tree import RenameNames, call_name, copy_tree, evaluate, free_names, numpy_call, times
 from chainrule.rows.primitive import Primitive
 
 _OPEN = {"np", "slice", "tuple", "max", "min", "len"}  # what a constant part may call
@@ -20,15 +20,15 @@ def cotangent_name(prim: Primitive, index: int = 0) -> str:
     return "g" if len(prim.outputs) == 1 else f"g_{index}"
 
 
-def parsed(text: str) -> ast.expr:
+def parse(text: str) -> ast.expr:
     """The tree of a row's text, in which no lambda calls its argument as something else is called."""
     if text not in _PARSED:
         tree = ast.parse(text, mode="eval").body
-        _PARSED[text] = _Unshadowed(free_names(tree)).visit(tree)
+        _PARSED[text] = _RenameShadows(free_names(tree)).visit(tree)
     return _PARSED[text]
 
 
-class _Unshadowed(ast.NodeTransformer):
+class _RenameShadows(ast.NodeTransformer):
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken
 
@@ -37,11 +37,11 @@ class _Unshadowed(ast.NodeTransformer):
         shadows = {a.arg for a in node.args.args} & self.taken
         for argument in node.args.args:
             argument.arg += "_" * (argument.arg in shadows)
-        node.body = Renamed(lambda name: name + "_" * (name in shadows)).visit(node.body)
+        node.body = RenameNames(lambda name: name + "_" * (name in shadows)).visit(node.body)
         return node
 
 
-def simplified(
+def simplify(
     prim: Primitive,
     text: str,
     constants: Mapping[str, Any],
@@ -58,15 +58,15 @@ def simplified(
         real: no operand is complex, so conjugates are left out.
         conjugated: operands to conjugate: a holomorphic rule on complex numbers.
     """
-    tree = parsed(text)
-    if called(tree) == "unbroadcast":
+    tree = parse(text)
+    if call_name(tree) == "unbroadcast":
         tree = tree.args[0]  # type: ignore[attr-defined]  # to sum over stretched axes is left to Formula
-    tree = _Row(prim, position, real, conjugated).visit(copied(tree))
-    folded: ast.expr = _Folded(constants, scalars).visit(tree)
+    tree = _AdaptToRow(prim, position, real, conjugated).visit(copy_tree(tree))
+    folded: ast.expr = _FoldConstants(constants, scalars).visit(tree)
     return folded
 
 
-class _Row(ast.NodeTransformer):
+class _AdaptToRow(ast.NodeTransformer):
     """Puts one tree in place of what depends on the kind of row: several outputs, many operands, real numbers."""
 
     def __init__(self, prim: Primitive, position: int, real: bool, conjugated: tuple[str, ...]) -> None:
@@ -89,11 +89,11 @@ class _Row(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> Any:
-        if self.prim.variadic and called(node) == "tuple":
+        if self.prim.variadic and call_name(node) == "tuple":
             inner = self.generic_visit(node).args[0]  # type: ignore[attr-defined]
             return ast.Subscript(inner, ast.Constant(self.position), ast.Load())
         node = self.generic_visit(node)  # type: ignore[assignment]
-        name = called(node)
+        name = call_name(node)
         if name == "einsum":
             return _plain_product(node, *node.args)
         if name == "H":
@@ -119,7 +119,7 @@ def _plain_product(node: ast.Call, subscripts: ast.expr, a: ast.expr, b: ast.exp
     return times(a, b) if spec in (",i->i", "i,->i") else node
 
 
-class _Folded(ast.NodeTransformer):
+class _FoldConstants(ast.NodeTransformer):
     """Evaluates what depends on constants only, and makes the choices that they decide."""
 
     def __init__(self, constants: Mapping[str, Any], scalars: Collection[str]) -> None:
@@ -138,7 +138,7 @@ class _Folded(ast.NodeTransformer):
 
     def _literal(self, node: ast.expr) -> ast.expr | None:
         try:
-            value = evaluated(node, {"np": np, **self.constants})
+            value = evaluate(node, {"np": np, **self.constants})
         except Exception:
             return None
         vector = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu"
@@ -164,7 +164,7 @@ class _Folded(ast.NodeTransformer):
         if isinstance(node, ast.Compare):
             left, _, right = self._broadcast(node.left, node.ops[0], node.comparators[0])
             return ast.Compare(left, node.ops, [right])
-        name = called(node)
+        name = call_name(node)
         if name == "broadcast_to":
             return _unexpanded(node)
         if name == "where" and _literal_of(node.args[0]) in (True, False):
@@ -186,9 +186,9 @@ class _Folded(ast.NodeTransformer):
         """An expression of scalars without the axes that it was given for broadcasting; None for any other."""
         if isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id in self.scalars):
             return node
-        if isinstance(node, ast.Call) and called(node) == "expand_dims":
+        if isinstance(node, ast.Call) and call_name(node) == "expand_dims":
             return self._without_axes(node.args[0])
-        if isinstance(node, ast.Call) and called(node) == "conj":
+        if isinstance(node, ast.Call) and call_name(node) == "conj":
             operand = self._without_axes(node.args[0])
             return None if operand is None else numpy_call("conj", operand)
         if isinstance(node, ast.Subscript) and _only_new_axes(node.slice):
@@ -202,7 +202,7 @@ class _Folded(ast.NodeTransformer):
         return None
 
 
-class _Ones(_Folded):
+class _WithoutCotangent(_FoldConstants):
     """Puts 1 in place of the cotangent."""
 
     def visit(self, node: Any) -> Any:
@@ -211,7 +211,7 @@ class _Ones(_Folded):
 
 def partial(tree: ast.expr) -> ast.expr:
     """A rule without its cotangent."""
-    return _Ones({}, ()).visit(copied(tree))  # type: ignore[no-any-return]
+    return _WithoutCotangent({}, ()).visit(copy_tree(tree))  # type: ignore[no-any-return]
 
 
 def _tidy_operation(node: ast.BinOp) -> ast.expr:
@@ -241,7 +241,7 @@ def _only_new_axes(index: ast.expr) -> bool:
 def _unexpanded(node: ast.Call) -> ast.Call:
     """Broadcasting adds leading axes by itself."""
     inner = node.args[0]
-    if isinstance(inner, ast.Call) and called(inner) == "expand_dims":
+    if isinstance(inner, ast.Call) and call_name(inner) == "expand_dims":
         try:
             axes, shape = ast.literal_eval(inner.args[1]), ast.literal_eval(node.args[1])
         except ValueError:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from chainrule.explaining.notation import TEXT, written
-from chainrule.explaining.tree import Entry, Index, Lettered, NoForm, Sigma, copied, times
+from chainrule.explaining.notation import TEXT, print_tree
+from chainrule.explaining.tree import Entry, Index, NoForm, Sigma, SubstituteIndices, copy_tree, times
 
 
 class Bound:
@@ -51,7 +51,9 @@ class Product(NamedTuple):
 
     def at(self, letters: Mapping[Any, Any]) -> Product:
         """With letters in place of indices; sums over an index that no factor reads are done."""
-        above, below = (tuple(Lettered(letters).visit(copied(f)) for f in part) for part in (self.above, self.below))
+        above, below = (
+            tuple(SubstituteIndices(letters).visit(copy_tree(f)) for f in part) for part in (self.above, self.below)
+        )
         found = Product(self.number, above, below)
         idle = [b.size for b in self.bound if b not in letters and b not in found.indices]
         kept = tuple(b for b in self.bound if b in found.indices)
@@ -66,7 +68,7 @@ class Term(NamedTuple):
     product: Product
 
 
-def moved(product: Product, place: Index, own: Index, shape: Sequence[int]) -> Term:
+def delta_term(product: Product, place: Index, own: Index, shape: Sequence[int]) -> Term:
     """The product times δ's that say: the operand's index ``own`` is ``place``. An index that is summed over goes with its δ."""
     letters: dict[Any, Any] = {}
     deltas = []
@@ -81,12 +83,12 @@ def moved(product: Product, place: Index, own: Index, shape: Sequence[int]) -> T
     return Term(tuple(sorted(set(found), key=str)), (), product.at(letters))  # type: ignore[arg-type]
 
 
-def combined(terms: Sequence[Term], free: Sequence[str]) -> list[Term]:
+def combine(terms: Sequence[Term], free: Sequence[str]) -> list[Term]:
     """Terms with letters for what they sum over, those that differ by a number only made one."""
     found: dict[Any, Term] = {}
     for term in terms:
-        term = _lettered(term, free)
-        factors = (sorted(written(f, TEXT) for f in part) for part in (term.product.above, term.product.below))
+        term = _name_bounds(term, free)
+        factors = (sorted(print_tree(f, TEXT) for f in part) for part in (term.product.above, term.product.below))
         key = (term.deltas, term.sums, *map(tuple, factors))
         if key in found:
             number = found[key].product.number + term.product.number
@@ -95,7 +97,7 @@ def combined(terms: Sequence[Term], free: Sequence[str]) -> list[Term]:
     return [term for term in found.values() if term.product.number]
 
 
-def _lettered(term: Term, free: Sequence[str]) -> Term:
+def _name_bounds(term: Term, free: Sequence[str]) -> Term:
     bound = dict.fromkeys(i for i in term.product.indices if isinstance(i, Bound))
     if len(bound) > len(free):
         raise NoForm
@@ -134,7 +136,7 @@ def _term(term: Term) -> ast.expr:
 
 def _powers(factors: Sequence[ast.expr]) -> list[ast.expr]:
     """Factors, with a power for one that occurs several times."""
-    texts = [written(f, TEXT) for f in factors]
+    texts = [print_tree(f, TEXT) for f in factors]
     counts = Counter(texts)
     first = {text: f for text, f in zip(reversed(texts), reversed(factors))}
     return [ast.BinOp(first[text], ast.Pow(), ast.Constant(n)) if n > 1 else first[text] for text, n in counts.items()]

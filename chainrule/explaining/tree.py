@@ -43,18 +43,18 @@ class Relation(_Node):
     text: str
 
 
-def copied(node: Any, part: ast.expr | None = None, new: ast.expr | None = None) -> Any:
+def copy_tree(node: Any, part: ast.expr | None = None, new: ast.expr | None = None) -> Any:
     """A copy, with another expression in place of a part."""
     if part is not None and node is part:
         return new
     if isinstance(node, list):
-        return [copied(n, part, new) for n in node]
+        return [copy_tree(n, part, new) for n in node]
     if not isinstance(node, ast.AST):
         return node
-    return type(node)(**{name: copied(value, part, new) for name, value in ast.iter_fields(node)})
+    return type(node)(**{name: copy_tree(value, part, new) for name, value in ast.iter_fields(node)})
 
 
-class Renamed(ast.NodeTransformer):
+class RenameNames(ast.NodeTransformer):
     def __init__(self, call: Callable[[str], str]) -> None:
         self.call = call
 
@@ -62,7 +62,7 @@ class Renamed(ast.NodeTransformer):
         return ast.Name(self.call(node.id), node.ctx)
 
 
-class Lettered(ast.NodeTransformer):
+class SubstituteIndices(ast.NodeTransformer):
     """Puts letters in place of indices."""
 
     def __init__(self, letters: Mapping[Any, Any]) -> None:
@@ -84,14 +84,14 @@ def free_names(tree: ast.AST) -> set[str]:
     return found
 
 
-def evaluated(tree: ast.expr, names: Mapping[str, Any]) -> Any:
+def evaluate(tree: ast.expr, names: Mapping[str, Any]) -> Any:
     """The tree's value."""
     code = compile(ast.fix_missing_locations(ast.Expression(tree)), "<formula>", "eval")
     with np.errstate(all="ignore"):
         return eval(code, dict(names))
 
 
-def called(node: Any) -> str:
+def call_name(node: Any) -> str:
     """The name of the function that an expression calls, NumPy's without ``np.``; "" for what is no call."""
     return ast.unparse(node.func).removeprefix("np.") if isinstance(node, ast.Call) else ""
 
