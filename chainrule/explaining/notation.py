@@ -35,7 +35,7 @@ _FORMS = {
     "||": ("|{}|", r"\left|{}\right|", '<mrow><mo fence="true">|</mo>{}<mo fence="true">|</mo></mrow>'),
     "fraction": ("{} / {}", r"\frac{{{}}}{{{}}}", "<mfrac><mrow>{}</mrow><mrow>{}</mrow></mfrac>"),
     "power": ("{}^{}", "{}^{{{}}}", "<msup><mrow>{}</mrow><mrow>{}</mrow></msup>"),
-    "below": ("{}_{}", "{}_{{{}}}", "<msub>{}<mrow>{}</mrow></msub>"),
+    "below": ("{}_{}", "{}_{{{}}}", "<msub><mrow>{}</mrow><mrow>{}</mrow></msub>"),
     "root": ("√({})", r"\sqrt{{{}}}", "<msqrt><mrow>{}</mrow></msqrt>"),
     "sum": ("Σ {}", r"\sum {}", "<mo>∑</mo>{}"),
     "sum over": ("Σ_{} {}", r"\sum_{{{}}} {}", "<munder><mo>∑</mo><mrow>{}</mrow></munder>{}"),
@@ -230,6 +230,8 @@ class Printer:
             known = _CONSTANTS.get(node.attr)
             return self.to.name(known) if known else self.to.quoted("code", node.attr), ATOM
         if node.attr in ("mT", "T"):
+            if self.to.stacked and isinstance(node.value, ast.Call) and call_name(node.value) == "conj":
+                return self._raised(node.value.args[0], self.to.name("H"))
             return self._raised(node.value, self.to.name("⊤"))
         if node.attr == "size":
             return self.to.put("||", self(node.value)), ATOM
@@ -374,10 +376,13 @@ class Printer:
         function = self.to.function(_FUNCTIONS.get(name, name).rpartition(".")[2])
         axis = arguments.pop() if name in _REDUCTIONS and len(arguments) == 2 else keywords.pop("axis", None)
         named = [self.to.binary(self.to.quoted("code", key), "=", self(x)) for key, x in keywords.items()]
-        below = None if axis is None else self.to.put("axis", self(axis))
+        below = None if axis is None else self._axis(axis)
         if below is not None and not self.to.stacked:
             named, below = [*named, below], None
         return self._applied(function, *map(self, arguments), *named, below=below)
+
+    def _axis(self, axis: ast.expr) -> str:
+        return self.to.put("axis", self(axis.elts[0] if isinstance(axis, ast.Tuple) and len(axis.elts) == 1 else axis))
 
     def _applied(self, function: str, *arguments: str, below: str | None = None) -> tuple[str, int]:
         if below is not None:
@@ -394,6 +399,8 @@ class Printer:
         return self.to.put("||", self(x)), ATOM
 
     def _np_conj(self, x: ast.expr) -> tuple[str, int]:
+        if self.to.stacked and isinstance(x, ast.Attribute) and x.attr == "mT":
+            return self._raised(x.value, self.to.name("H"))
         return self._raised(x, self.to.sign("*")) if self.to.stacked else self._applied("conj", self(x))
 
     _np_conjugate = _np_conj
@@ -428,7 +435,7 @@ class Printer:
         body, _ = self._last(x, MUL)
         if axis is None:
             return self.to.put("sum", body), OPEN
-        return self.to.put("sum over", self.to.put("axis", self(axis)), body), OPEN
+        return self.to.put("sum over", self._axis(axis), body), OPEN
 
 
 def _is_negative(node: ast.expr) -> bool:

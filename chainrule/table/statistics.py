@@ -77,7 +77,7 @@ _SAMPLES = [
     call((4,), axis=(-1,), keepdims=False, correction=1.5),
 ]
 _AWAY = "(x - x.mean(axis, keepdims=True))"
-_COUNT = "(x.size / x.sum(axis).size - correction)"
+_COUNT = "(x.size / g.size - correction)"
 
 
 @opaque(
