@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.explaining.formula import broadcast_axes
 from chainrule.rows import kinds
 
 _PRODUCTS = {  # the Jacobians of a product by its left and its right operand, of which o is the other one
@@ -77,11 +78,9 @@ def _product(arrow: Any, by: str) -> tuple[str, str]:
 
 def unbroadcast(arrow: Any) -> str | None:
     """How an operand was stretched, and what that means for its cotangent."""
-    prim = arrow.step.record.node.prim
-    out, x = arrow.step.output, arrow.input
-    extra = len(out.shape) - len(x.shape)
-    axes = [*range(extra), *(extra + i for i, n in enumerate(x.shape) if n == 1 and out.shape[extra + i] != 1)]
-    if not axes or (prim.kind != "elementwise" and prim.name != "expand"):
+    prim, out, x = arrow.step.record.node.prim, arrow.step.output, arrow.input
+    axes = [axis for part in broadcast_axes(out.shape, x.shape) for axis in part]
+    if (prim.kind != "elementwise" and prim.name != "expand") or not axes:
         return None
     word = f"axis {axes[0]}" if len(axes) == 1 else f"axes {', '.join(map(str, axes))}"
     return f"{x.name} was stretched {x.shape} → {out.shape}: its cotangent is summed over {word}"

@@ -498,3 +498,9 @@ def test_parameters_of_a_function_are_asked_for_by_name() -> None:
     assert list(cr.explain(lambda p: p["u"] * 3, wrt="p")({"u": w}).gradients) == ["p['u']"]
     with pytest.raises(ValueError, match="no floating-point argument has that name; there are w, b"):
         cr.explain(f, wrt="q")(w, b)
+
+
+def test_fewer_axes_than_the_operand_is_no_broadcasting():
+    x = cr.ones(1, 1, requires_grad=True)
+    (step,) = cr.explain(x.sum(1)).steps
+    assert step.arrows[0].unbroadcast is None
