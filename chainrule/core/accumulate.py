@@ -20,6 +20,7 @@ from chainrule.errors import GRADIENT, LINEAR
 ndarray = np.ndarray
 new = object.__new__
 _ACCUMULATE = new_lock()
+_PASSES = 7  # backward passes whose places a leaf remembers, besides the latest
 
 
 def write_grads(
@@ -39,7 +40,7 @@ def write_grads(
     sums: list[ndarray[Any, Any]] = []
     addends: list[Any] = []
     hooked: list[Any] = []
-    where = LOCAL.sweep.where
+    this = LOCAL.sweep.freed
     with _ACCUMULATE:
         for leaf, g in leaves:
             tensor = leaf.tensor() if leaf.hooks is None else leaf.variable
@@ -49,11 +50,13 @@ def write_grads(
                 hooked.append((leaf, tensor, g))
             old = tensor._grad
             if old is None:
-                leaf.count(where, True)
+                leaf.added = 1
+                leaf.passes = (this,)
                 fresh.append(tensor)
                 fresh_grads.append(_own(g, escaped))
                 continue
-            leaf.count(where, False)
+            leaf.added += 1
+            leaf.passes = (*leaf.passes[-_PASSES:], this)
             if not create_graph and type(g) is ndarray and type(old._raw) is ndarray and _may_add_to(old):
                 sums.append(old._raw)
                 addends.append(g)
@@ -80,7 +83,8 @@ def _first(leaf: Leaf, g: Any, escaped: set[int]) -> bool:
     with _ACCUMULATE:
         if tensor._grad is not None or tensor._edge is None:
             return False
-        leaf.count(LOCAL.sweep.where, True)
+        leaf.added = 1
+        leaf.passes = (LOCAL.sweep.freed,)
         tensor._grad = grad
     return True
 
@@ -94,7 +98,7 @@ def _may_add_to(old: Tensor) -> bool:
         if 0 in data.strides:  # expanded: its elements are one
             return False
         about_to_write(data)
-        wrote(data, "backward", LOCAL.sweep.where)
+        wrote(data, "backward", LOCAL.sweep.freed.where)
     return True
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
+from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from chainrule.core.saved import unpack
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import met, tied
 from chainrule.core.versions import CLOCK, GUARDED, check_guarded, writes_of
-from chainrule.errors.places import Where
+from chainrule.errors.places import note_frame
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -70,7 +71,7 @@ class Sweep:
         ties: cotangents of tied rows are tied to the operands (see ``ties``).
         escaped: the ids of arrays that somebody else holds, or may hold: none of them becomes a ``.grad``.
         notes: what others keep for as long as it runs.
-        where: where the user's program called it; ``freed`` tells it to those who come to a node after it.
+        freed: what the saved values that it used up become, which knows where it was called.
     """
 
     __slots__ = (
@@ -84,7 +85,6 @@ class Sweep:
         "ties",
         "useful",
         "wanted",
-        "where",
     )  # fmt: skip
 
     roots: Sequence[Any]
@@ -96,7 +96,6 @@ class Sweep:
     ties: bool
     escaped: set[int]
     notes: dict[Any, Any]
-    where: Where | None
     freed: Freed
 
 
@@ -141,9 +140,8 @@ def sweep(
     this.ties = ties and create_graph
     this.escaped = set(map(id, cotangents))
     this.notes = {}
-    this.where = errors.user_line()
     this.freed = Freed()
-    this.freed.where = this.where
+    note_frame(this.freed, _getframe(1))
     if targets is None:
         this.wanted = this.useful = None
     else:

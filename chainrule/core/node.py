@@ -30,9 +30,14 @@ next_seq: Callable[[], int] = itertools.count(1).__next__
 
 
 class Freed(tuple[Any, ...]):
-    """What ``Node.saved`` becomes once a backward pass has used the saved values up, and where that was called."""
+    """What ``Node.saved`` becomes once a backward pass has used the saved values up. It knows where that was called."""
 
-    where: Where | None = None
+    code: CodeType | None
+    lasti: int
+
+    @property
+    def where(self) -> Where | None:
+        return None if self.code is None else Where(self.code, self.lasti)
 
 
 class Hooks:
@@ -219,9 +224,6 @@ def output_of(node: Node, index: int) -> Output:
     return Output(node, index, node.seq + 1) if output is None else output
 
 
-_PASSES = 7
-
-
 class Leaf:
     """Where the gradient of a leaf tensor is collected (``AccumulateGrad``).
 
@@ -242,16 +244,11 @@ class Leaf:
         self.hooks: Hooks | None = None
         self.seq = -1  # older than everything; where a transformation starts, its time
         self.added = 0  # how many backward passes ``.grad`` is the sum of, as far as they know
-        self.passes: list[Where | None] = []  # where these were called; the first and the latest of them
+        self.passes: tuple[Freed, ...] = ()  # the latest of them
         try:
             note_frame(self, _getframe(2))
         except ValueError:  # called by no Python program
             note_frame(self, None)
-
-    def count(self, where: Where | None, first: bool) -> None:
-        """Note that a backward pass wrote to ``.grad``, which it may have been the first to do since it was None."""
-        self.added = 1 if first else self.added + 1
-        self.passes = [where] if first else [*self.passes[-_PASSES:], where]
 
     @property
     def variable(self) -> Tensor:

@@ -169,7 +169,7 @@ class _Answer:
         leaves = [
             f.thing._edge for f in self.names.found if isinstance(f.thing, Tensor) and type(f.thing._edge) is Leaf
         ]
-        for where in [where for leaf in leaves for where in leaf.passes if where is not None]:
+        for where in [where for leaf in leaves for freed in leaf.passes if (where := freed.where) is not None]:
             call = expression_of(where.expression)
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
                 found.append((ast.unparse(call.func.value), bool(call.args or call.keywords), where))
@@ -246,7 +246,7 @@ class _Answer:
             return self._why(
                 f"{name}.grad was not written by backward(): it came with the tensor (from a copy or a file)."
             )
-        lines = self._backward_lines(edge.passes)
+        lines = self._backward_lines([freed.where for freed in edge.passes])
         if added == 1:
             return self._why(f"{name}.grad is ∂L/∂{name}, from 1 backward() call{lines}.")
         advice = f"Gradients add up: {name}.grad = None resets it, and so does an optimizer's zero_grad()."
