@@ -28,6 +28,8 @@ def _computed(name: str, row: str, operands: tuple[Any, ...], **params: Any) -> 
         prim = importlib.import_module("chainrule.ops.scipy_special").ROWS[row]
     except ImportError:
         raise errors.needs_scipy(name) from None
+    if all(type(x) is Tensor and dtype_of(x) in (np.float32, np.float64) for x in operands):
+        return general(prim, operands, params)
     numbers = (int, float) if row == "zeta" and any(isinstance(x, Tensor) for x in operands) else ()
     checked = [x if isinstance(x, numbers) else tensor_of(name, x, "biuf") for x in operands]
     checked = promoted(prim, checked)
