@@ -7,7 +7,7 @@ i), because a gradient is one of a real number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,9 +82,15 @@ class Checks(NamedTuple):
     def xs(self) -> list[Tensor]:
         return [self.inputs[i] for i in self.wanted]
 
+    def run(self) -> tuple[dict[int, Tensor], bool]:
+        """The floating outputs by position, and whether any output requires grad."""
+        outputs = self.outputs()
+        floats = {k: y for k, y in enumerate(outputs) if y.dtype.kind in "fc"}
+        return floats, any([y.requires_grad for y in outputs])
+
     # -- derivatives of all floating outputs -------------------------------------------------------------------------
 
-    def difference(self, i: int, direction: Any, floating: Sequence[int]) -> list[Any]:
+    def difference(self, i: int, direction: Any, floating: Iterable[int]) -> dict[int, Any]:
         """The central difference of each floating output when input i moves along ``direction``.
 
         The input is moved in place, so that a function that knows it from elsewhere (a model its parameters) sees it move.
@@ -107,7 +113,7 @@ class Checks(NamedTuple):
             return [seen[-1][k] for k in floating]
 
         try:
-            return central(moved, before, direction, self.eps)
+            return dict(zip(floating, central(moved, before, direction, self.eps)))
         finally:
             data[...] = before
 
@@ -125,15 +131,17 @@ class Checks(NamedTuple):
         found = [(y, run.tangents(y)) for y in run.result]
         return [np.zeros((*axis, *y.shape), y.dtype) if t is None else array_of(wrapped(t)) for y, t in found]
 
-    def by_input(self, i: int, floats: Sequence[Tensor], derivative: Callable[[Any], list[Any]]) -> dict[Any, Any]:
-        """For each unit and floating output the Jacobian, from derivatives along the unit vectors of input i."""
+    def by_input(self, i: int, floats: dict[int, Tensor], forward: bool) -> dict[Any, dict[int, Any]]:
+        """For each unit and floating output the Jacobian by input i: in forward mode, or from differences."""
         x = self.inputs[i]
         found = {}
         for unit in units_of(x):
-            slopes = [derivative(d) for d in unit_vectors(x.shape, unit, np.result_type(type(unit), np.float64))]
-            found[unit] = [
-                np.array([s[n].reshape(-1) for s in slopes]).reshape(x.numel(), y.numel()) for n, y in enumerate(floats)
-            ]
+            slopes: list[Any] = []
+            for d in unit_vectors(x.shape, unit, np.result_type(type(unit), np.float64)):
+                slopes.append(self.push([i], [d.astype(x.dtype)]) if forward else self.difference(i, d, floats))
+            found[unit] = {
+                k: np.array([s[k].reshape(-1) for s in slopes]).reshape(x.numel(), y.numel()) for k, y in floats.items()
+            }
         return found
 
     def by_backward(self, y: Tensor, part: Any) -> list[Any]:
@@ -175,38 +183,26 @@ class Checks(NamedTuple):
 
     def jacobians(self, backward: bool, forward: bool) -> None:
         """Backward and forward mode against differences, element by element."""
-        outputs = self.outputs()
-        floating = [k for k, y in enumerate(outputs) if y.dtype.kind in "fc"]
-        floats = [outputs[k] for k in floating]
-        numerical = {
-            i: self.by_input(i, floats, lambda d, i=i: self.difference(i, d, floating))  # type: ignore[misc]
-            for i in self.wanted
-        }
-        if not any(y.requires_grad for y in outputs):
-            if any(np.any(j != 0) for by_unit in numerical.values() for js in by_unit.values() for j in js):
+        floats, depends = self.run()
+        numerical = {i: self.by_input(i, floats, False) for i in self.wanted}
+        if not depends:
+            if any(np.any(j != 0) for by_unit in numerical.values() for js in by_unit.values() for j in js.values()):
                 raise GradcheckError(
                     "Numerical gradient for function expected to be zero: none of its outputs requires grad, but they "
                     "change with the inputs. Something in it cuts the graph (detach, no_grad, conversion to NumPy)."
                 )
             return
-        for n, k in enumerate(floating if backward else ()):
-            y = outputs[k]
-            for part in units_of(y) if y.requires_grad else ():
+        recorded = {k: y for k, y in floats.items() if y.requires_grad}
+        for k, y in recorded.items() if backward else ():
+            for part in units_of(y):
                 for i, got in zip(self.wanted, self.by_backward(y, part)):
-                    expected = _as_gradient({unit: js[n] for unit, js in numerical[i].items()}, part)
+                    expected = _as_gradient({unit: js[k] for unit, js in numerical[i].items()}, part)
                     self._compare(expected, got, k, y, i, part, y.dtype.kind == "c", False)
         for i in self.wanted if forward else ():
-            x = self.inputs[i]
-            pushed = self.by_input(i, floats, lambda d, i=i, x=x: self._floating_push(i, d.astype(x.dtype), floating))  # type: ignore[misc]
-            for unit, js in pushed.items():
-                for n, k in enumerate(floating):
-                    if outputs[k].requires_grad:
-                        complex_input = x.dtype.kind == "c"
-                        self._compare(numerical[i][unit][n], js[n], k, outputs[k], i, unit, complex_input, True)
-
-    def _floating_push(self, i: int, tangent: Any, floating: Sequence[int]) -> list[Any]:
-        found = self.push([i], [tangent])
-        return [found[k] for k in floating]
+            for unit, js in self.by_input(i, floats, True).items():
+                for k, y in recorded.items():
+                    complex_input = self.inputs[i].dtype.kind == "c"
+                    self._compare(numerical[i][unit][k], js[k], k, y, i, unit, complex_input, True)
 
     def _compare(
         self, expected: Any, got: Any, k: int, y: Tensor, i: int, part: Any, is_complex: bool, forward: bool
@@ -218,25 +214,23 @@ class Checks(NamedTuple):
 
     def combinations(self, backward: bool, forward: bool) -> None:
         """The same on one random combination of the Jacobian's entries: a few runs, however large the inputs are."""
-        outputs = self.outputs()
-        floating = [k for k, y in enumerate(outputs) if y.dtype.kind in "fc"]
+        floats, depends = self.run()
         for n, i in enumerate(self.wanted):
             x = self.inputs[i]
             u = _weights(x, 29 + n)
-            slopes = self.difference(i, u, floating)
-            if not any(y.requires_grad for y in outputs):
-                if any(np.any(slope != 0) for slope in slopes):
+            slopes = self.difference(i, u, floats)
+            if not depends:
+                if any(np.any(slope != 0) for slope in slopes.values()):
                     raise GradcheckError("Numerical gradient for function expected to be zero")
                 continue
             tangents = self.push([i], [u.astype(x.dtype)]) if forward else None
-            for k, slope in zip(floating, slopes):
-                y = outputs[k]
+            for k, y in floats.items():
                 if not y.requires_grad:
                     continue
                 v = _weights(y, 61 + k).real
                 atol = self.atol * np.abs(u).sum() * np.abs(v).sum()
                 for part in units_of(y):
-                    expected = inner(part * v, slope)
+                    expected = inner(part * v, slopes[k])
                     found = [(False, self._pulled(y, x, part * v, u))] if backward else []
                     if tangents is not None:
                         found.append((True, inner(part * v, tangents[k])))
