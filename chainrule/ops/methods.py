@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.api.declare import op
 from chainrule.api.functions import binary
 from chainrule.api.in_place import in_place, reshaped
 from chainrule.core import inplace, view
@@ -60,8 +61,16 @@ def _divided_into(other: Any, self: Tensor) -> Tensor:
     return ew.mul(ew.reciprocal(self), other)  # type: ignore[no-any-return]  # what PyTorch computes, and records
 
 
-_add, _mul = binary(arithmetic.add, operator=True), binary(arithmetic.mul, operator=True)
+def _assigned(name: str) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        if not isinstance(other, _OPERANDS) and not hasattr(other, "level"):
+            return NotImplemented
+        return getattr(self, name)(other)
 
+    return method
+
+
+_add, _mul = binary(arithmetic.add, operator=True), binary(arithmetic.mul, operator=True)
 attach(
     __add__=_add,
     __radd__=_add,  # in PyTorch, too, what the method belongs to comes first
@@ -72,30 +81,6 @@ attach(
     __rdiv__=_reflected(_divided_into),
     __sub__=binary(arithmetic.sub, operator=True),
     __rsub__=binary(arithmetic.rsub, operator=True),
-    __floordiv__=_operator(ew.floor_divide),
-    __rfloordiv__=_reflected(ew.floor_divide),
-    __mod__=_operator(ew.remainder),
-    __rmod__=_reflected(ew.remainder),
-    __pow__=_operator(ew.pow),
-    __rpow__=_reflected(ew.pow),
-    __matmul__=_operator(products.matmul),
-    __rmatmul__=_reflected(products.matmul),
-    __eq__=_operator(ew.eq),
-    __ne__=_operator(ew.ne),
-    __lt__=_operator(ew.lt),
-    __le__=_operator(ew.le),
-    __gt__=_operator(ew.gt),
-    __ge__=_operator(ew.ge),
-    __and__=_operator(ew.bitwise_and),
-    __rand__=_reflected(ew.bitwise_and),
-    __or__=_operator(ew.bitwise_or),
-    __ror__=_reflected(ew.bitwise_or),
-    __xor__=_operator(ew.bitwise_xor),
-    __rxor__=_reflected(ew.bitwise_xor),
-    __lshift__=_operator(ew.bitwise_left_shift),
-    __rshift__=_operator(ew.bitwise_right_shift),
-    __rlshift__=_reflected(ew.bitwise_left_shift),
-    __rrshift__=_reflected(ew.bitwise_right_shift),
     __neg__=ew.neg,
     __pos__=ew.positive,
     __abs__=ew.abs,
@@ -103,17 +88,37 @@ attach(
     __setitem__=indexing.setitem,
     __hash__=object.__hash__,
 )
+for _symbol, _function in {
+    "floordiv": ew.floor_divide,
+    "mod": ew.remainder,
+    "pow": ew.pow,
+    "matmul": products.matmul,
+    "and": ew.bitwise_and,
+    "or": ew.bitwise_or,
+    "xor": ew.bitwise_xor,
+    "lshift": ew.bitwise_left_shift,
+    "rshift": ew.bitwise_right_shift,
+}.items():
+    attach(**{f"__{_symbol}__": _operator(_function), f"__r{_symbol}__": _reflected(_function)})
+for _symbol in ("eq", "ne", "lt", "le", "gt", "ge"):
+    attach(**{f"__{_symbol}__": _operator(getattr(ew, _symbol))})
+for _symbol, _name in {
+    "add": "add_", "sub": "sub_", "mul": "mul_", "truediv": "div_", "pow": "pow_", "floordiv": "floor_divide_",
+    "mod": "remainder_", "and": "bitwise_and_", "or": "bitwise_or_", "xor": "bitwise_xor_",
+    "lshift": "bitwise_left_shift_", "rshift": "bitwise_right_shift_",
+}.items():  # fmt: skip
+    attach(**{f"__i{_symbol}__": _assigned(_name)})
 
 # -- functions that are methods under the same name ------------------------------------------------------------------
 
 
+@op("Tensor.where")
 def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """This tensor's elements where the condition holds, else ``other``'s."""
     return ew.where(condition, self, other)
 
 
 attach(
-    where=where,
     T=property(shaping.T),
     mT=property(shaping.mT),
     H=property(shaping.adjoint),
@@ -123,31 +128,6 @@ attach(
 )
 
 # -- in place --------------------------------------------------------------------------------------------------------
-
-
-def _assign(name: str) -> Any:
-    def method(self: Any, other: Any) -> Any:
-        if not isinstance(other, (Tensor, int, float, complex, ndarray, np.generic)) and not hasattr(other, "level"):
-            return NotImplemented
-        return getattr(self, name)(other)
-
-    return method
-
-
-attach(
-    __iadd__=_assign("add_"),
-    __isub__=_assign("sub_"),
-    __imul__=_assign("mul_"),
-    __itruediv__=_assign("div_"),
-    __ipow__=_assign("pow_"),
-    __ifloordiv__=_assign("floor_divide_"),
-    __imod__=_assign("remainder_"),
-    __iand__=_assign("bitwise_and_"),
-    __ior__=_assign("bitwise_or_"),
-    __ixor__=_assign("bitwise_xor_"),
-    __ilshift__=_assign("bitwise_left_shift_"),
-    __irshift__=_assign("bitwise_right_shift_"),
-)
 
 
 def _replaced(self: Tensor, value: Tensor) -> Tensor:
@@ -168,6 +148,7 @@ def _plain(self: Tensor, src: Any) -> bool:
 _fill_recorded, _copy_recorded = in_place("fill_", scattering.fill), in_place("copy_", _copied)
 
 
+@op("Tensor.fill_")
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Fill with a number, in place."""
     if type(self._raw) is ndarray and not isinstance(value, Tensor) and not inplace.on_tape(self):
@@ -178,11 +159,13 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     return _fill_recorded(self, value)
 
 
+@op("Tensor.zero_")
 def zero_(self: Tensor) -> Tensor:
     """Fill with zeros, in place."""
     return fill_(self, 0)
 
 
+@op("Tensor.copy_")
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Copy another tensor's elements (broadcast, and cast) into this one; gradients flow to the source."""
     if _plain(self, src):
@@ -197,6 +180,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     return _copy_recorded(self, src)
 
 
+@op("Tensor.fill_diagonal_")
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Fill the main diagonal, in place: where all indices are equal; with ``wrap``, a tall matrix's again below it.
 
@@ -220,6 +204,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     return self
 
 
+@op("Tensor.resize_")
 def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Another shape for the same elements, in place.
 
@@ -232,11 +217,13 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     return reshaped(self, lambda x: shaping.reshape(x, shape), "resize_")
 
 
+@op("Tensor.resize_as_")
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """As :func:`resize_`, with the shape of another tensor."""
     return resize_(self, tuple(tensor_of("resize_as_", the_template).shape))
 
 
+@op("Tensor.set_")
 def set_(self: Tensor, source: Tensor) -> Tensor:
     """Give the tensor the memory, shape and dtype of another one, as assigning to ``data`` does.
 
@@ -250,21 +237,12 @@ def set_(self: Tensor, source: Tensor) -> Tensor:
     return self
 
 
-attach(
-    fill_=fill_,
-    zero_=zero_,
-    copy_=copy_,
-    fill_diagonal_=fill_diagonal_,
-    resize_=resize_,
-    resize_as_=resize_as_,
-    set_=set_,
-)
-
 # -- casts -----------------------------------------------------------------------------------------------------------
 
 _DEVICES = ("cpu", "cuda", "mps", "meta")
 
 
+@op("Tensor.to")
 def to(
     self: Tensor,
     *args: Any,
@@ -303,7 +281,6 @@ def _to_dtype(name: str, dtype: Any) -> Any:
 
 
 attach(
-    to=to,
     float=_to_dtype("float", np.float32),
     double=_to_dtype("double", np.float64),
     half=_to_dtype("half", np.float16),
@@ -320,6 +297,7 @@ attach(
 )
 
 
+@op("Tensor.type")
 def type_(self: Tensor, dtype: Any = None) -> Any:
     """The name of the tensor's type, or the tensor in another dtype."""
     if dtype is None:
@@ -329,6 +307,7 @@ def type_(self: Tensor, dtype: Any = None) -> Any:
     return to(self, getattr(dtype, "dtype", dtype))
 
 
+@op("Tensor.is_nonzero")
 def is_nonzero(input: Tensor) -> bool:
     """Whether the only element is not zero."""
     return bool(input)
@@ -343,11 +322,13 @@ def _invert(self: Tensor) -> Tensor:
     return ew.bitwise_not(self)  # type: ignore[no-any-return]
 
 
+@op("Tensor.cpu")
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself: everything is on the CPU."""
     return self
 
 
+@op("Tensor.cuda")
 def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Not there: raises."""
     check_device("cuda")
@@ -358,6 +339,7 @@ def _base(self: Tensor) -> Tensor | None:
     return view.base_of(self)
 
 
+@op("Tensor._is_view")
 def is_view(self: Tensor) -> bool:
     """Whether the tensor shares memory with a base that autograd knows of."""
     return self._view is not None
@@ -370,13 +352,8 @@ _KINDS_OF_TENSORS = (
 )  # fmt: skip
 
 attach(
-    type=type_,
     __invert__=_invert,
-    is_nonzero=is_nonzero,
-    cpu=cpu,
-    cuda=cuda,
     _base=property(_base),
-    _is_view=is_view,
     __dlpack__=lambda self, **options: self.numpy().__dlpack__(**options),
     __dlpack_device__=lambda self: (1, 0),  # the CPU
     is_cpu=True,
