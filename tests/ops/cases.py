@@ -24,6 +24,8 @@ def arrays() -> dict[str, np.ndarray]:
         "c": np.sin(2.9 * wave[:9]).reshape(3, 3),
         "A": _irregular(2, 4, 4) + 3 * np.eye(4),
         "W": _irregular(2, 3, 5) + 3 * np.eye(3, 5),
+        "V": _irregular(60),
+        "K": _irregular(100)[60:],
     }
 
 
@@ -41,8 +43,8 @@ def run(m: Any, case: str, inputs: dict[str, Any]) -> Any:
     """Evaluate an expression; or run a program (with ``;``), whose result is ``z``, a clone of ``x`` to begin with.
 
     What follows ``!!`` are words of the error that it raises. ``at(x, [1.0, 2.0])`` is a tensor of these elements whose
-    gradient is that of the first elements of x; ``t(1, 2)`` is ``m.tensor([1, 2])``, and ``u8``, ``i4`` and others are
-    tensors of such dtypes.
+    gradient is that of the first elements of x; ``of(x, 2, 3)`` are those elements in this shape; ``t(1, 2)`` is
+    ``m.tensor([1, 2])``, and ``u8(1, 2)`` the same in uint8.
     """
 
     def at(tensor: Any, values: Any) -> Any:
@@ -50,7 +52,10 @@ def run(m: Any, case: str, inputs: dict[str, Any]) -> Any:
         part = tensor.flatten()[: made.numel()].reshape(made.shape)
         return part - part.detach() + made
 
-    scope = {"m": m, "L": m.linalg, "F": m.nn.functional, "at": at, "t": lambda *values: m.tensor(values)}
+    def of(tensor: Any, *shape: int) -> Any:
+        return tensor.flatten()[: int(np.prod(shape))].reshape(shape)
+
+    scope = {"m": m, "L": m.linalg, "F": m.nn.functional, "at": at, "of": of, "t": lambda *values: m.tensor(values)}
     scope |= {"u8": lambda *values: m.tensor(values, dtype=m.uint8), "nan": float("nan"), "inf": float("inf"), **inputs}
     case = case.partition(" !! ")[0]
     if ";" not in case and case not in PROGRAMS:
@@ -596,7 +601,8 @@ m.nanmedian(at(x, [[1.0, nan, 3.0, 2.0], [nan] * 4]), 1)[0][:1]
 m.nanmedian(m.tensor([[1.0, nan, 3.0, 2.0], [nan] * 4]), 1)[0]
 m.nanquantile(at(x, [[1.0, nan, 3.0, 2.0], [nan] * 4]), t(0.5, 0.25).double(), dim=1)[:, 0]
 m.nanquantile(m.tensor([[1.0, nan, 3.0, 2.0], [nan] * 4]), t(0.5, 0.25), dim=1)
-m.nanquantile(at(x, [1.0, nan, 9.0, 4.0]), at(p, [0.2, 0.7])) | m.nanquantile(t(1.0, nan, 5.0), 0.5, interpolation="lower")
+m.nanquantile(at(x, [1.0, nan, 9.0, 4.0]), at(p, [0.2, 0.7]))
+m.nanquantile(t(1.0, nan, 5.0), 0.5, interpolation="lower")
 m.trapezoid(x) | m.trapz(x, dx=2) | m.cumulative_trapezoid(x, y) | m.trapezoid(x, y)
 m.trapezoid(x, m.ones(5)) !! one `x` value for each sample point
 m.trapezoid(t(True, False)) !! bool is not supported | m.trapezoid(x, y, dx=1) !! invalid combination
@@ -615,6 +621,187 @@ m.cdist(x.long(), x) !! only supports floating-point dtypes | m.cross(a, b, dim=
 m.cross(m.ones(2), m.ones(2)) !! no dimension of size 3 | m.renorm(x, 2, 0, 1.0)
 m.renorm(x, 0, 0, 1.0) !! non-positive-norm not supported | m.renorm(x[0], 2, 0, 1.0) !! at least 2 dimensions
 m.norm(A[0], "nuc") | m.norm(A, "nuc", dim=(1, 2), keepdim=True)
+"""
+
+CONVOLUTION = """
+F.conv1d(of(V, 2, 3, 7), of(K, 4, 3, 3)) | F.conv1d(of(V, 1, 4, 9), of(K, 6, 2, 3), None, 2, 1, 2, 2)
+F.conv1d(of(V, 1, 3, 5), of(K, 3, 1, 2), x[0, :3], 1, 2, 1, 3)
+F.conv2d(of(V, 1, 2, 5, 6), of(K, 3, 2, 3, 2), x[0, :3])
+F.conv2d(of(V, 1, 4, 5, 3), of(K, 4, 2, 2, 2), x[0], (2, 3), (1, 2), (2, 1), 2)
+F.conv2d(of(V, 1, 3, 4, 4), of(K, 6, 1, 1, 1), groups=3)
+F.conv3d(of(V, 1, 2, 3, 2, 5), of(K, 1, 2, 2, 2, 3), x[0, :1], (1, 2, 1), (1, 0, 1), (1, 1, 2))
+F.conv1d(of(V, 1, 2, 8), of(K, 3, 2, 3), padding="same") | F.conv1d(of(V, 1, 2, 8), of(K, 3, 2, 4), padding="same")
+F.conv1d(of(V, 1, 2, 8), of(K, 3, 2, 3), padding="same", dilation=2)
+F.conv1d(of(V, 1, 2, 8), of(K, 3, 2, 1), padding="same")
+F.conv1d(of(V, 1, 2, 8), of(K, 3, 2, 2), padding="same", dilation=3)
+F.conv1d(of(V, 1, 2, 8), of(K, 3, 2, 3), padding="valid")
+F.conv2d(of(V, 2, 5, 6), of(K, 3, 2, 2, 2), x[0, :3]) | F.conv_transpose2d(of(V, 3, 4, 5), of(K, 3, 2, 2, 2))
+F.conv_transpose1d(of(V, 2, 3, 4), of(K, 3, 2, 3))
+F.conv_transpose1d(of(V, 1, 4, 3), of(K, 4, 3, 2), None, 3, 1, 2, 2, 2)
+F.conv_transpose1d(of(V, 1, 2, 2), of(K, 2, 1, 3), x[0, :1], 1, 0, 2, 1, 3)
+F.conv_transpose2d(of(V, 1, 2, 3, 2), of(K, 2, 2, 2, 3), x[0], (2, 1), (1, 0), (1, 0), 2, (1, 2))
+F.conv_transpose3d(of(V, 1, 1, 2, 2, 2), of(K, 1, 2, 2, 1, 2), x[0, :2], (1, 2, 1), (0, 0, 1), (0, 1, 0))
+m.view_as_real(F.conv1d(m.complex(of(V, 1, 2, 5), of(K, 1, 2, 5)), m.complex(of(x, 2, 1, 2), of(y, 2, 1, 2)), None, 2, 1, 1, 2))
+m.view_as_real(F.conv_transpose1d(m.complex(of(V, 1, 2, 3), of(K, 1, 2, 3)), m.complex(of(x, 2, 1, 2), of(y, 2, 1, 2)), None, 2, 1, 0, 2))
+m.view_as_real(F.conv2d(m.complex(of(V, 1, 2, 4, 3), of(K, 1, 2, 4, 3)), m.complex(of(x, 1, 2, 2, 3), of(y, 1, 2, 2, 3)), None, 1, 1))
+F.unfold(of(V, 1, 2, 5, 6), (2, 3), dilation=(2, 1), padding=(1, 0), stride=(1, 2))
+F.unfold(of(V, 1, 2, 3, 4), 2, 1, 1, 2)
+F.fold(of(V, 1, 8, 6), (3, 4), 2, 1, 1, 2) | F.fold(F.unfold(of(V, 1, 1, 3, 3), 2), (3, 3), 2)
+F.unfold(of(V, 3, 4, 4), 2)
+"""
+
+POOLING = """
+F.max_pool1d(of(V, 2, 3, 7), 3, 2, 1) | F.max_pool1d(of(V, 1, 2, 8), 2, 1) | F.max_pool2d(of(V, 1, 2, 5, 6), 3, 2, 1)
+F.max_pool3d(of(V, 1, 1, 4, 3, 4), 2, 2, 1) | F.max_pool1d(of(V, 1, 2, 9), 3, 2, 1, 2)
+F.avg_pool1d(of(V, 2, 3, 7), 3, 2, 1) | F.avg_pool1d(of(V, 2, 3, 7), 3, 2, 1, False, False)
+F.avg_pool2d(of(V, 1, 2, 5, 6), 3, 2, 1) | F.avg_pool2d(of(V, 1, 2, 5, 6), 3, 2, 1, False, False)
+F.avg_pool3d(of(V, 1, 1, 4, 3, 4), 2, 2, 1) | F.avg_pool3d(of(V, 1, 1, 4, 3, 4), 2, 2, 1, False, False)
+F.max_pool1d(of(V, 1, 1, 7), 3, 3, ceil_mode=True) | F.avg_pool1d(of(V, 1, 1, 7), 3, 3, ceil_mode=True)
+F.max_pool1d(of(V, 1, 1, 5), 2, 2, 1, ceil_mode=True) | F.avg_pool2d(of(V, 1, 3, 3), 2, divisor_override=1)
+F.adaptive_avg_pool1d(of(V, 2, 3, 7), 1) | F.adaptive_avg_pool1d(of(V, 2, 3, 7), 3)
+F.adaptive_avg_pool1d(of(V, 2, 3, 7), 5)
+F.adaptive_avg_pool1d(of(V, 1, 2, 7), 9) | F.adaptive_max_pool1d(of(V, 2, 3, 7), 1)
+F.adaptive_max_pool1d(of(V, 2, 3, 7), 3)
+F.adaptive_max_pool1d(of(V, 2, 3, 7), 5) | F.adaptive_max_pool1d(of(V, 1, 2, 7), 9)
+F.adaptive_avg_pool2d(of(V, 1, 2, 5, 6), 1)
+F.adaptive_avg_pool2d(of(V, 1, 2, 5, 6), (None, 2)) | F.adaptive_max_pool3d(of(V, 1, 1, 3, 4, 5), (2, 2, 3))
+F.adaptive_avg_pool3d(of(V, 1, 1, 3, 4, 2), (2, 3, 1)) | F.max_unpool1d(*F.max_pool1d(x[:1], 2, return_indices=True), 2)
+F.max_unpool1d(*F.max_pool1d(x[:1], 2, return_indices=True), 2, output_size=(5,))
+F.max_unpool2d(*F.max_pool2d(of(V, 1, 2, 4, 6), 2, return_indices=True), 2) | F.lp_pool1d(of(V, 2, 3, 7), 2, 2)
+F.lp_pool2d(of(V, 1, 2, 5, 6).abs(), 3, 2) | F.lp_pool3d(of(V, 1, 1, 2, 2, 4), 2, (1, 2, 2))
+F.lp_pool2d(of(V, 1, 2, 4, 4), inf, 2)
+F.lp_pool2d(of(V, 1, 2, 4, 4), -inf, 2)
+"""
+
+RESAMPLING = """
+F.interpolate(of(V, 1, 2, 3), scale_factor=2) | F.interpolate(of(V, 1, 2, 3), 2) | F.interpolate(of(V, 1, 2, 3), 5)
+F.interpolate(of(V, 1, 2, 3), 2, mode="nearest-exact") | F.interpolate(of(V, 1, 1, 2, 3), (4, 3))
+F.interpolate(of(V, 1, 2, 4), 7, mode="linear") | F.interpolate(of(V, 1, 2, 4), 7, mode="linear", align_corners=True)
+F.interpolate(of(V, 1, 2, 5), 2, mode="linear") | F.interpolate(of(V, 1, 2, 6), 1, mode="linear", align_corners=True)
+F.interpolate(of(V, 1, 2, 1), 4, mode="linear") | F.interpolate(of(V, 1, 2, 3, 4), (5, 2), mode="bilinear")
+F.interpolate(of(V, 1, 2, 3, 4), (5, 2), mode="bilinear", align_corners=True)
+F.interpolate(of(V, 1, 1, 3, 4), (5, 2), mode="bicubic")
+F.interpolate(of(V, 1, 1, 4, 5), (7, 9), mode="bicubic", align_corners=True)
+F.interpolate(of(V, 1, 1, 2, 3, 2), (3, 2, 4), mode="trilinear")
+F.interpolate(of(V, 1, 1, 5, 4), (2, 3), mode="area")
+F.interpolate(of(V, 1, 1, 5, 6), (2, 3), mode="bilinear", antialias=True)
+F.interpolate(of(V, 1, 1, 5, 6), (2, 3), mode="bicubic", antialias=True)
+F.interpolate(of(V, 1, 1, 5), scale_factor=1.5, mode="linear")
+F.interpolate(of(V, 1, 1, 5), scale_factor=1.5, mode="linear", recompute_scale_factor=True)
+F.pixel_shuffle(of(V, 1, 8, 3, 2), 2)
+F.pixel_unshuffle(of(V, 1, 2, 6, 4), 2) | F.local_response_norm(of(V, 1, 4, 3), 3, 0.1, 0.75, 2.0)
+F.affine_grid(of(V, 1, 2, 3), (1, 1, 3, 4), align_corners=False)
+F.affine_grid(of(V, 1, 3, 4), (1, 2, 2, 2, 3), align_corners=True)
+F.grid_sample(of(V, 1, 2, 3, 4), of(K, 1, 2, 3, 2), align_corners=False)
+F.grid_sample(of(V, 1, 2, 3, 4), of(K, 1, 2, 3, 2), align_corners=True)
+F.grid_sample(of(V, 1, 2, 3, 4), of(K, 1, 2, 3, 2), "bilinear", "border", False)
+F.grid_sample(of(V, 1, 2, 3, 4), of(K, 1, 2, 3, 2), "bilinear", "border", True)
+F.grid_sample(of(V, 1, 2, 3, 4), of(K, 1, 2, 3, 2), "bilinear", "reflection", False)
+F.grid_sample(of(V, 1, 2, 3, 4), of(K, 1, 2, 3, 2), "bilinear", "reflection", True)
+F.grid_sample(of(V, 1, 2, 3, 4), of(K, 1, 2, 3, 2), "bicubic", "zeros", False)
+F.grid_sample(of(V, 1, 2, 3, 4), of(K, 1, 2, 3, 2), "bicubic", "zeros", True)
+F.grid_sample(of(V, 1, 2, 3, 4), of(K, 1, 2, 3, 2), "bicubic", "border", False)
+F.grid_sample(of(V, 1, 2, 3, 4), of(K, 1, 2, 3, 2), "bicubic", "border", True)
+F.grid_sample(of(V, 1, 2, 3, 4), of(K, 1, 2, 3, 2), "bicubic", "reflection", False)
+F.grid_sample(of(V, 1, 2, 3, 4), of(K, 1, 2, 3, 2), "bicubic", "reflection", True)
+F.grid_sample(of(V, 1, 2, 3, 4), of(K, 1, 2, 3, 2), "nearest", align_corners=False)
+F.grid_sample(of(V, 1, 2, 3, 4), of(K, 1, 2, 3, 2), "nearest", "border", True)
+F.grid_sample(of(V, 1, 1, 2, 3, 4), of(K, 1, 1, 2, 3, 3), align_corners=False)
+F.grid_sample(of(V, 1, 1, 2, 3, 4), of(K, 1, 1, 2, 3, 3), "nearest", align_corners=False)
+"""
+
+BAGS_AND_MARGINS = """
+F.embedding_bag(t(0, 2, 2, 5, 1), of(V, 6, 3), t(0, 3, 3), mode="sum")
+F.embedding_bag(t(0, 2, 2, 5, 1), of(V, 6, 3), t(0, 3, 3), mode="mean")
+F.embedding_bag(t(0, 2, 2, 5, 1), of(V, 6, 3), t(0, 3, 3), mode="max")
+F.embedding_bag(m.tensor([[0, 2], [3, 3]]), of(V, 6, 3), mode="sum")
+F.embedding_bag(m.tensor([[0, 2], [3, 3]]), of(V, 6, 3), mode="mean")
+F.embedding_bag(m.tensor([[0, 2], [3, 3]]), of(V, 6, 3), mode="max")
+F.embedding_bag(t(0, 2, 2, 5, 1), of(V, 6, 3), t(0, 3, 3), mode="sum", per_sample_weights=of(K, 5))
+F.embedding_bag(t(0, 2, 2, 5, 1), of(V, 6, 3), t(0, 3, 5), mode="sum", include_last_offset=True)
+F.pdist(x, 1) | F.pdist(x, 1.5) | F.pdist(x, 2) | F.pdist(x, inf)
+F.multi_margin_loss(x, t(0, 2, 1), 1, 0.5) | F.multi_margin_loss(x, t(0, 2, 1), 2, 0.5, reduction="none")
+F.multi_margin_loss(x, t(0, 2, 1), weight=p[0].detach(), reduction="none")
+F.multilabel_margin_loss(x[0], t(3, 0, -1, 1))
+F.multilabel_margin_loss(x[:2], m.tensor([[3, 0, -1, 1]] * 2), reduction="none")
+F.multilabel_soft_margin_loss(x[:1], m.tensor([[1.0, 0.0, 1.0, 0.0]]).double())
+F.cosine_embedding_loss(x, y, t(1, -1, 1), 0.2)
+F.cosine_embedding_loss(x, y, t(1, -1, 1), 0.2, reduction="none") | F.triplet_margin_with_distance_loss(x, y, p)
+F.triplet_margin_with_distance_loss(x, y, p, distance_function=lambda a, b: (a - b).abs().sum(-1), margin=2.0, swap=True, reduction="none")
+"""
+
+SPATIAL_EDGES = """
+F.max_pool2d(of(V, 1, 2, 5, 6), 3, 2, 1, return_indices=True)[1] | F.lp_pool1d(at(x, [[0.0] * 4]), 2.0, 2)
+F.max_pool3d(of(V, 1, 1, 4, 3, 4), 2, 2, 1, return_indices=True)[1]
+F.adaptive_max_pool1d(of(V, 1, 2, 7), 5, return_indices=True)[1]
+F.conv1d(m.zeros(0, 2, 5), m.ones(3, 2, 2)) | F.conv1d(m.tensor([[[1, 2, 3]]]), m.tensor([[[1, 1]]])) | F.pdist(x, 0)
+F.max_pool1d(at(x, [[1.0, 1.0, 0.0, 0.0]]), 2) | F.max_pool1d(m.tensor([[1.0, nan, 3.0]]), 3, return_indices=True)
+F.max_pool1d(m.full((1, 1, 3), -inf), 3, 1, 1, return_indices=True)
+F.max_pool1d(m.tensor([[-inf, -inf]]), 1, return_indices=True)
+F.max_pool1d(m.tensor([[[nan, 1.0, 2.0, 2.0, -inf, -inf, 3.0, nan]]]), 2, return_indices=True)
+F.max_pool2d(u8(0, 0, 0, 0).reshape(1, 2, 2), 2)
+F.max_pool2d(m.tensor([[[[-5, -3], [-9, -3]]]]), 2) | F.adaptive_avg_pool2d(m.ones(1, 0, 4, 4), (2, 3))
+F.adaptive_max_pool1d(m.ones(2, 3, 4), 0)
+F.avg_pool2d(m.tensor([[[1, 2], [4, 8]]]), 2) | F.lp_pool2d(at(A, [[[0.0] * 4] * 4]), 2.0, 2)
+F.grid_sample(m.ones(0, 2, 3, 3), m.ones(0, 4, 5, 2), align_corners=False)
+F.embedding_bag(t(0, 2, 2, 5, 1), of(V, 6, 3), t(0, 3, 3), padding_idx=2)
+F.embedding_bag(m.tensor([]).long(), of(V, 4, 2), t(0), mode="max")
+F.conv1d(m.ones(1, 2, 5), m.ones(1, 3, 2)) !! to have 3 channels, but got 2 channels instead
+F.conv1d(m.ones(1, 2, 3), m.ones(1, 2, 4)) !! Kernel size can't be greater than actual input size
+F.conv1d(m.ones(1, 2, 3), m.ones(1, 2, 2), stride=0) !! non-positive stride is not supported
+F.conv1d(m.ones(1, 2, 3), m.ones(1, 2, 2), padding=-1) !! negative padding is not supported
+F.conv1d(m.ones(1, 2, 3), m.ones(1, 2, 2), dilation=0) !! dilation should be greater than zero
+F.conv1d(m.ones(1, 2, 3), m.ones(1, 2, 2), stride=2, padding="same") !! not supported for strided
+F.conv1d(m.ones(1, 2, 3), m.ones(1, 2, 2), padding="full") !! padding string
+F.conv1d(m.ones(1, 2, 3), m.ones(3, 1, 2), groups=2) !! divisible by
+F.conv1d(m.ones(1, 2, 3), m.ones(3, 2, 2), m.ones(2)) !! expected bias to be 1-dimensional
+F.conv_transpose1d(m.ones(1, 2, 3), m.ones(3, 2, 2)) !! to have 3 channels, but got 2
+F.conv_transpose1d(m.ones(1, 2, 3), m.ones(2, 2, 2), output_padding=1) !! output padding must be
+F.fold(m.ones(1, 7, 4), 3, 2) !! divisible by the product of kernel_size
+F.fold(m.ones(1, 8, 5), 3, 2) !! number of sliding blocks
+F.conv1d(m.ones(1, 1, 3).double(), m.ones(1, 1, 2)) | F.conv2d(m.ones(1, 3, 4, 4), None) !! conv2d
+F.conv2d(m.ones(1, 3, 4, 4), [[1.0]]) !! conv2d
+F.conv2d(m.ones(1, 3, 4, 4), 2.0) !! conv2d | F.conv2d(m.ones(1, 3, 4, 4), m.ones(2, 3, 2, 2), 1.0) !! conv2d
+F.conv2d(m.ones(1, 3, 4, 4), m.ones(2, 3, 2, 2), groups=1.0) !! groups
+F.conv2d(m.ones(1, 3, 4, 4), m.ones(2, 3, 2, 2), groups="1") !! groups
+F.conv1d(m.ones(2, 3, 4).double(), m.ones(2, 3, 0).double(), padding=1) !! kernel size should be greater than zero
+F.conv2d(m.ones(1, 1, 3, 3).bool(), m.ones(1, 1, 2, 2).bool()) !! not implemented for 'Bool'
+F.max_pool1d(m.ones(4), 2) !! Expected 2D or 3D
+F.max_pool2d(m.ones(1, 2, 2), 3) !! Output size is too small
+F.max_pool2d(m.ones(1, 4, 4), 2, padding=2) !! at most half of effective kernel size
+F.avg_pool2d(m.ones(1, 4, 4), 2, divisor_override=0) !! divisor must be not zero
+F.adaptive_avg_pool2d(m.ones(4, 4), (2, 2)) !! Input dimension should be at least 3
+F.adaptive_avg_pool2d(m.ones(4, 4), 2) !! Expected 3D or 4D tensor, but got
+F.adaptive_avg_pool1d(m.ones(4, 4, 4), 1.5)
+F.adaptive_avg_pool2d(m.ones(4, 4, 4), 1.5) | F.adaptive_max_pool2d(m.ones(4, 4, 4), 1.5)
+F.max_unpool2d(m.ones(1, 1, 2, 2), m.tensor([[[[0, 6], [12, 16]]]]), 2) !! Found an invalid max index: 16
+F.max_unpool2d(m.ones(1, 1, 2, 2), m.tensor([[[[0, 6], [12, -1]]]]), 2) !! Found an invalid max index: -1
+F.max_unpool2d(m.ones(1, 1, 2, 2), [[[[0, 6], [12, 1]]]], 2) !! must be Tensor, not list
+F.interpolate(m.ones(1, 1, 4)) !! either size or scale_factor should be defined
+F.interpolate(m.ones(1, 1, 4), 2, 2.0) !! only one of size or scale_factor
+F.interpolate(m.ones(1, 1, 4), 2, align_corners=True) !! align_corners option can only
+F.interpolate(m.ones(1, 1, 4), 2, mode="linear", antialias=True) !! Anti-alias option
+F.interpolate(m.ones(1, 1, 4), (2, 2)) !! same number of spatial dimensions
+F.pixel_shuffle(m.ones(1, 3, 2, 2), 2) !! divisible by the square of
+F.pixel_unshuffle(m.ones(1, 3, 3, 2), 2) !! expects height to be divisible by
+F.grid_sample(m.ones(1, 1, 2, 2), m.ones(1, 1, 1, 2), "linear") !! expected mode to be
+F.grid_sample(m.ones(1, 1, 2, 2), m.ones(1, 1, 1, 2), padding_mode="wrap") !! expected padding_mode to be
+F.grid_sample(m.ones(1, 1, 2, 2), m.ones(1, 1, 1, 3))
+F.grid_sample(m.ones(1, 1, 2, 2, 2), m.ones(1, 1, 1, 1, 3), "bicubic") !! bicubic
+F.grid_sample(m.ones(1, 2, 3, 3).double(), m.ones(1, 4, 5, 2), align_corners=False)
+F.affine_grid(m.ones(2, 2, 3), (3, 1, 4, 5), False)
+F.affine_grid(m.ones(2, 2, 3).long(), (2, 1, 4, 5), False) !! floating point
+F.affine_grid(m.ones(2, 2, 3), (2, 1, 0, 5), False) !! positive output size
+F.embedding_bag(t(1), m.ones(4, 2)) | F.embedding_bag(m.tensor([[1]]), m.ones(4, 2), t(0))
+F.embedding_bag(m.tensor([[1]]), m.ones(4, 2), mode="median")
+F.embedding_bag(t(1, 2), m.ones(4, 2), t(1))
+F.embedding_bag(m.tensor([[1]]), m.ones(4, 2), per_sample_weights=m.ones(1, 1))
+F.embedding_bag(t(1, 9), m.ones(9, 3).double(), t(0)) !! Expected idx >= 0 && idx < num_embeddings but found idx to be 9
+F.embedding_bag(t(1), m.ones(10), t(0)) !! weight has to be a 2D Tensor
+F.embedding_bag(t(1), m.ones(10, 2), t(0), mode="max", scale_grad_by_freq=True) !! max mode does not support scaling
+F.embedding_bag(t(1), m.ones(10, 2), t(0), padding_idx=10) !! padding_idx must be within | F.pdist(m.ones(3)) !! 2D
+F.multi_margin_loss(x, t(0, 2, 1), 3) !! only p == 1 and p == 2
+F.triplet_margin_loss(x, y, p, margin=-1.0) !! margin must be greater than 0
 """
 
 PROGRAMS = frozenset(split(IN_PLACE))
@@ -643,7 +830,13 @@ BLOCKS = {
     "single_constants": split(SINGLE_CONSTANTS),
     "layers": split(LAYERS),
     "losses": split(LOSSES),
+    "convolution": split(CONVOLUTION),
+    "pooling": split(POOLING),
+    "resampling": split(RESAMPLING),
+    "bags_and_margins": split(BAGS_AND_MARGINS),
+    "spatial_edges": split(SPATIAL_EDGES),
 }
 
 #: What is recorded with thirteen digits, and how far off a number may be (elsewhere: six, and 2e-5).
 PRECISE = {"linalg": 1e-8, "activations": 1e-9, "single_constants": 1e-7, "layers": 1e-9, "losses": 1e-9}
+PRECISE |= {"convolution": 1e-10, "pooling": 1e-10, "resampling": 1e-10, "bags_and_margins": 1e-9}
