@@ -61,7 +61,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     )
     if not points:
         raise RuntimeError(f"{api}: Expected primals to contain at least one Tensor.")
-    tensors = has_tensor(points) or has_tensor(directions)
+    tensors = has_tensor(points) or has_tensor(tree_flatten(tangents)[0])
     directions = [tangent_like(p, t, i, spec) for i, (p, t) in enumerate(zip(points, directions, strict=True))]
 
     def flat(*duals: Any) -> Any:

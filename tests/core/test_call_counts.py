@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import chainrule as cr
+from chainrule.core.versions import BEFORE_WRITE
 
 INLINED = {"<listcomp>", "<setcomp>", "<dictcomp>"}  # calls until Python 3.11 only
+
+
+@pytest.fixture(autouse=True)
+def nobody_listens_to_writes() -> Iterator[None]:
+    listening = BEFORE_WRITE[:]
+    BEFORE_WRITE.clear()
+    yield
+    BEFORE_WRITE[:] = listening
 
 
 def calls(program: Callable[[], Any]) -> int:
