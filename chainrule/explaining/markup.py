@@ -59,6 +59,12 @@ def escape(text: Any) -> str:
     return html.escape(str(text), quote=True)
 
 
+def code(text: str) -> str:
+    """A formula in letters. The bar of a name is drawn over all of it, and copied as the letter that it is."""
+    barred = re.sub("(\\w+)\u0304", r"<span class='bar'>\1<i>&#772;</i></span>", escape(text))
+    return f"<code>{barred}</code>"
+
+
 def embedded(value: Any) -> str:
     """JSON that can stand inside a script element: nothing in it can end the element or open a comment."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=True)

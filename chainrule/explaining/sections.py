@@ -8,7 +8,7 @@ from typing import Any
 
 from chainrule.explaining.flow import Flow, Map, keys_of_terms
 from chainrule.explaining.folding import Stretch, fold
-from chainrule.explaining.markup import escape, math
+from chainrule.explaining.markup import code, escape, math
 from chainrule.explaining.notation import derivative_math, name_math
 from chainrule.explaining.tables import decimals, flat, index_text, is_real, shape_text, table, written
 
@@ -25,7 +25,7 @@ def rule(arrow: dict[str, Any], *, display: bool = False) -> str:
     formula = math(said["mathml"], display=display) if said.get("mathml") else None
     if formula is not None:
         return formula
-    return f"<code>{escape(said['numpy'])}</code>" if said.get("numpy") else "<span>a rule without a formula</span>"
+    return code(said["numpy"]) if said.get("numpy") else "<span>a rule without a formula</span>"
 
 
 def contraction(output_shape: Sequence[int], input_shape: Sequence[int]) -> str:
@@ -117,8 +117,8 @@ def _arrow(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any], j: i
         f"{_count(arrow['jacobian_size'])}, {escape(arrow['structure_text'] or arrow['structure'])}, never built"
     )
     forms = {
-        "by index": f"<code>{escape(arrow['rule']['index'])}</code>" if arrow["rule"].get("index") else "",
-        "in NumPy": f"<code>{escape(arrow['rule']['numpy'])}</code>" if arrow["rule"].get("numpy") else "",
+        "by index": code(arrow["rule"]["index"]) if arrow["rule"].get("index") else "",
+        "in NumPy": code(arrow["rule"]["numpy"]) if arrow["rule"].get("numpy") else "",
         "local Jacobian": about,
         "its elements": math(arrow["element"]["mathml"] or ""),
         "shapes": contraction(output["shape"], value["shape"]),
