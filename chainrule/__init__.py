@@ -37,8 +37,7 @@ from chainrule.ops.creation import (
     BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, ShortTensor,
 )
 from chainrule.random import (
-    Generator, bernoulli, binomial, default_generator, get_rng_state, initial_seed, manual_seed, multinomial, normal,
-    poisson, rand, rand_like, randint, randint_like, randn, randn_like, randperm, seed, set_rng_state,
+    Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state,
 )
 from chainrule import autograd, linalg, random, return_types, special, tree
 

@@ -161,7 +161,7 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = ..., alpha: Any
     """beta·input + alpha·(batch1 @ batch2)."""
 def bartlett_window(window_length: builtins.int, periodic: builtins.bool = ..., *shape: builtins.float, **options: Any) -> Tensor:
     """As :func:`signal.windows.bartlett`; periodic unless the caller says otherwise."""
-def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Generator | None = ...) -> Tensor:
+def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Generator | None = ..., out: Tensor | None = ...) -> Tensor:
     """1 with the probability that each element gives (or with probability ``p``, whatever they are), else 0."""
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
     """Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1) and (..., in2) and a weight (out, in1, in2)."""

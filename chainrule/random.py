@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.api.declare import op
 from chainrule.api.functions import operand
 from chainrule.core.levels import STACK, Level
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.interpreters.batched import Batched
 from chainrule.ops import creation
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import creates, takes_out, tensor_of
+from chainrule.ops.arguments import creates, tensor_of
 from chainrule.ops.creation import _made, _sizes
 from chainrule.types.dtypes import as_dtype, default_dtype
 
@@ -137,6 +138,7 @@ def _real(name: str, dtype: Any, accepts: str = "f") -> Any:
     return kind
 
 
+@op(arrays=False)
 @creates
 def rand(
     *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
@@ -161,6 +163,7 @@ def _floats(method: str, shape: tuple[int, ...], dtype: Any, generator: Generato
     return _drawn(shape, draw)
 
 
+@op(arrays=False)
 @creates
 def randn(
     *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
@@ -170,6 +173,7 @@ def randn(
     return _made(_floats("standard_normal", _sizes("randn", size), kind, generator), requires_grad)
 
 
+@op(arrays=False)
 @creates
 def randint(
     low: Any = 0,
@@ -196,6 +200,7 @@ def randint(
     return _made(_drawn(_sizes("randint", (size,)), draw), requires_grad)
 
 
+@op(arrays=False)
 @creates
 def randperm(
     n: int, *, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
@@ -219,7 +224,7 @@ def _like(name: str, what: str, function: Any) -> Any:
 
     like.__name__ = like.__qualname__ = name
     like.__doc__ = f"{what} of another tensor's shape and dtype."
-    return like
+    return op(arrays=False)(like)
 
 
 rand_like = _like("rand_like", "Uniform numbers", rand)
@@ -240,6 +245,7 @@ def _plain(x: Any) -> Any:
     return x.detach() if isinstance(x, Tensor) else x
 
 
+@op(arrays=False)
 @creates
 def normal(
     mean: Any = 0.0,
@@ -275,7 +281,7 @@ def _rates(name: str, input: Any) -> Any:
     return tensor_of(name, input, "f").detach()._array()
 
 
-@takes_out
+@op(method=True, out=True, arrays=False)
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that each element gives (or with probability ``p``, whatever they are), else 0."""
     if p is not None:
@@ -290,6 +296,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     return _sampled((_rng(generator).random(each.shape) < each).astype(each.dtype), input)
 
 
+@op(arrays=False)
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers of the rate that each element gives."""
     rate = _rates("poisson", input)
@@ -298,6 +305,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     return _sampled(np.asarray(_rng(generator).poisson(rate), rate.dtype), input)
 
 
+@op(arrays=False)
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """How many of ``count`` trials succeed, each with probability ``prob``."""
     n, p = _rates("binomial", count), _rates("binomial", prob)
@@ -306,6 +314,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     return _sampled(np.asarray(_rng(generator).binomial(n.astype(np.int64), p), n.dtype), count, prob)
 
 
+@op(method=True, arrays=False)
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
@@ -415,8 +424,6 @@ def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
 attach(
     random_=random_,
     bernoulli_=bernoulli_,
-    bernoulli=bernoulli,
-    multinomial=multinomial,
     uniform_=_filler("uniform_", _between),
     normal_=_filler("normal_", lambda rng, shape, mean=0.0, std=1.0: rng.normal(mean, std, shape)),
     exponential_=_filler("exponential_", lambda rng, shape, lambd=1.0: rng.exponential(1 / lambd, shape), "f"),

@@ -19,7 +19,7 @@ from chainrule.core.watch import Watch
 from chainrule.rows.primitive import TABLE, Primitive
 
 _PREFIXES = ("chainrule.", "torch.", "cr.", "np.", "numpy.", "Tensor.")
-_NO_OPERATIONS = ("chainrule.ops.creation", "chainrule.ops.queries")
+_NO_OPERATIONS = ("chainrule.ops.creation", "chainrule.ops.queries", "chainrule.random")
 
 
 @functools.cache

@@ -102,18 +102,6 @@ def number_in(value: Any, dtype: Any) -> Any:
     return np.asarray(value).astype(dtype)
 
 
-def takes_out(function: F) -> F:
-    """Give a function that returns one or several tensors the argument ``out=``."""
-
-    @functools.wraps(function)
-    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if out is None:
-            return function(*args, **kwargs)
-        return store_results(function.__name__, function(*args, **kwargs), out)
-
-    return call  # type: ignore[return-value]
-
-
 def creates(function: F) -> F:
     """Give a function that makes new tensors the keywords that all such functions have.
 
