@@ -108,13 +108,11 @@ def _gradients(grad: Any, count: int) -> list[Any]:
     """One gradient (or None) for each output; numbers and lists of numbers are taken, too."""
     if grad is None:
         return [None] * count
-    several = isinstance(grad, (tuple, list)) and len(grad) == 1 and isinstance(grad[0], (Tensor, ndarray, np.generic))
-    if count == 1 and not several:
+    listed = isinstance(grad, (tuple, list))
+    if count == 1 and not (listed and len(grad) == 1 and isinstance(grad[0], (Tensor, ndarray, np.generic))):
         return [_array(grad)]
-    if not isinstance(grad, (tuple, list)):
-        raise errors.gradient_count(count, 1)
-    if len(grad) != count:
-        raise errors.gradient_count(count, len(grad))
+    if not listed or len(grad) != count:
+        raise errors.gradient_count(count, len(grad) if listed else 1)
     return [None if g is None else _array(g) for g in grad]
 
 

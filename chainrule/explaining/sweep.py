@@ -65,16 +65,5 @@ def swept(roots: Sequence[Any], starts: Sequence[Any], targets: Sequence[Any]) -
 
 def leaves_below(roots: Sequence[Any]) -> list[Leaf]:
     """The leaves that the roots depend on, in the order in which operations used them."""
-    return [edge for edge in _in_order(roots) if type(edge) is Leaf]
-
-
-def _in_order(roots: Sequence[Any]) -> list[Any]:
-    found: dict[Any, None] = {}
-    for edge in engine.reachable(roots):  # oldest first, so leaves come before all nodes
-        if isinstance(edge, Node):
-            for below in edge.edges:
-                if below is not None:
-                    found.setdefault(below)
-    for root in roots:
-        found.setdefault(root)
-    return list(found)
+    nodes = (edge for edge in engine.reachable(roots) if isinstance(edge, Node))  # oldest first
+    return [e for e in dict.fromkeys([*(below for node in nodes for below in node.edges), *roots]) if type(e) is Leaf]

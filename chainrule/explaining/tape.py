@@ -14,7 +14,7 @@ import numpy as np
 from chainrule.core.engine import reachable
 from chainrule.core.node import Leaf, Node, Output
 from chainrule.diagnosis.names import Names
-from chainrule.explaining.values import saved_operands, saved_values
+from chainrule.explaining.values import computed, saved_operands, saved_values
 
 About = tuple[tuple[int, ...], Any]
 _ENTRIES = 10**6
@@ -94,33 +94,24 @@ class Tape:
             if node.prim.kind == "elementwise" and node.in_avals is None and known and known[0] is not None:
                 about[node] = known[0]
                 continue
-            operands = self._stand_ins(node)
-            if operands is None:
-                continue
-            try:
-                with np.errstate(all="ignore"):
-                    self._learn(node, np.asarray(node.prim.value(*operands, **node.params)))
-            except Exception:  # a value that is not for zeros, or takes more than arrays: the shape stays unknown
-                continue
+            value = computed(node, self._stand_ins(node))
+            if value is not None:
+                self._learn(node, value)
 
-    def _stand_ins(self, node: Node) -> list[Any] | None:
-        """Zeros of the operands' shapes, without memory of their own."""
+    def _stand_ins(self, node: Node) -> list[Any]:
+        """Zeros of the operands' shapes, without memory of their own; None for those that are not known."""
         if node.prim.kind == "function" or node.prim.variadic:
-            return None
-        constants = dict(constants_of(node))
-        operands = []
+            return [None]
+        constants, operands = dict(constants_of(node)), []
         for i, edge in enumerate(node.edges):
             about = self.about.get(edge) if edge is not None else None
             if about is None and node.in_avals is not None and len(node.in_avals[i]) == 2:
                 about = node.in_avals[i]
+            stand_in = constants.get(i)
             if about is not None:
-                if np.prod(about[0], dtype=float) > _ENTRIES:
-                    return None
-                operands.append(np.broadcast_to(np.zeros((), about[1]), about[0]))
-            elif constants.get(i) is not None:
-                operands.append(constants[i])
-            else:
-                return None
+                small = np.prod(about[0], dtype=float) <= _ENTRIES
+                stand_in = np.broadcast_to(np.zeros((), about[1]), about[0]) if small else None
+            operands.append(stand_in)
         return operands
 
 

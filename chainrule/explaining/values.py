@@ -144,7 +144,16 @@ class Values:
             for edge, data in saved_values(record.node, record.saved):
                 known.setdefault(edge, data)
         for record in reversed(records):  # oldest first
-            again(record, known)
+            node, size = record.node, getattr(record.g, "size", _AGAIN + 1)
+            if (
+                node not in known
+                and size <= _AGAIN
+                and "_outputs" not in node.params
+                and node.prim.name != "copy_slices"
+            ):
+                value = computed(node, operands_of(record, known))
+                if value is not None and value.shape == record.g.shape:
+                    known[node] = value.astype(record.g.dtype, copy=False)
         for edge, value in self.by_edge.items():
             data = known.get(edge)
             if type(data) is ndarray and data.shape == value.shape:
@@ -188,24 +197,15 @@ def outputs_of(node: Node) -> list[Any]:
     return sorted((o for o in found if o is not None), key=lambda o: o.index)
 
 
-def again(record: Record, known: dict[Any, Any]) -> None:
-    """Compute a node's value from its operands, if they are known and it is not."""
-    node = record.node
-    prim = node.prim
-    if prim.kind == "function" or not isinstance(node, Node) or node in known or "_outputs" in node.params:
-        return
-    if getattr(record.g, "size", _AGAIN + 1) > _AGAIN or prim.name == "copy_slices":
-        return
-    operands = operands_of(record, known)
-    if any(x is None for x in operands):
-        return
+def computed(node: Node, operands: Sequence[Any]) -> Any:
+    """A node's value from its operands; None where they are not what it takes, or not known."""
+    if node.prim.kind == "function" or any(x is None for x in operands):
+        return None
     try:
         with np.errstate(all="ignore"):
-            value = np.asarray(prim.value(*operands, **node.params))
-    except Exception:  # an operand was not what it seemed: the value stays unknown
-        return
-    if value.shape == record.g.shape:
-        known[node] = value.astype(record.g.dtype, copy=False)
+            return np.asarray(node.prim.value(*operands, **node.params))
+    except Exception:  # an operand was not what it seemed
+        return None
 
 
 def operands_of(record: Record, known: dict[Any, Any]) -> list[Any]:

@@ -104,7 +104,7 @@ class _Answer:
     def _leaf(self) -> Why:
         name, leaf = self.name, self.tensor._edge
         users = self._users(leaf)
-        said = [f"{f.name} = {_op(f)} uses it{self._at(self.names.line(f.thing))}" for f in users[:_SHOWN]]
+        said = [f"{f.name} = {_op_of(f.thing)} uses it{self._at(self.names.line(f.thing))}" for f in users[:_SHOWN]]
         cuts = [f for f in self.names.found if self._cut_off(f)]
         if leaf.added:
             times = _times(leaf.added)
@@ -113,13 +113,10 @@ class _Answer:
             reason = f"no backward() has reached {name}."
         if said:
             reason += " " + "; ".join(said) + "."
-            last = users[0]
-            shape = tuple(last.thing.shape)
-            call = f"{last.name}.backward()" if not shape else f"{last.name}.sum().backward()"
-            ran = self._backward_elsewhere(users)
-            return self._none(
-                reason, ran or f"Call {call}, or backward() on a number that is computed from {last.name}."
-            )
+            last = users[0].name
+            call = f"{last}.sum().backward()" if users[0].thing.shape else f"{last}.backward()"
+            advice = f"Call {call}, or backward() on a number that is computed from {last}."
+            return self._none(reason, self._backward_elsewhere(users) or advice)
         if cuts:
             cut = cuts[0]
             return self._none(f"{reason} {cut.name} was computed from it, but {cut.thing._cut}.")
@@ -128,19 +125,17 @@ class _Answer:
 
     def _users(self, leaf: Any) -> list[Found]:
         """The variables that were computed from a leaf, with no other variable between."""
-        own = self.names
-        named = [
-            f for f in own.found if getattr(f.thing, "_edge", None) is not None and type(f.thing._edge) is not Leaf
-        ]
+        named = [(getattr(f.thing, "_edge", None), f) for f in self.names.found]
+        made = [(edge.seq, f) for edge, f in named if edge is not None and type(edge) is not Leaf]
         users = []
-        for found in sorted(named, key=lambda f: f.thing._edge.seq):
+        for _, found in sorted(made, key=lambda pair: pair[0]):
             seen, stack = set(), list(found.thing._edge.edges)
             while stack:
                 edge = stack.pop()
                 if edge is leaf:
                     users.append(found)
                     break
-                if edge is None or edge in seen or own.of(edge) is not None:
+                if edge is None or edge in seen or self.names.of(edge) is not None:
                     continue
                 seen.add(edge)
                 stack.extend(edge.edges)
@@ -301,10 +296,6 @@ def _times(n: int) -> str:
 def _op_of(tensor: Any) -> str:
     node = tensor.grad_fn
     return "" if node is None else str(getattr(node.prim, "name", "") or node.name())
-
-
-def _op(found: Found) -> str:
-    return _op_of(found.thing)
 
 
 _OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.MatMult: "matmul"}
