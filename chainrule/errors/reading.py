@@ -31,6 +31,9 @@ def expression_of(text: str) -> ast.expr | None:
     return getattr(syntax(text.strip(), "eval"), "body", None)
 
 
+STORES = ("STORE_SUBSCR", "STORE_SLICE")  # the second since Python 3.12
+
+
 class Running(NamedTuple):
     """What a frame is just doing: the bytecode instruction, and the source text it was made from."""
 

@@ -21,6 +21,7 @@ from chainrule.errors.places import (
     warn,
 )
 from chainrule.errors.reading import (
+    STORES,
     argument,
     expression,
     out_of_place,
@@ -298,7 +299,7 @@ def leaves_graph(tensor: Any, what: str) -> None:
     """
     caller = sys._getframe(4)  # who called float(x), which is x.__float__
     now = running(caller) if not caller.f_code.co_filename.startswith(PACKAGE) else running(None)
-    if now.instruction == "STORE_SUBSCR":
+    if now.instruction in STORES:
         raise stored_in_array(tensor, now.text)
     if now.instruction in ("BINARY_OP", "BINARY_MODULO"):
         return
@@ -345,7 +346,7 @@ def numpy_requires_grad(tensor: Any) -> RuntimeError:
         "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
         f"A plain array cannot carry the gradient of {x if x != 'tensor' else 'a tensor'}, so the path would be cut silently.\n"
     )
-    if now.instruction == "STORE_SUBSCR":
+    if now.instruction in STORES:
         buffer = now.text.split("[")[0].strip()
         text += (
             f"`{now.text}` writes into a plain NumPy array: make it a tensor first, {buffer} = chainrule.tensor({buffer}), or "
