@@ -81,6 +81,7 @@ def test_the_error_can_be_imported_from_the_module():
         from chainrule.autograd.gradcheck import gradcheck as function
 
         assert there is GradcheckError and function is import_module("chainrule.testing").gradcheck
+        assert torch.autograd.gradcheck.GradcheckError is there and torch.autograd.gradcheck.gradcheck is function
     assert torch.autograd.gradcheck(torch.sin, leaf(1.0)) is True
     assert inspect.signature(torch.autograd.gradcheck) == inspect.signature(gradcheck)
 
