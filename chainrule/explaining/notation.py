@@ -331,8 +331,11 @@ class Printer:
             return (self.to.sign("¬") if self.to.stacked else "not ") + self.to.put("()", self._condition(node.operand))
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr)):
             signs = ("∧", "∨") if self.to.stacked else ("and", "or")
-            sign = signs[isinstance(node.op, ast.BitOr)]
-            return self.to.binary(self._condition(node.left), sign, self._condition(node.right))
+            parts = [self._condition(part) for part in (node.left, node.right)]
+            for i, part in enumerate((node.left, node.right)):
+                if isinstance(part, ast.BinOp) and type(part.op) is not type(node.op):
+                    parts[i] = self.to.put("()", parts[i])
+            return self.to.binary(parts[0], signs[isinstance(node.op, ast.BitOr)], parts[1])
         return self(node)
 
     def _ifexp(self, node: ast.IfExp) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
 import xml.etree.ElementTree as ElementTree
@@ -13,7 +14,7 @@ from samples import explanations
 import chainrule as cr
 import chainrule.fft  # its rows are in the table, too
 import chainrule.nn
-from chainrule.explaining.notation import BAR, LATEX, MATHML
+from chainrule.explaining.notation import BAR, LATEX, MATHML, TEXT, print_tree
 from chainrule.explaining.steps import Arrow
 from chainrule.rows.primitive import TABLE
 
@@ -141,6 +142,32 @@ def test_mathml_is_well_formed_and_filled(name: str) -> None:
 )
 def test_symbols(name: str, expected: str) -> None:
     assert LATEX.name(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "latex"),
+    [
+        ("a * (b @ c)", "a·b·c", r"a \odot \left(b \, c\right)"),
+        ("(a * b) @ c", "a·b·c", r"\left(a \odot b\right) \, c"),
+        ("a - (b - c)", "a − (b − c)", r"a - \left(b - c\right)"),
+        ("a + -b", "a − b", "a - b"),
+        ("a - -b", "a − (−b)", r"a - \left(-b\right)"),
+        ("a * -b", "a·(−b)", r"a \odot \left(-b\right)"),
+        ("a / b / c", "(a / b) / c", r"\frac{\frac{a}{b}}{c}"),
+        ("a / (b * c)", "a / (b·c)", r"\frac{a}{b \odot c}"),
+        ("(-a) ** 2", "(−a)²", r"\left(-a\right)^{2}"),
+        ("a ** -0.5", "a^(−0.5)", "a^{-0.5}"),
+        ("a * 0.5", "a·0.5", r"a \cdot 0.5"),
+        ("np.conj(a.mT) @ b", "conj(aᵀ)·b", r"a^{H} \, b"),
+        ("(a | b) & c", "[(a or b) and c]", r"\left[\left(a \lor b\right) \land c\right]"),
+        ("a.sum(0) * b", "(Σ_axis 0 a)·b", r"\left(\sum_{\text{axis }0} a\right) \odot b"),
+        ("b * a.sum(0)", "b·Σ_axis 0 a", r"b \odot \sum_{\text{axis }0} a"),
+    ],
+)
+def test_one_tree_in_two_alphabets(source: str, text: str, latex: str) -> None:
+    tree = ast.parse(source, mode="eval").body
+    assert (print_tree(tree, TEXT), print_tree(tree, LATEX, frozenset())) == (text, latex)
+    ElementTree.fromstring(f"<math>{print_tree(tree, MATHML, frozenset())}</math>")
 
 
 def rule(function, *args):
