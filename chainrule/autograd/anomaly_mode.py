@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.api.watch import Watch
 from chainrule.core.modes import LOCAL
 from chainrule.core.tensor import Tensor
-from chainrule.core.watch import Watch
 from chainrule.interpreters.batched import Batched
 
 __all__ = [

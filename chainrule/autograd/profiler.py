@@ -1,6 +1,6 @@
 """Where the time goes: a profile of operations and rules, with the names of ``torch.autograd.profiler``.
 
-A profile is a watch (see ``core.watch``): every operation, rule and labelled region of its thread becomes an event. What
+A profile is a watch (see ``api.watch``): every operation, rule and labelled region of its thread becomes an event. What
 NumPy does inside a rule is part of the rule's own time. Times are microseconds. An event's *total* time is all that
 passed in it; its *self* time is that without the events inside it. So self times add up to no more than the time that
 passed, however events nest.
@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.api.watch import Watch
 from chainrule.core.modes import LOCAL
-from chainrule.core.watch import Watch
 
 __all__ = [
     "EventList", "FunctionEvent", "FunctionEventAvg", "emit_itt", "emit_nvtx", "load_nvprof", "parse_nvprof_trace",

@@ -13,9 +13,9 @@ import numpy as np
 import chainrule.fft
 import chainrule.nn.functional  # which declare more when they load, and have rows
 from chainrule.api.declare import OPERATIONS, Operation
+from chainrule.api.watch import Watch
 from chainrule.core.protocol import FUNCTIONS, UFUNCS, load
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.core.watch import Watch
 from chainrule.rows.primitive import TABLE, Primitive
 
 _PREFIXES = ("chainrule.", "torch.", "cr.", "np.", "numpy.", "Tensor.")

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.api.watch import Watch
 from chainrule.core.modes import LOCAL
 from chainrule.core.node import Freed
 from chainrule.core.tensor import Tensor
-from chainrule.core.watch import Watch
 from chainrule.errors import PACKAGE, user_frame
 
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule.api.grad_mode import no_grad
+from chainrule.api.watch import Watch
 from chainrule.core import engine
 from chainrule.core.node import Leaf, Node
 from chainrule.core.saved import Packed, unpack
-from chainrule.core.watch import Watch
 
 ndarray = np.ndarray
 

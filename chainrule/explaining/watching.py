@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.watch import Watch
+from chainrule.api.watch import Watch
 from chainrule.diagnosis.names import place_of
 from chainrule.diagnosis.source import assigned_at
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.api.watch import Watch
 from chainrule.core import engine
 from chainrule.core.levels import open_level, within
 from chainrule.core.node import Leaf, Node
 from chainrule.core.tensor import Tensor
-from chainrule.core.watch import Watch
 from chainrule.interpreters.batched import Batched
 from chainrule.rows.batching import reshape
 from chainrule.transform.forward import JvpRun, exit_level

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from chainrule import errors
+from chainrule.api.watch import Watch
 from chainrule.core import saved
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL
@@ -15,7 +16,6 @@ from chainrule.core.node import next_seq
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor
 from chainrule.core.versions import CLOCK, writes_of
-from chainrule.core.watch import Watch
 
 Taken = tuple[Tensor, int]  # a saved value, and the time of the last write to anything before
 

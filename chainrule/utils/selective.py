@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.api.watch import Watch
 from chainrule.core.modes import LOCAL
 from chainrule.core.versions import CLOCK, writes_of
-from chainrule.core.watch import Watch
 
 
 class CheckpointPolicy(enum.Enum):

@@ -14,7 +14,7 @@ from chainrule.core.modes import LOCAL, leave_watched, set_watched
 class Watch:
     """Sees what happens, and lets it happen. Subclasses override what they want to know of.
 
-    >>> from chainrule.core.watch import Watch
+    >>> from chainrule.api.watch import Watch
     >>> import chainrule as cr
     >>> class Names(Watch):
     ...     def forward(self, prim, datas, params):
