@@ -19,7 +19,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 HEADER = '"""Made by tools/stubs.py from the declarations."""\n\n'
 NAMESPACES = ("chainrule", "chainrule.linalg", "chainrule.fft", "chainrule.special", "chainrule.nn.functional")
-METHODS = "chainrule/core/methods.pyi"
+CLASSES = (
+    ("chainrule/core/methods.pyi", "chainrule.core.tensor", "Methods"),
+    ("chainrule/api/array_methods.pyi", "chainrule.api.array", "ArrayMethods"),
+)
 _WORD = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.\w+)*")
 _EVERYWHERE = {"Any", "None", "True", "False"}
 
@@ -137,32 +140,47 @@ def of_namespace(module: types.ModuleType) -> str:
     return stub.text()
 
 
-def of_tensor() -> str:
-    """The stub of the methods that declarations attach to Tensor."""
-    tensor = importlib.import_module("chainrule.core.tensor").Tensor
-    written = set(inspect.getsource(tensor).split("def ")) and {
-        name for name, value in vars(tensor).items() if getattr(value, "__module__", "") == tensor.__module__
-    }
-    stub = Stub({name for name in dir(tensor) if not name.startswith("_")})
-    stub.lines.append("\nclass Methods:")
-    for name, value in sorted(vars(tensor).items()):
-        if name.startswith("_") or name in written or isinstance(value, types.MemberDescriptorType):
+def of_class(cls: type, name: str) -> str:
+    """The stub of a base class with what modules above attach to a class."""
+    stub = Stub({attribute for attribute in dir(cls) if not attribute.startswith("_")})
+    stub.lines.append(f"\nclass {name}:")
+    for attribute, value in sorted(vars(cls).items()):
+        home = getattr(getattr(value, "fget", value), "__module__", "")
+        special = attribute.startswith("__") and inspect.isfunction(value)
+        if home == cls.__module__ or isinstance(value, types.MemberDescriptorType):
             continue
-        base = vars(tensor).get(name[:-1]) if name.endswith("_") else None
-        if inspect.isfunction(value):
-            stub.function(name, base if inspect.isfunction(base) else value, "    ", method=True)
+        if attribute.startswith("_") and not (special and cls.__name__ == "Array"):
+            continue
+        base = vars(cls).get(attribute[:-1]) if attribute.endswith("_") and not special else None
+        if special and attribute not in ("__init__", "__getattr__"):
+            others = (
+                ""
+                if attribute in _UNARY
+                else "self, index: Any, value: Any"
+                if attribute == "__setitem__"
+                else "self, other: Any"
+            )
+            stub.lines.append(f"    def {attribute}({others or 'self'}, /) -> Any: ...")
+        elif inspect.isfunction(value):
+            stub.function(attribute, base if inspect.isfunction(base) else value, "    ", method=True)
         elif isinstance(value, property):
-            home = getattr(value.fget, "__module__", "")
-            if home != tensor.__module__:
-                stub.lines += ["    @property", f"    def {name}(self) -> Any: ..."]
-        else:
-            stub.lines.append(f"    {name}: {stub._type_of(value)}")
+            stub.lines += ["    @property", f"    def {attribute}(self) -> Any: ..."]
+        elif not attribute.startswith("_"):
+            stub.lines.append(f"    {attribute}: {stub._type_of(value)}")
     return stub.text()
+
+
+_UNARY = {"__neg__", "__pos__", "__abs__", "__invert__"}
 
 
 def stubs() -> dict[Path, str]:
     """Every stub, by its path."""
-    found = {ROOT / METHODS: of_tensor()}
+    found = {}
+    for name in (*NAMESPACES, "chainrule.signal.transforms"):  # some methods are attached when these load
+        importlib.import_module(name)
+    for path, module, name in CLASSES:
+        home = importlib.import_module(module)
+        found[ROOT / path] = of_class(getattr(home, name.removesuffix("Methods") or "Tensor"), name)
     for name in NAMESPACES:
         module = importlib.import_module(name)
         path = Path(str(module.__file__)).with_suffix(".pyi")

@@ -48,7 +48,13 @@ _ASKED = {
 }
 
 
-class Array:
+if TYPE_CHECKING:
+    from chainrule.api.array_methods import ArrayMethods  # a stub: what ops/array.py attaches
+else:
+    ArrayMethods = object
+
+
+class Array(ArrayMethods):
     """An array that autograd can follow, with the interface of ``numpy.ndarray``.
 
     Args:

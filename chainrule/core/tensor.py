@@ -85,10 +85,12 @@ class Tensor(Methods):
         self._edge = None
         self._cut = None
 
-    def __getattr__(self, name: str) -> Any:
-        if name in _UNSET:
-            return None
-        raise errors.no_attribute(self, name)
+    if not TYPE_CHECKING:  # who checks types wants to hear of misspelt names
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _UNSET:
+                return None
+            raise errors.no_attribute(self, name)
 
     # -- what it is ---------------------------------------------------------------------------------------------
 

@@ -262,7 +262,7 @@ def _read_item(item: Any) -> Any:
     if kind is bool or kind is np.bool_:
         return np.asarray(item)
     if isinstance(item, (Array, Tensor)):
-        tensor = item._tensor if kind is Array else item
+        tensor = item._tensor if isinstance(item, Array) else item
         raw = tensor._raw
         if raw.dtype.kind not in "iub":
             raise errors.array_index(raw)
@@ -540,6 +540,7 @@ def _method(name: str, function: Any) -> Callable[..., Any]:
 
     method.__name__ = name
     method.__qualname__ = f"Array.{name}"
+    method.__wrapped__ = function  # type: ignore[attr-defined]  # whose arguments it has
     method.__doc__ = f"As ``numpy.ndarray.{name}``; recorded. See :func:`numpy.{getattr(function, '__name__', name)}`."
     return method
 
