@@ -23,7 +23,8 @@ array([ True])
 >>> cr.testing.rulecheck(softplus)
 
 Rows of yours are apart from chainrule's: a name that an operation has already is no obstacle, and a cell of a notebook
-can be run again. They need no ``formula`` and no docstring; with them explanations can show the rule and say what it does.
+can be run again. Explanations say what they do by their docstring, and show their rules: as they are, where they are one
+expression, or as ``formula`` says.
 
 With ``CHAINRULE_CHECK_ROWS=1`` in the environment a row is checked when it is declared, if ``rulecheck`` knows what to call
 it with: elementwise rows without parameters, and rows with ``samples``.

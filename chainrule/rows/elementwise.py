@@ -10,7 +10,7 @@ import numpy as np
 
 from chainrule.rows.batching import batch_elementwise
 from chainrule.rows.primitive import Primitive, Rule, TableError, refuse, register, unsupported
-from chainrule.rows.rules import compile_rule, environment, is_identity, read, total, unbroadcast
+from chainrule.rows.rules import add_terms, compile_rule, environment, is_identity, read, unbroadcast
 from chainrule.types.arrays import AnyArray
 
 ndarray = np.ndarray
@@ -158,7 +158,7 @@ def _elementwise_jvp(
                     return refuse(prim, f"derivative with respect to {operand}", partial)()
                 factor = read(prim, partial, env) if callable(partial) else partial
                 terms.append(t if isinstance(factor, (int, float)) and factor == 1 else t * factor)
-        return total(terms, out) if terms else None
+        return add_terms(terms, out) if terms else None
 
     return rule
 

@@ -25,7 +25,7 @@ from chainrule.rows.batching import batch_contraction, batch_leading
 from chainrule.rows.contract import contraction_value, cotangent_subscripts, formula_of
 from chainrule.rows.elementwise import elementwise
 from chainrule.rows.primitive import Primitive, Rule, TableError, call, refuse, register, unsupported
-from chainrule.rows.rules import compile_rule, conjugate, environment, read, total, unbroadcast
+from chainrule.rows.rules import add_terms, compile_rule, conjugate, environment, read, unbroadcast
 from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
@@ -197,7 +197,7 @@ def _multilinear_jvp(prim: Primitive) -> Callable[..., Any]:
 
     def rule(operands: Any, tangents: Any, out: Any, params: dict[str, Any]) -> Any:
         terms = [prim(*operands[:i], t, *operands[i + 1 :], **params) for i, t in enumerate(tangents) if t is not None]
-        return total(terms, out) if terms else None
+        return add_terms(terms, out) if terms else None
 
     return rule
 
@@ -259,11 +259,11 @@ def _opaque_jvp(prim: Primitive, rules: Mapping[str, Any]) -> Callable[..., Any]
         if not terms:
             return None
         if len(prim.outputs) == 1:
-            return total(terms, out)
+            return add_terms(terms, out)
         sums = []
         for parts, o in zip(zip(*terms, strict=True), out, strict=True):
             known = [p for p in parts if p is not None]
-            sums.append(total(known, o) if known else None)
+            sums.append(add_terms(known, o) if known else None)
         return tuple(sums)
 
     return rule

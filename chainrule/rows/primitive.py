@@ -251,7 +251,7 @@ class Primitive:
     @property
     def formula(self) -> dict[str, str]:
         for operand, rule in self.vjps.items():
-            if self.listed and operand not in self._texts and not isinstance(rule, unsupported):
+            if operand not in self._texts and not isinstance(rule, unsupported):
                 partial = self.partials.get(operand)
                 rest = self.names_read(rule)[len(argument_names(rule)) :]
                 self._texts[operand] = vjp_text(rule, rest, self.shared) if partial is None else partial_text(partial)

@@ -23,7 +23,7 @@ _SPELLINGS = [
     ("shape_of(A)", "A.shape"),
     ("np.zeros(A.shape, B)", "np.zeros(A.shape)"),
     ("solve(A, B)", "np.linalg.solve(A, B)"),
-    ("chosen(A, g)", "g * A"),
+    ("masked(A, g)", "g * A"),
     ("np.logical_not(A <= B)", "A > B"),
     ("np.absolute(A)", "np.abs(A)"),
     ("np.where(A, g, B * g)", "g * np.where(A, 1, B)"),
@@ -38,6 +38,8 @@ _SPELLINGS = [
 def expression_of(rule: Callable[..., Any]) -> ast.expr | None:
     """What a rule of one expression returns; None without its source, or where it takes several statements."""
     code = rule.__code__
+    if code.co_freevars:  # names that only the rule knows
+        return None
     try:
         found = _by_line(code.co_filename).get(code.co_firstlineno, [])
     except SyntaxError:  # a line of a session, or not Python at all

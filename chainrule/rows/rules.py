@@ -106,7 +106,7 @@ def _about(name: str, env: dict[str, Any]) -> Any:
     return shape_of(value) if name.endswith("_shape") else value.dtype
 
 
-def total(terms: list[Any], out: Any) -> Any:
+def add_terms(terms: list[Any], out: Any) -> Any:
     total = terms[0]
     for term in terms[1:]:
         total = total + term

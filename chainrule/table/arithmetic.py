@@ -67,15 +67,15 @@ def div(x, y):
 _BITS = {"e": np.int16, "f": np.int32, "d": np.int64}
 
 
-def chosen(taken: Any, g: Any) -> Any:
-    """``np.where(taken, g, 0)``: whatever g is, so that infinities and nans stay out."""
+def masked(mask: Any, g: Any) -> Any:
+    """``np.where(mask, g, 0)``: whatever g is, so that infinities and nans stay out."""
     bits = _BITS.get(g.dtype.char) if type(g) is np.ndarray and g.ndim else None
-    if bits is None or type(taken) is not np.ndarray or taken.dtype.kind != "b":
-        return np.where(taken, g, 0)
-    return np.multiply(g.view(bits), taken).view(g.dtype)  # no branches: many times quicker than where
+    if bits is None or type(mask) is not np.ndarray or mask.dtype.kind != "b":
+        return np.where(mask, g, 0)
+    return np.multiply(g.view(bits), mask).view(g.dtype)  # no branches: many times quicker than where
 
 
-def unit(x: AnyArray) -> Any:
+def sgn(x: AnyArray) -> Any:
     """x / |x|, and 0 at 0: the direction of steepest ascent of |x|."""
     if not _complex(x):
         return np.sign(x)
@@ -171,8 +171,8 @@ def positive(x):
 
 @elementwise(
     np.absolute,
-    vjp=lambda g, x: g * unit(x),
-    jvp=lambda t, x: np.real(np.conjugate(unit(x)) * t) if _complex(x) else unit(x) * t,
+    vjp=lambda g, x: g * sgn(x),
+    jvp=lambda t, x: np.real(np.conjugate(sgn(x)) * t) if _complex(x) else sgn(x) * t,
     formula="g * np.sign(x)",
     accepts="iufc",
 )

@@ -15,7 +15,7 @@ from chainrule.api.declare import op
 from chainrule.rows.batching import batch_elementwise
 from chainrule.rows.kinds import discrete, elementwise
 from chainrule.rows.primitive import Primitive
-from chainrule.table.arithmetic import chosen
+from chainrule.table.arithmetic import masked
 from chainrule.types.arrays import AnyArray
 
 ndarray = np.ndarray
@@ -23,7 +23,7 @@ ndarray = np.ndarray
 
 def _share(g: AnyArray, tie: Any, behind: Any) -> Any:
     """The cotangent of an operand of two: half of it at a tie, none where the other is taken."""
-    g = chosen(np.logical_not(behind), g)
+    g = masked(np.logical_not(behind), g)
     return g if type(tie) is ndarray and not tie.any() else np.where(tie, 0.5 * g, g)
 
 
@@ -50,7 +50,7 @@ def minimum(x, y):
 
 
 @elementwise(
-    vjp={"x": lambda g, x, y: chosen(x >= y, g), "y": lambda g, x, y: chosen(x < y, g)},
+    vjp={"x": lambda g, x, y: masked(x >= y, g), "y": lambda g, x, y: masked(x < y, g)},
     aliases={"y": "min"},
     naming="ClampBackward0",
     accepts="biuf",
@@ -61,7 +61,7 @@ def clamp_min(x, y):
 
 
 @elementwise(
-    vjp={"x": lambda g, x, y: chosen(x <= y, g), "y": lambda g, x, y: chosen(x > y, g)},
+    vjp={"x": lambda g, x, y: masked(x <= y, g), "y": lambda g, x, y: masked(x > y, g)},
     aliases={"y": "max"},
     naming="ClampBackward0",
     accepts="biuf",
@@ -73,9 +73,9 @@ def clamp_max(x, y):
 
 @elementwise(
     vjp={
-        "x": lambda g, x, min, max: chosen((x >= min) & (x <= max), g),
-        "min": lambda g, x, min, max: chosen((x < min) & (min < max), g),
-        "max": lambda g, x, min, max: chosen((x > max) | (max < min), g),
+        "x": lambda g, x, min, max: masked((x >= min) & (x <= max), g),
+        "min": lambda g, x, min, max: masked((x < min) & (min < max), g),
+        "max": lambda g, x, min, max: masked((x > max) | (max < min), g),
     },
     naming="ClampBackward0",
     accepts="biuf",
@@ -89,8 +89,8 @@ def clamp_between(x, min, max):
 @elementwise(
     np.fmax,
     vjp={
-        "x": lambda g, x, y: chosen((x >= y) | np.isnan(y), g),
-        "y": lambda g, x, y: chosen(~((x >= y) | np.isnan(y)), g),
+        "x": lambda g, x, y: masked((x >= y) | np.isnan(y), g),
+        "y": lambda g, x, y: masked(~((x >= y) | np.isnan(y)), g),
     },
     accepts="biuf",
 )
@@ -102,8 +102,8 @@ def fmax(x, y):
 @elementwise(
     np.fmin,
     vjp={
-        "x": lambda g, x, y: chosen((x <= y) | np.isnan(y), g),
-        "y": lambda g, x, y: chosen(~((x <= y) | np.isnan(y)), g),
+        "x": lambda g, x, y: masked((x <= y) | np.isnan(y), g),
+        "y": lambda g, x, y: masked(~((x <= y) | np.isnan(y)), g),
     },
     accepts="biuf",
 )
@@ -113,8 +113,8 @@ def fmin(x, y):
 
 @elementwise(
     vjp={
-        "x": lambda g, condition: chosen(condition, g),
-        "y": lambda g, condition: chosen(np.logical_not(condition), g),
+        "x": lambda g, condition: masked(condition, g),
+        "y": lambda g, condition: masked(np.logical_not(condition), g),
     },
     formula={"x": "np.where(condition, g, 0)", "y": "np.where(condition, 0, g)"},
     domain=("bool", (-2, 2), (-2, 2)),
@@ -134,7 +134,7 @@ def _inside(x: AnyArray, low: Any, high: Any) -> Any:
 
 
 @elementwise(
-    vjp=lambda g, x, *, min, max: chosen(_inside(x, min, max), g),
+    vjp=lambda g, x, *, min, max: masked(_inside(x, min, max), g),
     formula="g * ((x >= (-np.inf if min is None else min)) & (x <= (np.inf if max is None else max)))",
     samples=[{"min": -0.6, "max": 1.1}, {"min": 0.2, "max": None}, {"min": None, "max": 0.4}],
     naming="ClampBackward1",
@@ -148,7 +148,7 @@ def clamp(x, *, min, max):
 
 
 @op(method=True, in_place=True)
-@elementwise(vjp=lambda g, out: chosen(np.logical_not(out <= 0), g), accepts="iuf", tied=True)
+@elementwise(vjp=lambda g, out: masked(np.logical_not(out <= 0), g), accepts="iuf", tied=True)
 def relu(x):
     """max(x, 0); the derivative at 0 is 0."""
     return np.maximum(x, 0)
@@ -166,7 +166,7 @@ def leaky_relu(x, *, negative_slope):
 
 
 @elementwise(
-    vjp=lambda g, x, *, threshold: chosen(np.logical_not(x <= threshold), g),
+    vjp=lambda g, x, *, threshold: masked(np.logical_not(x <= threshold), g),
     samples=[{"threshold": 0.1, "value": 20.0}],
     accepts="iuf",
     tied=True,

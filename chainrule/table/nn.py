@@ -16,7 +16,7 @@ from chainrule.rows.kinds import call, elementwise, opaque
 from chainrule.rows.kinds import linear as linear_row
 from chainrule.rows.primitive import Primitive
 from chainrule.rows.sums import added
-from chainrule.table.arithmetic import chosen
+from chainrule.table.arithmetic import masked
 from chainrule.table.exponential import sigmoid
 from chainrule.table.reduction import height
 from chainrule.table.reduction import softmax as _softmax
@@ -50,7 +50,7 @@ def elu(x, *, alpha, scale, input_scale):
 
 
 @elementwise(
-    vjp=lambda g, x, *, min_val, max_val: chosen((x > min_val) & (x < max_val), g),
+    vjp=lambda g, x, *, min_val, max_val: masked((x > min_val) & (x < max_val), g),
     samples=[{"min_val": -1.0, "max_val": 0.8}],
     accepts="iuf",
     tied=True,
@@ -114,7 +114,7 @@ def gelu(x, *, approximate):
 
 
 @elementwise(
-    vjp=lambda g, x: chosen((x > -3) & (x < 3), g / 6),
+    vjp=lambda g, x: masked((x > -3) & (x < 3), g / 6),
     formula="g * ((x > -3) & (x < 3)) / 6",
     domain=(-4.2, 4.2),
     accepts="f",
@@ -143,7 +143,7 @@ def log_sigmoid(x):
 
 
 @elementwise(
-    vjp=lambda g, x, *, lambd: chosen(np.absolute(x) > lambd, g),
+    vjp=lambda g, x, *, lambd: masked(np.absolute(x) > lambd, g),
     naming="HardshrinkBackward0",
     samples=[{"lambd": 0.7}],
     accepts="f",
@@ -155,7 +155,7 @@ def hardshrink(x, *, lambd):
 
 
 @elementwise(
-    vjp=lambda g, x, *, lambd: chosen(np.absolute(x) > lambd, g),
+    vjp=lambda g, x, *, lambd: masked(np.absolute(x) > lambd, g),
     naming="SoftshrinkBackward0",
     samples=[{"lambd": 0.7}],
     accepts="f",

@@ -10,7 +10,7 @@ from chainrule.rows.kinds import call, discrete, linear, opaque
 from chainrule.rows.primitive import TABLE
 from chainrule.rows.rules import conjugate
 from chainrule.rows.sums import accumulated, added
-from chainrule.table.arithmetic import chosen, unit
+from chainrule.table.arithmetic import masked, sgn
 from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
@@ -143,15 +143,15 @@ def attains(x: AnyArray, out: AnyArray) -> Any:
     return (x == out) | ((x != x) & (out != out))
 
 
-def shared(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+def extremum_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     """The cotangent of an extremum, shared evenly among the elements that attain it."""
     x_shape = shape_of(x)
     g, out = restore_axes(g, axis, keepdims, x_shape), restore_axes(out, axis, keepdims, x_shape)
     mask = attains(x, out)
-    return chosen(mask, g / np.add.reduce(mask, axis=axis, keepdims=True).astype(g.dtype) if axis else g)
+    return masked(mask, g / np.add.reduce(mask, axis=axis, keepdims=True).astype(g.dtype) if axis else g)
 
 
-def shared_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+def extremum_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     mask = attains(x, restore_axes(out, axis, keepdims, shape_of(x)))
     n = np.add.reduce(mask, axis=axis, keepdims=keepdims)
     return np.add.reduce(t * mask, axis=axis, keepdims=keepdims) / n.astype(t.dtype) if axis else t
@@ -164,19 +164,19 @@ def _extremum_name(params: dict[str, Any], node: Any) -> str:
 _EXTREMUM = "(g if keepdims else np.expand_dims(g, axis)) * (x == (out if keepdims else np.expand_dims(out, axis)))"
 
 
-@opaque(vjp=shared, jvp=shared_jvp, formula=_EXTREMUM, samples=_AXES, naming=_extremum_name, structure="axis")
+@opaque(vjp=extremum_vjp, jvp=extremum_jvp, formula=_EXTREMUM, samples=_AXES, naming=_extremum_name, structure="axis")
 def amax(x, *, axis, keepdims, name=""):
     """Maximum over axes; elements that tie share the gradient evenly."""
     return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
 
 
-@opaque(vjp=shared, jvp=shared_jvp, formula=_EXTREMUM, samples=_AXES, naming=_extremum_name, structure="axis")
+@opaque(vjp=extremum_vjp, jvp=extremum_jvp, formula=_EXTREMUM, samples=_AXES, naming=_extremum_name, structure="axis")
 def amin(x, *, axis, keepdims, name=""):
     """Minimum over axes; elements that tie share the gradient evenly."""
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
 
 
-def _portions(x: AnyArray, out: AnyArray, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _softmax_over(x: AnyArray, out: AnyArray, axis: tuple[int, ...], keepdims: bool) -> Any:
     """exp(x) / Σ exp(x). That x − out is exact only where out is small does not matter: what is lost cancels."""
     e = np.exp(x - restore_axes(out, axis, keepdims, shape_of(x)))
     total = np.add.reduce(e, axis=axis, keepdims=True) if axis else e
@@ -185,10 +185,10 @@ def _portions(x: AnyArray, out: AnyArray, axis: tuple[int, ...], keepdims: bool)
 
 @opaque(
     vjp=lambda g, x, out, *, axis, keepdims: (
-        restore_axes(g, axis, keepdims, shape_of(x)) * conjugate(_portions(x, out, axis, keepdims))
+        restore_axes(g, axis, keepdims, shape_of(x)) * conjugate(_softmax_over(x, out, axis, keepdims))
     ),
     jvp=lambda t, x, out, *, axis, keepdims: np.add.reduce(
-        t * _portions(x, out, axis, keepdims), axis=axis, keepdims=keepdims
+        t * _softmax_over(x, out, axis, keepdims), axis=axis, keepdims=keepdims
     ),
     formula="(g if keepdims else np.expand_dims(g, axis)) * np.exp(x - (out if keepdims else np.expand_dims(out, axis)))",
     samples=_AXES,
@@ -268,14 +268,14 @@ def _norm_partial(x: AnyArray, out: AnyArray, ord: float) -> Any:
         return _safe_ratio(x, out)
     size = np.absolute(x)
     if ord == 1:
-        return unit(x)
+        return sgn(x)
     if ord == 0:
         return np.zeros_like(x)
     ratio = _safe_ratio(size, out)
     if ord < 1:
         zero = ratio == 0
-        return np.where(zero, 0, unit(x) * np.where(zero, 1, ratio) ** (ord - 1))
-    return unit(x) * ratio ** (ord - 1)
+        return np.where(zero, 0, sgn(x) * np.where(zero, 1, ratio) ** (ord - 1))
+    return sgn(x) * ratio ** (ord - 1)
 
 
 def _norm_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, ord: float, axis: tuple[int, ...], keepdims: bool) -> Any:
@@ -283,7 +283,7 @@ def _norm_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, ord: float, axis: tupl
     if ord in (np.inf, -np.inf):
         mask = np.absolute(x) == out
         n = np.add.reduce(mask, axis=axis, keepdims=True) if axis else np.ones_like(g)
-        return g / n.astype(g.dtype) * unit(x) * mask
+        return g / n.astype(g.dtype) * sgn(x) * mask
     return g * _norm_partial(x, out, ord)
 
 

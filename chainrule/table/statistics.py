@@ -9,14 +9,14 @@ import numpy as np
 from chainrule.rows.kinds import call, linear, opaque
 from chainrule.rows.sums import added
 from chainrule.table.indexing import scatter_add
-from chainrule.table.reduction import count, restore_axes, shared, shared_jvp
+from chainrule.table.reduction import count, extremum_jvp, extremum_vjp, restore_axes
 from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
 # -- variance --------------------------------------------------------------------------------------------------------
 
 
-def _away(x: AnyArray, axis: tuple[int, ...]) -> Any:
+def _deviations(x: AnyArray, axis: tuple[int, ...]) -> Any:
     """The distance of every element from the mean."""
     if x.dtype == np.float16:  # see ``mean``
         return x - np.mean(x, axis=axis, keepdims=True)
@@ -50,17 +50,17 @@ def _variance(x: AnyArray, axis: tuple[int, ...], keepdims: bool, correction: fl
 
 def _squares(x: AnyArray, axis: tuple[int, ...], keepdims: bool) -> Any:
     """The sum of the squared distances from the mean."""
-    away = _away(x, axis)
+    away = _deviations(x, axis)
     squares = np.real(away * np.conjugate(away)) if x.dtype.kind == "c" else away * away
     return added(squares, axis, keepdims)
 
 
 def _var_vjp(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
-    return restore_axes(g, axis, keepdims, shape_of(x)) * (2 * _scale(x, axis, correction)) * _away(x, axis)
+    return restore_axes(g, axis, keepdims, shape_of(x)) * (2 * _scale(x, axis, correction)) * _deviations(x, axis)
 
 
 def _var_jvp(t: AnyArray, x: AnyArray, *, axis: tuple[int, ...], keepdims: bool, correction: float) -> Any:
-    away = _away(x, axis)
+    away = _deviations(x, axis)
     product = np.real(np.conjugate(away) * t) if x.dtype.kind == "c" else away * t
     return np.add.reduce(product, axis=axis, keepdims=keepdims) * (2 * _scale(x, axis, correction))
 
@@ -108,8 +108,8 @@ def std(x, *, axis, keepdims, correction):
 
 
 @opaque(
-    vjp=shared,
-    jvp=shared_jvp,
+    vjp=extremum_vjp,
+    jvp=extremum_jvp,
     formula="(g if keepdims else np.expand_dims(g, axis)) * (x == (out if keepdims else np.expand_dims(out, axis)))",
     samples=[call((5,), axis=(-1,), keepdims=False), call((2, 3), axis=(-2, -1), keepdims=False)],
     naming="MedianBackward0",

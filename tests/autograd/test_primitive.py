@@ -182,10 +182,23 @@ def test_neither_formula_nor_docstring_is_needed() -> None:
     x = cr.tensor([1.0, 2.0], requires_grad=True)
     f = make_squared_sum()
     y = f(x)
+    assert y.grad_fn.rule == {"x": "2 * g * np.sum(x) * np.ones_like(x)"}  # read off the rule
+    text = str(cr.explain(y))
+    assert "x̄ = [6. 6.]" in text and "x̄ = 2 * ȳ * np.sum(x) * np.ones_like(x)" in text and "✓" in text
+    assert "squared_sum" in cr.explain(y).to_html()
+
+    def in_steps(g: Any, x: Any) -> Any:
+        total = np.sum(x)
+        return 2 * g * total * np.ones_like(x)
+
+    @opaque(vjp=in_steps, jvp=lambda t, x: 2 * np.sum(x) * np.sum(t))
+    def squared_sum(x: Any) -> Any:
+        return np.sum(x) ** 2
+
+    y = squared_sum(x)
     assert y.grad_fn.rule == {}
     text = str(cr.explain(y))
     assert "x̄ = [6. 6.]" in text and "the rule of squared_sum is code" in text and "✓" in text
-    assert "squared_sum" in cr.explain(y).to_html()
     cube = elementwise(d={"x": lambda x: 3 * x * x})(lambda x: x * x * x)
     rulecheck(cube)
     cube(x).sum().backward()
@@ -233,6 +246,24 @@ def test_on_the_tape_it_is_a_node_of_its_name() -> None:
     y.sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), np.tanh([0.5, -1.0]))
     assert gradcheck(f, (x,)) and gradgradcheck(f, (x,))
+
+
+def test_explanations_show_rules_of_one_expression() -> None:
+    @elementwise(d=lambda x: 3 * x * x)
+    def cube(x: Any) -> Any:
+        return x * x * x
+
+    assert cube.row.formula == {"x": "g * 3 * x ** 2"}
+    x = cr.tensor([1.0, 2.0], requires_grad=True)
+    assert "* 3 * x ** 2" in str(cr.explain(cube(x).sum()))
+    scale = 2.0
+
+    @elementwise(d=lambda x: scale)
+    def scaled(x: Any) -> Any:
+        return scale * x
+
+    assert scaled.row.formula == {}  # only the rule knows what the name means
+    rulecheck(scaled)
 
 
 def test_transformations_nest() -> None:
