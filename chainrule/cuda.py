@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from chainrule import errors
+
 
 def is_available() -> bool:
     """Whether tensors can be on a GPU: False."""
@@ -39,3 +41,7 @@ manual_seed_all = manual_seed
 
 def empty_cache() -> None:
     """Nothing to do: no GPU keeps memory."""
+
+
+def __getattr__(name: str) -> object:
+    raise errors.unknown_name(name, ["is_available", "device_count"], __name__)
