@@ -108,7 +108,7 @@ def _question(plan: dict[str, Any]) -> str:
 
 
 def _names(plan: dict[str, Any], keys: Any, *, bar: bool = False) -> str:
-    return ", ".join(name_math(plan["values"][key]["name"], bar=bar) for key in keys)
+    return ", ".join(name_math(sections.symbol(plan["values"][key]), bar=bar) for key in keys)
 
 
 def _lede(plan: dict[str, Any]) -> str:
@@ -132,7 +132,7 @@ def _given(plan: dict[str, Any], flow: Flow) -> str:
         if plan["default_seed"]:
             who = ": nothing was given, so ones" if seed["shape"] else " = 1: it is the scalar itself"
         live = flow.editable and not seed["truncated"]
-        caption = name_math(value["name"], bar=True) + who
+        caption = name_math(sections.symbol(value), bar=True) + who
         parts.append(table(seed, caption, key=f"s.{key}", label=f"{value['bar']}, supplied", live=live))
     if flow.editable:
         parts.append("<p class='note hint' hidden>Edit a number: everything after it is computed again.</p>")
@@ -144,7 +144,7 @@ def _given(plan: dict[str, Any], flow: Flow) -> str:
 
 def _gradient(plan: dict[str, Any], key: str) -> str:
     value = plan["values"][key]
-    name = name_math(value["name"], bar=True)
+    name = name_math(sections.symbol(value), bar=True)
     caption = f"{name} = <code>{escape(value['name'])}.grad</code>" if value["role"] == "leaf" else name
     shown = table(plan["gradients"][key], caption, key=f"g.{key}", label=f"{value['bar']}, the gradient")
     return f"<div class='gradient' id='gradient-{escape(key)}' tabindex='-1'>{shown}</div>"
@@ -159,7 +159,7 @@ def _derivation(plan: dict[str, Any]) -> Iterator[str]:
     several = {key: parts for key, parts in sums.items() if len(parts) > 1}
     room = max(DERIVED - len(plan["seed"]) - min(len(several), 3), 4)
     for key, seed in plan["seed"].items():
-        bar = name_math(plan["values"][key]["name"], bar=True)
+        bar = name_math(sections.symbol(plan["values"][key]), bar=True)
         tag = ("ones" if seed["shape"] else "one") if plan["default_seed"] else "you supplied it"
         yield f"<span class='eq'>{bar}{_inline(seed, f's.{key}')}</span>{_tag(tag)}"
     hidden = len(arrows) - room + 1 if len(arrows) > room else 0
@@ -182,7 +182,7 @@ def _sum_line(plan: dict[str, Any], key: str, parts: list[tuple[str, dict[str, A
     said = f"the sum of its {len(parts)} contributions"
     if all(shown) and result and len(parts) <= SUMMED:
         said = " + ".join(shown)
-    return f"<span class='eq sum'>{name_math(value['name'], bar=True)} = {said}{result}</span>{_tag('sum')}"
+    return f"<span class='eq sum'>{name_math(sections.symbol(value), bar=True)} = {said}{result}</span>{_tag('sum')}"
 
 
 def _tag(text: str) -> str:
@@ -208,15 +208,15 @@ def _check(plan: dict[str, Any], flow: Flow) -> str:
         if not found or any(item is None for item in found.values()):
             continue
         products = " + ".join(
-            f"tensordot({name_math(values[o]['name'], bar=True)}, "
-            f"{derivative_math(values[o]['name'], values[key]['name']) if several else '<math><mi>J</mi></math>'}, "
+            f"tensordot({name_math(sections.symbol(values[o]), bar=True)}, "
+            f"{derivative_math(sections.symbol(values[o]), sections.symbol(values[key])) if several else '<math><mi>J</mi></math>'}, "
             f"{len(values[o]['shape'])})"
             for o in found
         )
         ours = sum(item.pull(np.array(flat(plan["seed"][o]["data"]))) for o, item in found.items() if item is not None)
         ok = close(ours, np.array(flat(gradient["data"])))  # type: ignore[arg-type]
         mark = f"<output data-check='{escape(key)}' class='{'ok' if ok else 'bad'}'>{'✓' if ok else '✗'}</output>"
-        lines.append(f"{products} = {name_math(values[key]['name'], bar=True)} {mark}")
+        lines.append(f"{products} = {name_math(sections.symbol(values[key]), bar=True)} {mark}")
     if not lines and plan.get("check"):
         lines.append(escape(plan["check"]["text"]))
     return f"<p class='check'>Check: {'; '.join(lines)}</p>" if lines else ""

@@ -9,7 +9,7 @@ from typing import Any
 from chainrule.explaining.flow import Flow, Map, keys_of_terms
 from chainrule.explaining.folding import Stretch, fold
 from chainrule.explaining.markup import code, escape, math
-from chainrule.explaining.notation import derivative_math, name_math
+from chainrule.explaining.notation import BAR, derivative_math, name_math
 from chainrule.explaining.tables import decimals, flat, index_text, is_real, shape_text, table, written
 
 OPEN = 8  # steps that are shown whole; more are opened one by one
@@ -17,6 +17,11 @@ FLAT = 400  # numbers of a Jacobian shown as one flattened matrix
 TERMS = 6  # products of a sum written out
 TABLES = 24  # values shown at once; more are opened together
 FOLDS = 40  # rows of a list of steps, before repetitions are folded
+
+
+def symbol(value: dict[str, Any]) -> str:
+    """What a value is called in formulas."""
+    return str(value["bar"]).removesuffix(BAR)
 
 
 def rule(arrow: dict[str, Any], *, display: bool = False) -> str:
@@ -92,7 +97,7 @@ def _upstream(plan: dict[str, Any], step: dict[str, Any], output: dict[str, Any]
     """What a step's upstream gradient is the sum of."""
     if len(step["terms"]) < 2:
         return ""
-    bar, parts = name_math(output["name"], bar=True), []
+    bar, parts = name_math(symbol(output), bar=True), []
     for key, term in zip(keys_of_terms(step, plan), step["terms"], strict=True):
         source = "what you supplied" if not term["from"] else f"from step {term['from']}"
         parts.append(table(term["array"], escape(source), key=key, label=f"{output['bar']} {source}"))
@@ -111,9 +116,9 @@ def _sign(sign: str) -> str:
 def _arrow(plan: dict[str, Any], flow: Flow, at: int, step: dict[str, Any], j: int) -> str:
     arrow, key = step["arrows"][j], f"a{step['index']}.{j}"
     output, value = plan["values"][step["output"]], plan["values"][arrow["input"]]
-    up, down = name_math(output["name"], bar=True), name_math(value["name"], bar=True)
+    up, down = name_math(symbol(output), bar=True), name_math(symbol(value), bar=True)
     about = (
-        f"{derivative_math(output['name'], value['name'])} has shape {escape(shape_text(arrow['jacobian_shape']))}: "
+        f"{derivative_math(symbol(output), symbol(value))} has shape {escape(shape_text(arrow['jacobian_shape']))}: "
         f"{_count(arrow['jacobian_size'])}, {escape(arrow['structure_text'] or arrow['structure'])}, never built"
     )
     forms = {
@@ -277,9 +282,9 @@ def _whole(plan: dict[str, Any], flow: Flow, output_id: str, value_id: str, fold
         why = f"{size:,} numbers." if size > 4096 else "a step's Jacobian is not embedded."
         inside += f"<p class='note'>Its values are not shown: {why}</p>"
     how = "along the marked axes, which are summed" if output["shape"] else "as one number"
-    head = f"<h3>{derivative_math(output['name'], value['name'])} <span class='shape'>{escape(shape_text(shape))}</span></h3>"
+    head = f"<h3>{derivative_math(symbol(output), symbol(value))} <span class='shape'>{escape(shape_text(shape))}</span></h3>"
     body = (
-        f"<p>The pass multiplied {name_math(output['name'], bar=True)} by this array of {_count(size)} "
+        f"<p>The pass multiplied {name_math(symbol(output), bar=True)} by this array of {_count(size)} "
         f"{how}: {contraction(output['shape'], value['shape'])}. It was never built.</p>{inside}"
     )
     return f"<article class='whole'>{_folded(head, body, folded)}</article>"
