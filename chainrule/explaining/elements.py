@@ -23,6 +23,7 @@ from chainrule.explaining.tree import (
     NoForm,
     Relation,
     Sigma,
+    accepts,
     call_name,
     constant,
     copy_tree,
@@ -211,8 +212,8 @@ class Element:
         if name in _MOVES:
             return self._moved(node, index, node.args[0])
         special = getattr(self, "_np_" + name, None)
-        if special is not None:
-            found: ast.expr = special(node, index, *node.args)
+        if accepts(special, node, index, *node.args):
+            found: ast.expr = special(node, index, *node.args)  # type: ignore[misc]
             return found
         if isinstance(node.func, ast.Attribute) and not of_numpy(node.func):
             method = getattr(self, "_of_" + node.func.attr, None)
@@ -228,8 +229,8 @@ class Element:
         elementwise = isinstance(function, Primitive) and function.kind == "elementwise"
         return elementwise or isinstance(function, np.ufunc) or name in _ELEMENTWISE
 
-    def _np_where(self, node: ast.Call, index: Index, *parts: ast.expr) -> ast.expr:
-        return ast.IfExp(*(self.at(part, index) for part in parts))
+    def _np_where(self, node: ast.Call, index: Index, test: ast.expr, yes: ast.expr, no: ast.expr) -> ast.expr:
+        return ast.IfExp(*(self.at(part, index) for part in (test, yes, no)))
 
     def _np_one_hot(self, node: ast.Call, index: Index, x: ast.expr, n: ast.expr) -> ast.expr:
         at = ast.Constant(index[-1]) if self.concrete else ast.Name(index[-1], ast.Load())

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from chainrule.explaining.tree import Entry, Index, Relation, Sigma, call_name, free_names, of_numpy
+from chainrule.explaining.tree import Entry, Index, Relation, Sigma, accepts, call_name, free_names, of_numpy
 
 BAR = "\u0304"
 THIN = "\u2009"
@@ -373,8 +373,8 @@ class Printer:
             name, arguments = node.func.attr, [node.func.value, *arguments]
         keywords = {k.arg or "": k.value for k in node.keywords if k.arg != "keepdims"}
         special = getattr(self, "_np_" + name, None)
-        if special is not None:
-            found: tuple[str, int] = special(*arguments, **keywords)
+        if accepts(special, *arguments, **keywords):
+            found: tuple[str, int] = special(*arguments, **keywords)  # type: ignore[misc]
             return found
         function = self.to.function(_FUNCTIONS.get(name, name).rpartition(".")[2])
         axis = arguments.pop() if name in _REDUCTIONS and len(arguments) == 2 else keywords.pop("axis", None)

@@ -75,7 +75,9 @@ class Rule:
             return None
         try:
             return self._matching(text)
-        except KeyError:  # a user's formula speaks of a name that is not there
+        except Exception:  # a user's formula that cannot be read
+            if self.prim.listed:
+                raise
             return None
 
     def _matching(self, text: str) -> Formula | None:

@@ -94,7 +94,7 @@ class _AdaptToRow(ast.NodeTransformer):
             return ast.Subscript(inner, ast.Constant(self.position), ast.Load())
         node = self.generic_visit(node)  # type: ignore[assignment]
         name = call_name(node)
-        if name == "einsum":
+        if name == "einsum" and len(node.args) == 3:
             return _plain_product(node, *node.args)
         if name == "H":
             turned = ast.Attribute(node.args[0], "mT", ast.Load())

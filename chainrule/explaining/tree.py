@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -94,6 +95,14 @@ def evaluate(tree: ast.expr, names: Mapping[str, Any]) -> Any:
 def call_name(node: Any) -> str:
     """The name of the function that an expression calls, NumPy's without ``np.``; "" for what is no call."""
     return ast.unparse(node.func).removeprefix("np.") if isinstance(node, ast.Call) else ""
+
+
+def accepts(function: Callable[..., Any] | None, *args: Any, **kwargs: Any) -> bool:
+    """Whether there is a function, and it takes these arguments."""
+    try:
+        return function is not None and bool(inspect.signature(function).bind(*args, **kwargs))
+    except TypeError:
+        return False
 
 
 def of_numpy(node: Any) -> bool:

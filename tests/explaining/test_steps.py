@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.primitive import elementwise
+from chainrule.primitive import elementwise, opaque
 from chainrule.utils.checkpoint import checkpoint
 
 BAR = "\u0304"
@@ -504,3 +504,25 @@ def test_fewer_axes_than_the_operand_is_no_broadcasting():
     x = cr.ones(1, 1, requires_grad=True)
     (step,) = cr.explain(x.sum(1)).steps
     assert step.arrows[0].unbroadcast is None
+
+
+@pytest.mark.parametrize(
+    ("formula", "latex"),
+    [
+        ("np.transpose(g, axes=(1, 0)).T", r"\operatorname{transpose}\left("),
+        ("np.flip(np.flip(g))", r"\operatorname{flip}\left(\operatorname{flip}\left("),
+        ("np.sqrt(g, where=True) ** 2", r"\operatorname{sqrt}\left("),
+        ("{'a': g}['a']", r"{\mathtt{"),
+        ("g + nothing", None),
+    ],
+)
+def test_a_formula_of_yours_that_is_written_otherwise_is_shown_as_it_is(formula, latex):
+    @opaque(vjp={"x": lambda g: g}, jvp={"x": lambda t: t}, formula={"x": formula})
+    def same(x):
+        """The same."""
+        return x * 1
+
+    e = cr.explain(same(cr.ones(2, 3, requires_grad=True)))
+    found = e.steps[0].arrows[0].rule_latex
+    assert found is None if latex is None else latex in found
+    assert str(e) and e.to_dict()
