@@ -32,6 +32,8 @@ ndarray = np.ndarray
 generic = np.generic
 new = object.__new__
 _OPERANDS = (Tensor, int, float, complex, ndarray, generic, ArrayLike)
+#: asks a ufunc for an array where it would make a number of one without dimensions, which takes as long as computing it
+ARRAY: Any = ... if np.lib.NumpyVersion(np.__version__) >= "2.3.0" else None
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -216,6 +218,7 @@ def _unary(input: Any, *, out: Any = None) -> Any:
 def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
     if out is None and not SPECIAL:
         in_avals = None
+        shape: Any = True
         kind = type(other)
         if type(input) is Tensor:
             x = array = input._raw
@@ -225,8 +228,8 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
                 y = other._raw
                 ey = other._edge
                 hot = (ex is not None or ey is not None) and type(y) is ndarray and y.dtype is dtype
-                if hot and x.shape != y.shape:
-                    in_avals = ((x.shape, dtype), (y.shape, dtype))
+                if hot and (shape := x.shape) != y.shape:
+                    in_avals = ((shape, dtype), (y.shape, dtype))
             else:
                 y = other
                 ey = None
@@ -242,7 +245,7 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
             hot = False
         if hot and (dtype is float32 or dtype is float64) and type(array) is ndarray:
             try:
-                result = VALUE(x, y)
+                result = VALUE(x, y) if shape or not NUMBER_FIRST else VALUE(x, y, out=ARRAY)
             except ValueError:
                 raise errors.not_broadcastable(PRIM.name, x, y) from None
             if type(result) is not ndarray:
