@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -75,8 +76,9 @@ class SubstituteIndices(ast.NodeTransformer):
 
 def free_names(tree: ast.AST) -> set[str]:
     """The names an expression reads, without those that its own lambdas and comprehensions bind."""
-    if isinstance(tree, ast.Name):
-        return {tree.id}
+    nodes = list(ast.walk(tree))
+    if not any(isinstance(n, (ast.Lambda, ast.ListComp, ast.GeneratorExp)) for n in nodes):
+        return {n.id for n in nodes if isinstance(n, ast.Name)}
     found: set[str] = set().union(*map(free_names, ast.iter_child_nodes(tree)))
     if isinstance(tree, ast.Lambda):
         return found - {a.arg for a in tree.args.args}
@@ -94,13 +96,20 @@ def evaluate(tree: ast.expr, names: Mapping[str, Any]) -> Any:
 
 def call_name(node: Any) -> str:
     """The name of the function that an expression calls, NumPy's without ``np.``; "" for what is no call."""
-    return ast.unparse(node.func).removeprefix("np.") if isinstance(node, ast.Call) else ""
+    if not isinstance(node, ast.Call):
+        return ""
+    if isinstance(node.func, ast.Name):
+        return node.func.id
+    return node.func.attr if of_numpy(node.func) else ast.unparse(node.func).removeprefix("np.")  # type: ignore[attr-defined]
 
 
-def accepts(function: Callable[..., Any] | None, *args: Any, **kwargs: Any) -> bool:
-    """Whether there is a function, and it takes these arguments."""
+_signature = functools.cache(inspect.signature)
+
+
+def accepts(function: Any, *args: Any, **kwargs: Any) -> bool:
+    """Whether there is a method, and it takes these arguments."""
     try:
-        return function is not None and bool(inspect.signature(function).bind(*args, **kwargs))
+        return function is not None and bool(_signature(function.__func__).bind(None, *args, **kwargs))
     except TypeError:
         return False
 
