@@ -65,7 +65,7 @@ def tree_of(file: str) -> Any:
 
 
 def _covers(node: Any, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or 0)
+    return bool(node.lineno <= line <= (node.end_lineno or 0))
 
 
 def statement_at(where: Where) -> Any:

@@ -47,12 +47,12 @@ def fold(kinds: Sequence[Hashable], most: int) -> list[Stretch]:
     return stretches
 
 
-def _numbered(kinds: Sequence[Hashable]) -> np.ndarray:  # type: ignore[type-arg]
+def _numbered(kinds: Sequence[Hashable]) -> np.ndarray:
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], dtype=np.int64)
 
 
-def _repeats(tokens: np.ndarray) -> list[Stretch]:  # type: ignore[type-arg]
+def _repeats(tokens: np.ndarray) -> list[Stretch]:
     """Runs of a pattern, greedily from the left: at each place the period that covers most, the shortest of equals."""
     n = len(tokens)
     covered = np.zeros(n, np.int64)

@@ -80,7 +80,7 @@ def delta_term(product: Product, place: Index, own: Index, shape: Sequence[int])
         elif n != 1:
             deltas.append((p, i))
     found = [tuple(sorted((letters.get(p, p), i), key=lambda k: (isinstance(k, int), k))) for p, i in deltas]
-    return Term(tuple(sorted(set(found), key=str)), (), product.at(letters))  # type: ignore[arg-type]
+    return Term(tuple(sorted(set(found), key=str)), (), product.at(letters))
 
 
 def combine(terms: Sequence[Term], free: Sequence[str]) -> list[Term]:

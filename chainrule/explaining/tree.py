@@ -19,7 +19,7 @@ class NoForm(Exception):
 
 class _Node(ast.expr):
     def __init__(self, *values: Any, **fields: Any) -> None:
-        super().__init__(*values, **fields)  # type: ignore[call-arg, misc]
+        super().__init__(*values, **fields)
 
 
 class Entry(_Node):

@@ -22,7 +22,6 @@ from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.protocol import ArrayLike, array_ufunc, detached, on_numbers
 from chainrule.core.tensor import Tensor
 from chainrule.rows.primitive import Primitive
-from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
@@ -201,7 +200,7 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
     return _batched(out, own, size < 0)
 
 
-def _batched(x: AnyArray, level: Any, shared: bool) -> Batched:
+def _batched(x: Any, level: Any, shared: bool) -> Batched:
     if type(x) is Batched and x.level == level:  # a custom Function says itself which of its outputs are shared
         return x
     return Batched(np.asarray(x) if isinstance(x, np.generic) else x, level, shared)
