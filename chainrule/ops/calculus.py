@@ -15,7 +15,7 @@ from chainrule.core.ties import tie
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
 from chainrule.ops.arguments import floating, tensor_of
-from chainrule.ops.linalg.numpy_face import cross as cross_along
+from chainrule.ops.linalg.numpy_face import cross as numpy_cross
 from chainrule.ops.matrices import diff
 from chainrule.ops.numpy_calculus import _distances, _slope
 from chainrule.ops.ordering import cumsum
@@ -130,12 +130,17 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
         if not threes:
             raise RuntimeError(f"no dimension of size 3 in input: cross got shape {tuple(a.shape)}")
         dim = threes[0]
-    d = errors.check_dim("cross", dim, a.ndim)
+    return cross_along("cross", a, b, dim)
+
+
+def cross_along(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
+    """The vector product of tensors of one rank, after checking the axis."""
+    d = errors.check_dim(name, dim, a.ndim)
     if a.shape[d] != 3 or b.shape[d] != 3:
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[d]} and {b.shape[d]}"
         )
-    return cross_along(a, b, d - a.ndim)  # type: ignore[no-any-return]
+    return numpy_cross(a, b, d - a.ndim)  # type: ignore[no-any-return]
 
 
 @op()

@@ -58,7 +58,7 @@ def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """As :func:`as_tensor`, with NumPy's name."""
-    out = as_tensor(obj, dtype, device) if not copy else tensor(obj, dtype=dtype)
+    out = tensor(obj, dtype=dtype) if copy else as_tensor(obj, dtype, device)
     return out.requires_grad_() if requires_grad else out
 
 
@@ -120,25 +120,25 @@ def _sizes(name: str, size: Any) -> tuple[int, ...]:
     return shape
 
 
-@op(arrays=False)
-@creates
-def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None) -> Tensor:
-    """Zeros of a shape."""
-    return _made(np.zeros(_sizes("zeros", size), _float_or(dtype)), requires_grad)
+def _declared(function: Any, name: str, doc: str, names: str = "", arrays: bool = True) -> Any:
+    """One of several functions that differ in what NumPy makes for them."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return op(names, arrays=arrays)(creates(function))
 
 
-@op(arrays=False)
-@creates
-def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None) -> Tensor:
-    """Ones of a shape."""
-    return _made(np.ones(_sizes("ones", size), _float_or(dtype)), requires_grad)
+def _of_size(name: str, make: Any, doc: str) -> Any:
+    def function(
+        *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None
+    ) -> Tensor:
+        return _made(make(_sizes(name, size), _float_or(dtype)), requires_grad)
+
+    return _declared(function, name, doc, arrays=False)
 
 
-@op(arrays=False)
-@creates
-def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None) -> Tensor:
-    """Memory of a shape, with whatever is in it."""
-    return _made(np.empty(_sizes("empty", size), _float_or(dtype)), requires_grad)
+zeros = _of_size("zeros", np.zeros, "Zeros of a shape.")
+ones = _of_size("ones", np.ones, "Ones of a shape.")
+empty = _of_size("empty", np.empty, "Memory of a shape, with whatever is in it.")
 
 
 @op(arrays=False)
@@ -158,9 +158,7 @@ def _like(name: str, what: str, function: Any) -> Any:
         x = tensor_of(name, input)
         return _made(function(tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype)), requires_grad)
 
-    like.__name__ = like.__qualname__ = name
-    like.__doc__ = f"{what} of another tensor's shape and dtype."
-    return op()(creates(like))
+    return _declared(like, name, f"{what} of another tensor's shape and dtype.")
 
 
 zeros_like = _like("zeros_like", "Zeros", np.zeros)
@@ -335,25 +333,16 @@ def new(self: Tensor, *args: Any) -> Tensor:
     return new_empty(self, *args or (0,))
 
 
-@op("Tensor.new_zeros")
-@creates
-def new_zeros(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros of this tensor's dtype."""
-    return _made(np.zeros(_sizes("new_zeros", size), self.dtype if dtype is None else as_dtype(dtype)), requires_grad)
+def _new_of_size(name: str, make: Any, what: str) -> Any:
+    def method(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+        return _made(make(_sizes(name, size), self.dtype if dtype is None else as_dtype(dtype)), requires_grad)
+
+    return _declared(method, name, f"{what} of this tensor's dtype.", f"Tensor.{name}")
 
 
-@op("Tensor.new_ones")
-@creates
-def new_ones(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones of this tensor's dtype."""
-    return _made(np.ones(_sizes("new_ones", size), self.dtype if dtype is None else as_dtype(dtype)), requires_grad)
-
-
-@op("Tensor.new_empty")
-@creates
-def new_empty(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Memory of this tensor's dtype."""
-    return _made(np.empty(_sizes("new_empty", size), self.dtype if dtype is None else as_dtype(dtype)), requires_grad)
+new_zeros = _new_of_size("new_zeros", np.zeros, "Zeros")
+new_ones = _new_of_size("new_ones", np.ones, "Ones")
+new_empty = _new_of_size("new_empty", np.empty, "Memory")
 
 
 @op("Tensor.new_full")

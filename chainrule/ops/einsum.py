@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from chainrule.api.declare import op
@@ -97,8 +98,7 @@ def _parse(equation: str, operands: Any) -> tuple[list[str], str]:
                 if 1 not in (n, sizes[c]):
                     raise RuntimeError(
                         f"einsum(): subscript {c} has size {n} for an operand, which does not broadcast with "
-                        "previously "
-                        f"seen size {sizes[c]} in {equation!r}"
+                        f"previously seen size {sizes[c]} in {equation!r}"
                     )
                 sizes[c] = max(n, sizes[c])
         filled.append(full)
@@ -151,10 +151,7 @@ def _pair(x: AnyArray, a: str, y: AnyArray, b: str, later: set[str]) -> tuple[An
     size = {**sy, **sx}
 
     def total(letters: list[str]) -> int:
-        n = 1
-        for c in letters:
-            n *= size[c]
-        return n
+        return math.prod(size[c] for c in letters)
 
     x = _permute(x, [a.index(c) for c in batch + left + inner_])
     y = _permute(y, [b.index(c) for c in batch + inner_ + right])

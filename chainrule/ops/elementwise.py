@@ -47,25 +47,11 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 # The rows' own functions, for what is written from them below and in other modules.
 mul, true_divide, _pow = arithmetic.mul.function, arithmetic.div.function, binary(arithmetic.pow)
 maximum, minimum = comparison.maximum.function, comparison.minimum.function
-exp, exp2, log, log1p = (
-    exponential.exp.function,
-    exponential.exp2.function,
-    exponential.log.function,
-    exponential.log1p.function,
-)
-sin, cos, tanh, sigmoid = (
-    trigonometric.sin.function,
-    trigonometric.cos.function,
-    trigonometric.tanh.function,
-    exponential.sigmoid.function,
-)
-neg, square, sqrt, rsqrt = (
-    arithmetic.neg.function,
-    arithmetic.square.function,
-    arithmetic.sqrt.function,
-    arithmetic.rsqrt.function,
-)
-sinc = trigonometric.sinc.function
+exp, exp2, log = exponential.exp.function, exponential.exp2.function, exponential.log.function
+log1p, sigmoid, sinc = exponential.log1p.function, exponential.sigmoid.function, trigonometric.sinc.function
+sin, cos, tanh = trigonometric.sin.function, trigonometric.cos.function, trigonometric.tanh.function
+neg, square = arithmetic.neg.function, arithmetic.square.function
+sqrt, rsqrt = arithmetic.sqrt.function, arithmetic.rsqrt.function
 reciprocal, relu, xlogy = arithmetic.reciprocal.function, comparison.relu.function, exponential.xlogy.function
 floor, ceil, trunc = comparison.floor.function, comparison.ceil.function, comparison.trunc.function
 eq, ne, lt, le = comparison.eq.function, comparison.ne.function, comparison.lt.function, comparison.le.function
@@ -125,12 +111,10 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if rounding_mode == "floor":
         return floor_divide(input, other)
     if rounding_mode == "trunc":
-        quotient = true_divide(input, other)
+        result = trunc(true_divide(input, other))
         kinds = {getattr(x, "dtype", np.dtype(type(x))).kind for x in (input, other)}
-        result = trunc(quotient)
-        if kinds <= set("iub"):
-            result = cast(result, np.result_type(*[getattr(x, "dtype", x) for x in (input, other)]))
-        return result
+        whole = kinds <= set("iub")
+        return cast(result, np.result_type(*[getattr(x, "dtype", x) for x in (input, other)])) if whole else result
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
@@ -236,10 +220,9 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         raise errors.where_condition(condition)
     x, y = _same_dtype("where", input, other)
     try:
-        result = comparison.where(operand("where", 0, condition), x, y)
+        return comparison.where(operand("where", 0, condition), x, y)
     except ValueError:
         raise errors.not_broadcastable("where", condition, x, y) from None
-    return result
 
 
 def _same_dtype(name: str, *operands: Any) -> list[Any]:
@@ -252,9 +235,7 @@ def _same_dtype(name: str, *operands: Any) -> list[Any]:
 
 def _plain(x: AnyArray) -> Any:
     """An array of the operand's dtype and rank, for promotion only."""
-    if hasattr(x, "dtype"):
-        return np.empty((0,) * x.ndim if x.ndim else (), x.dtype)
-    return x
+    return np.empty((0,) * x.ndim, x.dtype) if hasattr(x, "dtype") else x
 
 
 @op("clamp clip", method=True, in_place=True, out=True)

@@ -25,8 +25,7 @@ def _same_rank(name: str, x: AnyArray, index: Any) -> Any:
     if x.ndim != index.ndim and not (x.ndim <= 1 and index.ndim <= 1):
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as input tensor: {name} got index "
-            f"{tuple(index.shape)} for "
-            f"{tuple(x.shape)}"
+            f"{tuple(index.shape)} for {tuple(x.shape)}"
         )
     return index
 

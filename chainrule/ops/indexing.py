@@ -60,8 +60,7 @@ def read_index(index: Any) -> tuple[Any, ...]:
             items += read_index((np.asarray(item),))
         else:
             raise IndexError(
-                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
-                "(got "
+                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
                 f"{kind.__name__})"
             )
     return tuple(items)
@@ -123,8 +122,7 @@ def _too_many(items: tuple[Any, ...], x: AnyArray) -> None:
         if x.ndim == 0:
             raise IndexError(
                 "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
-                "convert a "
-                "0-dim tensor to a number"
+                "convert a 0-dim tensor to a number"
             )
         raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
 

@@ -136,10 +136,10 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     return flip(transpose(x, a, b), a if k == 1 else b)
 
 
-def _whole(argument: str, value: Any) -> int | tuple[int, ...]:
+def _integers(argument: str, value: Any) -> tuple[int, ...]:
     """An argument of ``roll``: an integer, or several."""
     try:
-        return tuple(map(operator.index, value)) if isinstance(value, (tuple, list)) else operator.index(value)
+        return tuple(map(operator.index, value if isinstance(value, (tuple, list)) else (value,)))
     except TypeError:
         raise TypeError(f"roll(): argument '{argument}' must be tuple of ints, not {type(value).__name__}") from None
 
@@ -148,20 +148,14 @@ def _whole(argument: str, value: Any) -> int | tuple[int, ...]:
 def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     """Elements shifted along axes, around the ends; without ``dims`` as if flattened."""
     x = tensor_of("roll", input)
-    shifts, dims = _whole("shifts", shifts), None if dims is None else _whole("dims", dims)
-    if not isinstance(shifts, int) and not shifts:
+    shift, axes = _integers("shifts", shifts), () if dims is None else _integers("dims", dims)
+    if not shift:
         raise RuntimeError("`shifts` required: roll() was given no shift at all")
-    if dims is None or (isinstance(dims, (tuple, list)) and not dims):
-        if not isinstance(shifts, int) and len(shifts) != 1:
-            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
-        n = x.numel()
-        shift = shifts if isinstance(shifts, int) else shifts[0]
-        flat = bind(rows.roll, (reshape(x, n),), {"shift": (shift,), "axis": (-1,)})
-        return reshape(flat, *x._raw.shape)
-    shift = (shifts,) if isinstance(shifts, int) else tuple(shifts)
-    axes = (dims,) if isinstance(dims, int) else tuple(dims)
-    if len(shift) != len(axes):
+    if len(shift) != (len(axes) or 1):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shift)}, dims:{len(axes)}")
+    if not axes:
+        flat = bind(rows.roll, (reshape(x, x.numel()),), {"shift": shift, "axis": (-1,)})
+        return reshape(flat, *x._raw.shape)
     if not x.ndim:
         raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
     axes = tuple(errors.check_dim("roll", d, x.ndim) - x.ndim for d in axes)
@@ -172,8 +166,7 @@ def _list(function: str, tensors: Any) -> list[Any]:
     if isinstance(tensors, (Tensor, ndarray)):
         raise TypeError(
             f"{function}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}: "
-            "write "
-            f"{function}([a, b])"
+            f"write {function}([a, b])"
         )
     xs = list(tensors)
     dtype = xs[0]._raw.dtype if xs and type(xs[0]) is Tensor else None
@@ -185,11 +178,9 @@ def _list(function: str, tensors: Any) -> list[Any]:
             return xs
     xs = [operand(function, i, x) for i, x in enumerate(xs)]
     if not xs:
-        kind = ValueError if function == "cat" else RuntimeError
-        expected = (
-            "(): expected a non-empty list of Tensors" if function == "cat" else " expects a non-empty TensorList"
-        )
-        raise kind(f"{function}{expected}")
+        if function == "cat":
+            raise ValueError("cat(): expected a non-empty list of Tensors")
+        raise RuntimeError(f"{function} expects a non-empty TensorList")
     for i, x in enumerate(xs):
         if not hasattr(x, "dtype"):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")
@@ -229,11 +220,9 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Tensor:
             if k != d and a[k] != b[k]:
                 raise RuntimeError(
                     f"Sizes of tensors must match except in dimension {d}. Expected size {a[k]} but got size {b[k]} "
-                    "for "
-                    f"tensor number {i} in the list: shapes {tuple(a)} and {tuple(b)}."
+                    f"for tensor number {i} in the list: shapes {tuple(a)} and {tuple(b)}."
                 )
-    result = bind(rows.cat, tuple(full), {"axis": d - n})
-    return result
+    return bind(rows.cat, tuple(full), {"axis": d - n})
 
 
 concat = concatenate = cat
@@ -257,8 +246,7 @@ def stack(tensors: Any, dim: int = 0, *, axis: Any = None) -> Tensor:
                 f"{list(shape_of(x))} at entry {i}"
             )
     n = len(shape) + 1
-    result = bind(rows.stack, tuple(xs), {"axis": errors.check_dim("stack", dim, n) - n})
-    return result
+    return bind(rows.stack, tuple(xs), {"axis": errors.check_dim("stack", dim, n) - n})
 
 
 def _some(name: str, tensors: Any) -> Any:
@@ -339,8 +327,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
     if len(widths) % 2 or len(widths) // 2 > x.ndim:
         raise RuntimeError(
             "Padding length must be divisible by 2 and at most twice the number of dimensions of the input; got "
-            f"{len(widths)} "
-            f"for {x.ndim} dimensions"
+            f"{len(widths)} for {x.ndim} dimensions"
         )
     pairs = tuple((widths[i], widths[i + 1]) for i in range(len(widths) - 2, -1, -2))
     for (a, b), n in zip(pairs, x._raw.shape[x.ndim - len(pairs) :], strict=True):

@@ -162,17 +162,12 @@ def _slice(input: Any, dim: int = 0, start: int | None = None, end: int | None =
     return x[(slice(None),) * errors.check_dim("slice", dim, x.ndim) + (slice(start, end, step),)]
 
 
-alias_copy, detach_copy = (
-    _copying("alias", shaping.alias, "rand(2, 3)"),
-    _copying("detach", Tensor.detach, "rand(2, 3)"),
-)
-as_strided_copy, diagonal_copy = _copying("as_strided", as_strided), _copying("diagonal", shaping.diagonal)
-expand_copy, narrow_copy = _copying("expand", shaping.expand), _copying("narrow", splitting.narrow)
-permute_copy, select_copy = _copying("permute", shaping.permute), _copying("select", splitting.select)
-slice_copy, split_copy = _copying("slice", _slice, "rand(4, 3), 0, 1, 3"), _copying("split", splitting.split)
-split_with_sizes_copy = _copying("split_with_sizes", splitting.split_with_sizes)
-squeeze_copy, unsqueeze_copy = _copying("squeeze", shaping.squeeze), _copying("unsqueeze", shaping.unsqueeze)
-t_copy, transpose_copy = _copying("t", shaping.t), _copying("transpose", shaping.transpose)
-unbind_copy, unfold_copy = _copying("unbind", splitting.unbind), _copying("unfold", shaping.unfold)
-view_as_real_copy = _copying("view_as_real", view_as_real)
-view_as_complex_copy, view_copy = _copying("view_as_complex", view_as_complex), _copying("view", shaping.view)
+for _view in (
+    as_strided, shaping.diagonal, shaping.expand, splitting.narrow, shaping.permute, splitting.select, splitting.split,
+    splitting.split_with_sizes, shaping.squeeze, shaping.t, shaping.transpose, splitting.unbind, shaping.unfold,
+    shaping.unsqueeze, shaping.view, view_as_complex, view_as_real,
+):  # fmt: skip
+    _copying(_view.__name__, _view)
+_copying("alias", shaping.alias, "rand(2, 3)")
+_copying("detach", Tensor.detach, "rand(2, 3)")
+_copying("slice", _slice, "rand(4, 3), 0, 1, 3")

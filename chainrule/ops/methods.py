@@ -17,13 +17,7 @@ from chainrule.core.modes import recording
 from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.core.versions import wrote
-from chainrule.ops import (
-    creation,
-    indexing,
-    products,
-    scattering,
-    shaping,
-)
+from chainrule.ops import creation, indexing, products, scattering, shaping
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import number_in, tensor_of
 from chainrule.table import arithmetic
@@ -130,14 +124,11 @@ attach(
 # -- in place --------------------------------------------------------------------------------------------------------
 
 
-def _replaced(self: Tensor, value: Tensor) -> Tensor:
-    return table.index_put(self, value, index=(Ellipsis,), accumulate=False)
-
-
 def _copied(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     if not isinstance(src, Tensor):
         src = wrap(as_array(src))
-    return _replaced(self, cast(shaping.expand(src, *self.shape), self.dtype))
+    value = cast(shaping.expand(src, *self.shape), self.dtype)
+    return table.index_put(self, value, index=(Ellipsis,), accumulate=False)
 
 
 def _plain(self: Tensor, src: Any) -> bool:
@@ -335,10 +326,6 @@ def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return self
 
 
-def _base(self: Tensor) -> Tensor | None:
-    return view.base_of(self)
-
-
 @op("Tensor._is_view")
 def is_view(self: Tensor) -> bool:
     """Whether the tensor shares memory with a base that autograd knows of."""
@@ -353,7 +340,7 @@ _KINDS_OF_TENSORS = (
 
 attach(
     __invert__=_invert,
-    _base=property(_base),
+    _base=property(view.base_of),
     __dlpack__=lambda self, **options: self.numpy().__dlpack__(**options),
     __dlpack_device__=lambda self: (1, 0),  # the CPU
     is_cpu=True,

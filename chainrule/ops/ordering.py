@@ -168,11 +168,14 @@ def quantile(
     weight = weight.reshape((*levels.shape, *(1,) * (moved.ndim - 1)))
     result = ew.lerp(moved[low], moved[high], weight)
     result = ew.where(ew.isnan(moved[-1]), moved[-1], result)  # nan sorts last
-    if not keepdim or not x.ndim:
-        return result
-    if dim is None:
-        return result.reshape((*levels.shape, *(1,) * x.ndim))
-    return result.unsqueeze(axis % flat.ndim + levels.ndim)
+    return with_reduced(result, x.ndim, None if dim is None else axis, levels.ndim) if keepdim and x.ndim else result
+
+
+def with_reduced(result: Tensor, ndim: int, axis: int | None, levels: int) -> Tensor:
+    """Quantiles with the axis that they are along (None: all ``ndim``) as one of length 1, behind those of the levels."""
+    if axis is None:
+        return result.reshape((*result.shape[:levels], *(1,) * ndim))  # type: ignore[attr-defined, no-any-return]
+    return result.unsqueeze(axis % ndim + levels)  # type: ignore[attr-defined, no-any-return]
 
 
 # -- running totals --------------------------------------------------------------------------------------------------

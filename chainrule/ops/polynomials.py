@@ -29,14 +29,8 @@ _RECURRENCES: dict[str, Recurrence] = {
     "chebyshev_polynomial_w": (lambda x: 2 * x + 1, _chebyshev),
     "hermite_polynomial_h": (lambda x: 2 * x, lambda k, x, p, before: 2 * (x * p - k * before)),
     "hermite_polynomial_he": (lambda x: x * 1, lambda k, x, p, before: x * p - k * before),
-    "laguerre_polynomial_l": (
-        lambda x: 1 - x,
-        lambda k, x, p, before: ((2 * k + 1 - x) * p - k * before) / (k + 1),
-    ),
-    "legendre_polynomial_p": (
-        lambda x: x * 1,
-        lambda k, x, p, before: ((2 * k + 1) * x * p - k * before) / (k + 1),
-    ),
+    "laguerre_polynomial_l": (lambda x: 1 - x, lambda k, x, p, before: ((2 * k + 1 - x) * p - k * before) / (k + 1)),
+    "legendre_polynomial_p": (lambda x: x * 1, lambda k, x, p, before: ((2 * k + 1) * x * p - k * before) / (k + 1)),
 }
 _MOST = 100_000
 _MEANING = {

@@ -50,8 +50,7 @@ def _checked(name: str, x: AnyArray, y: AnyArray) -> tuple[Any, Any]:
     if x.dtype != y.dtype:
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {_c_name(x.dtype)} != {_c_name(y.dtype)}. {name} "
-            "does not "
-            f"promote: convert one with .to({y.dtype}) or .to({x.dtype}) (np.matmul promotes)."
+            f"does not promote: convert one with .to({y.dtype}) or .to({x.dtype}) (np.matmul promotes)."
         )
     if x.dtype == np.bool_:
         raise errors.no_kernel(name, x.dtype, "iufc")
@@ -95,9 +94,7 @@ def matmul(input: Any, other: Any) -> Tensor:
                 tensor._raw = result
                 tensor._edge = new_node(row, NO_PARAMS, (ex, ey), saved)
                 return tensor
-    x, y = _checked("matmul", input, other)
-    result = product("matmul", x, y)
-    return result
+    return product("matmul", *_checked("matmul", input, other))  # type: ignore[no-any-return]
 
 
 def product(name: str, x: Any, y: Any) -> Any:
@@ -327,8 +324,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     if len(left) != len(right) or any(sx[i] != sy[j] for i, j in zip(left, right, strict=True)):
         raise RuntimeError(
             f"contracted dimensions need to match, but the axes {left} of {tuple(sx)} have sizes "
-            f"{[sx[i] for i in left]} and "
-            f"the axes {right} of {tuple(sy)} have {[sy[j] for j in right]}"
+            f"{[sx[i] for i in left]} and the axes {right} of {tuple(sy)} have {[sy[j] for j in right]}"
         )
     keep_x = [i for i in range(x.ndim) if i not in left]
     keep_y = [j for j in range(y.ndim) if j not in right]

@@ -25,13 +25,7 @@ float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 @op(method=True, out=True)
 def sum(
-    input: Any,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    dtype: Any = None,
-    axis: Any = None,
-    keepdims: Any = None,
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Tensor:
     """Sum over ``dim`` (an int, a tuple, or None for everything). Booleans and integers are summed as int64.
 
@@ -71,24 +65,19 @@ def _either(keepdim: bool, keepdims: Any) -> bool:
 
 def _total(name: str, row: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     x = summed(tensor_of(name, input), dtype)
-    params: dict[str, Any] = {"axis": axes_of(name, dim, x.ndim), "keepdims": keepdim}
-    if dim is not None:
-        params["dims"] = True
-    result = bind(row, (x,), params)
-    if dtype is not None:
-        result = cast(result, x.dtype)  # NumPy widens small integers
-    return result
+    result = bind(row, (x,), _over(name, x, dim, keepdim))
+    return result if dtype is None else cast(result, x.dtype)  # NumPy widens small integers
+
+
+def _over(name: str, x: Any, dim: Any, keepdim: bool) -> dict[str, Any]:
+    """The parameters of a sum or mean; ``dims`` says that the caller named the axes."""
+    params = {"axis": axes_of(name, dim, x.ndim), "keepdims": keepdim}
+    return params if dim is None else {**params, "dims": True}
 
 
 @op(method=True, out=True)
 def mean(
-    input: Any,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    dtype: Any = None,
-    axis: Any = None,
-    keepdims: Any = None,
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None
 ) -> Tensor:
     """Mean over ``dim``.
 
@@ -107,11 +96,7 @@ def mean(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
             f"{x.dtype}. Use .float().mean(), or mean(dtype=float32)."
         )
-    dim = dim if axis is None else axis
-    params: dict[str, Any] = {"axis": axes_of("mean", dim, x.ndim), "keepdims": _either(keepdim, keepdims)}
-    if dim is not None:
-        params["dims"] = True
-    return bind(reduction.mean, (x,), params)
+    return bind(reduction.mean, (x,), _over("mean", x, dim if axis is None else axis, _either(keepdim, keepdims)))
 
 
 @op(method=True)
@@ -172,10 +157,8 @@ def _extremum(name: str, row: Any, input: Any, dim: Any, keepdim: bool, shown: s
     x = tensor_of(name, input, "biuf")
     axes = axes_of(name, dim, x.ndim)
     nonempty(name, x, axes, dim is None or dim == ())
-    params: dict[str, Any] = {"axis": axes, "keepdims": keepdim}
-    if shown:
-        params["name"] = shown
-    return bind(row, (x,), params)  # type: ignore[no-any-return]
+    named = {"name": shown} if shown else {}
+    return bind(row, (x,), {"axis": axes, "keepdims": keepdim, **named})  # type: ignore[no-any-return]
 
 
 def nonempty(name: str, x: Any, axes: tuple[int, ...], whole: bool = False) -> None:
@@ -185,8 +168,7 @@ def nonempty(name: str, x: Any, axes: tuple[int, ...], whole: bool = False) -> N
             if whole:
                 raise RuntimeError(
                     f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
-                    "dim "
-                    f"with the 'dim' argument: the shape is {tuple(x.shape)}."
+                    f"dim with the 'dim' argument: the shape is {tuple(x.shape)}."
                 )
             raise IndexError(f"{name}(): Expected reduction dim {a % x.ndim} to have non-zero size.")
 
@@ -200,31 +182,29 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
 @op(method=True, out=True)
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """Maximum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise maximum."""
-    if isinstance(dim, Tensor) or other is not None:
-        return ew.maximum(input, dim if other is None else other)
-    if dim is None:
-        return _extremum("max", reduction.amax, input, None, keepdim, "MaxBackward1")
-    return return_types.max(*_best("max", reduction.argmax, input, dim, keepdim))
+    return _best("max", ew.maximum, reduction.amax, reduction.argmax, input, dim, keepdim, other)
 
 
 @op(method=True, out=True)
 def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
     """Minimum of all elements; with ``dim`` a pair (values, indices); with another tensor the elementwise minimum."""
+    return _best("min", ew.minimum, reduction.amin, reduction.argmin, input, dim, keepdim, other)
+
+
+def _best(name: str, of_two: Any, of_all: Any, where: Any, input: Any, dim: Any, keepdim: bool, other: Any) -> Any:
+    """Maximum or minimum in all its forms, which are computed by the function and the rows given."""
     if isinstance(dim, Tensor) or other is not None:
-        return ew.minimum(input, dim if other is None else other)
+        return of_two(input, dim if other is None else other)
     if dim is None:
-        return _extremum("min", reduction.amin, input, None, keepdim, "MinBackward1")
-    return return_types.min(*_best("min", reduction.argmin, input, dim, keepdim))
-
-
-def _best(name: str, where: Any, input: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+        return _extremum(name, of_all, input, None, keepdim, f"{name.capitalize()}Backward1")
     x = tensor_of(name, input, "biuf")
+    result = getattr(return_types, name)
     axis = axis_of(name, dim, x.ndim)
     if axis is None:
-        return of_number(x)
+        return result(*of_number(x))
     nonempty(name, x, (axis,))
     indices = bind(where, (x,), {"axis": axis, "keepdims": True})
-    return picked(name, x, indices, axis, keepdim)
+    return result(*picked(name, x, indices, axis, keepdim))
 
 
 def of_number(x: Any) -> tuple[Any, Any]:

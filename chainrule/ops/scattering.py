@@ -312,12 +312,9 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def fill(input: Tensor, value: Any) -> Tensor:
     """A copy in which every element is a number, or a 0-d tensor, to which the gradient flows."""
     x = tensor_of("fill", input)
-    if not isinstance(value, Tensor):
-        number = wrap(number_in(value, x.dtype))
-    elif value.ndim:
+    if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
-    else:
-        number = cast(value, x.dtype)
+    number = cast(value, x.dtype) if isinstance(value, Tensor) else wrap(number_in(value, x.dtype))
     return rows.index_put(x, number, index=(Ellipsis,), accumulate=False)  # type: ignore[no-any-return]
 
 

@@ -55,10 +55,7 @@ def unique(
     _check_entries("unique", x, dim)
     recorded = x._edge is not None
     options: dict[str, Any] = {"return_inverse": return_inverse, "return_counts": return_counts, "axis": dim}
-    options["equal_nan"] = False
-    if recorded:
-        options["return_index"] = True
-    found: Any = np.unique(x._concrete("unique()"), **options)
+    found: Any = np.unique(x._concrete("unique()"), return_index=recorded, equal_nan=False, **options)
     values, *others = found if isinstance(found, tuple) else (found,)
     result = _chosen(x, others.pop(0), dim) if recorded else wrap(values)
     if return_inverse and dim is None:

@@ -47,8 +47,7 @@ def _filled(function: str, have: tuple[int, ...], shape: tuple[int, ...]) -> tup
         if known == 0:
             raise RuntimeError(
                 f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size "
-                "-1 "
-                "can be any value and is ambiguous"
+                "-1 can be any value and is ambiguous"
             )
         if total % known:
             raise errors.reshape_size(function, have, shape, total)
@@ -148,10 +147,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     if start == end:
         return x
     shape = x._raw.shape
-    n = 1
-    for length in shape[start : end + 1]:
-        n *= length
-    return reshape(x, *shape[:start], n, *shape[end + 1 :])
+    return reshape(x, *shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :])
 
 
 @op(method=True)
@@ -286,8 +282,7 @@ def expand(input: Any, *sizes: Any, size: Any = None) -> Tensor:
     if extra < 0:
         raise RuntimeError(
             f"expand(torch.FloatTensor{list(have)}, size={list(want)}): the number of sizes provided ({len(want)}) "
-            "must be "
-            f"greater or equal to the number of dimensions in the tensor ({len(have)})"
+            f"must be greater or equal to the number of dimensions in the tensor ({len(have)})"
         )
     target = []
     for i, n in enumerate(want):
@@ -301,8 +296,7 @@ def expand(input: Any, *sizes: Any, size: Any = None) -> Tensor:
         elif old is not None and old not in (1, n):
             raise RuntimeError(
                 f"The expanded size of the tensor ({n}) must match the existing size ({old}) at non-singleton "
-                f"dimension {i}. "
-                f" Target sizes: {list(want)}.  Tensor sizes: {list(have)}"
+                f"dimension {i}.  Target sizes: {list(want)}.  Tensor sizes: {list(have)}"
             )
         else:
             target.append(n)
@@ -393,8 +387,6 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
 
 
 swapaxes = swapdims = transpose
-
-
 moveaxis = movedim
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -96,15 +97,15 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tenso
         if builtins.sum(sizes) != n:
             raise RuntimeError(
                 f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), "
-                "but got "
-                f"split_sizes={sizes}"
+                f"but got split_sizes={sizes}"
             )
-    pieces = []
-    start = 0
-    for size in sizes:
-        pieces.append(x[(slice(None),) * d + (slice(start, start + size),)])
-        start += size
-    return mark_multi_output_views("Split", tuple(pieces))
+    return mark_multi_output_views("Split", _pieces(x, d, itertools.accumulate(sizes, initial=0)))
+
+
+def _pieces(x: Tensor, d: int, cuts: Iterable[int]) -> tuple[Tensor, ...]:
+    """The parts between each two neighbouring cuts."""
+    lead = (slice(None),) * d
+    return tuple([x[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts)])
 
 
 @op(method=True, sample="rand(4, 3), [1, 3]")
@@ -160,8 +161,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
         cuts = even_cuts("tensor_split", n, k)
     else:
         cuts = [0, *_wholes("tensor_split", "indices_or_sections", indices_or_sections), n]
-    lead = (slice(None),) * d
-    return tuple([input[(*lead, slice(a, b))] for a, b in itertools.pairwise(cuts)])
+    return _pieces(input, d, cuts)
 
 
 def even_cuts(function: str, n: int, k: int) -> list[int]:
@@ -188,44 +188,35 @@ def _cuts(where: Tensor) -> Any:
 @op(method=True, also=_PIECES, sample="rand(2, 4), 2")
 def hsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Cut between columns (between elements, of a vector)."""
-    x = tensor_of("hsplit", input)
-    if not x.ndim:
-        raise RuntimeError(
-            "torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!"
-        )
-    return _even("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1)
+    return _split_at_least("hsplit", input, indices_or_sections, 1, 1)
 
 
 @op(method=True, also=_PIECES, sample="rand(4, 3), 2")
 def vsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Cut between rows."""
-    x = tensor_of("vsplit", input)
-    if x.ndim < 2:
-        raise RuntimeError(
-            f"torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with {x.ndim} dimensions!"
-        )
-    return _even("vsplit", x, indices_or_sections, 0)
+    return _split_at_least("vsplit", input, indices_or_sections, 2, 0)
 
 
 @op(method=True, also=_PIECES, sample="rand(2, 3, 4), 2")
 def dsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Cut along the third axis."""
-    x = tensor_of("dsplit", input)
-    if x.ndim < 3:
+    return _split_at_least("dsplit", input, indices_or_sections, 3, 2)
+
+
+def _split_at_least(name: str, input: Any, sections: Any, ndim: int, dim: int) -> tuple[Tensor, ...]:
+    """Cut along an axis (the last one, if there are fewer) a tensor that needs ``ndim`` of them."""
+    x = tensor_of(name, input)
+    if x.ndim < ndim:
         raise RuntimeError(
-            f"torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with {x.ndim} dimensions!"
+            f"torch.{name} requires a tensor with at least {ndim} dimension, but got a tensor with {x.ndim} dimensions!"
         )
-    return _even("dsplit", x, indices_or_sections, 2)
-
-
-def _even(name: str, x: Any, sections: Any, dim: int) -> tuple[Tensor, ...]:
+    dim = builtins.min(dim, x.ndim - 1)
     if isinstance(sections, str):
         raise TypeError(f"{name}(): argument 'indices_or_sections' must be an int or ints, not {sections!r}")
     n = x._raw.shape[dim]
     if isinstance(sections, int) and (sections <= 0 or n % sections):
         raise RuntimeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not "
-            "divisible by "
-            f"the split_size {sections}!"
+            f"divisible by the split_size {sections}!"
         )
     return tensor_split(x, sections, dim)

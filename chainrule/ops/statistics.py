@@ -15,7 +15,7 @@ from chainrule.ops import shaping
 from chainrule.ops.arguments import axis_of, floating, takes_tensors, tensor_of
 from chainrule.ops.gathering import gather
 from chainrule.ops.matrices import diag
-from chainrule.ops.ordering import BLENDS, argsort, checked_levels, cumsum, median, sort
+from chainrule.ops.ordering import BLENDS, argsort, checked_levels, cumsum, median, sort, with_reduced
 from chainrule.ops.products import matmul
 from chainrule.ops.reductions import mean, nonempty, of_number, picked
 from chainrule.ops.reductions import sum as sum_
@@ -63,7 +63,7 @@ def cov(
         freedom = total - less
     if float(freedom) <= 0:
         errors.warn(
-            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations."
         )
         freedom = 0
     scaled = centered if weights is None else ew.mul(centered, weights)
@@ -173,8 +173,4 @@ def nanquantile(
     weight = BLENDS[interpolation](position, low, high)
     result = ew.lerp(below, above, cast(weight, x.dtype)).movedim(-1, 0)
     result = result if ndim else result.squeeze(0)
-    if not keepdim or not x.ndim:
-        return result  # type: ignore[no-any-return]
-    if dim is None:
-        return result.reshape((*result.shape[:ndim], *(1,) * x.ndim))  # type: ignore[no-any-return]
-    return result.unsqueeze(axis % flat.ndim + ndim)  # type: ignore[no-any-return]
+    return with_reduced(result, x.ndim, None if dim is None else axis, ndim) if keepdim and x.ndim else result

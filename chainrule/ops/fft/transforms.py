@@ -183,8 +183,7 @@ fft = _one(
     """,
 )
 ifft = _one(
-    "ifft",
-    "The inverse of :func:`fft`: out[j] = 1/n·Σₖ input[k]·exp(2πi·jk/n). The arguments are those of ``fft``.",
+    "ifft", "The inverse of :func:`fft`: out[j] = 1/n·Σₖ input[k]·exp(2πi·jk/n). The arguments are those of ``fft``."
 )
 fft2 = _two("fft2")
 ifft2 = _two("ifft2")
@@ -244,8 +243,7 @@ rfftn = _many(
     ":func:`rfft` along the last of several axes, then :func:`fft` along the others; with the arguments of ``fftn``.",
 )
 irfftn = _many(
-    "irfftn",
-    "The inverse of :func:`rfftn`; the last number in ``s`` is that of real points, 2·(m − 1) by default.",
+    "irfftn", "The inverse of :func:`rfftn`; the last number in ``s`` is that of real points, 2·(m − 1) by default."
 )
 
 hfft = _one(

@@ -60,11 +60,9 @@ def eigvals(A: Tensor) -> Tensor:
 @implements(np.linalg.eig)
 def _numpy_eig(a: Any) -> Any:
     w, v = eigen.eig(checked("np.linalg.eig", a, True), strict=True)
-    return (
-        return_types.linalg_eig(w, v)
-        if a.dtype.kind == "c" or not _real(w)
-        else return_types.linalg_eig(np.real(w), np.real(v))
-    )
+    if a.dtype.kind != "c" and _real(w):
+        w, v = np.real(w), np.real(v)
+    return return_types.linalg_eig(w, v)
 
 
 @implements(np.linalg.eigvals)
@@ -105,23 +103,20 @@ def _first_zero(LU: Any) -> Any:
     return ew.where(zero.any(-1), ew.add(first, 1), 0).to(np.int32)
 
 
-def refuse(info: Any, message: Callable[[int], str]) -> None:
-    """Raise for the first matrix whose ``info`` says that it failed."""
+def refuse(info: Any, message: str) -> None:
+    """Raise for the first matrix whose ``info`` (the message's ``{k}``) says that it failed."""
     if type(info._raw) is ndarray and info._raw.any():
         flat = info._raw.reshape(-1)
         at = int(np.flatnonzero(flat)[0])
-        text = message(int(flat[at]))
         batch = f"(Batch element {at}): " if info.ndim else ""
-        head, colon, rest = text.partition(": ")
+        head, colon, rest = message.format(k=int(flat[at])).partition(": ")
         raise errors.LinAlgError(f"{head}{colon}{batch}{rest}")
 
 
-def _zero_pivot(function: str) -> Callable[[int], str]:
-    return lambda k: (
-        f"torch.{function}: U[{k},{k}] is zero and using it on lu_solve would result in a division by zero. If you "
-        "still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
-        "linalg.lu_factor_ex(A, pivot)"
-    )
+_ZERO_PIVOT = (
+    ": U[{k},{k}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
+    "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+)
 
 
 @op(out=True)
@@ -130,7 +125,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     packed, pivots, _ = _factors("linalg.lu_factor", A, pivot)
     info = _first_zero(packed)
     if check_errors:
-        refuse(info, _zero_pivot("linalg.lu_factor_ex"))
+        refuse(info, "torch.linalg.lu_factor_ex" + _ZERO_PIVOT)
     return return_types.linalg_lu_factor_ex(packed, ew.add(pivots, 1).to(np.int32), info)
 
 
@@ -154,7 +149,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
             [ 0.5000, -2.0000]])
     """
     packed, pivots, info = lu_factor_ex(A, pivot=pivot)
-    refuse(info, _zero_pivot("linalg.lu_factor"))
+    refuse(info, "torch.linalg.lu_factor" + _ZERO_PIVOT)
     return return_types.linalg_lu_factor(packed, pivots)
 
 
@@ -238,12 +233,8 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     P = _permutation(_order(name, pivots, n), LU.dtype)
     if adjoint:
         H = shaping.adjoint(LU)
-        return products.matmul(P, _unit_upper_solved(H, _solved(H, B, False, False)))
+        return products.matmul(P, _solved(H, _solved(H, B, False, False), True, True))
     return _solved(LU, _solved(LU, products.matmul(P.mT, B), False, True), True, False)
-
-
-def _unit_upper_solved(H: Any, B: Any) -> Any:
-    return _solved(H, B, True, True)
 
 
 # -- information instead of errors -----------------------------------------------------------------------------------
@@ -271,10 +262,8 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     if check_errors:
         refuse(
             info,
-            lambda k: (
-                f"linalg.inv_ex: The diagonal element {k} is zero, the inversion could not be completed because the "
-                "input matrix is singular."
-            ),
+            "linalg.inv_ex: The diagonal element {k} is zero, the inversion could not be completed because the input "
+            "matrix is singular.",
         )
     return return_types.linalg_inv_ex(out, info)
 
@@ -287,10 +276,8 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     if check_errors:
         refuse(
             info,
-            lambda k: (
-                "linalg.cholesky_ex: The factorization could not be completed because the input is not "
-                f"positive-definite (the leading minor of order {k} is not positive-definite)."
-            ),
+            "linalg.cholesky_ex: The factorization could not be completed because the input is not positive-definite "
+            "(the leading minor of order {k} is not positive-definite).",
         )
     return return_types.linalg_cholesky_ex(shaping.adjoint(L) if upper else L, info)
 

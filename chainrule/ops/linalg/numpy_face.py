@@ -238,13 +238,12 @@ def _norm(x: AnyArray, ord: Any = None, axis: Any = None, keepdims: bool = False
     x = _floating(x)
     n = len(shape_of(x))
     if axis is None and (ord is None or (ord in ("fro", "f") and n == 2) or (ord == 2 and n == 1)):
-        return bind(reduction.vector_norm, (x,), {"ord": 2.0, "axis": tuple(range(-n, 0)), "keepdims": bool(keepdims)})
+        return _vector_norm(x, keepdims=keepdims)
     axes = tuple(range(-n, 0)) if axis is None else from_end(axis if isinstance(axis, tuple) else (int(axis),), n)
     if len(axes) == 1:
         if isinstance(ord, str):
             raise ValueError(f"Invalid norm order '{ord}' for vectors")
-        order = 2.0 if ord is None else float(ord)
-        return bind(reduction.vector_norm, (x,), {"ord": order, "axis": axes, "keepdims": bool(keepdims)})
+        return _vector_norm(x, axis=axes, keepdims=keepdims, ord=2 if ord is None else ord)
     if len(axes) != 2:
         raise ValueError("Improper number of dimensions to norm.")
     return matrix_norm("np.linalg.norm", x, "fro" if ord == "f" else ord, (axes[0], axes[1]), bool(keepdims))

@@ -11,25 +11,12 @@ from chainrule import errors, return_types
 from chainrule.api.declare import op
 from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.ops import calculus, joining, matrices, products, shaping
 from chainrule.ops import elementwise as ew
-from chainrule.ops import joining, matrices, products, shaping
 from chainrule.ops.arguments import takes_tensors
 from chainrule.ops.linalg import numpy_face as shared
-from chainrule.ops.linalg.decompositions import (
-    cholesky,
-    matrices_of,
-    qr,
-    svd,
-    svdvals,
-    tensor_like,
-)
-from chainrule.ops.linalg.factors import (
-    inv_ex,
-    lu_factor,
-    lu_factor_ex,
-    lu_solve,
-    refuse,
-)
+from chainrule.ops.linalg.decompositions import cholesky, matrices_of, qr, svd, svdvals, tensor_like
+from chainrule.ops.linalg.factors import inv_ex, lu_factor, lu_factor_ex, lu_solve, refuse
 from chainrule.ops.linalg.norms import matrix_norm
 from chainrule.table import decompositions
 from chainrule.table import linalg as rows
@@ -104,7 +91,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     A = matrices_of("linalg.solve_ex", A, True)
     info = inv_ex(A.detach()).info
     if check_errors:
-        refuse(info, lambda k: "torch.linalg.solve_ex: The solver failed because the input matrix is singular.")
+        refuse(info, "torch.linalg.solve_ex: The solver failed because the input matrix is singular.")
     if type(info._raw) is np.ndarray and not info._raw.any():
         return return_types.linalg_solve_ex(solve(A, B, left=left), info)
     failed = ew.ne(info, 0).unsqueeze(-1).unsqueeze(-1)
@@ -191,8 +178,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if b.shape[-2] != A.shape[-2]:
         raise RuntimeError(
             f"torch.linalg.lstsq: input.size(-2) should match other.size(-{1 if vector else 2}): got shapes "
-            f"{tuple(A.shape)} "
-            f"and {tuple(B.shape)}"
+            f"{tuple(A.shape)} and {tuple(B.shape)}"
         )
     m, n = A.shape[-2:]
     rtol = shared.epsilon(A) if rcond is None else float(rcond)
@@ -237,9 +223,8 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     n = B.numel()
     if np.prod(rest, dtype=int) != n or np.prod(tuple(A.shape[: B.ndim]), dtype=int) != n:
         raise RuntimeError(
-            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-            "prod(self.shape[:other.ndim]), but got "
-            f"{np.prod(rest, dtype=int)} != {np.prod(tuple(A.shape[: B.ndim]), dtype=int)}"
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
+            f"but got {np.prod(rest, dtype=int)} != {np.prod(tuple(A.shape[: B.ndim]), dtype=int)}"
         )
     return solve(A.reshape(n, n), B.reshape(n)).reshape(*rest)
 
@@ -342,12 +327,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     a, b = tensor_like("cross", input), tensor_like("cross", other, 1)
     if a.ndim != b.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    d = errors.check_dim("linalg.cross", dim, a.ndim)
-    if a.shape[d] != 3 or b.shape[d] != 3:
-        raise RuntimeError(
-            f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[d]} and {b.shape[d]}"
-        )
-    return shared.cross(a, b, d - a.ndim)
+    return calculus.cross_along("linalg.cross", a, b, dim)
 
 
 @op(out=True)
@@ -424,12 +404,7 @@ def top_lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     return lu_factor_ex(A, pivot=pivot) if get_infos else tuple(lu_factor(A, pivot=pivot))
 
 
-@op(
-    "lu_solve",
-    method=True,
-    out=True,
-    sample="rand(3, 2), rand(3, 3), tensor([1, 2, 3]).int()",
-)
+@op("lu_solve", method=True, out=True, sample="rand(3, 2), rand(3, 3), tensor([1, 2, 3]).int()")
 def top_lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """As :func:`linalg.lu_solve`, with the right side first."""
     return lu_solve(LU_data, LU_pivots, b)
