@@ -50,16 +50,13 @@ class Origin:
 def _sequence(function: str, argument: str, value: Any) -> tuple[Any, ...]:
     if isinstance(value, (Tensor, GradientEdge)):
         return (value,)
-    if not isinstance(value, (tuple, list)):
-        if argument == "inputs" and function == "backward":
-            raise errors.inputs_type(value)
-        raise errors.not_a_tensor(function, argument, value)
-    for item in value:
+    items = value if isinstance(value, (tuple, list)) else (value,)
+    for item in items:
         if not isinstance(item, (Tensor, GradientEdge)):
             if argument == "inputs" and function == "backward":
                 raise errors.inputs_type(item)
             raise errors.not_a_tensor(function, argument, item)
-    return tuple(value)
+    return tuple(items)
 
 
 def first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool, batched: bool = False) -> Any:
@@ -416,12 +413,11 @@ def _node_attribute(self: Node, name: str) -> Any:
                 raise errors.second_backward(self)
             value = engine.saved_tensors(self)[i]
             return wrap(value) if isinstance(value, ndarray) else _leaf_itself(value)
-    for key, value in self.params.items():
-        if wanted == key or (wanted in ("dim", "keepdim") and key == {"dim": "axis", "keepdim": "keepdims"}[wanted]):
-            return value
-    raise AttributeError(
-        f"{self.name()} has not saved {wanted!r}; it has {', '.join('_saved_' + prim.aliases.get(s, s) for s in prim.saves) or 'nothing'}"
-    )
+    for key in (wanted, {"dim": "axis", "keepdim": "keepdims"}.get(wanted)):
+        if key in self.params:
+            return self.params[key]
+    names = ", ".join("_saved_" + prim.aliases.get(s, s) for s in prim.saves) or "nothing"
+    raise AttributeError(f"{self.name()} has not saved {wanted!r}; it has {names}")
 
 
 def _node_names(self: Node) -> list[str]:

@@ -50,17 +50,11 @@ class FunctionCtx:
         Raises:
             TypeError: an argument is neither a tensor nor None (keep it as an attribute instead).
         """
-        for i, tensor in enumerate(tensors):
-            if tensor is not None and not isinstance(tensor, Tensor):
-                raise errors.function_saves("save_for_backward", i, tensor)
-        self.to_save = tensors
+        self.to_save = _tensors_or_none("save_for_backward", tensors)
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for jvp, which finds them in ``saved_tensors``."""
-        for i, tensor in enumerate(tensors):
-            if tensor is not None and not isinstance(tensor, Tensor):
-                raise errors.function_saves("save_for_forward", i, tensor)
-        self.saved_for_forward = tensors
+        self.saved_for_forward = _tensors_or_none("save_for_forward", tensors)
 
     def mark_dirty(self, *args: Tensor) -> None:
         """Say which inputs forward wrote into. Each must be returned as an output."""
@@ -166,6 +160,13 @@ class FunctionCtx:
             leaf = edge.tensor() if type(edge) is Leaf else None
             tensors.append(leaf if leaf is not None and leaf._raw is data else wrap(data, edge))
         return tuple(tensors)
+
+
+def _tensors_or_none(method: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    for i, arg in enumerate(args):
+        if arg is not None and not isinstance(arg, Tensor):
+            raise errors.function_saves(method, i, arg)
+    return args
 
 
 def _tensors(message: str, args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -88,7 +88,6 @@ class Function(FunctionMethods):
         in_avals = []
         needs = []
         at = []
-        needed = False
         for i, x in enumerate(args):
             if type(x) is Tensor or isinstance(x, Tensor):
                 data = x._raw
@@ -98,11 +97,7 @@ class Function(FunctionMethods):
                 edge = x._edge
                 edges.append(edge)
                 in_avals.append((data.shape, data.dtype))
-                if edge is None:
-                    needs.append(False)
-                else:
-                    needed = True
-                    needs.append(True)
+                needs.append(edge is not None)
             else:
                 if isinstance(x, ArrayLike):
                     return function_transforms.apply(cls, args)
@@ -113,6 +108,7 @@ class Function(FunctionMethods):
         ctx = new(cls._backward_cls)
         ctx.needs_input_grad = tuple(needs)
         output = run_forward(cls, ctx, args)
+        needed = True in needs
         if not needed or not LOCAL.mode.records:
             return _unrecorded(ctx, args, output, needed)
         outputs = output if isinstance(output, tuple) else (output,)
@@ -198,9 +194,7 @@ def _output(output: Any, edge: Any, ctx: Any, args: tuple[Any, ...], index: int)
         if x is output:
             given = True
             break
-    if ctx.non_differentiable and any(t is output for t in ctx.non_differentiable):
-        return _cut(wrap(data) if given else output, ctx)
-    if data.dtype.kind not in "fc":
+    if data.dtype.kind not in "fc" or (ctx.non_differentiable and any(t is output for t in ctx.non_differentiable)):
         return _cut(wrap(data) if given else output, ctx)
     if given and ctx.dirty_tensors and any(t is output for t in ctx.dirty_tensors):
         rebase_history(output, edge)

@@ -12,7 +12,8 @@ with ``setup_context``, or from forward's ctx by exchanging the tensors in it.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -179,10 +180,8 @@ class Call:
         """Run forward on data without history."""
         args = self.shown_arguments(operands)
         ctx = self._new_context()
-        try:
+        with self._explaining("forward"):
             output = run_forward(self.cls, ctx, args)
-        except (RuntimeError, TypeError) as error:
-            raise self.explained(error, "forward") from error
         self.ran = Ran(ctx, args, output)
         return _one([_data(self.unlifted(o)) for o in self.ran.outputs if isinstance(o, Tensor)])
 
@@ -194,10 +193,8 @@ class Call:
         """
         name = self.cls.__name__
         ctx._now = ctx.to_save
-        try:
+        with self._explaining("backward"):
             results = check_count(self.cls, run_backward(ctx, gs, True), self.at, len(self.args))
-        except (RuntimeError, TypeError) as error:
-            raise self.explained(error, "backward") from error
         found = []
         for i in self.at:
             result, like = results[i], shown[i]._raw
@@ -209,11 +206,15 @@ class Call:
             found.append(result)
         return found
 
-    def explained(self, error: Exception, where: str) -> Any:
-        text = str(error)
-        if "doesn't have storage" in text or "cannot become a plain array" in text:
-            return errors.function_numpy_inside(self.cls.__name__, where)
-        return error
+    @contextmanager
+    def _explaining(self, method: str) -> Iterator[None]:
+        """Say of a conversion to NumPy in one of the user's methods that it was there."""
+        try:
+            yield
+        except (RuntimeError, TypeError) as error:
+            if "doesn't have storage" in str(error) or "cannot become a plain array" in str(error):
+                raise errors.function_numpy_inside(self.cls.__name__, method) from error
+            raise
 
     # -- the ctx of a rank ---------------------------------------------------------------------------------------------
 
@@ -270,9 +271,7 @@ class Call:
         """Complete the node of a rank: what its rule needs, and which outputs are constants."""
         values = _several(out)
         ran = self.ran
-        if (
-            ran.ctx is None and self.cls.setup_context is not SETUP_CONTEXT
-        ):  # a vmap static method ran: who says what is marked?
+        if ran.ctx is None and self.cls.setup_context is not SETUP_CONTEXT:  # a vmap static method marked nothing
             ctx, outputs = self._new_context(), self.shown_outputs(values)
             self.cls.setup_context(ctx, self.shown_arguments(operands), outputs if ran.several else outputs[0])
             ran.mark(ctx, outputs)
@@ -295,10 +294,8 @@ class Call:
         parts = list(_several(g))
         recorded = any(isinstance(part, Tensor) for part in parts)
         if self.ran.materialize:
-            parts = [
-                np.zeros(shape_of(v), v.dtype) if part is None else part
-                for part, v in zip(parts, values, strict=True)
-            ]  # fmt: skip
+            pairs = zip(parts, values, strict=True)
+            parts = [np.zeros(shape_of(v), v.dtype) if part is None else part for part, v in pairs]
         if recorded or in_graph():
             n = len(values)
             operands = [_with_edge(x, edge) for x, edge in zip(operands, node.edges, strict=True)]
@@ -307,14 +304,11 @@ class Call:
         ctx._now = node
         gs = self.ran.with_others(map(self.shown, parts))
         results = self.backward(ctx, gs, self.shown_arguments(operands))
-        grads: list[Any] = []
-        for n, (result, edge) in enumerate(zip(results, edges, strict=True)):
-            if edge is None or result is None:
-                grads.append(None)
-                continue
-            grad = self.unlifted(result, n)
-            grads.append(wrapped(grad) if recorded else _unrecorded(grad))
-        return tuple(grads)
+        form = wrapped if recorded else _unrecorded
+        return tuple(
+            None if edge is None or result is None else form(self.unlifted(result, n))
+            for n, (result, edge) in enumerate(zip(results, edges, strict=True))
+        )
 
     # -- in a batch ----------------------------------------------------------------------------------------------------
 
@@ -383,10 +377,8 @@ class Call:
             if t is None and ran.materialize and p.dtype.kind in "fc":
                 t = _zeros(p)
             moved[i] = None if t is None else self.shown(t, n)
-        try:
+        with self._explaining("jvp"):
             result = self.cls.jvp(ctx, *moved)
-        except (RuntimeError, TypeError) as error:
-            raise self.explained(error, "jvp") from error
         parts = _several(result)
         if len(parts) != len(ran.outputs):
             raise errors.function_jvp_count(name, len(ran.outputs), len(parts))
@@ -439,19 +431,15 @@ class Call:
             return [None] * len(starts)
         create_graph = recording()
         cotangents = cotangents if create_graph else [c._raw for c in cotangents]
-        edges = [None if s is None else s._edge for s in starts]
-        found = iter(
-            engine.sweep(
-                roots,
-                cotangents,
-                [edge for edge in edges if edge is not None],
-                retain_graph=True,
-                create_graph=create_graph,
-                accumulate=False,
-            )
+        at = [n for n, start in enumerate(starts) if start is not None and start._edge is not None]
+        targets = [starts[n]._edge for n in at]
+        pulled = engine.sweep(
+            roots, cotangents, targets, retain_graph=True, create_graph=create_graph, accumulate=False
         )
-        pulled = [None if edge is None else next(found) for edge in edges]
-        return [None if g is None else _unrecorded(self.unlifted(wrapped(g))) for g in pulled]
+        found: list[Any] = [None] * len(starts)
+        for n, g in zip(at, pulled, strict=True):
+            found[n] = None if g is None else _unrecorded(self.unlifted(wrapped(g)))
+        return found
 
 
 # -- values ------------------------------------------------------------------------------------------------------------

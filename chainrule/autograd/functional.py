@@ -313,8 +313,6 @@ def hessian(
     """
     errors.check_function("functional.hessian", func)
     arguments, as_tuple = _tensors("hessian", "inputs", inputs)
-    if outer_jacobian_strategy not in ("reverse-mode", "forward-mode"):
-        raise errors.functional_strategy()
 
     def gradient(*args: Tensor) -> Tensors:
         call = _Call("hessian", func, args, True, strict)

@@ -151,8 +151,7 @@ class Checks(NamedTuple):
         def pull(g: Any, more: bool) -> Sequence[Any]:
             found = grad(y, xs, wrap(g), retain_graph=True, allow_unused=True)
             for x, r in zip(xs, found):
-                if r is not None and self.check_grad_dtypes and r.dtype != x.dtype:
-                    raise GradcheckError("Gradient has dtype mismatch: a gradient does not have the dtype of its input")
+                self._check_dtype(r, x)
                 if r is not None and r.shape != x.shape:
                     raise GradcheckError(
                         "Analytical gradient has incorrect size: a gradient does not have the shape of its input"
@@ -172,6 +171,10 @@ class Checks(NamedTuple):
                     " (Does the backward pass draw random numbers, or keep state? If this is meant, give nondet_tol.)",
                 )
         return found
+
+    def _check_dtype(self, gradient: Tensor | None, x: Tensor) -> None:
+        if self.check_grad_dtypes and gradient is not None and gradient.dtype != x.dtype:
+            raise GradcheckError("Gradient has dtype mismatch: a gradient does not have the dtype of its input")
 
     def _not_reentrant(self, apart: str = "", hint: str = "") -> GradcheckError:
         return GradcheckError(
@@ -247,8 +250,7 @@ class Checks(NamedTuple):
             (r,) = grad(y, [x], wrap(np.asarray(v, y.dtype)), retain_graph=True, allow_unused=True)
             if r is None:
                 return 0.0
-            if self.check_grad_dtypes and r.dtype != x.dtype:
-                raise GradcheckError("Gradient has dtype mismatch: a gradient does not have the dtype of its input")
+            self._check_dtype(r, x)
             found.append(inner(array_of(r), u))
         if abs(found[0] - found[1]) > self.nondet_tol:
             raise self._not_reentrant()

@@ -83,11 +83,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
             tangent = np.zeros(tuple(y._raw.shape), y._raw.dtype)
         values.append(as_caller_type(primal, tensors, foreign))
         derivatives.append(as_caller_type(tangent, tensors, foreign))
-    value, derivative = tree_unflatten(values, out_spec), tree_unflatten(derivatives, out_spec)
+    pair = tree_unflatten(values, out_spec), tree_unflatten(derivatives, out_spec)
     if not has_aux:
-        return value, derivative
-    return (
-        value,
-        derivative,
-        tree_map(lambda x: as_caller_type(run.split(x)[0], tensors, foreign) if is_array(x) else x, aux),
-    )
+        return pair
+    return *pair, tree_map(lambda x: as_caller_type(run.primal(x), tensors, foreign) if is_array(x) else x, aux)

@@ -100,18 +100,18 @@ def positions_of(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
     """
     if type(argnums) is int and 0 <= argnums < len(args):
         return (argnums,)
-    several = isinstance(argnums, tuple)
-    if not several and not isinstance(argnums, int):
+    if not isinstance(argnums, (int, tuple)):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
-    if several and not argnums:
+    several = argnums if isinstance(argnums, tuple) else (argnums,)
+    if not several:
         raise RuntimeError("argnums must be non-empty")
     n = len(args)
-    for argnum in argnums if several else (argnums,):
+    for argnum in several:
         if not isinstance(argnum, int):
             raise RuntimeError(f"argnum must be int, got: {type(argnum)}")
         if not -n <= argnum < n:
             raise RuntimeError(f"Got argnum={argnum}, but only {n} positional inputs")
-    positions = tuple([argnum % n for argnum in (argnums if several else (argnums,))])
+    positions = tuple([argnum % n for argnum in several])
     if len(set(positions)) != len(positions):
         raise RuntimeError(f"argnums elements must be unique, got {positions}")
     return positions

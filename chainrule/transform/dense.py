@@ -7,10 +7,9 @@ are a ``Batched`` identity. Where the caller does not say how many go in one pas
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,15 +73,14 @@ def rows(
         elif pull_many is not None:
             found = pull_many(cotangents.reshape(-1, *shape), more)
         else:
-            pull_lists = functools.partial(_pull_one, pull, more)
-            found = pull_batch(pull_lists, [cotangents.reshape(-1, *shape)], api, lift_leaves)
+
+            def pull_one(gs: list[Any], more: bool = more) -> Sequence[Any]:
+                return pull(gs[0], more)
+
+            found = pull_batch(pull_one, [cotangents.reshape(-1, *shape)], api, lift_leaves)
         for block, part in zip(blocks, found, strict=True):
             block.add(first, last, part, arrays)
     return [block.joined() for block in blocks]
-
-
-def _pull_one(pull: Callable[[Any, bool], Sequence[Any]], more: bool, cotangents: list[Any]) -> Sequence[Any]:
-    return pull(cotangents[0], more)
 
 
 def columns(
@@ -220,14 +218,11 @@ def _own(array: ndarray[Any, Any], others: list[Any]) -> ndarray[Any, Any]:
 MEMORY = 256 * 2**20
 
 
-class Limits:
+class Limits(NamedTuple):
     """How many rows or columns go in one pass."""
 
-    __slots__ = ("chunk_size", "memory")
-
-    def __init__(self, chunk_size: int | None = None, memory: int = MEMORY) -> None:
-        self.chunk_size = chunk_size
-        self.memory = memory
+    chunk_size: int | None = None
+    memory: int = MEMORY
 
     def chunk(self, count: int, bound: int | None, run_one: Callable[[], Any], extra: int = 0) -> int:
         """The size of a pass, where one of ``count`` makes at most ``bound`` bytes, exactly what ``run_one`` makes."""
