@@ -66,9 +66,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         channels = input.shape[1] if input.ndim > 1 else 1
         if weight.numel() != channels:
             raise RuntimeError(
-                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} "
-                "and channel "
-                f"size = {channels}."
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and "
+                f"channel size = {channels}."
             )
         weight = weight.reshape(-1, *(1,) * (input.ndim - 2))
     elif not input.ndim:

@@ -75,15 +75,13 @@ def _class_weights(weight: Any, classes: int) -> Any:
         return None
     if tuple(weight.shape) != (classes,):
         raise RuntimeError(
-            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor "
-            "of shape: "
-            f"{list(weight.shape)}"
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            f"shape: {list(weight.shape)}"
         )
     if isinstance(weight, Tensor) and weight._edge is not None and recording():
         raise RuntimeError(
             "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
-            "cannot have "
-            "requires_grad True."
+            "cannot have requires_grad True."
         )
     return weight if isinstance(weight, Tensor) else wrap(as_array(weight))
 
@@ -228,9 +226,8 @@ def cross_entropy(
 def _soft_cross_entropy(x: Any, target: Any, weight: Any, mode: str, label_smoothing: float) -> Tensor:
     if target.dtype.kind != "f":
         raise RuntimeError(
-            f"Expected floating point type for target with class probabilities, got {target.dtype}: class indices "
-            "have the shape of "
-            "the input without its class axis"
+            f"Expected floating point type for target with class probabilities, got {target.dtype}: class indices have "
+            "the shape of the input without its class axis"
         )
     axis = 1 if x.ndim > 1 else 0
     classes = x.shape[axis]
@@ -260,8 +257,7 @@ def binary_cross_entropy(
     if tuple(x.shape) != tuple(y.shape):
         raise ValueError(
             f"Using a target size ({y.shape}) that is different to the input size ({x.shape}) is deprecated. Please "
-            "ensure they "
-            "have the same size."
+            "ensure they have the same size."
         )
     for name, z in (("input", x._raw), ("target", y._raw)):
         if type(z) is ndarray and z.size and not (z.min() >= 0 and z.max() <= 1):

@@ -216,15 +216,13 @@ def _trailing(name: str, x: AnyArray, normalized_shape: Any, weight: Any, bias: 
     for what, given in (("weight", weight), ("bias", bias)):
         if given is not None and tuple(given.shape) != shape:
             raise RuntimeError(
-                f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape "
-                f"{list(given.shape)} and "
-                f"normalized_shape = {list(shape)}"
+                f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape {list(given.shape)} "
+                f"and normalized_shape = {list(shape)}"
             )
     if tuple(x.shape[x.ndim - len(shape) :]) != shape:
         raise RuntimeError(
             f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but "
-            "got input of "
-            f"size{list(x.shape)}"
+            f"got input of size{list(x.shape)}"
         )
     return tuple(range(-len(shape), 0))
 
@@ -350,9 +348,8 @@ def group_norm(
         raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     if x.shape[1] % num_groups:
         raise RuntimeError(
-            f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
-            f"{list(x.shape)} and "
-            f"num_groups={num_groups}"
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(x.shape)} and num_groups={num_groups}"
         )
     _check_channels(x, weight=weight, bias=bias)
     grouped = x.reshape(x.shape[0], num_groups, x.numel() // (x.shape[0] * num_groups) if x.numel() else 0)

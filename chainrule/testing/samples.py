@@ -210,9 +210,8 @@ def samples_of(prim: Primitive) -> list[Sample]:
             choices = [tuple(tuple(s) if isinstance(s, list) else s for s in entry["shapes"])]
         elif prim.variadic or len(prim.operands) > 3 or (prim.parameters and set(params) != set(prim.parameters)):
             raise ValueError(
-                f"row {prim.name}: its samples do not say what to call it with: "
-                f"give samples=[{{'shapes': [(2, 3), ...], "
-                f"{', '.join(repr(p) + ': ...' for p in prim.parameters)}}}]"
+                f"row {prim.name}: its samples do not say what to call it with: give samples=[{{'shapes': [(2, 3), "
+                f"...], {', '.join(repr(p) + ': ...' for p in prim.parameters)}}}]"
             )
         else:
             choices = _ELEMENTWISE[len(prim.operands)]

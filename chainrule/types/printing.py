@@ -310,8 +310,7 @@ def format_tensor(array: Array, spec: str) -> str:
         return format(array.item(), spec)
     if spec:
         raise TypeError(
-            "unsupported format string passed to Tensor.__format__: "
-            f"'{spec}' formats one number, and this tensor has shape {array.shape}; "
-            "format its elements, or set torch.set_printoptions(precision=...)"
+            f"unsupported format string passed to Tensor.__format__: '{spec}' formats one number, and this tensor has "
+            f"shape {array.shape}; format its elements, or set torch.set_printoptions(precision=...)"
         )
     return tensor_repr(array)

@@ -57,9 +57,8 @@ def promoted(a: DType, b: DType) -> DType:
     low, high = sorted((a, b), key=lambda d: (_KIND_RANK[d.kind], d.itemsize))
     if (a in _WIDE_UNSIGNED or b in _WIDE_UNSIGNED) and high.kind != "f":
         raise RuntimeError(
-            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-            f"{torch_name(a)} and {torch_name(b)}; cast one of them first, "
-            "for instance with .to(torch.int64)"
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {torch_name(a)} and "
+            f"{torch_name(b)}; cast one of them first, for instance with .to(torch.int64)"
         )
     if {a, b} == {dtypes.uint8, dtypes.int8}:
         return dtypes.int16
