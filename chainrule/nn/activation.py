@@ -208,7 +208,7 @@ def _dim(name: str, dim: int | None, ndim: int) -> int:
     if dim is not None:
         return dim
     errors.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument."
     )
     return 0 if ndim in (0, 1, 3) else 1
 

@@ -152,7 +152,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     if input.ndim != 4:
         errors.warn(
             f"dropout2d: Received a {input.ndim}-D input: its first two axes count as batch and channels. Use dropout "
-            "for elements, dropout1d for signals.",
+            "for elements, dropout1d for signals."
         )
     return _whole_channels(input, p, training, inplace)
 
@@ -164,7 +164,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     if input.ndim not in (4, 5):
         errors.warn(
             f"dropout3d: Received a {input.ndim}-D input: its first two axes count as batch and channels. Use dropout "
-            "for elements.",
+            "for elements."
         )
     if input.ndim == 4:
         return _whole_channels(input.unsqueeze(0), p, training, inplace).squeeze(0)

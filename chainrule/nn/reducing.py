@@ -22,9 +22,7 @@ def mode_of(reduction: str, size_average: Any = None, reduce: Any = None) -> str
     if size_average is not None or reduce is not None:
         average, total = size_average is None or size_average, reduce is None or reduce
         reduction = "mean" if average and total else "sum" if total else "none"
-        errors.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-        )
+        errors.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.")
     if reduction not in ("none", "mean", "sum"):
         raise errors.reduction_name(reduction)
     return reduction

@@ -137,7 +137,7 @@ def kl_div(
         errors.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
             "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
-            "same as 'batchmean' in the next major release.",
+            "same as 'batchmean' in the next major release."
         )
     batch = reduction == "batchmean"
     mode = mode_of("sum" if batch else reduction, size_average, reduce)
