@@ -13,6 +13,7 @@ from chainrule.nn import (  # noqa: F401 -- they declare what is here
     channels,
     classification,
     convolution,
+    dropouts,
     layers,
     margins,
     pooling,

@@ -1,4 +1,4 @@
-"""The functions behind layers: affine maps, look-ups, dropout, normalization, similarity, attention."""
+"""The functions behind layers: affine maps, look-ups, normalization, similarity, attention."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule import errors, random
+from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.api.functions import NO_PARAMS, new
 from chainrule.api.grad_mode import no_grad
@@ -17,6 +17,7 @@ from chainrule.core.node import new_node
 from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie
+from chainrule.nn.dropouts import dropout
 from chainrule.nn.reducing import at_least, stretched
 from chainrule.ops import elementwise as ew
 from chainrule.ops import joining, products, reductions, shaping
@@ -103,20 +104,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return out if bias is None else ew.add(out, bias)
 
 
-# -- dropout and look-ups --------------------------------------------------------------------------------------------
-
-
-@op("nn.functional.dropout dropout")
-@takes_tensors
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Each element set to 0 with probability p, the others divided by 1 − p; the input itself if not ``training``."""
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0:
-        return input
-    keep = ew.ge(random.rand(*input.shape), p)
-    noise = ew.mul(cast(keep, input.dtype), 1 / (1 - p) if p < 1 else 0.0)
-    return input.mul_(noise) if inplace else ew.mul(input, noise)  # type: ignore[no-any-return]
+# -- look-ups --------------------------------------------------------------------------------------------------------
 
 
 @op(sample="tensor([0, 2]), rand(3, 4)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,16 +106,12 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     x, target = tensor_of(name, input, "f"), tensor_of(name, target)
-    if not (x.ndim in (0, 1, 2) and (not x.ndim or x.shape[-1])):
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}"
-        )
+    classes = _class_count(x)
     count = x.shape[0] if x.ndim == 2 else 1
     if target.ndim > 1 or target.numel() != count:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size {list(x.shape)}: one class for each row"
         )
-    classes = x.shape[-1] if x.ndim else 1
     if weight is not None and tuple(weight.shape) != (classes,):
         raise (ValueError if weight.ndim != 1 else RuntimeError)(
             f"weight must be one-dimensional; inconsistent weight size: expected {classes} but got {list(weight.shape)}"
@@ -128,6 +125,15 @@ def multi_margin_loss(
     other = ew.ne(wrap(np.arange(classes)), index)
     loss = ew.true_divide(reductions.sum(ew.where(other, away, 0.0), -1), classes)
     return tie(reduced(loss if x.ndim == 2 and target.ndim else loss.squeeze(0), mode))
+
+
+def _class_count(x: Any) -> int:
+    """The number of classes that scores (n, classes) or (classes,) are for, or one score of one class."""
+    if x.ndim > 2 or (x.ndim and not x.shape[-1]):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}"
+        )
+    return x.shape[-1] if x.ndim else 1  # type: ignore[no-any-return]
 
 
 def _in_range(function: str, index: Any, classes: int) -> None:
@@ -149,15 +155,11 @@ def multilabel_margin_loss(
     name = "multilabel_margin_loss"
     mode = mode_of(reduction, size_average, reduce)
     x, target = tensor_of(name, input, "f"), tensor_of(name, target)
-    if not (x.ndim in (0, 1, 2) and (x.ndim == 0 or x.shape[-1])):
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}"
-        )
+    classes = _class_count(x)
     if tuple(target.shape) != tuple(x.shape):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(x.shape)}")
     if type(target._raw) is not np.ndarray:
         raise errors.data_dependent(target, f"the labels of {name}")
-    classes = x.shape[-1] if x.ndim else 1
     labels = target._raw.reshape(-1, classes)
     if labels.size and not (labels.min() >= -1 and labels.max() < classes):
         raise RuntimeError(f"target out of range: {name} has classes from 0 to {classes - 1}, and −1 ends a row")
@@ -220,22 +222,29 @@ def triplet_margin_with_distance_loss(
 ) -> Tensor:
     """As :func:`triplet_margin_loss`, with any distance; by default the 2-norm of the difference."""
     mode = mode_of(reduction)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
+    _check_margin(margin)
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError(
             "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
             f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
         )
-    distance = distance_function or _distance
-    near, far = distance(anchor, positive), distance(anchor, negative)
-    if swap:
-        far = ew.minimum(far, distance(positive, negative))
-    return reduced(ew.clamp(ew.add(ew.sub(near, far), margin), min=0), mode)
+    return reduced(_triplet_loss(anchor, positive, negative, distance_function or _distance, margin, swap), mode)
+
+
+def _check_margin(margin: float) -> None:
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
 
 
 def _distance(a: Any, b: Any, p: float = 2.0, eps: float = 1e-6) -> Any:
     return reductions.norm(ew.add(ew.sub(a, b), eps), p, -1)
+
+
+def _triplet_loss(anchor: Any, positive: Any, negative: Any, distance: Any, margin: float, swap: bool) -> Any:
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = ew.minimum(far, distance(positive, negative))
+    return ew.clamp(ew.add(ew.sub(near, far), margin), min=0)
 
 
 @op()
@@ -253,9 +262,6 @@ def triplet_margin_loss(
 ) -> Tensor:
     """The mean of max(0, d(anchor, positive) − d(anchor, negative) + margin), with d the p-norm of the difference."""
     mode = mode_of(reduction, size_average, reduce)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    near, far = _distance(anchor, positive, p, eps), _distance(anchor, negative, p, eps)
-    if swap:
-        far = ew.minimum(far, _distance(positive, negative, p, eps))
-    return reduced(ew.clamp(ew.add(ew.sub(near, far), margin), min=0), mode)
+    _check_margin(margin)
+    distance = partial(_distance, p=p, eps=eps)
+    return reduced(_triplet_loss(anchor, positive, negative, distance, margin, swap), mode)

@@ -1,0 +1,136 @@
+"""Random zeros: elements or whole channels dropped, and the slopes that ``rrelu`` draws."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors, random
+from chainrule.api.declare import op
+from chainrule.core.dispatch import cast
+from chainrule.core.tensor import Tensor
+from chainrule.core.ties import tie
+from chainrule.ops import elementwise as ew
+from chainrule.ops.arguments import takes_tensors, tensor_of
+
+#: What selu tends to for very negative numbers; dropped elements become that (Klambauer and others, 2017).
+_LOW = -1.7580993408473766
+
+
+def _mask_shape(x: Any, channels: bool) -> tuple[int, ...]:
+    """The shape of one number for each element, or for each channel (axis 1) of each example."""
+    if channels and x.ndim < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return (*x.shape[:2], *(1,) * (x.ndim - 2)) if channels else tuple(x.shape)
+
+
+def _mask(x: Any, p: float, shape: tuple[int, ...]) -> Any:
+    """Ones with probability 1 − p, else zeros."""
+    return cast(ew.ge(random.rand(*shape), p), x.dtype)
+
+
+def _times(x: Any, factor: Any, inplace: bool) -> Any:
+    return x.mul_(factor) if inplace else ew.mul(x, factor)
+
+
+def _drop(x: Any, p: float, training: bool, inplace: bool, channels: bool) -> Any:
+    _check_probability(p)
+    if not training or p == 0:
+        return x
+    return _times(x, ew.mul(_mask(x, p, _mask_shape(x, channels)), 1 / (1 - p) if p < 1 else 0.0), inplace)
+
+
+def _drop_to_low(x: Any, p: float, training: bool, inplace: bool, channels: bool) -> Any:
+    _check_probability(p)
+    if not training or p == 0:
+        return x
+    shape = _mask_shape(x, channels)
+    if p == 1:
+        return _times(x, 0.0, inplace)
+    keep = _mask(x, p, shape)
+    a = 1 / math.sqrt((1 + p * _LOW * _LOW) * (1 - p))
+    shift = ew.add(ew.mul(ew.sub(keep, 1), -_LOW * a), -_LOW * a * p)
+    out = _times(x, ew.mul(keep, a), inplace)
+    return out.add_(shift) if inplace else ew.add(out, shift)
+
+
+def _check_probability(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+@op("nn.functional.dropout dropout")
+@takes_tensors
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Each element set to 0 with probability p, the others divided by 1 − p; the input itself if not ``training``."""
+    return _drop(input, p, training, inplace, False)  # type: ignore[no-any-return]
+
+
+@op()
+@takes_tensors
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Each channel of (n, channels, length), or without n, set to 0 with probability p, the others divided by 1 − p."""
+    _check_probability(p)
+    if input.ndim not in (2, 3):
+        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input")
+    if input.ndim == 3:
+        return _drop(input, p, training, inplace, True)  # type: ignore[no-any-return]
+    return _drop(input.unsqueeze(0), p, training, inplace, True).squeeze(0)  # type: ignore[no-any-return]
+
+
+@op()
+@takes_tensors
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Each channel of (n, channels, height, width) set to 0 with probability p, the others divided by 1 − p."""
+    if input.ndim != 4:
+        errors.warn(
+            f"dropout2d: Received a {input.ndim}-D input: its first two axes count as batch and channels. Use dropout "
+            "for elements, dropout1d for signals."
+        )
+    return _drop(input, p, training, inplace, True)  # type: ignore[no-any-return]
+
+
+@op()
+@takes_tensors
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Each channel of (n, channels, depth, height, width) set to 0 with probability p, the others divided by 1 − p."""
+    if input.ndim not in (4, 5):
+        errors.warn(
+            f"dropout3d: Received a {input.ndim}-D input: its first two axes count as batch and channels. Use dropout "
+            "for elements."
+        )
+    if input.ndim == 4:
+        return _drop(input.unsqueeze(0), p, training, inplace, True).squeeze(0)  # type: ignore[no-any-return]
+    return _drop(input, p, training, inplace, True)  # type: ignore[no-any-return]
+
+
+@op("nn.functional.alpha_dropout alpha_dropout")
+@takes_tensors
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Elements set to selu's lower limit with probability p; then scaled so that mean 0 and variance 1 stay."""
+    return _drop_to_low(input, p, training, inplace, False)  # type: ignore[no-any-return]
+
+
+@op("nn.functional.feature_alpha_dropout feature_alpha_dropout")
+@takes_tensors
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """As :func:`alpha_dropout`, for whole channels (axis 1)."""
+    return _drop_to_low(input, p, training, inplace, True)  # type: ignore[no-any-return]
+
+
+@op("nn.functional.rrelu rrelu")
+def rrelu(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """x where it is positive, else x times a random slope between the two bounds; their mean if not ``training``."""
+    x = tensor_of("rrelu", input, "f")
+    if lower > upper:
+        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound: got {lower} and {upper}")
+    if not training:
+        slope: Any = np.asarray((lower + upper) / 2, x.dtype)
+    else:
+        slope = cast(ew.add(ew.mul(random.rand(*x.shape), upper - lower), lower), x.dtype)
+    factor = ew.where(ew.gt(x.detach(), 0), 1.0, slope)
+    return tie(_times(x, cast(factor, x.dtype), inplace))
