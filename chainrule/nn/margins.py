@@ -222,18 +222,14 @@ def triplet_margin_with_distance_loss(
 ) -> Tensor:
     """As :func:`triplet_margin_loss`, with any distance; by default the 2-norm of the difference."""
     mode = mode_of(reduction)
-    _check_margin(margin)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError(
             "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
             f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
         )
     return reduced(_triplet_loss(anchor, positive, negative, distance_function or _distance, margin, swap), mode)
-
-
-def _check_margin(margin: float) -> None:
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
 
 
 def _distance(a: Any, b: Any, p: float = 2.0, eps: float = 1e-6) -> Any:
@@ -262,6 +258,7 @@ def triplet_margin_loss(
 ) -> Tensor:
     """The mean of max(0, d(anchor, positive) − d(anchor, negative) + margin), with d the p-norm of the difference."""
     mode = mode_of(reduction, size_average, reduce)
-    _check_margin(margin)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
     distance = partial(_distance, p=p, eps=eps)
     return reduced(_triplet_loss(anchor, positive, negative, distance, margin, swap), mode)

@@ -77,6 +77,9 @@ class Case:
     def moved(self, i: int, x: Any) -> tuple[Any, ...]:
         return (*self.operands[:i], x, *self.operands[i + 1 :])
 
+    def moved_along(self, tangents: dict[int, Any], s: Any) -> list[Any]:
+        return [np.asarray(x + s * tangents[i]) if i in tangents else x for i, x in enumerate(self.operands)]
+
 
 def as_tuple(x: Any) -> tuple[Any, ...]:
     return tuple(x) if isinstance(x, tuple) else (x,)
@@ -110,10 +113,13 @@ def or_zeros(g: Any, like: Any) -> Any:
     return np.zeros(np.shape(like), getattr(like, "dtype", np.float64)) if g is None else g
 
 
+def duals(operands: Any, tangents: dict[int, Any], level: int = LEVEL) -> list[Any]:
+    return [Dual(x, tangents[i], level) if i in tangents else x for i, x in enumerate(operands)]
+
+
 def push(case: Case, operands: Any, tangents: dict[int, Any], level: int = LEVEL) -> list[Any]:
     """The differentiable outputs' tangents (zeros for None), by forward mode."""
-    given = [Dual(x, tangents[i], level) if i in tangents else x for i, x in enumerate(operands)]
-    outs = as_tuple(case.prim(*given, **case.params))
+    outs = as_tuple(case.prim(*duals(operands, tangents, level), **case.params))
     return [
         or_zeros(outs[i].tangent, outs[i]) if isinstance(outs[i], Dual) else np.zeros(np.shape(outs[i]))
         for i in case.differentiable_outputs()

@@ -79,22 +79,18 @@ def check_batch(case: Case) -> None:
 
 def _check_nested_batch(case: Case, inside: Any, outside: Any, draws: Any) -> None:
     others = tuple(case.sample.draw(seed + 10) for seed in range(2))
-    grid = [
-        [
-            [
-                draws[a][i]
-                if i in inside and i not in outside
-                else others[b][i]
-                if i in outside and i not in inside
-                else case.sample.draw(50 + _BATCH * b + a)[i]
-                if i in inside
-                else x
-                for i, x in enumerate(draws[0])
-            ]
-            for a in range(_BATCH)
-        ]
-        for b in range(2)
-    ]
+
+    def example(b: int, a: int) -> list[Any]:
+        both = case.sample.draw(50 + _BATCH * b + a)
+        by_membership = {
+            (True, True): both,
+            (True, False): draws[a],
+            (False, True): others[b],
+            (False, False): draws[0],
+        }
+        return [by_membership[i in inside, i in outside][i] for i in range(len(draws[0]))]
+
+    grid = [[example(b, a) for a in range(_BATCH)] for b in range(2)]
     given = []
     for i, x in enumerate(draws[0]):
         if i in outside and i in inside:

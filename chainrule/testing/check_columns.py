@@ -76,13 +76,8 @@ def check_formula(case: Case) -> None:
     names.update(g=gs[0] if len(case.prim.outputs) == 1 else tuple(gs), out=outs[0] if len(outs) == 1 else outs)
     if case.prim.variadic:
         name = case.names[0].lstrip("*")
-        names.update(
-            {
-                name: case.operands,
-                name + "_shape": tuple(np.shape(x) for x in case.operands),
-                name + "_dtype": tuple(x.dtype for x in case.operands),
-            }
-        )
+        shapes, dtypes = tuple(map(np.shape, case.operands)), tuple(x.dtype for x in case.operands)
+        names.update({name: case.operands, name + "_shape": shapes, name + "_dtype": dtypes})
     for name, x in zip(case.prim.operands, case.operands):
         if not name.startswith("*"):
             names.update({name: x, name + "_shape": np.shape(x), name + "_dtype": getattr(x, "dtype", None)})
@@ -139,23 +134,12 @@ def check_face(case: Case) -> None:
         case.agree("value of the user's function", out._raw, case.value(case.operands)[0], ROUNDING_TOLERANCE)
         found = sweep([given[i] for i in subset], [out], gs, False)
         for i, got, expected in zip(subset, found, case.pull(case.operands, gs, subset)):
-            zeros = np.zeros_like(case.operands[i])
-            case.agree(
-                "VJP of the user's function",
-                zeros if got is None else got,
-                zeros if expected is None else expected,
-                ROUNDING_TOLERANCE,
-                i,
-            )
+            got, expected = or_zeros(got, case.operands[i]), or_zeros(expected, case.operands[i])
+            case.agree("VJP of the user's function", got, expected, ROUNDING_TOLERANCE, i)
     narrow = [on_tape(x) if i in case.wanted else x for i, x in enumerate(case.sample.draw(0, np.float32))]
     out = case.prim.function(*narrow)
-    for i, got in zip(
-        case.wanted, sweep([narrow[i] for i in case.wanted], [out], [np.ones(out.shape, out.dtype)], False)
-    ):
-        if got is not None and (got.dtype, got.shape) != (narrow[i].dtype, narrow[i].shape):
-            case.fail(
-                "dtype and shape of the VJP of the user's function",
-                (got.dtype, got.shape),
-                (narrow[i].dtype, narrow[i].shape),
-                i,
-            )
+    leaves = [narrow[i] for i in case.wanted]
+    for i, x, got in zip(case.wanted, leaves, sweep(leaves, [out], [np.ones(out.shape, out.dtype)], False)):
+        if got is not None and (got.dtype, got.shape) != (x.dtype, x.shape):
+            what = "dtype and shape of the VJP of the user's function"
+            case.fail(what, (got.dtype, got.shape), (x.dtype, x.shape), i)

@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule.core.tensor import Tensor
 from chainrule.interpreters.dual import Dual
-from chainrule.testing.case import LEVEL, Case, as_tuple, on_tape, or_zeros, push, sweep
+from chainrule.testing.case import LEVEL, Case, as_tuple, duals, on_tape, or_zeros, push, sweep
 from chainrule.transform.differences import (
     DIFFERENCE_TOLERANCE,
     ROUNDING_TOLERANCE,
@@ -47,13 +47,10 @@ def check_jvp(case: Case) -> None:
         tangents = {i: case.sample.direction(i, case.operands[i], 3) for i in which}
         got = push(case, case.operands, tangents)
 
-        def moved(s: Any, tangents: Any = tangents) -> list[Any]:
-            return [np.asarray(x + s * tangents[i]) if i in tangents else x for i, x in enumerate(case.operands)]
-
         for n, k in enumerate(floats):
 
-            def output(s: Any, k: int = k, moved: Any = moved) -> Any:
-                return case.value(moved(s))[k]
+            def output(s: Any, k: int = k, tangents: Any = tangents) -> Any:
+                return case.value(case.moved_along(tangents, s))[k]
 
             expected = along(output, 0.0, 1.0)
             case.agree("JVP", got[n], expected, DIFFERENCE_TOLERANCE, which[0] if len(which) == 1 else None)
@@ -114,25 +111,17 @@ def check_second_order(case: Case) -> None:
 
     # forward over reverse: the VJP's tangent
     tangents = {i: case.sample.direction(i, case.operands[i], 3) for i in case.wanted}
-    duals = [Dual(x, tangents[i], LEVEL) if i in tangents else x for i, x in enumerate(case.operands)]
     g_tangents = [normal_like(g, 29) for g in gs]
-    found = case.pull(duals, [Dual(g, t, LEVEL) for g, t in zip(gs, g_tangents)])
-
-    def at(s: Any) -> list[Any]:
-        operands = [np.asarray(x + s * tangents[i]) if i in tangents else x for i, x in enumerate(case.operands)]
-        return [
-            or_zeros(r, case.operands[i])
-            for i, r in zip(case.wanted, case.pull(operands, [np.asarray(g + s * t) for g, t in zip(gs, g_tangents)]))
-        ]
+    found = case.pull(duals(case.operands, tangents), [Dual(g, t, LEVEL) for g, t in zip(gs, g_tangents)])
 
     for n, i in enumerate(case.wanted):
 
-        def gradient(s: Any, n: int = n) -> Any:
-            return at(s)[n]
+        def gradient(s: Any, n: int = n, i: int = i) -> Any:
+            g_moved = [np.asarray(g + s * t) for g, t in zip(gs, g_tangents)]
+            return or_zeros(case.pull(case.moved_along(tangents, s), g_moved)[n], case.operands[i])
 
         expected = along(gradient, 0.0, 1.0)
-        r = found[n]
-        got = r.tangent if isinstance(r, Dual) else None
+        got = found[n].tangent if isinstance(found[n], Dual) else None
         case.agree("JVP of the VJP", or_zeros(got, case.operands[i]), expected, DIFFERENCE_TOLERANCE, i)
 
     # forward over forward: the tangent's tangent
@@ -142,8 +131,7 @@ def check_second_order(case: Case) -> None:
     for n, k in enumerate(case.differentiable_outputs()):
 
         def tangent(s: Any, n: int = n) -> Any:
-            moved = [np.asarray(x + s * tangents[i]) if i in tangents else x for i, x in enumerate(case.operands)]
-            return push(case, moved, tangents)[n]
+            return push(case, case.moved_along(tangents, s), tangents)[n]
 
         expected = along(tangent, 0.0, 1.0)
         first_tangent = outs_[k].tangent if isinstance(outs_[k], Dual) else None
