@@ -14,35 +14,31 @@ from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import floating
 from chainrule.types.arrays import AnyArray
 
-#: (the polynomial of degree 1, from x; that of degree k + 1, from k, x and the two before it)
-Recurrence = tuple[Callable[[Any], Any], Callable[[int, Any, Any, Any], Any]]
-
 
 def _chebyshev(k: int, x: AnyArray, p: Any, before: Any) -> Any:
     return 2 * x * p - before
 
 
-_RECURRENCES: dict[str, Recurrence] = {
-    "chebyshev_polynomial_t": (lambda x: x * 1, _chebyshev),
-    "chebyshev_polynomial_u": (lambda x: 2 * x, _chebyshev),
-    "chebyshev_polynomial_v": (lambda x: 2 * x - 1, _chebyshev),
-    "chebyshev_polynomial_w": (lambda x: 2 * x + 1, _chebyshev),
-    "hermite_polynomial_h": (lambda x: 2 * x, lambda k, x, p, before: 2 * (x * p - k * before)),
-    "hermite_polynomial_he": (lambda x: x * 1, lambda k, x, p, before: x * p - k * before),
-    "laguerre_polynomial_l": (lambda x: 1 - x, lambda k, x, p, before: ((2 * k + 1 - x) * p - k * before) / (k + 1)),
-    "legendre_polynomial_p": (lambda x: x * 1, lambda k, x, p, before: ((2 * k + 1) * x * p - k * before) / (k + 1)),
-}
+#: Name -> what it is, the polynomial of degree 1 (from x), and that of degree k + 1 (from k, x and the two before it).
+_POLYNOMIALS: dict[str, tuple[str, Callable[[Any], Any], Callable[[int, Any, Any, Any], Any]]] = {
+    "chebyshev_polynomial_t": ("Chebyshev polynomial of the first kind, T", lambda x: x * 1, _chebyshev),
+    "chebyshev_polynomial_u": ("Chebyshev polynomial of the second kind, U", lambda x: 2 * x, _chebyshev),
+    "chebyshev_polynomial_v": ("Chebyshev polynomial of the third kind, V", lambda x: 2 * x - 1, _chebyshev),
+    "chebyshev_polynomial_w": ("Chebyshev polynomial of the fourth kind, W", lambda x: 2 * x + 1, _chebyshev),
+    "hermite_polynomial_h": (
+        "Hermite polynomial of the physicists, H", lambda x: 2 * x, lambda k, x, p, before: 2 * (x * p - k * before)
+    ),
+    "hermite_polynomial_he": (
+        "Hermite polynomial of the probabilists, He", lambda x: x * 1, lambda k, x, p, before: x * p - k * before
+    ),
+    "laguerre_polynomial_l": (
+        "Laguerre polynomial L", lambda x: 1 - x, lambda k, x, p, before: ((2 * k + 1 - x) * p - k * before) / (k + 1)
+    ),
+    "legendre_polynomial_p": (
+        "Legendre polynomial P", lambda x: x * 1, lambda k, x, p, before: ((2 * k + 1) * x * p - k * before) / (k + 1)
+    ),
+}  # fmt: skip
 _MOST = 100_000
-_MEANING = {
-    "chebyshev_polynomial_t": "Chebyshev polynomial of the first kind, T",
-    "chebyshev_polynomial_u": "Chebyshev polynomial of the second kind, U",
-    "chebyshev_polynomial_v": "Chebyshev polynomial of the third kind, V",
-    "chebyshev_polynomial_w": "Chebyshev polynomial of the fourth kind, W",
-    "hermite_polynomial_h": "Hermite polynomial of the physicists, H",
-    "hermite_polynomial_he": "Hermite polynomial of the probabilists, He",
-    "laguerre_polynomial_l": "Laguerre polynomial L",
-    "legendre_polynomial_p": "Legendre polynomial P",
-}
 
 
 def _evaluated(name: str, x: AnyArray, n: Any, shifted: bool) -> Any:
@@ -58,7 +54,7 @@ def _evaluated(name: str, x: AnyArray, n: Any, shifted: bool) -> Any:
         raise ValueError(
             f"special.{name}: a degree of {int(degrees.max())} takes as many steps; up to {_MOST} are possible"
         )
-    first, step = _RECURRENCES[name]
+    _, first, step = _POLYNOMIALS[name]
     before, p = x * 0 + 1, first(x)
     out = before if not degrees.any() else ew.where(wrap(degrees == 0), before, 0.0)
     for k in range(1, int(degrees.max(initial=0)) + 1):
@@ -74,14 +70,13 @@ def _declare(name: str, shifted: bool) -> None:
 
     polynomial.__name__ = polynomial.__qualname__ = f"shifted_{name}" if shifted else name
     polynomial.__doc__ = (
-        f"The {_MEANING[name]} of degree n, at {'2x − 1' if shifted else 'x'}; 0 for negative degrees, which may differ "
+        f"The {_POLYNOMIALS[name][0]} of degree n, at {'2x − 1' if shifted else 'x'}; 0 for negative degrees, which may differ "
         "from element to element."
     )
     op(f"special.{polynomial.__name__}", out=True)(polynomial)
 
 
-for _kind in "tuvw":
-    _declare(f"chebyshev_polynomial_{_kind}", False)
-    _declare(f"chebyshev_polynomial_{_kind}", True)
-for _name in ("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"):
+for _name in _POLYNOMIALS:
     _declare(_name, False)
+    if _name.startswith("chebyshev"):
+        _declare(_name, True)

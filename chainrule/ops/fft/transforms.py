@@ -27,8 +27,6 @@ from chainrule.types import dtypes
 from chainrule.types.arrays import AnyArray
 
 Ints = int | tuple[int, ...] | list[int]
-
-
 _TO_REAL = (shared.irfft, shared.hfft)
 _FROM_REAL = (shared.rfft, shared.ihfft)
 

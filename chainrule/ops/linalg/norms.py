@@ -64,18 +64,11 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
     """
     name = "linalg.norm"
     A = tensor_like(name, A)
-    if dim is not None:
-        dims = (dim,) if isinstance(dim, int) else tuple(dim)
-        if len(dims) not in (1, 2):
-            raise RuntimeError(f"{name}: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
-    else:
-        dims = None
-        if ord is not None and A.ndim not in (1, 2):
-            raise RuntimeError(
-                f"{name}: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
-            )
-    if ord is not None and ((dims is not None and len(dims) == 2) or (dims is None and A.ndim == 2)):
-        return matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)
-    if isinstance(ord, str):
+    dims = (dim,) if isinstance(dim, int) else None if dim is None else tuple(dim)
+    if dims is not None and len(dims) not in (1, 2):
+        raise RuntimeError(f"{name}: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
+    if dims is None and ord is not None and A.ndim not in (1, 2):
+        raise RuntimeError(f"{name}: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
+    if isinstance(ord, str) or (ord is not None and (A.ndim if dims is None else len(dims)) == 2):
         return matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype)
     return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)

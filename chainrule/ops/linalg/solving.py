@@ -96,9 +96,8 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
         return return_types.linalg_solve_ex(solve(A, B, left=left), info)
     failed = ew.ne(info, 0).unsqueeze(-1).unsqueeze(-1)
     X = solve(ew.where(failed, wrap(np.eye(A.shape[-1], dtype=A.dtype)), A), B, left=left)
-    return return_types.linalg_solve_ex(
-        ew.where(failed.squeeze(-1) if _is_vector(A, B) else failed, float("nan"), X), info
-    )
+    failed = failed.squeeze(-1) if _is_vector(A, B) else failed
+    return return_types.linalg_solve_ex(ew.where(failed, float("nan"), X), info)
 
 
 @op(out=True)
@@ -152,10 +151,8 @@ def _mirrored(A: Any) -> Any:
     """The Hermitian matrices that the lower triangles of A stand for; the gradient passes as if A were one."""
     plain = A.detach()
     below = matrices.tril(plain, -1)
-    whole = ew.add(
-        ew.add(below, shaping.adjoint(below)), matrices.diag_embed(ew.real(shaping.diagonal(plain, 0, -2, -1)))
-    )
-    return ew.add(A, ew.sub(whole, plain))
+    middle = matrices.diag_embed(ew.real(shaping.diagonal(plain, 0, -2, -1)))
+    return ew.add(A, ew.sub(ew.add(ew.add(below, shaping.adjoint(below)), middle), plain))
 
 
 @op()
