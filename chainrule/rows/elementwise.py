@@ -35,9 +35,8 @@ def _elementwise_cells(
     for operand in prim.operands:
         partial = d.get(operand)
         if operand in vjp and (real or not callable(partial) or operand in jvp):
-            cells.append(
-                compile_rule(prim, vjp[operand])
-            )  # next to a partial it is a quicker form for real numbers only
+            # next to a partial it is a quicker form for real numbers only
+            cells.append(compile_rule(prim, vjp[operand]))
         elif callable(partial):
             cells.append(compile_rule(prim, partial, "g * {}" if real else "g * conjugate({})"))
         elif isinstance(partial, unsupported):
@@ -114,10 +113,7 @@ def _elementwise_pullback(
             if node.in_avals is not None:
                 return general(node, g, saved, edges)
             x, y = edges
-            return (
-                None if x is None else first(node, g, saved),
-                None if y is None else second(node, g, saved),
-            )
+            return (None if x is None else first(node, g, saved), None if y is None else second(node, g, saved))
 
         return binary
 
@@ -164,12 +160,7 @@ def _elementwise_jvp(
 
 
 def elementwise(
-    ufunc: Callable[..., Any] | None = None,
-    *,
-    d: Any = None,
-    vjp: Any = None,
-    jvp: Any = None,
-    **options: Any,
+    ufunc: Callable[..., Any] | None = None, *, d: Any = None, vjp: Any = None, jvp: Any = None, **options: Any
 ) -> Callable[[Callable[..., Any]], Primitive]:
     """Declare an operation whose output element depends on the same element of each operand (after broadcasting).
 

@@ -180,10 +180,7 @@ def _contraction_pullback(to_left: Rule, to_right: Rule) -> Callable[..., tuple[
     def pullback(node: Any, g: AnyArray, saved: tuple[Any, ...], edges: tuple[Any, ...]) -> tuple[Any, ...]:
         y, x = saved  # the rule for x reads y, the rule for y reads x
         if node.in_avals is None:
-            return (
-                None if edges[0] is None else to_left(g, y),
-                None if edges[1] is None else to_right(x, g),
-            )
+            return (None if edges[0] is None else to_left(g, y), None if edges[1] is None else to_right(x, g))
         return (
             None if edges[0] is None else unbroadcast(to_left(g, conjugate(y)), *node.in_avals[0]),
             None if edges[1] is None else unbroadcast(to_right(conjugate(x), g), *node.in_avals[1]),

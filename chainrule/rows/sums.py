@@ -13,7 +13,7 @@ import numpy as np
 
 ndarray = np.ndarray
 _MANY, _BLOCK = 2048, 128
-_WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
+WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
 
 
 def added(x: Any, axis: tuple[int, ...], keepdims: Any = False) -> Any:
@@ -42,4 +42,4 @@ def accumulated(function: Any, x: Any, axis: int) -> Any:
     """``np.cumsum`` or ``np.cumprod``, in the dtype of x."""
     if type(x) is not ndarray:
         return function(x, axis=axis)
-    return function(x, axis=axis, dtype=_WIDER.get(x.dtype.char, x.dtype)).astype(x.dtype, copy=False)
+    return function(x, axis=axis, dtype=WIDER.get(x.dtype.char, x.dtype)).astype(x.dtype, copy=False)

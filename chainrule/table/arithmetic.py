@@ -229,7 +229,7 @@ def reciprocal(x):
     """One over every element."""
 
 
-@elementwise(np.conjugate, vjp=lambda g: np.conjugate(g), jvp=lambda t: np.conjugate(t), naming="ConjPhysicalBackward0")
+@elementwise(np.conjugate, vjp=lambda g: np.conjugate(g), jvp=lambda t: np.conjugate(t))
 def conj_physical(x):
     """Complex conjugate."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.rows.batching import reshape
+from chainrule.rows.batching import reshape, with_axes
 from chainrule.rows.kinds import call, contraction, opaque
 from chainrule.rows.primitive import Primitive
 from chainrule.rows.rules import conjugate
@@ -63,9 +63,7 @@ def _tall_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params:
     x, y = payloads
     if not batched[1]:
         return prim(x, y)
-    shape = shape_of(y)
-    rank = len(shape_of(x)) - (1 if batched[0] else 0)
-    return np.matmul(x, reshape(y, (size, *(1,) * (rank - 2), *shape[1:])))
+    return np.matmul(x, with_axes(y, len(shape_of(x)) - batched[0] - 2))
 
 
 def _product(x: AnyArray, y: AnyArray) -> Any:

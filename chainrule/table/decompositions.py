@@ -12,7 +12,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.rows.kinds import call, opaque
-from chainrule.table.linalg import H, eye, hermitian, is_zero, solve_triangular, transposed_solution
+from chainrule.table.linalg import H, eye, hermitian, is_zero, over, over_transposed
 from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
@@ -210,15 +210,10 @@ def svd(x, *, full_matrices):
 # -- qr --------------------------------------------------------------------------------------------------------------
 
 
-def _over(x: AnyArray, r: Any) -> Any:
-    """x·r⁻ᴴ for an upper triangular r."""
-    return H(solve_triangular(r, H(x), upper=True, unitriangular=False))
-
-
 def _tall_vjp(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     m = gr @ H(r) - H(q) @ gq
     upper = np.triu(m) - 0.5 * m * eye(shape_of(m)[-1], m)
-    return _over(gq + q @ (upper + H(upper)), r)
+    return over_transposed(gq + q @ (upper + H(upper)), r)
 
 
 def _qr_vjp(g: Any, q: Any, r: Any, x_shape: tuple[int, ...], *, mode: str) -> Any:
@@ -227,8 +222,7 @@ def _qr_vjp(g: Any, q: Any, r: Any, x_shape: tuple[int, ...], *, mode: str) -> A
     if mode == "complete" and m > n:
         raise RuntimeError(
             "The QR decomposition is not differentiable when mode='complete' and nrows > ncols. Use mode='reduced': "
-            "the extra "
-            "columns of Q are not determined."
+            "the extra columns of Q are not determined."
         )
     gq = _like(gq, q)
     if m >= n:
@@ -240,7 +234,7 @@ def _qr_vjp(g: Any, q: Any, r: Any, x_shape: tuple[int, ...], *, mode: str) -> A
 
 
 def _tall_jvp(t: AnyArray, q: Any, r: Any) -> Any:
-    scaled = H(transposed_solution(r, H(t), True, False))  # t·r⁻¹
+    scaled = over(t, r)
     m = H(q) @ scaled
     both = m + H(m)
     d = np.triu(both) - 0.5 * both * eye(shape_of(m)[-1], m)

@@ -72,8 +72,7 @@ def _singular(x: AnyArray) -> errors.LinAlgError:
         except raw.LinAlgError:
             return errors.LinAlgError(
                 f"linalg.inv: {_batch_element(index, x)}The diagonal element {dependent_column(x[index])} is zero, "
-                "the inversion "
-                "could not be completed because the input matrix is singular. pinv gives the pseudoinverse."
+                "the inversion could not be completed because the input matrix is singular. pinv gives the pseudoinverse."
             )
     return errors.LinAlgError("linalg.inv: the input matrix is singular")
 
@@ -131,6 +130,16 @@ def _within(x: AnyArray, upper: bool, unit: bool) -> Any:
 def transposed_solution(x: AnyArray, y: AnyArray, upper: bool, unitriangular: bool) -> Any:
     """The solution with the conjugate transpose of a triangular matrix."""
     return solve_triangular(H(x), y, upper=not upper, unitriangular=unitriangular)
+
+
+def over(x: AnyArray, u: Any) -> Any:
+    """x·u⁻¹ for an upper triangular u."""
+    return H(transposed_solution(u, H(x), True, False))
+
+
+def over_transposed(x: AnyArray, u: Any) -> Any:
+    """x·u⁻ᴴ for an upper triangular u."""
+    return H(solve_triangular(u, H(x), upper=True, unitriangular=False))
 
 
 _TRIANGLES = [
@@ -319,8 +328,7 @@ def _not_positive(x: AnyArray) -> errors.LinAlgError:
         if k:
             return errors.LinAlgError(
                 f"linalg.cholesky: {_batch_element(index, x)}The factorization could not be completed because "
-                "the input is not "
-                f"positive-definite (the leading minor of order {k} is not positive-definite)."
+                f"the input is not positive-definite (the leading minor of order {k} is not positive-definite)."
             )
     return errors.LinAlgError("linalg.cholesky: the input is not positive-definite")
 

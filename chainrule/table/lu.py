@@ -16,7 +16,17 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.rows.kinds import call, discrete, opaque
-from chainrule.table.linalg import H, bad_minor, dependent_column, eye, inv, solve_triangular, transposed_solution
+from chainrule.table.linalg import (
+    H,
+    bad_minor,
+    dependent_column,
+    eye,
+    inv,
+    over,
+    over_transposed,
+    solve_triangular,
+    transposed_solution,
+)
 from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
@@ -111,16 +121,6 @@ def _parts(lu: Any, k: int) -> tuple[Any, Any, Any, Any]:
     return np.tril(square, -1) + eye(k, lu), lu[..., k:, :k], np.triu(square), lu[..., :k, k:]
 
 
-def _over(x: AnyArray, u: Any) -> Any:
-    """x·u⁻¹ for an upper triangular u."""
-    return H(transposed_solution(u, H(x), True, False))
-
-
-def _over_transposed(x: AnyArray, u: Any) -> Any:
-    """x·u⁻ᴴ for an upper triangular u."""
-    return H(solve_triangular(u, H(x), upper=True, unitriangular=False))
-
-
 def _blocks(square: Any, beside: Any, below: Any, m: int, n: int) -> Any:
     """[[square, beside], [below]], of which one is empty."""
     if n > m:
@@ -144,10 +144,10 @@ def _vjp(g: AnyArray, lu: Any, order: Any) -> Any:
         lower = lower - to_u2 @ H(u2)
     if m > n:
         upper = upper - H(l2) @ to_l2
-    middle = _over_transposed(np.tril(lower, -1) + np.triu(upper), u1)
+    middle = over_transposed(np.tril(lower, -1) + np.triu(upper), u1)
     square = transposed_solution(l1, middle, False, True)
     beside = transposed_solution(l1, to_u2, False, True) if n > m else None
-    below = _over_transposed(to_l2, u1) if m > n else None
+    below = over_transposed(to_l2, u1) if m > n else None
     return reordered(_blocks(square, beside, below, m, n), np.argsort(order, axis=-1))
 
 
@@ -156,11 +156,11 @@ def _jvp(t: AnyArray, lu: Any, order: Any) -> Any:
     k = min(m, n)
     l1, l2, u1, u2 = _parts(lu, k)
     t = reordered(t, order)
-    inner = _over(solve_triangular(l1, t[..., :k, :k], upper=False, unitriangular=True), u1)
+    inner = over(solve_triangular(l1, t[..., :k, :k], upper=False, unitriangular=True), u1)
     lower, upper = np.tril(inner, -1), np.triu(inner)
     square = l1 @ lower + upper @ u1
     beside = solve_triangular(l1, t[..., :k, k:], upper=False, unitriangular=True) - lower @ u2 if n > m else None
-    below = _over(t[..., k:, :k], u1) - l2 @ upper if m > n else None
+    below = over(t[..., k:, :k], u1) - l2 @ upper if m > n else None
     return _blocks(square, beside, below, m, n), None, None
 
 

@@ -18,7 +18,7 @@ from chainrule.rows.primitive import Primitive
 from chainrule.rows.sums import added
 from chainrule.table.arithmetic import masked
 from chainrule.table.exponential import sigmoid
-from chainrule.table.reduction import height
+from chainrule.table.reduction import count, height
 from chainrule.table.reduction import softmax as _softmax
 from chainrule.table.special import erf
 from chainrule.types.arrays import AnyArray
@@ -142,25 +142,18 @@ def log_sigmoid(x):
     return np.minimum(x, 0) - np.log1p(np.exp(-np.absolute(x)))
 
 
-@elementwise(
-    vjp=lambda g, x, *, lambd: masked(np.absolute(x) > lambd, g),
-    naming="HardshrinkBackward0",
-    samples=[{"lambd": 0.7}],
-    accepts="f",
-    tied=True,
+_shrinking = elementwise(
+    vjp=lambda g, x, *, lambd: masked(np.absolute(x) > lambd, g), samples=[{"lambd": 0.7}], accepts="f", tied=True
 )
+
+
+@_shrinking
 def hardshrink(x, *, lambd):
     """x where |x| is over lambd, else 0."""
     return x * (np.absolute(x) > lambd)
 
 
-@elementwise(
-    vjp=lambda g, x, *, lambd: masked(np.absolute(x) > lambd, g),
-    naming="SoftshrinkBackward0",
-    samples=[{"lambd": 0.7}],
-    accepts="f",
-    tied=True,
-)
+@_shrinking
 def softshrink(x, *, lambd):
     """x moved towards 0 by lambd, and 0 within lambd of it."""
     return np.sign(x) * np.maximum(np.absolute(x) - lambd, 0)
@@ -178,7 +171,6 @@ def _limited(away: Any, delta: float) -> Any:
     d={"x": lambda x, y, *, delta: _limited(x - y, delta), "y": lambda x, y, *, delta: _limited(y - x, delta)},
     formula={"x": "g * np.clip(x - y, -delta, delta)", "y": "g * np.clip(y - x, -delta, delta)"},
     aliases={"y": "target"},
-    naming="HuberLossBackward0",
     samples=[{"delta": 0.83}],
     accepts="f",
 )
@@ -393,8 +385,7 @@ def linear(x, weight, bias):
 
 
 def _mean(x: AnyArray, axis: tuple[int, ...]) -> Any:
-    shape = shape_of(x)
-    return added(x, axis, True) / math.prod(shape[a] for a in axis)
+    return added(x, axis, True) / count(shape_of(x), axis)
 
 
 def _rescaled(g: AnyArray, x: AnyArray, *, axis: tuple[int, ...], eps: float, name: str) -> Any:

@@ -161,16 +161,21 @@ def _extremum_name(params: dict[str, Any], node: Any) -> str:
     return str(params.get("name") or node.prim.name.capitalize())  # max() says MaxBackward1
 
 
-_EXTREMUM = "(g if keepdims else np.expand_dims(g, axis)) * (x == (out if keepdims else np.expand_dims(out, axis)))"
+EXTREMUM = "(g if keepdims else np.expand_dims(g, axis)) * (x == (out if keepdims else np.expand_dims(out, axis)))"
 
 
-@opaque(vjp=extremum_vjp, jvp=extremum_jvp, formula=_EXTREMUM, samples=_AXES, naming=_extremum_name, structure="axis")
+_extremum = opaque(
+    vjp=extremum_vjp, jvp=extremum_jvp, formula=EXTREMUM, samples=_AXES, naming=_extremum_name, structure="axis"
+)
+
+
+@_extremum
 def amax(x, *, axis, keepdims, name=""):
     """Maximum over axes; elements that tie share the gradient evenly."""
     return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
 
 
-@opaque(vjp=extremum_vjp, jvp=extremum_jvp, formula=_EXTREMUM, samples=_AXES, naming=_extremum_name, structure="axis")
+@_extremum
 def amin(x, *, axis, keepdims, name=""):
     """Minimum over axes; elements that tie share the gradient evenly."""
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
@@ -179,8 +184,12 @@ def amin(x, *, axis, keepdims, name=""):
 def _softmax_over(x: AnyArray, out: AnyArray, axis: tuple[int, ...], keepdims: bool) -> Any:
     """exp(x) / Σ exp(x). That x − out is exact only where out is small does not matter: what is lost cancels."""
     e = np.exp(x - restore_axes(out, axis, keepdims, shape_of(x)))
-    total = np.add.reduce(e, axis=axis, keepdims=True) if axis else e
-    return e / np.where(total != total, 1, np.where(total == 0, 1, total))
+    return _portions(e, np.add.reduce(e, axis=axis, keepdims=True) if axis else e)
+
+
+def _portions(e: AnyArray, total: AnyArray) -> Any:
+    """e / total, and e itself where the total is 0 or nan."""
+    return e / np.where((total != total) | (total == 0), 1, total)
 
 
 @opaque(
@@ -402,8 +411,7 @@ def _running_portions(x: AnyArray, out: AnyArray) -> Any:
     """[i, k]: exp(x_k) / Σ_{j≤i} exp(x_j) for k ≤ i. (m × m pairs: each is at most 1, so nothing overflows.)"""
     earlier = np.tri(shape_of(x)[-1], dtype=bool)
     e = np.where(earlier, np.exp(np.where(earlier, x[..., None, :] - out[..., :, None], 0)), 0)
-    total = np.add.reduce(e, axis=(-1,), keepdims=True)  # 1, but where x − out was rounded
-    return e / np.where(total != total, 1, np.where(total == 0, 1, total))
+    return _portions(e, np.add.reduce(e, axis=(-1,), keepdims=True))  # a total is 1, but where x − out was rounded
 
 
 def _logcumsumexp_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> Any:
@@ -462,8 +470,4 @@ def argsort(x, *, axis, descending):
     """Indices that sort along an axis; ties keep their order."""
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
-    if type(x) is not ndarray:
-        n = shape_of(x)[axis]
-        return n - 1 - np.flip(np.argsort(np.flip(x, axis=axis), axis=axis, kind="stable"), axis=axis)
-    n = x.shape[axis]
-    return n - 1 - np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
+    return shape_of(x)[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)

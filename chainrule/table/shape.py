@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.rows.batching import batch_parameters, broadcast_batch, in_front
+from chainrule.rows.batching import batch_parameters, broadcast_batch, in_front, with_axes
 from chainrule.rows.batching import reshape as to_shape
 from chainrule.rows.kinds import call, linear, unbroadcast
 from chainrule.rows.primitive import Primitive
@@ -99,11 +99,8 @@ def squeeze(x, *, axis, overload=0):
 
 
 def _expand_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
-    (x,) = payloads
-    own = shape_of(x)[1:]
-    target = params["shape"]
-    x = to_shape(x, (size, *(1,) * (len(target) - len(own)), *own))
-    return prim(x, shape=(size, *target))
+    (x,), shape = payloads, params["shape"]
+    return prim(with_axes(x, len(shape) - len(shape_of(x)) + 1), shape=(size, *shape))
 
 
 @linear(

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from chainrule.rows.kinds import call, linear, opaque
-from chainrule.rows.sums import added
+from chainrule.rows.sums import WIDER, added
 from chainrule.table.indexing import scatter_add
-from chainrule.table.reduction import count, extremum_jvp, extremum_vjp, restore_axes
+from chainrule.table.reduction import EXTREMUM, count, extremum_jvp, extremum_vjp, restore_axes
 from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
 
@@ -28,9 +28,6 @@ def narrowed(result: Any, x: AnyArray) -> Any:
     return result.astype(np.finfo(x.dtype).dtype, copy=False)
 
 
-_WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
-
-
 def _scale(x: AnyArray, axis: tuple[int, ...], correction: float) -> float:
     """One over what the squares are divided by; infinite where the correction leaves nothing."""
     left = count(shape_of(x), axis) - correction
@@ -42,8 +39,8 @@ def _variance(x: AnyArray, axis: tuple[int, ...], keepdims: bool, correction: fl
         return _variance(x.astype(np.float32), axis, keepdims, correction)
     with np.errstate(over="ignore", under="ignore"):
         total = _squares(x, axis, keepdims)
-    if x.dtype.char in _WIDER and not np.all((total > 1e-28) & (total < np.inf)):  # squares were out of range
-        total = _squares(x.astype(_WIDER[x.dtype.char]), axis, keepdims)
+    if x.dtype.char in WIDER and not np.all((total > 1e-28) & (total < np.inf)):  # squares were out of range
+        total = _squares(x.astype(WIDER[x.dtype.char]), axis, keepdims)
     left = count(shape_of(x), axis) - correction
     return total / left if left > 0 else total * np.inf
 
@@ -110,9 +107,8 @@ def std(x, *, axis, keepdims, correction):
 @opaque(
     vjp=extremum_vjp,
     jvp=extremum_jvp,
-    formula="(g if keepdims else np.expand_dims(g, axis)) * (x == (out if keepdims else np.expand_dims(out, axis)))",
+    formula=EXTREMUM,
     samples=[call((5,), axis=(-1,), keepdims=False), call((2, 3), axis=(-2, -1), keepdims=False)],
-    naming="MedianBackward0",
     structure="axis",
 )
 def median(x, *, axis, keepdims):
