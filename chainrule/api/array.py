@@ -169,45 +169,36 @@ class Array(ArrayMethods):
 
     # -- numbers --------------------------------------------------------------------------------------------------
 
-    def _number(self, convert: Callable[[Any], Any], what: str) -> Any:
-        tensor = self._tensor
-        if tensor.numel() != 1:
-            raise TypeError(
-                f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
-            )
-        if carries(self):
-            raise errors.array_to_number(what)
-        return convert(tensor._concrete(f"{what} of an array").item())
-
-    def __float__(self) -> float:
-        return float(self._number(float, "float()"))
-
-    def __complex__(self) -> complex:
-        return complex(self._number(complex, "complex()"))
-
-    def _whole(self, convert: Callable[[Any], int], what: str) -> int:
+    def _number(self, what: str, step: bool = False) -> float:
+        """The one number; an error where its derivative would be lost, unless what is made of it is a step function."""
         if self.size != 1:
             raise TypeError(
                 f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
             )
-        return convert(
-            self._tensor._concrete(f"{what} of an array").item()
-        )  # a step: the derivative that is lost is zero
+        if not step and carries(self):
+            raise errors.array_to_number(what)
+        return self._tensor._concrete(f"{what} of an array").item()  # type: ignore[no-any-return]
+
+    def __float__(self) -> float:
+        return float(self._number("float()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._number("complex()"))
 
     def __int__(self) -> int:
-        return self._whole(int, "int()")
+        return int(self._number("int()", step=True))
 
     def __trunc__(self) -> int:
-        return self._whole(math.trunc, "math.trunc()")
+        return math.trunc(self._number("math.trunc()", step=True))
 
     def __floor__(self) -> int:
-        return self._whole(math.floor, "math.floor()")
+        return math.floor(self._number("math.floor()", step=True))
 
     def __ceil__(self) -> int:
-        return self._whole(math.ceil, "math.ceil()")
+        return math.ceil(self._number("math.ceil()", step=True))
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        return self._whole(round, "round()") if ndigits is None else apply(np.round, self, ndigits)
+        return round(self._number("round()", step=True)) if ndigits is None else apply(np.round, self, ndigits)
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" or self.shape:

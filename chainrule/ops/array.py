@@ -13,17 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.api.array import (
-    FAST,
-    WRITERS,
-    Array,
-    apply,
-    apply_ufunc,
-    array_of,
-    as_arrays,
-    carries,
-    plain_or_stacked,
-)
+from chainrule.api.array import FAST, WRITERS, Array, apply, apply_ufunc, array_of, as_arrays, carries, plain_or_stacked
 from chainrule.core import inplace
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.modes import recording
@@ -156,9 +146,15 @@ def _fast_comparison(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 
 
 _PLAIN = frozenset({ndarray, float, int})
-FAST.update(
-    {u: _fast_comparison(u) for u in (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)}
-)
+_COMPARISONS: dict[str, Any] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+FAST.update({ufunc: _fast_comparison(ufunc) for ufunc in _COMPARISONS.values()})
 
 _KNOWN = (ndarray, np.generic, int, float, complex, list, tuple)
 
@@ -214,15 +210,7 @@ for _symbol, _sign, _ufunc in (
 ):
     _operator(_ufunc, _symbol, _sign)
 
-_comparisons: dict[str, Any] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
-for _symbol, _compare in _comparisons.items():
+for _symbol, _compare in _COMPARISONS.items():
     _operator(_compare, _symbol)
 
 
@@ -316,7 +304,9 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
     value = _value_for(tensor, value)
     _prepare_write(tensor, "x[...] = ")
     if _is_advanced(items):
-        value = _fitting(value, tensor, items)
+        if not any(isinstance(i, Tensor) for i in items):
+            region_shape = np.broadcast_to(np.empty((), bool), shape_of(tensor._raw))[items].shape
+            value = _stretched(value, region_shape, tensor)
         result = put_any(wrap(tensor._raw, tensor._edge), value, items, False)
         inplace.update(tensor, result, "__setitem__")
         return
@@ -354,13 +344,6 @@ def _value_for(tensor: Tensor, value: Any) -> Tensor:
     if source is raw or (type(source) is ndarray and type(raw) is ndarray and np.may_share_memory(source, raw)):
         value = apply(np.copy, value)
     return cast(value, raw.dtype)  # type: ignore[no-any-return]
-
-
-def _fitting(value: Tensor, tensor: Tensor, items: tuple[Any, ...]) -> Tensor:
-    if any(isinstance(i, Tensor) for i in items):
-        return value
-    shape = np.broadcast_to(np.empty((), bool), shape_of(tensor._raw))[items].shape
-    return _stretched(value, shape, tensor)
 
 
 def _stretched(value: Tensor, shape: Any, tensor: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ import numpy as np
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import ArrayLike, implements
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.ops.numpy_reductions import checked_axes
+from chainrule.ops.numpy_reductions import checked_axes, sliced, without_nan
 from chainrule.table import indexing
 from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
@@ -168,9 +168,8 @@ def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np
         correction = np.round((away - step) / period) * period
     step = np.absolute(np.diff(p, axis=axis))
     correction = np.where(step < (period / 2 if discont is None else discont), 0, correction)
-    tail = (slice(None),) * (-checked_axes(axis, len(shape_of(p)))[0] - 1)
-    rest = p[(..., slice(1, None), *tail)] + np.cumsum(correction, axis=axis)
-    return np.concatenate([cast(part, kind) for part in (p[(..., slice(0, 1), *tail)], rest)], axis=axis)
+    rest = sliced(p, 1, None, axis) + np.cumsum(correction, axis=axis)
+    return np.concatenate([cast(part, kind) for part in (sliced(p, 0, 1, axis), rest)], axis=axis)
 
 
 def _turns_of_integers(p: Any, axis: int, period: Any) -> Any:
@@ -208,18 +207,14 @@ if hasattr(np, "cumulative_sum"):  # NumPy 2.1 has them
     implements(np.cumulative_prod)(_cumulative("cumulative_prod", np.cumprod, 1))
 
 
-def _present(a: Any, neutral: int) -> Any:
-    return np.where(np.isnan(a), neutral, a) if a.dtype.kind in "fc" else a
-
-
 @implements(np.nancumsum)
 def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return np.cumsum(_present(a, 0), axis=axis, dtype=dtype)
+    return np.cumsum(without_nan(a, 0), axis=axis, dtype=dtype)
 
 
 @implements(np.nancumprod)
 def _nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return np.cumprod(_present(a, 1), axis=axis, dtype=dtype)
+    return np.cumprod(without_nan(a, 1), axis=axis, dtype=dtype)
 
 
 # -- interpolation ---------------------------------------------------------------------------------------------------

@@ -24,6 +24,10 @@ from chainrule.types.shapes import dtype_of, from_end, shape_of
 NOTHING: Any = np._NoValue
 
 
+def _is_set(option: Any) -> bool:
+    return option is not NOTHING and option is not None
+
+
 def checked_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """NumPy's ``axis`` as axes counted from the end."""
     if axis is None:
@@ -42,6 +46,12 @@ def flattened(a: Any, axis: Any) -> tuple[Any, int]:
     return a, checked_axes(operator.index(axis), len(shape_of(a)))[0]
 
 
+def sliced(a: Any, start: Any, stop: Any, axis: int) -> Any:
+    """``a[start:stop]`` along an axis."""
+    tail = (slice(None),) * (-checked_axes(axis, len(shape_of(a)))[0] - 1)
+    return a[(..., slice(start, stop), *tail)]
+
+
 def _reduce(row: Any, a: Any, axis: Any, keepdims: Any, **params: Any) -> Any:
     keep = keeps(keepdims)
     if not shape_of(a) and axis in (0, -1) and row is not reduction.mean and not params:
@@ -53,58 +63,45 @@ def in_dtype(a: Any, dtype: Any) -> Any:
     return a if dtype is None or a.dtype == dtype else rows.cast(a, dtype=np.dtype(dtype))
 
 
-def wide(a: Any) -> Any:
-    """NumPy averages integers and booleans in float64."""
-    return in_dtype(a, np.float64) if a.dtype.kind in "iub" else a
+def wide(a: Any, dtype: Any = None) -> Any:
+    """What NumPy averages: in the dtype, or where there is none integers and booleans in float64."""
+    return in_dtype(a, np.float64 if dtype is None and a.dtype.kind in "iub" else dtype)
 
 
 # -- sums and products -----------------------------------------------------------------------------------------------
 
 
-def _total(row: Any, a: Any, axis: Any, dtype: Any, keepdims: Any, where: Any, neutral: int) -> Any:
-    if where is not True:
-        a = np.where(where, a, neutral)
-    return in_dtype(_reduce(row, in_dtype(a, dtype), axis, keepdims), dtype)
+def _total(row: Any, pair: Any, neutral: int) -> Any:
+    def reduce(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = NOTHING,
+        where: Any = True,
+    ) -> Any:
+        if where is not True:
+            a = np.where(where, a, neutral)
+        return _begun(pair, in_dtype(_reduce(row, in_dtype(a, dtype), axis, keepdims), dtype), initial)
 
-
-@implements(np.sum)
-def _sum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    initial: Any = NOTHING,
-    where: Any = True,
-) -> Any:
-    total = _total(reduction.sum, a, axis, dtype, keepdims, where, 0)
-    return _begun(np.add, total, initial)
-
-
-@implements(np.prod)
-def _prod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    initial: Any = NOTHING,
-    where: Any = True,
-) -> Any:
-    total = _total(reduction.prod, a, axis, dtype, keepdims, where, 1)
-    return _begun(np.multiply, total, initial)
+    return reduce
 
 
 def _begun(pair: Any, result: Any, initial: Any) -> Any:
     """A reduction that begins with a number, in the dtype that it has without."""
-    return result if initial is NOTHING or initial is None else in_dtype(pair(result, initial), result.dtype)
+    return in_dtype(pair(result, initial), result.dtype) if _is_set(initial) else result
+
+
+_sum = implements(np.sum)(_total(reduction.sum, np.add, 0))
+_prod = implements(np.prod)(_total(reduction.prod, np.multiply, 1))
 
 
 @implements(np.mean)
 def _mean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
-    a = in_dtype(a, dtype) if dtype is not None else wide(a)
+    a = wide(a, dtype)
     if where is True:
         return in_dtype(_reduce(reduction.mean, a, axis, keepdims), dtype)
     return _sum(a, axis, keepdims=keepdims, where=where) / _counted(where, a, axis, keepdims)
@@ -115,52 +112,36 @@ def _counted(where: Any, a: Any, axis: Any, keepdims: Any) -> Any:
     return np.sum(np.broadcast_to(where, shape_of(a)), axis=axis, keepdims=keeps(keepdims))
 
 
-@implements(np.var)
-def _var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: float = 0,
-    keepdims: Any = False,
-    *,
-    where: Any = True,
-    mean: Any = NOTHING,
-    correction: Any = NOTHING,
-) -> Any:
-    ddof = ddof if correction is NOTHING else correction
-    if mean is not NOTHING and mean is not None:
-        away = (wide(a) if dtype is None else in_dtype(a, dtype)) - mean
-        squares = np.real(away * np.conjugate(away))
-        return np.sum(squares, axis=axis, keepdims=keeps(keepdims), where=where) / (
-            _counted(where, a, axis, keepdims) - ddof
-        )
-    return _spread(statistics.var, a, axis, dtype, ddof, keepdims, where)
+def _spread(row: Any) -> Any:
+    def reduce(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: float = 0,
+        keepdims: Any = False,
+        *,
+        where: Any = True,
+        mean: Any = NOTHING,
+        correction: Any = NOTHING,
+    ) -> Any:
+        ddof = ddof if correction is NOTHING else correction
+        a = wide(a, dtype)
+        if _is_set(mean):
+            away = a - mean
+            squares = np.real(away * np.conjugate(away))
+            total = np.sum(squares, axis=axis, keepdims=keeps(keepdims), where=where)
+            variance = total / (_counted(where, a, axis, keepdims) - ddof)
+            return np.sqrt(variance) if row is statistics.std else variance
+        if where is not True:
+            raise errors.numpy_keyword(row.name, "where")
+        return _reduce(row, a, axis, keepdims, correction=ddof)
+
+    return reduce
 
 
-@implements(np.std)
-def _std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: float = 0,
-    keepdims: Any = False,
-    *,
-    where: Any = True,
-    mean: Any = NOTHING,
-    correction: Any = NOTHING,
-) -> Any:
-    ddof = ddof if correction is NOTHING else correction
-    if mean is not NOTHING and mean is not None:
-        return np.sqrt(_var(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean))
-    return _spread(statistics.std, a, axis, dtype, ddof, keepdims, where)
-
-
-def _spread(row: Any, a: Any, axis: Any, dtype: Any, correction: Any, keepdims: Any, where: Any) -> Any:
-    if where is not True:
-        raise errors.numpy_keyword(row.name, "where")
-    return _reduce(row, in_dtype(a, dtype) if dtype is not None else wide(a), axis, keepdims, correction=correction)
+implements(np.var)(_spread(statistics.var))
+implements(np.std)(_spread(statistics.std))
 
 
 @implements(np.average)
@@ -188,32 +169,26 @@ def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 # -- extrema and truth -----------------------------------------------------------------------------------------------
 
 
-def _extremum(name: str, row: Any, pair: Any, a: Any, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
-    if where is not True:
-        if initial is NOTHING or initial is None:
-            raise ValueError(
-                f"reduction operation '{name}' does not have an identity, so to use a where mask one has to specify "
-                "'initial'"
-            )
-        a = np.where(where, a, initial)
-    if initial is not NOTHING and initial is not None and not math.prod(shape_of(a)):
-        return in_dtype(np.sum(a, axis=axis, keepdims=keeps(keepdims)) + initial, a.dtype)
-    result = _reduce(row, a, axis, keepdims)
-    return _begun(pair, result, initial)
+def _extremum(row: Any, pair: Any) -> Any:
+    def reduce(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True
+    ) -> Any:
+        if where is not True:
+            if not _is_set(initial):
+                raise ValueError(
+                    f"reduction operation '{pair.__name__}' does not have an identity, so to use a where mask one has to "
+                    "specify 'initial'"
+                )
+            a = np.where(where, a, initial)
+        if _is_set(initial) and not math.prod(shape_of(a)):
+            return in_dtype(np.sum(a, axis=axis, keepdims=keeps(keepdims)) + initial, a.dtype)
+        return _begun(pair, _reduce(row, a, axis, keepdims), initial)
+
+    return reduce
 
 
-@implements(np.max, np.amax)
-def _max(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True
-) -> Any:
-    return _extremum("maximum", reduction.amax, np.maximum, a, axis, keepdims, initial, where)
-
-
-@implements(np.min, np.amin)
-def _min(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True
-) -> Any:
-    return _extremum("minimum", reduction.amin, np.minimum, a, axis, keepdims, initial, where)
+_max = implements(np.max, np.amax)(_extremum(reduction.amax, np.maximum))
+_min = implements(np.min, np.amin)(_extremum(reduction.amin, np.minimum))
 
 
 @implements(np.ptp)
@@ -221,58 +196,60 @@ def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> An
     return _max(a, axis, keepdims=keepdims) - _min(a, axis, keepdims=keepdims)
 
 
-@implements(np.any)
-def _any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
-    return _reduce(reduction.any, a if where is True else np.where(where, a, False), axis, keepdims)
+def _truth(row: Any, neutral: bool) -> Any:
+    def reduce(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+        return _reduce(row, a if where is True else np.where(where, a, neutral), axis, keepdims)
+
+    return reduce
 
 
-@implements(np.all)
-def _all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
-    return _reduce(reduction.all, a if where is True else np.where(where, a, True), axis, keepdims)
+_any = implements(np.any)(_truth(reduction.any, False))
+_all = implements(np.all)(_truth(reduction.all, True))
 
 
-@implements(np.argmax)
-def _argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    return _arg(reduction.argmax, a, axis, keepdims)
+def _place(row: Any) -> Any:
+    def search(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        keep = keeps(keepdims)
+        flat, along = flattened(a, axis)
+        found = bind(row, (flat,), {"axis": along, "keepdims": keep and axis is not None})
+        return np.reshape(found, (1,) * len(shape_of(a))) if keep and axis is None else found
+
+    return search
 
 
-@implements(np.argmin)
-def _argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    return _arg(reduction.argmin, a, axis, keepdims)
-
-
-def _arg(row: Any, a: Any, axis: Any, keepdims: Any) -> Any:
-    keep = keeps(keepdims)
-    flat, along = flattened(a, axis)
-    found = bind(row, (flat,), {"axis": along, "keepdims": keep and axis is not None})
-    return np.reshape(found, (1,) * len(shape_of(a))) if keep and axis is None else found
+implements(np.argmax)(_place(reduction.argmax))
+implements(np.argmin)(_place(reduction.argmin))
 
 
 # -- nan aside -------------------------------------------------------------------------------------------------------
 
 
-def _without_nan(function: Any, neutral: float) -> Any:
+def without_nan(a: Any, neutral: float) -> Any:
+    """The array with a number in the place of every NaN."""
+    return np.where(np.isnan(a), neutral, a) if a.dtype.kind in "fc" else a
+
+
+def _of_numbers(function: Any, neutral: float) -> Any:
     def reduce(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **options: Any
     ) -> Any:
-        if a.dtype.kind in "fc":
-            a = np.where(np.isnan(a), neutral, a)
-        return function(a, axis=axis, keepdims=keepdims, **({} if dtype is None else {"dtype": dtype}), **options)
+        options |= {} if dtype is None else {"dtype": dtype}
+        return function(without_nan(a, neutral), axis=axis, keepdims=keepdims, **options)
 
     return reduce
 
 
-implements(np.nansum)(_without_nan(_sum, 0))
-implements(np.nanprod)(_without_nan(_prod, 1))
+implements(np.nansum)(_of_numbers(_sum, 0))
+implements(np.nanprod)(_of_numbers(_prod, 1))
 
 
-def _extremum_without_nan(function: Any, neutral: float) -> Any:
-    reduce = _without_nan(function, neutral)
+def _extremum_of_numbers(function: Any, neutral: float) -> Any:
+    reduce = _of_numbers(function, neutral)
     return lambda a, axis=None, out=None, keepdims=False, **options: reduce(a, axis, keepdims=keepdims, **options)
 
 
-implements(np.nanmax)(_extremum_without_nan(_max, -np.inf))
-implements(np.nanmin)(_extremum_without_nan(_min, np.inf))
+implements(np.nanmax)(_extremum_of_numbers(_max, -np.inf))
+implements(np.nanmin)(_extremum_of_numbers(_min, np.inf))
 
 
 @implements(np.nanmean)
@@ -423,25 +400,29 @@ def _scan(row: Any, a: Any, axis: Any, dtype: Any) -> Any:
 
 @implements(np.diff)
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
-    parts = [p for p in (prepend, a, append) if p is not NOTHING]
+    if n == 0:
+        return a
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}")
+    a = arranged(a)
+    if not shape_of(a):
+        raise ValueError("diff requires input that is at least one dimensional")
+    parts = [arranged(p) for p in (prepend, a, append) if p is not NOTHING]
     if len(parts) > 1:
         edge = list(shape_of(a))
         edge[checked_axes(axis, len(edge))[0]] = 1
         a = np.concatenate([p if shape_of(p) else np.broadcast_to(p, edge) for p in parts], axis=axis)
-    tail = (slice(None),) * (-checked_axes(axis, len(shape_of(a)))[0] - 1)
     step = np.not_equal if dtype_of(a).kind == "b" else np.subtract
     for _ in range(n):
-        a = step(a[(..., slice(1, None), *tail)], a[(..., slice(None, -1), *tail)])
+        a = step(sliced(a, 1, None, axis), sliced(a, None, -1, axis))
     return a
 
 
-if hasattr(np, "trapezoid"):  # NumPy 2.0 has it
-
-    @implements(np.trapezoid)
-    def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-        y = np.moveaxis(y, axis, -1)
-        width = dx if x is None else np.diff(x) if len(np.shape(x)) == 1 else np.diff(np.moveaxis(x, axis, -1))
-        return np.sum(np.true_divide(np.multiply(width, y[..., 1:] + y[..., :-1]), 2), axis=-1)
+@implements(np.trapezoid)
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    y = np.moveaxis(y, axis, -1)
+    width = dx if x is None else np.diff(x) if len(np.shape(x)) == 1 else np.diff(np.moveaxis(x, axis, -1))
+    return np.sum(np.true_divide(np.multiply(width, y[..., 1:] + y[..., :-1]), 2), axis=-1)
 
 
 # -- methods of ufuncs -----------------------------------------------------------------------------------------------

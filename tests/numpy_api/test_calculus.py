@@ -487,3 +487,21 @@ def test_warnings_are_numpys() -> None:
 def test_each_example_leaves_out_its_own_nan() -> None:
     x = cr.tensor(np.array([[1.0, np.nan, 3.0], [4.0, 5.0, np.nan]]), requires_grad=True)
     assert cr.func.vmap(np.nanmedian)(x).tolist() == [2.0, 4.5]
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_diff_beside_lists_and_of_order_zero(n):
+    x = cr.Array([1.0, 2.0, 4.0], requires_grad=True)
+    v = x.detach().tolist()
+    np.testing.assert_array_equal(np.diff(x, n, prepend=0.0).detach(), np.diff(v, n, prepend=0.0))
+    np.testing.assert_array_equal(np.diff(x, n, append=[7.0, 9.0]).detach(), np.diff(v, n, append=[7.0, 9.0]))
+    if n:
+        np.testing.assert_array_equal(np.diff(v, n, append=x).detach(), np.diff(v, n, append=v))
+
+
+def test_diff_refuses_negative_orders_and_numbers():
+    x = cr.Array([1.0, 2.0], requires_grad=True)
+    with pytest.raises(ValueError, match="order must be non-negative but got -1"):
+        np.diff(x, -1)
+    with pytest.raises(ValueError, match="at least one dimensional"):
+        np.diff(x.sum())
