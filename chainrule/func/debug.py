@@ -25,11 +25,7 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     if not isinstance(tensor, Tensor):
         raise TypeError(f"debug_unwrap(): expected a Tensor, got {type(tensor).__name__}")
     data = tensor._raw
-    if type(data) is Batched:
-        inner = data.payload
-    elif type(data) is Dual:
-        inner = data.primal
-    else:
+    if type(data) not in (Batched, Dual):
         return tensor
-    inner = wrapped(inner)
+    inner = wrapped(data.payload if type(data) is Batched else data.primal)
     return debug_unwrap(inner) if recurse else inner

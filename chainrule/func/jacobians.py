@@ -16,6 +16,7 @@ from chainrule.api.grad_mode import inference_mode
 from chainrule.core.tensor import Tensor
 from chainrule.transform.arguments import (
     as_caller_type,
+    check_randomness,
     check_real,
     data_of,
     flatten_like,
@@ -115,8 +116,7 @@ def jacfwd(
             [0., 4.]])
     """
     errors.check_function("jacfwd", func)
-    if randomness not in ("error", "different", "same"):
-        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    check_randomness(randomness)
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

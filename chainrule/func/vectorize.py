@@ -14,7 +14,7 @@ from chainrule.core.levels import Level, open_level, within
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.batched import Batched
 from chainrule.random import get_rng_state, set_rng_state
-from chainrule.transform.arguments import as_caller_type, has_tensor, is_array, tensor_in, untracked
+from chainrule.transform.arguments import as_caller_type, check_randomness, has_tensor, is_array, tensor_in, untracked
 from chainrule.transform.forward import exit_level
 from chainrule.tree import TreeSpec, broadcast_prefix, is_container, tree_flatten, tree_leaves, tree_unflatten
 from chainrule.types.shapes import shape_of
@@ -57,8 +57,7 @@ def vmap(
             [12.,  6.]])
     """
     errors.check_function("vmap", func)
-    if randomness not in ("error", "different", "same"):
-        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    check_randomness(randomness)
     if chunk_size is not None and not (isinstance(chunk_size, int) and chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 

@@ -191,6 +191,11 @@ def not_floating(what: str, dtype: Any, where: str = "") -> ValueError:
     )
 
 
+def check_randomness(randomness: str) -> None:
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+
+
 def check_real(api: str, what: str, leaves: list[Any]) -> None:
     """Jacobians of complex functions depend on a convention that the caller should choose."""
     for i, x in enumerate(leaves):
