@@ -79,7 +79,7 @@ def warn_detected(node: Any) -> None:
         stack = parent.metadata.get("traceback_", "  (it was outside of anomaly mode)")
         warn(
             f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call that induced the "
-            f"previous calculation:\n{stack}",
+            f"previous calculation:\n{stack}"
         )
         parent = parent.metadata.get("parent_")
 

@@ -7,13 +7,8 @@ from typing import Any
 
 from chainrule.errors.kinds import CheckpointError
 from chainrule.errors.names import name_of
-from chainrule.errors.places import (
-    user_line,
-    writer,
-)
-from chainrule.errors.reading import (
-    out_of_place,
-)
+from chainrule.errors.places import user_line, writer
+from chainrule.errors.reading import out_of_place
 from chainrule.errors.table import made
 from chainrule.errors.words import shape_of, torch_size
 

@@ -12,12 +12,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.errors.names import variables
-from chainrule.errors.places import (
-    raising_frame,
-)
-from chainrule.errors.reading import (
-    receiver_of_attribute,
-)
+from chainrule.errors.places import raising_frame
+from chainrule.errors.reading import receiver_of_attribute
 from chainrule.errors.words import UnknownName
 
 #: PyTorch's methods and what an ndarray has in their place

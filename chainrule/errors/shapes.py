@@ -10,12 +10,8 @@ import numpy as np
 
 from chainrule.errors.kinds import NoForwardMode
 from chainrule.errors.names import name_of
-from chainrule.errors.places import (
-    warn,
-)
-from chainrule.errors.reading import (
-    operands,
-)
+from chainrule.errors.places import warn
+from chainrule.errors.reading import operands
 from chainrule.errors.words import TYPE_NAMES, dtype_word, shape_of, torch_size
 
 

@@ -12,22 +12,8 @@ import numpy as np
 
 from chainrule.errors.libraries import instead_of_arrays, taken_by_library
 from chainrule.errors.names import name_of
-from chainrule.errors.places import (
-    PACKAGE,
-    calling_frame,
-    program_line,
-    user_frame,
-    user_line,
-    warn,
-)
-from chainrule.errors.reading import (
-    STORES,
-    argument,
-    expression,
-    out_of_place,
-    running,
-    with_arrays,
-)
+from chainrule.errors.places import PACKAGE, calling_frame, program_line, user_frame, user_line, warn
+from chainrule.errors.reading import STORES, argument, expression, out_of_place, running, with_arrays
 from chainrule.errors.table import made
 from chainrule.errors.words import shape_of
 
@@ -317,7 +303,7 @@ def leaves_graph(tensor: Any, what: str) -> None:
         "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider using "
         "tensor.detach() first.\n"
         + (taken[1] if taken else f"{takes} a plain number that leaves the graph: {fix}.")
-        + f" Where only the number is wanted, write {x}.item().",
+        + f" Where only the number is wanted, write {x}.item()."
     )
 
 
@@ -364,9 +350,7 @@ def numpy_requires_grad(tensor: Any) -> RuntimeError:
 
 def warn_hooks_not_pickled(hooks: dict[int, Any]) -> None:
     hook = next(iter(hooks.values()))
-    warn(
-        f"backward hook {hook!r} on tensor will not be serialized. Register it again on the tensor that is loaded.",
-    )
+    warn(f"backward hook {hook!r} on tensor will not be serialized. Register it again on the tensor that is loaded.")
 
 
 def numpy_has_tangent(tensor: Any) -> RuntimeError:

@@ -56,10 +56,7 @@ class Cut:
         what, why = (
             self._rebound()
             or _CUTS.get(self.kind)
-            or (
-                f"was cut by {self.kind}",
-                "its integer or boolean output has no derivative",
-            )
+            or (f"was cut by {self.kind}", "its integer or boolean output has no derivative")
         )
         return f"the path{of} {what}{at}: {why}"
 
