@@ -13,8 +13,6 @@ from chainrule.diagnosis.names import Names
 from chainrule.errors.places import PACKAGE, calling_frame, warn
 from chainrule.errors.reading import syntax
 
-# -- anomalies ----------------------------------------------------------------------------------------------------------
-
 
 class CallStack(tuple[Any, ...]):
     """The lines of the user's program that were running, outermost first: (file, line, function) each."""
@@ -136,7 +134,7 @@ def infinity_born(node: Any, index: Any, values: dict[str, Any]) -> str:
     stack = node.metadata.get("traceback_")
     with_ = f", with {_values(values)}" if values else ""
     where = f" ({stack.innermost})" if stack else ""
-    return f"That inf is the gradient of {node.prim.name} at index {index}{with_}{where}.{_remedy(node.prim.name)}"
+    return f"That inf is the gradient of {node.prim.name} at index {index}{with_}{where}.{_remedy(node.prim)}"
 
 
 def _names(node: Any) -> dict[str, str]:

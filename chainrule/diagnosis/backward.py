@@ -191,10 +191,9 @@ def saved_was_written(node: Any, name: str, array: Any, written: Any) -> Runtime
     prim = node.prim
     if "traceback_" in node.metadata:  # in anomaly mode
         warn_detected(node)
-    what = (
-        f"{'the result' if name in prim.outputs else 'operand ' + repr(prim.aliases.get(name, name))} of {node.name()}"
-    )
-    return RuntimeError(f"{was_overwritten(what, array, written, node.seq)}\n{_overwriter(node, array, written)}")
+    saved = "the result" if name in prim.outputs else f"operand {prim.aliases.get(name, name)!r}"
+    what = was_overwritten(f"{saved} of {node.name()}", array, written, node.seq)
+    return RuntimeError(f"{what}\n{_overwriter(node, array, written)}")
 
 
 def was_overwritten(what: str, array: Any, written: Any, seq: int) -> str:
@@ -217,9 +216,6 @@ def _overwriter(node: Any, array: Any, written: Any) -> str:
     return f"{story}\n{fix or 'Write the change out of place (y = y + 1 instead of y += 1), or change a clone().'}"
 
 
-# -- grad and backward --------------------------------------------------------------------------------------------------
-
-
 # -- results that are asked for a gradient -------------------------------------------------------------------------------
 
 
@@ -232,14 +228,10 @@ def warn_non_leaf_grad(tensor: Any) -> None:
         "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
         "you access the leaf Tensor instead.\n"
     )
-    rebound = _rebound(tensor, y)
-    if rebound:
-        text += rebound
-    else:
-        text += (
-            f"{y} is the output of {node.name()}, {op_at(node)}, not a leaf. Call {y}.retain_grad() before backward(), or "
-            f"use grad(L, {y})."
-        )
+    text += _rebound(tensor, y) or (
+        f"{y} is the output of {node.name()}, {op_at(node)}, not a leaf. Call {y}.retain_grad() before backward(), or "
+        f"use grad(L, {y})."
+    )
     warn(text)
 
 
@@ -256,9 +248,8 @@ def _rebound(tensor: Any, x: str) -> str:
 
 
 def function_saved_was_written(node: Any, index: int, array: Any, written: Any) -> RuntimeError:
-    op, where = written.last
-    what = writer(op, where)
     return RuntimeError(
         f"{was_overwritten(f'saved_tensors[{index}] of {node.name()}', array, written, node.seq)}\n"
-        f"{op_at(node)} saved it for backward, and then {what} overwrote it. Write the change out of place, or save a clone()."
+        f"{op_at(node)} saved it for backward, and then {writer(*written.last)} overwrote it. Write the change out "
+        "of place, or save a clone()."
     )

@@ -10,6 +10,7 @@ from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor
 from chainrule.diagnosis.names import Found, Names, place_of
 from chainrule.diagnosis.source import SourceLine, appended, line_of, rebinding
+from chainrule.errors.places import bracketed
 from chainrule.errors.reading import expression, names_in
 from chainrule.errors.words import shape_of
 
@@ -18,8 +19,7 @@ _NEAR = 2000  # as many nodes of a graph are looked at for a message
 
 def op_at(node: Any) -> str:
     """An operation and its line: ``exp (t.py:3)``."""
-    where = place_of(node)
-    return f"{node.prim.name} ({where})" if where else str(node.prim.name)
+    return f"{node.prim.name}{bracketed(place_of(node))}"
 
 
 def named(thing: Any) -> str:

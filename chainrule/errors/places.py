@@ -71,15 +71,17 @@ class Where:
         """The first and last line of the expression, and where it begins and ends in them (in bytes); zeros if unknown."""
         if self.code is None:
             return 0, 0, 0, 0
-        found = next(islice(self.code.co_positions(), self.lasti // 2, None), (None,))
+        found = self._positions(self.code)
         return (0, 0, 0, 0) if None in found else found  # type: ignore[return-value]
 
     @property
     def line(self) -> int:
         if self.code is None:
             return 0
-        lines = next(islice(self.code.co_positions(), self.lasti // 2, None), (None,))
-        return lines[0] or self.code.co_firstlineno
+        return self._positions(self.code)[0] or self.code.co_firstlineno
+
+    def _positions(self, code: CodeType) -> tuple[int | None, ...]:
+        return next(islice(code.co_positions(), self.lasti // 2, None), (None,))
 
     @property
     def expression(self) -> str:
@@ -123,6 +125,11 @@ def line_name(file: str, line: int) -> str:
     return f"{os.path.basename(file) if number is None else f'In[{number}]'}:{line}"
 
 
+def bracketed(where: Where | None) -> str:
+    """A place behind what is said of it: `` (t.py:4)``; '' where it is not known."""
+    return f" ({where})" if where else ""
+
+
 def user_line() -> Where | None:
     """The place of the user's program that is running."""
     if _UNREAD and get_ident() in _UNREAD:
@@ -142,7 +149,7 @@ def writer(op: str, where: Where | None) -> str:
     """An operation that wrote in place: its code and line, as far as they are known."""
     if where is not None and where.text:
         return where.quoted
-    return f"{op} ({where})" if where else op
+    return f"{op}{bracketed(where)}"
 
 
 # -- frames -------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from chainrule.errors.kinds import NoForwardMode
 from chainrule.errors.names import name_of
 from chainrule.errors.places import warn
 from chainrule.errors.reading import operands
-from chainrule.errors.words import TYPE_NAMES, dtype_word, shape_of, torch_size
+from chainrule.errors.words import dtype_word, shape_of, torch_size
 
 
 def matrix_dtype(function: str, x: Any) -> RuntimeError:
@@ -20,8 +20,7 @@ def matrix_dtype(function: str, x: Any) -> RuntimeError:
         return RuntimeError(f"{function}: Low precision dtypes not supported. Got Half: convert with .float() first")
     return RuntimeError(
         f"{function}: Expected a floating point or complex tensor as input. Got {dtype_word(x.dtype)}: convert with "
-        ".float() or "
-        ".double() first"
+        ".float() or .double() first"
     )
 
 
@@ -179,11 +178,12 @@ def warn_target_size(x: Any, y: Any) -> None:
     if shape is not None:
         p, q = name_of(x) or "input", name_of(y) or "target"
         text += f"\n{p} {shape_of(x)} and {q} {shape_of(y)} are stretched to {shape}: "
-        if math.prod(shape) > math.prod(shape_of(x)) and math.prod(shape) > math.prod(shape_of(y)):
+        a, b = math.prod(shape_of(x)), math.prod(shape_of(y))
+        if math.prod(shape) > max(a, b):
             text += "every prediction is compared with every target. "
         else:
             text += "some numbers are compared more than once. "
-        if math.prod(shape_of(x)) == math.prod(shape_of(y)):
+        if a == b:
             text += f"Use {q}.reshape({p}.shape)."
     warn(text)
 
@@ -194,11 +194,10 @@ _KINDS = {"b": "booleans", "i": "integers", "u": "unsigned integers", "f": "real
 def no_kernel(function: str, dtype: Any, accepts: str, on_bools: str = "") -> NotImplementedError:
     if dtype == "bool" and on_bools:
         return NotImplementedError(on_bools)
-    name = TYPE_NAMES.get(dtype.name, str(dtype))
-    takes = [_KINDS[kind] for kind in accepts]
+    refused, takes = _KINDS.get(dtype.kind, f"the dtype {dtype}"), ", ".join(_KINDS[kind] for kind in accepts)
     return NotImplementedError(
-        f"\"{function}_cpu\" not implemented for '{name}': {function} does not take {_KINDS.get(dtype.kind, f'the dtype {dtype}')}, only "
-        f"{', '.join(takes)}. Convert first, with .to(dtype)."
+        f"\"{function}_cpu\" not implemented for '{dtype_word(dtype)}': {function} does not take {refused}, only {takes}. "
+        "Convert first, with .to(dtype)."
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from chainrule.errors import kinds
 from chainrule.errors.messages import TABLE
-from chainrule.errors.places import Where, program_line, user_line, warn
+from chainrule.errors.places import bracketed, program_line, user_line, warn
 from chainrule.errors.words import dtype_word, shape_of, tensor_type, torch_size
 
 #: how a field may be shown
@@ -65,10 +65,6 @@ class _Fields(string.Formatter):
 _FIELDS = _Fields()
 
 
-def _at(where: Where | None) -> str:
-    return f" ({where})" if where else ""
-
-
 @functools.cache
 def rows() -> dict[str, tuple[str, str, str]]:
     """For each name the parameters, the type and the text."""
@@ -100,7 +96,7 @@ def message(name: str) -> Callable[..., Any] | None:
         given = signature.bind(*args, **kwargs)
         given.apply_defaults()
         places = {"here": user_line, "program": program_line}
-        shown = {key: _at(place()) for key, place in places.items() if f"{{{key}}}" in text}
+        shown = {key: bracketed(place()) for key, place in places.items() if f"{{{key}}}" in text}
         said = _FIELDS.vformat(text, (), {**given.arguments, **shown})
         if kind == "warning":
             return warn(said)

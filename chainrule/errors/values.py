@@ -12,7 +12,7 @@ import numpy as np
 
 from chainrule.errors.libraries import instead_of_arrays, taken_by_library
 from chainrule.errors.names import name_of
-from chainrule.errors.places import PACKAGE, calling_frame, program_line, user_frame, user_line, warn
+from chainrule.errors.places import PACKAGE, bracketed, calling_frame, program_line, user_frame, user_line, warn
 from chainrule.errors.reading import STORES, argument, expression, out_of_place, running, with_arrays
 from chainrule.errors.table import made
 from chainrule.errors.words import shape_of
@@ -204,9 +204,8 @@ def inside_transformation(tensor: Any) -> RuntimeError:
     level = getattr(tensor._raw, "level", 0)
     if not getattr(level, "alive", True):
         return made("escaped_tensor", level, ".numpy()")
-    where = user_line()
     return RuntimeError(
-        f"Cannot access data pointer of Tensor that doesn't have storage{f' ({where})' if where else ''}: this tensor lives "
+        f"Cannot access data pointer of Tensor that doesn't have storage{bracketed(user_line())}: this tensor lives "
         f"inside {inside} and has no single NumPy array there, so .numpy(), np.asarray() and other code that needs the "
         "numbers cannot work on it. "
         + (
@@ -220,8 +219,7 @@ def data_dependent(tensor: Any, what: str) -> RuntimeError:
     level = getattr(tensor._raw, "level", 0)
     if not getattr(level, "alive", True):
         return made("escaped_tensor", level, what)
-    where = user_line()
-    at = f" ({where})" if where else ""
+    at = bracketed(user_line())
     many = "inside vmap each example has a value of its own, so there is no one number to go on with."
     if what == "bool()":
         return RuntimeError(
@@ -295,8 +293,9 @@ def leaves_graph(tensor: Any, what: str) -> None:
     takes = f"{called} is" if own else f"{called} takes {what}({x}),"
     taken = taken_by_library(tensor)
     function = re.match(r"math\.(\w+)\(", called)
-    if function and hasattr(np, _NUMPY_NAMES.get(function[1], function[1])):
-        fix = f"np.{called[5:].replace(function[1], _NUMPY_NAMES.get(function[1], function[1]), 1)} keeps the gradient"
+    name = _NUMPY_NAMES.get(function[1], function[1]) if function else ""
+    if function and hasattr(np, name):
+        fix = f"np.{called[5:].replace(function[1], name, 1)} keeps the gradient"
     else:
         fix = f"{x} itself works in arithmetic and in np functions such as np.sin({x}), which keep the gradient"
     warn(
@@ -341,11 +340,15 @@ def numpy_requires_grad(tensor: Any) -> RuntimeError:
     elif "vectorize." in getattr(getattr(calling_frame(), "f_code", None), "co_qualname", ""):
         text += "np.vectorize calls the function with plain numbers: chainrule.func.vmap(f) calls it with tensors."
     else:
-        text += instead_of_arrays(tensor, x) or (
-            f"Where that is what you want: {x}.detach().numpy(). NumPy's own functions work on tensors and keep it: "
-            f"np.sin({x}), np.sum({x}, axis=0)."
-        )
+        text += _instead_of_numpy(tensor, x)
     return RuntimeError(text)
+
+
+def _instead_of_numpy(tensor: Any, x: str) -> str:
+    return instead_of_arrays(tensor, x) or (
+        f"Where that is what you want: {x}.detach().numpy(). NumPy's own functions work on tensors and keep it: "
+        f"np.sin({x}), np.sum({x}, axis=0)."
+    )
 
 
 def warn_hooks_not_pickled(hooks: dict[int, Any]) -> None:
@@ -354,12 +357,7 @@ def warn_hooks_not_pickled(hooks: dict[int, Any]) -> None:
 
 
 def numpy_has_tangent(tensor: Any) -> RuntimeError:
-    name = name_of(tensor) or "tensor"
-    instead = instead_of_arrays(tensor, name) or (
-        f"Where that is what you want: {name}.detach().numpy(). NumPy's own functions work on tensors and keep it: "
-        f"np.sin({name}), np.sum({name}, axis=0)."
-    )
     return RuntimeError(
         "Can't call numpy() on a dual Tensor: a plain array cannot carry its tangent, so the derivative would be lost "
-        f"silently. {instead}"
+        f"silently. {_instead_of_numpy(tensor, name_of(tensor) or 'tensor')}"
     )

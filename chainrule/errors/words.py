@@ -65,9 +65,8 @@ class Cut:
         update = re.match(r"(\w+) = .*\b\1\b", self.where.text) if self.where and self.kind == "no_grad" else None
         if update is None:
             return None
-        return _CUTS["no_grad"][
-            0
-        ], f"{update[1]} is a new tensor there. Write into the old one, as in {update[1]} -= step"
+        w, what = update[1], _CUTS["no_grad"][0]
+        return what, f"{w} is a new tensor there. Write into the old one, as in {w} -= step"
 
 
 #: why gradients, and what is computed from them, may have no graph

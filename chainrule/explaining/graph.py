@@ -176,12 +176,11 @@ def graph_of(
             raise errors.not_a_tensor("graph", "tensors", tensor)
     names = names or Names(frame)
     most = 0 if limit is None else limit // 3
-    drawing = Drawing(given, names, labels or {}, every, composites, limit, most)
-    while (
-        limit is not None and drawing.collapsed and len(drawing.edges) > 2 * limit and most > 4
-    ):  # all goes everywhere
-        most //= 2
+    while True:
         drawing = Drawing(given, names, labels or {}, every, composites, limit, most)
+        if limit is None or not drawing.collapsed or len(drawing.edges) <= 2 * limit or most <= 4:
+            break
+        most //= 2  # all goes everywhere
     graph = Graph(
         drawing.drawn,
         drawing.edges,

@@ -80,8 +80,7 @@ def math(text: str, *, display: bool = False) -> str | None:
     if _tag(root) != "math":
         return None
     try:
-        inside = ((root.text or "") and escape(root.text)) or ""
-        inside += "".join(_written(child) for child in root)
+        inside = escape(root.text or "") + "".join(_written(child) for child in root)
     except _Foreign:
         return None
     return f"<math display='block'>{inside}</math>" if display else f"<math>{inside}</math>"
@@ -92,8 +91,7 @@ class _Foreign(Exception):
 
 
 def _tag(element: Any) -> str:
-    tag = str(element.tag)
-    return tag.removeprefix(f"{{{MATHML}}}")
+    return str(element.tag).removeprefix(f"{{{MATHML}}}")
 
 
 def _written(element: Any) -> str:

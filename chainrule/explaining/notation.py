@@ -130,13 +130,9 @@ class Alphabet:
         return f"{base}_{below}" if len(below) == 1 else self.put("below", base, below)
 
     def sign(self, sign: str) -> str:
-        return (
-            _SIGNS.get(sign, sign)
-            if self.column == 1
-            else sign
-            if self.column == 0
-            else f"<mo>{html.escape(sign)}</mo>"
-        )
+        if self.column == 2:
+            return f"<mo>{html.escape(sign)}</mo>"
+        return _SIGNS.get(sign, sign) if self.column == 1 else sign
 
     def binary(self, left: str, sign: str, right: str) -> str:
         if self.column == 0:
@@ -357,9 +353,8 @@ class Printer:
         text = ast.unparse(node.slice)
         text = text[1:-1] if isinstance(node.slice, ast.Tuple) and text.startswith("(") else text
         base = self(node.value, ATOM)
-        return self.to.put(
-            "below", f"{{{base}}}" if self.to.column == 1 else base, self.to.quoted("code", f"[{text}]")
-        ), ATOM
+        base = f"{{{base}}}" if self.to.column == 1 else base
+        return self.to.put("below", base, self.to.quoted("code", f"[{text}]")), ATOM
 
     # -- calls
 

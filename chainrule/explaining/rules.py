@@ -81,16 +81,12 @@ class Rule:
             return None
 
     def _matching(self, text: str) -> Formula | None:
-        real = not self.complex
-        if real:
+        if not self.complex:
             return self._build(text, True, ())
-        plain = self._build(text, False, ())
-        if self._agrees(plain):
-            return plain
-        for names in ((*self.prim.operands, *self.prim.outputs), self.prim.operands):
-            turned = self._build(text, False, tuple(names))
-            if self._agrees(turned):
-                return turned
+        for conjugated in ((), (*self.prim.operands, *self.prim.outputs), tuple(self.prim.operands)):
+            formula = self._build(text, False, conjugated)
+            if _close(formula, self.arrow.downstream):
+                return formula
         return None
 
     @property
@@ -178,9 +174,6 @@ class Rule:
         if data is not None:
             return shape_of(data), getattr(data, "dtype", step.upstream.dtype)
         return step.upstream.shape, step.upstream.dtype
-
-    def _agrees(self, formula: Formula) -> bool:
-        return _close(formula, self.arrow.downstream)
 
     @functools.cached_property
     def exact(self) -> bool:
@@ -311,9 +304,7 @@ class Rule:
         y, down, up = self.arrow.step.output, self.arrow.downstream, self.arrow.step.upstream
         sources = [tuple(int(i) for i in at) for at in np.argwhere(places == first)[:5]]
         at = tuple(int(i) for i in np.unravel_index(first, down.shape))
-        terms = " + ".join(f"{bar(y.identifier)}{bracket(s)}" for s in sources[:4]) + (
-            " + …" if len(sources) > 4 else ""
-        )
+        terms = " + ".join(f"{bar(y.identifier)}{bracket(s)}" for s in sources[:4]) + " + …" * (len(sources) > 4)
         several = " + ".join(_four_digits(up[s]) for s in sources[:4]) + " = " if 1 < len(sources) < 5 else ""
         return f"{self.left}{bracket(at)} {self.arrow.sign} {terms} = {several}{_four_digits(down[at])}"
 

@@ -514,6 +514,7 @@ with cr.autograd.detect_anomaly():
     length.backward()
 """).raised(RuntimeError, "Function 'PowBackward0' returned nan")
     assert "That inf is the gradient of sqrt" in text and "length = cr.sqrt" in text
+    assert "sqrt(x + eps)" in text
     assert "negative base" not in text
 
 
