@@ -53,10 +53,12 @@ def _numpys(name: str) -> str:
         return f": it has NumPy's methods; here it is {_NUMPYS[name]}. (x.tensor has PyTorch's.)"
     if callable(getattr(np, name, None)):
         return f": in NumPy it is a function, np.{name}(x, ...)."
-    close = difflib.get_close_matches(name, [n for n in dir(np.ndarray) if not n.startswith("_")], 1, 0.7)
-    return (
-        f". Did you mean {close[0]!r}?" if close else ": it has the methods of a NumPy array; x.tensor has PyTorch's."
-    )
+    return _did_you_mean(name, np.ndarray) or ": it has the methods of a NumPy array; x.tensor has PyTorch's."
+
+
+def _did_you_mean(name: str, kind: type) -> str:
+    close = difflib.get_close_matches(name, [n for n in dir(kind) if not n.startswith("_")], 1, 0.7)
+    return f". Did you mean {close[0]!r}?" if close else ""
 
 
 def no_attribute(tensor: Any, name: str) -> AttributeError:
@@ -66,15 +68,12 @@ def no_attribute(tensor: Any, name: str) -> AttributeError:
 def _instead(tensor: Any, name: str, error: BaseException) -> str:
     """What to use where a tensor lacks an attribute, in words that follow what it lacks."""
     if name not in _METHODS and not callable(getattr(np.ndarray, name, None)):
-        close = difflib.get_close_matches(name, [n for n in dir(type(tensor)) if not n.startswith("_")], 1, 0.7)
-        return f". Did you mean {close[0]!r}?" if close else ""
+        return _did_you_mean(name, type(tensor))
     frame, at = raising_frame(error)
     x = receiver_of_attribute(name, frame, at) or next((n for n, value, _ in variables(frame) if value is tensor), "x")
-    return (
-        f": {_METHODS[name].format(x=x)}."
-        if name in _METHODS
-        else f". An array has it: {x}.detach().numpy().{name}(...)"
-    )
+    if name in _METHODS:
+        return f": {_METHODS[name].format(x=x)}."
+    return f". An array has it: {x}.detach().numpy().{name}(...)"
 
 
 #: what to write for names that arrays, or modules of PyTorch, have

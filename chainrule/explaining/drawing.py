@@ -154,7 +154,7 @@ class Drawing:
                 node.detail = ", ".join(f"{n} {name}" for name, n in counts.most_common(3)) + " …" * (len(counts) > 3)
 
     def _operands(self, g: int, stretch: Stretch, i: int) -> None:
-        node, alone = self.tape.ops[i], stretch.stop - stretch.start == 1
+        node, op, alone = self.tape.ops[i], self.nodes["op", g], stretch.stop - stretch.start == 1
         for at, edge in enumerate(node.edges):
             if edge is None:
                 continue
@@ -178,10 +178,10 @@ class Drawing:
                     self._constant(thing, "" if found is None else found.name)
                     self.arrows.append(_Arrow(id(thing), ("op", g), operand=at))
             elif alone:
-                self.nodes["op", g].numbers[at] = "…" if value is None else _number(value)  # …: it was not kept
-        if alone and self.nodes["op", g].numbers:
-            known = [number for number in self.nodes["op", g].numbers.values() if number != "…"]
-            self.nodes["op", g].detail = ", ".join([*known, *_parameters(node)])
+                op.numbers[at] = "…" if value is None else _number(value)  # …: it was not kept
+        if alone and op.numbers:
+            known = [number for number in op.numbers.values() if number != "…"]
+            op.detail = ", ".join([*known, *_parameters(node)])
 
     def _constant(self, thing: Any, name: str, role: str = "constant") -> None:
         """A box for a value without gradient, and where its path was cut."""
@@ -194,7 +194,7 @@ class Drawing:
             name = f"c{1 + sum(n.role == 'constant' and n.label[:1] == 'c' for n in self.nodes.values())}"
         line = self.names.line(thing) if isinstance(thing, Tensor) else None
         shape, dtype = tuple(getattr(data, "shape", ())), str(getattr(data, "dtype", ""))
-        self.nodes[id(thing)] = GraphNode("", "value", name, shape, dtype, 0, line, False, role)
+        self.nodes[id(thing)] = box = GraphNode("", "value", name, shape, dtype, 0, line, False, role)
         cut = getattr(thing, "_cut", None)
         if cut is None:
             return
@@ -209,7 +209,7 @@ class Drawing:
                 self.arrows.append(_Arrow(edge, id(thing), "cut", str(cut), _cut_label(cut)))
                 drawn = True
         if not drawn:
-            self.nodes[id(thing)].detail, self.nodes[id(thing)].why = _cut_label(cut), str(cut)
+            box.detail, box.why = _cut_label(cut), str(cut)
 
     def _unknown_constants(self) -> None:
         """Constants that their operation has not kept, where the program's expression names a variable of that shape."""

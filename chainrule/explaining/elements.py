@@ -213,13 +213,11 @@ class Element:
             return self._moved(node, index, node.args[0])
         special = getattr(self, "_np_" + name, None)
         if accepts(special, node, index, *node.args):
-            found: ast.expr = special(node, index, *node.args)  # type: ignore[misc]
-            return found
+            return special(node, index, *node.args)  # type: ignore[no-any-return, misc]
         if isinstance(node.func, ast.Attribute) and not of_numpy(node.func):
             method = getattr(self, "_of_" + node.func.attr, None)
             if method is not None:
-                found = method(node, index, node.func.value)
-                return found
+                return method(node, index, node.func.value)  # type: ignore[no-any-return]
         if self._is_elementwise(name) and not node.keywords:
             return ast.Call(node.func, [self.at(a, index) for a in node.args], [])
         return self._result(node, index)
@@ -383,5 +381,10 @@ def _reduced(node: ast.Call, ndim: int) -> tuple[tuple[int, ...], bool]:
     """The axes that a method sums over, and whether it keeps them."""
     keywords = {k.arg: _value(k.value) for k in node.keywords}
     axis = _value(node.args[0]) if node.args else keywords.get("axis")
+    return axes_of(axis, ndim), bool(keywords.get("keepdims"))
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes that a parameter ``axis`` means, counted from the front."""
     axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    return tuple(a % ndim for a in axes), bool(keywords.get("keepdims"))
+    return tuple(a % ndim for a in axes) if ndim else ()

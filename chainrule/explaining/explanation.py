@@ -13,6 +13,7 @@ from chainrule.core.tensor import Tensor
 from chainrule.explaining import rules
 from chainrule.explaining.calls import calls_of
 from chainrule.explaining.check import Check, checked
+from chainrule.explaining.exports import mimebundle
 from chainrule.explaining.graph import MOST_CARDS, graph_of
 from chainrule.explaining.jacobian import Jacobian, jacobians_of
 from chainrule.explaining.lessons import Lesson, lessons_of
@@ -214,5 +215,4 @@ class Explanation:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         makers = {"text/plain": self.__str__, "text/html": self._repr_html_, "image/svg+xml": self._repr_svg_}
-        chosen = [kind for kind in makers if (not include or kind in include) and kind not in (exclude or ())]
-        return {kind: makers[kind]() for kind in chosen}
+        return mimebundle(makers, include, exclude)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from chainrule.diagnosis.source import SourceLine
@@ -40,6 +41,12 @@ def place_text(line: SourceLine | None) -> str:
     return f"{line}  {line.text}" if line.text else str(line)
 
 
+def mimebundle(makers: Mapping[str, Callable[[], str]], include: Any, exclude: Any) -> dict[str, str]:
+    """What a notebook asks for, by its type."""
+    chosen = [kind for kind in makers if (not include or kind in include) and kind not in (exclude or ())]
+    return {kind: makers[kind]() for kind in chosen}
+
+
 # -- a list ------------------------------------------------------------------------------------------------------------
 
 
@@ -55,13 +62,9 @@ def to_text(graph: Any) -> str:
     for node in graph.nodes:
         came = into.get(node.id, [])
         if node.kind == "op":
-            made = (
-                ids[edge.target].label if ids[edge.target].kind == "value" else edge.value
-                for edge in out.get(node.id, ())
-            )
-            rows.append(
-                (", ".join(dict.fromkeys(one_line(name) or "?" for name in made)), node, _computed(node, came, ids))
-            )
+            ends = [(ids[edge.target], edge.value) for edge in out.get(node.id, ())]
+            made = [one_line(end.label if end.kind == "value" else value) or "?" for end, value in ends]
+            rows.append((", ".join(dict.fromkeys(made)), node, _computed(node, came, ids)))
         elif not any(ids[edge.source].kind == "op" for edge in came):
             rows.append((node.label, node, _given(node, came, ids)))
     count = f"{graph.operations} operation{'s' * (graph.operations != 1)}, {graph.leaves} {'leaf' if graph.leaves == 1 else 'leaves'}"

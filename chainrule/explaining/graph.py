@@ -141,9 +141,7 @@ class Graph:
         return self.to_svg()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        makers = {"text/plain": self.__str__, "image/svg+xml": self.to_svg}
-        chosen = [kind for kind in makers if (not include or kind in include) and kind not in (exclude or ())]
-        return {kind: makers[kind]() for kind in chosen}
+        return exports.mimebundle({"text/plain": self.__str__, "image/svg+xml": self.to_svg}, include, exclude)
 
 
 def graph_of(

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.explaining.elements import LETTERS, Element, broadcast_index, places
+from chainrule.explaining.elements import LETTERS, Element, axes_of, broadcast_index, places
 from chainrule.explaining.notation import LATEX, MATHML, TEXT, Alphabet, print_tree
 from chainrule.explaining.simplify import partial
 from chainrule.explaining.terms import Bound, Product, Term, combine, delta_term, expression
@@ -163,7 +163,10 @@ class Walk:
 
     def _named(self, arrow: Any, key: str, index: Index) -> Entry:
         """What a formula calls ``key``, at an index of the result."""
-        return self._entry(_operand(arrow, key), index)
+        step, operands = arrow.step, arrow.step.record.node.prim.operands
+        if key == "out":
+            return self._entry(step.output, index)
+        return self._entry(step.operand_values.get(operands.index(key)) if key in operands else None, index)
 
     def _entry(self, value: Value | None, index: Index) -> Entry:
         """An element of a value; of one that has no name and only renames another's indices, of that other."""
@@ -188,9 +191,7 @@ class Walk:
 
     def _summed(self, arrow: Any, index: Index) -> Path:
         params, x, out = arrow.step.params, arrow.input, arrow.step.output
-        axis = params["axis"]
-        axes = range(len(x.shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        summed = {a % len(x.shape) for a in axes} if x.shape else set()
+        summed = set(axes_of(params["axis"], len(x.shape)))
         kept = iter([i for a, i in enumerate(index) if not params["keepdims"] or a not in summed])
         place = tuple(_bound(n) if a in summed else next(kept) for a, n in enumerate(x.shape))
         size, count = int(np.prod(out.shape)), int(np.prod(x.shape))
@@ -249,15 +250,6 @@ def _product(node: ast.expr, element: Element, index: Index) -> Product:
     if isinstance(node, ast.Name) and not isinstance(element.formula.values.get(node.id), np.ndarray):
         raise NoForm  # a number that is no literal
     return Product(above=(element.at(node, index),))
-
-
-def _operand(arrow: Any, key: str) -> Value | None:
-    """The value that a formula calls so."""
-    step = arrow.step
-    prim = step.record.node.prim
-    if key == "out":
-        return step.output  # type: ignore[no-any-return]
-    return step.operand_values.get(prim.operands.index(key)) if key in prim.operands else None
 
 
 def _fraction(x: Any) -> Fraction:

@@ -145,12 +145,8 @@ class Values:
                 known.setdefault(edge, data)
         for record in reversed(records):  # oldest first
             node, size = record.node, getattr(record.g, "size", _AGAIN + 1)
-            if (
-                node not in known
-                and size <= _AGAIN
-                and "_outputs" not in node.params
-                and node.prim.name != "copy_slices"
-            ):
+            single = "_outputs" not in node.params and node.prim.name != "copy_slices"
+            if single and node not in known and size <= _AGAIN:
                 value = computed(node, operands_of(record, known))
                 if value is not None and value.shape == record.g.shape:
                     known[node] = value.astype(record.g.dtype, copy=False)
