@@ -90,9 +90,16 @@ def reshaped(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Tenso
         for member in family:
             member._view.base = before
         before._views = [weakref.ref(member) for member in family]
+        if tensor._memory is not None:
+            memory, steps = tensor._memory
+            tensor._memory = None
+            memory.join(before, steps)
         register_view(tensor, before, view.steps, "")
     elif tensor._view is not None and view is not None:
         tensor._view = View(tensor._view.base, view.steps, tensor._view.origin)
+    elif tensor._memory is not None:
+        memory, steps = tensor._memory
+        memory.join(tensor, (*steps, *view.steps))
     hold(tensor, result._raw)
     tensor._edge = result._edge
     moved(data)

@@ -33,7 +33,7 @@ from chainrule.autograd.function_rule import (
 )
 from chainrule.core import engine
 from chainrule.core.dispatch import bind
-from chainrule.core.inplace import rebase_history
+from chainrule.core.inplace import reach_holders, rebase_history
 from chainrule.core.levels import open_level
 from chainrule.core.modes import recording
 from chainrule.core.node import Leaf, output_of
@@ -115,6 +115,7 @@ def _write(ran: Ran, args: tuple[Any, ...], results: list[Any]) -> None:
                     raise errors.function_dirty_leaf(name)
                 hold(x, results[index]._raw)
                 rebase_history(x, results[index]._edge, results[index]._cut)
+                reach_holders(x)
                 results[index] = x
 
 

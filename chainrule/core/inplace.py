@@ -18,6 +18,7 @@ from chainrule import errors
 from chainrule.core import dispatch
 from chainrule.core.modes import LOCAL, grad_mode, recording
 from chainrule.core.node import Leaf, new_node
+from chainrule.core.protocol import detached
 from chainrule.core.tensor import InferenceTensor, Tensor, hold, wrap
 from chainrule.core.versions import BEFORE_WRITE, about_to_write, wrote
 from chainrule.core.view import Step, Through, View, views_of
@@ -129,7 +130,46 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
     if recorded or not arrays:
         edge = result._edge
         rebase_history(tensor, edge, result._cut if edge is None else None)
+    if not arrays:
+        reach_holders(tensor)
     return tensor
+
+
+def reach_holders(tensor: Tensor) -> None:
+    """Give the numbers that were written to a tensor to all that share its memory without sharing its history."""
+    written = tensor if tensor._view is None else tensor._view.base
+    if written._memory is None:
+        return
+    memory, at = written._memory
+    with grad_mode(False):
+        memory.numbers = _put_back(wrap(memory.numbers), wrap(detached(written._raw)), at)._raw
+    for base, steps in memory.families():
+        if base is written:
+            continue
+        for each in (base, *views_of(base)):
+            with grad_mode(False):
+                numbers = _replay(wrap(memory.numbers), steps if each is base else (*steps, *each._view.steps))._raw
+            with grad_mode(True):
+                set_numbers(each, numbers)
+
+
+def set_numbers(tensor: Tensor, numbers: Any) -> None:
+    """Give a tensor other numbers, of its shape and dtype; its derivatives are as before."""
+    hold(tensor, with_numbers(tensor._raw, numbers))
+    if type(tensor._edge) is Leaf:
+        tensor._edge.data = tensor._raw
+
+
+def with_numbers(x: Any, numbers: Any) -> Any:
+    """A value with the derivatives of ``x``, of whatever levels, and these numbers, which have none."""
+    top = max(dispatch.rank(x), dispatch.rank(numbers))
+    if type(x) is ndarray or not top:
+        return numbers
+    own, given = dispatch.rank(x) == top, dispatch.rank(numbers) == top
+    if top & 1:
+        return wrap(with_numbers(x._raw if own else x, numbers._raw if given else numbers), x._edge if own else None)
+    highest = x if own else numbers
+    return type(highest).with_numbers(x, numbers, highest.level)
 
 
 def level_of(data: Any) -> int:

@@ -318,6 +318,11 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
         """The tensor inside whose history is the history of a tensor around this; None where there is none."""
         return None
 
+    @classmethod
+    def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Any:
+        """See ``core.inplace``: one of the two is a value of this kind and level, the other may be of a lower one."""
+        raise NotImplementedError
+
     def requiring(self, tensor: Any, value: bool) -> bool:
         """Set ``requires_grad`` of a tensor around this, where that is not for the tensor itself to do: then True."""
         return False

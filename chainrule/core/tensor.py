@@ -19,6 +19,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.copying import copy_graph, copy_memory
 from chainrule.core.levels import STACK, lift_leaf
+from chainrule.core.memory import share_memory
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
 from chainrule.core.protocol import ArrayLike, array_function, array_ufunc, detached, plain
@@ -33,7 +34,7 @@ from chainrule.types.size import Size
 
 ndarray = np.ndarray
 _CPU = device("cpu")
-_UNSET = frozenset({"_grad", "_cut", "_view", "_views", "_edge"})
+_UNSET = frozenset({"_grad", "_cut", "_view", "_views", "_edge", "_memory"})
 
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ else:
 class Tensor(Methods):
     """An array that autograd can follow. Made by ``tensor``, ``from_numpy`` and the other creation functions."""
 
-    __slots__ = ("__weakref__", "_cut", "_edge", "_grad", "_raw", "_view", "_views")
+    __slots__ = ("__weakref__", "_cut", "_edge", "_grad", "_memory", "_raw", "_view", "_views")
     __array_priority__ = 1000.0
     __array_ufunc__ = array_ufunc
     __array_function__ = array_function
@@ -56,6 +57,7 @@ class Tensor(Methods):
     _cut: Any
     _view: Any
     _views: Any
+    _memory: Any
 
     if TYPE_CHECKING:  # operators, which the floors above attach
 
@@ -328,6 +330,7 @@ class Tensor(Methods):
         """
         out = _alias(self, apart(self._raw) if type(self._raw) is ndarray else detached(self._raw))
         out._cut = self._cut if self._edge is None else errors.DATA
+        share_memory(out, self)
         return out
 
     @data.setter
@@ -336,9 +339,20 @@ class Tensor(Methods):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if type(self._edge) is Leaf and value._raw.dtype.kind not in "fc":
             raise errors.data_dtype(value._raw.dtype)
-        hold(self, apart(value._raw) if type(value._raw) is ndarray else value._raw)
+        data: Any = self._raw
+        new: Any = apart(value._raw) if type(value._raw) is ndarray else detached(value._raw)
+        if type(data) is not ndarray:
+            if (new.shape, new.dtype) == (data.shape, data.dtype):
+                highest = new if getattr(new, "level", 0) > data.level else data
+                new = type(highest).with_numbers(data, new, highest.level)
+            elif data.moving:
+                raise errors.data_of_value(data, new)
+        hold(self, new)
         if type(self._edge) is Leaf:
             self._edge.data = self._raw
+        self._memory = None
+        if self._view is None:
+            share_memory(self, value)
 
     def detach(self) -> Tensor:
         """The same memory, cut off from the graph."""
@@ -347,6 +361,7 @@ class Tensor(Methods):
             out._cut = errors.Cut("detach", errors.user_line(), (self,))
         else:
             out._cut = self._cut
+        share_memory(out, self)
         return out
 
     def detach_(self) -> Tensor:

@@ -139,6 +139,9 @@ detach_view() -> RuntimeError
 data_dtype(dtype) -> RuntimeError
     data set to a tensor that requires gradients must be floating point or complex dtype
     | The new data is {dtype}: convert it with .float() first.
+data_of_value(old, new) -> RuntimeError
+    x.data = y: x is differentiated by a transformation, and its derivative has the shape {old:shape} and dtype
+    {old.dtype}; the new data has {new:shape} and {new.dtype}. Make a new tensor: x = y.detach().
 no_resize(name, tensor, shape) -> RuntimeError
     {name}(): a tensor's memory belongs to NumPy and cannot be made longer or shorter under its views: shape
     {tensor:shape} has other elements than {shape}. Assign `x.data = new`, or make a new tensor.

@@ -17,6 +17,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import INTERPRETERS, bind, rank
+from chainrule.core.inplace import with_numbers
 from chainrule.core.levels import Level, escaped
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.protocol import ArrayLike, array_ufunc, detached, on_numbers
@@ -56,6 +57,13 @@ class Batched(ArrayLike):
 
     def detached(self) -> Batched:
         return Batched(detached(self.payload), self.level, self.shared)
+
+    @classmethod
+    def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Batched:
+        old, new = (y if type(y) is cls and y.level == level else cls(y, level, True) for y in (x, numbers))
+        if old.shared and new.shared:
+            return cls(with_numbers(old.payload, new.payload), level, True)
+        return cls(with_numbers(old.materialize(level.size), new.materialize(level.size)), level)
 
     def concrete(self) -> Any:
         if not self.shared:
