@@ -171,7 +171,7 @@ class Array(ArrayMethods):
 
     def _number(self, what: str, step: bool = False) -> float:
         """The one number; an error where its derivative would be lost, unless what is made of it is a step function."""
-        if self.size != 1:
+        if self._tensor.numel() != 1:
             raise TypeError(
                 f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
             )

@@ -404,17 +404,19 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: An
         return a
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
-    a = arranged(a)
+    if not hasattr(a, "shape"):
+        a = arranged(a)
     if not shape_of(a):
         raise ValueError("diff requires input that is at least one dimensional")
-    parts = [arranged(p) for p in (prepend, a, append) if p is not NOTHING]
-    if len(parts) > 1:
+    if prepend is not NOTHING or append is not NOTHING:
+        parts = [arranged(p) for p in (prepend, a, append) if p is not NOTHING]
         edge = list(shape_of(a))
         edge[checked_axes(axis, len(edge))[0]] = 1
         a = np.concatenate([p if shape_of(p) else np.broadcast_to(p, edge) for p in parts], axis=axis)
+    tail = (slice(None),) * (-checked_axes(axis, len(shape_of(a)))[0] - 1)
     step = np.not_equal if dtype_of(a).kind == "b" else np.subtract
     for _ in range(n):
-        a = step(sliced(a, 1, None, axis), sliced(a, None, -1, axis))
+        a = step(a[(..., slice(1, None), *tail)], a[(..., slice(None, -1), *tail)])
     return a
 
 
