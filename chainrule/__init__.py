@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 from math import e, inf, nan, pi
+from types import ModuleType as _Module
 from typing import TYPE_CHECKING
 
 from chainrule import config, errors
@@ -64,10 +65,7 @@ if TYPE_CHECKING:
     from chainrule.signal.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 
 __version__ = "0.1.0"
-_PRIVATE = {
-    "TYPE_CHECKING", "annotations", "backends", "config", "core", "diagnosis", "errors", "importlib", "interpreters", "keep_freed_memory",
-    "ops", "return_types", "table", "types",
-}
+_PRIVATE = {"TYPE_CHECKING", "annotations", "keep_freed_memory"}
 
 #: What loads when it is first used, and where it is: submodules, and functions in them.
 _LAZY = {
@@ -93,7 +91,11 @@ _LAZY = {
 
 
 globals().update(_operations := _namespace("", __name__))
-__all__ = sorted({name for name in {*globals(), *_LAZY} if not name.startswith("_")} - _PRIVATE)
+# The floors that importing has made attributes are no part of it: modules are public by name.
+__all__ = sorted(
+    {"autograd", "linalg", "random", "special", "tree", *_LAZY}
+    | {name for name, x in globals().items() if not name.startswith("_") and not isinstance(x, _Module)} - _PRIVATE
+)
 
 
 def _graph(self: Tensor, **options: object) -> object:

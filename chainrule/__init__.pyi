@@ -1,7 +1,6 @@
 """Made by tools/stubs.py from the declarations."""
 
 from typing import Any
-from chainrule import api as api
 from chainrule import autograd as autograd
 from chainrule import cuda as cuda
 from chainrule import fft as fft
@@ -11,11 +10,9 @@ from chainrule import masked as masked
 from chainrule import nn as nn
 from chainrule import primitive as primitive
 from chainrule import random as random
-from chainrule import rows as rows
 from chainrule import signal as signal
 from chainrule import special as special
 from chainrule import testing as testing
-from chainrule import transform as transform
 from chainrule import tree as tree
 from chainrule import utils as utils
 from chainrule.api.array import Array as Array

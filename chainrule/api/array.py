@@ -13,7 +13,6 @@ import functools
 import math
 import sys
 from collections.abc import Callable, Iterator
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -482,20 +481,3 @@ def takes_arrays(function: Callable[..., Any], full: Callable[..., Any] | None =
 
     call.takes_arrays = True  # type: ignore[attr-defined]
     return call
-
-
-def open_to_arrays(namespace: dict[str, Any], names: Any, floors: tuple[str, ...]) -> None:
-    """Let functions of a public namespace that come from these modules take Arrays. (Inside, all operands are tensors.)"""
-    for name in names:
-        function = namespace.get(name)
-        if (
-            type(function) is FunctionType
-            and not hasattr(function, "takes_arrays")
-            and function.__module__.startswith(floors)
-            and (function.__module__ != "chainrule.ops.creation" or name.endswith("_like"))
-        ):
-            call = vars(function).get("public")
-            if call is None:
-                call = function.public = takes_arrays(function)  # type: ignore[attr-defined]
-                call.__module__, call.__qualname__ = namespace["__name__"], name  # as it is pickled
-            namespace[name] = call

@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeVar
 
 from chainrule.api.array import takes_arrays
 from chainrule.api.functions import public_function
+from chainrule.api.in_place import becomes_view, store_out
 from chainrule.api.in_place import in_place as write_in_place
-from chainrule.api.in_place import reshaped, store_out
 from chainrule.core.tensor import attach
 from chainrule.rows.primitive import Primitive
 
@@ -90,17 +90,18 @@ def op(
         operation = Operation(names.split() or [home + function.__name__], function, sample, row)
         for name in operation.names:
             OPERATIONS[name] = operation
-        on_tensors = _with_keywords(function, also or {}, False)
+        others = _other_names(function, also or {})
         if not hasattr(function, "takes_arrays"):  # the functions of elementwise rows do
-            full = _with_keywords(function, also or {}, out)
+            full = _with_keywords(function, others, out)
             operation.public = takes_arrays(function, full) if arrays else full
         operation.methods = [name.removeprefix("Tensor.") for name in operation.names if name.startswith("Tensor.")]
         if method:
             operation.methods += [name for name in operation.names if "." not in name]
-        attach(**dict.fromkeys(operation.methods, on_tensors))
-        if in_place:
-            operation.in_place = [name + "_" for name in operation.methods]
-            form = _becomes_view if in_place == "view" else write_in_place
+        if operation.methods:
+            on_tensors = _with_keywords(function, others, False)
+            operation.in_place = [name + "_" for name in operation.methods] if in_place else []
+            form = becomes_view if in_place == "view" else write_in_place
+            attach(**dict.fromkeys(operation.methods, on_tensors))
             attach(**{name: form(name, on_tensors) for name in operation.in_place})
         return declared
 
@@ -126,29 +127,21 @@ def namespace(prefix: str, home: str) -> dict[str, Callable[..., Any]]:
 # -- arguments -------------------------------------------------------------------------------------------------------
 
 
-def _becomes_view(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The method ``x.name(...)`` after which x is the view of it that the function returns."""
-
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return reshaped(self, lambda x: function(x, *args, **kwargs), name)
-
-    method.__name__ = name
-    method.__qualname__ = f"Tensor.{name}"
-    method.__doc__ = f"In-place form of :func:`{function.__name__}`."
-    return method
-
-
 #: NumPy's names for arguments, which PyTorch takes, too
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 
 
-def _with_keywords(function: Callable[..., Any], also: dict[str, str], out: bool) -> Callable[..., Any]:
-    """The function with other names for its arguments, and with ``out=``; itself where there is neither."""
+def _other_names(function: Callable[..., Any], also: dict[str, str]) -> dict[str, str]:
+    """The other names of a function's arguments: those that are said, and NumPy's beside ``dim``."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
-    also = dict(also)
-    if "dim" in own and "axis" not in own:
-        also |= {theirs: ours for theirs, ours in _NUMPY_NAMES.items() if ours in own and theirs not in own}
+    if "dim" not in own or "axis" in own:
+        return also
+    return also | {theirs: ours for theirs, ours in _NUMPY_NAMES.items() if ours in own and theirs not in own}
+
+
+def _with_keywords(function: Callable[..., Any], also: dict[str, str], out: bool) -> Callable[..., Any]:
+    """The function with other names for its arguments, and with ``out=``; itself where there is neither."""
     if not also and not out:
         return function
 
@@ -199,14 +192,13 @@ def op_each_axes(names: str, samples: tuple[str, str, str]) -> Callable[[Callabl
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)
         own = signature.replace(parameters=list(signature.parameters.values())[1:])
-        first = names.split()[0].rpartition(".")[2].format(1)
+        name_of = names.split()[0].rpartition(".")[2].format
         for axes, sample in zip(_AXES, samples, strict=True):
             member: Any = _with_axes(function, axes)
-            name = names.split()[0].rpartition(".")[2].format(axes)
-            member.__name__ = member.__qualname__ = name
-            member.__code__ = member.__code__.replace(co_name=name)  # by which explanations name the call
+            member.__name__ = member.__qualname__ = name_of(axes)
+            member.__code__ = member.__code__.replace(co_name=name_of(axes))  # by which explanations name the call
             member.__module__, member.__signature__ = function.__module__, own
-            member.__doc__ = function.__doc__ if axes == 1 else f"As :func:`{first}`, over {_AXES[axes]}."
+            member.__doc__ = function.__doc__ if axes == 1 else f"As :func:`{name_of(1)}`, over {_AXES[axes]}."
             op(names.replace("{}", str(axes)), sample=sample)(member)
         return function
 

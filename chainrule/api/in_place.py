@@ -43,6 +43,19 @@ def in_place(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
         operand = wrap(data.copy(), self._edge) if recorded else self
         return update(self, function(operand, *args, **kwargs), op)
 
+    return _form_of(function, op, method)
+
+
+def becomes_view(op: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The method ``x.op(...)`` after which ``x`` is the view ``function(x, ...)``."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return reshaped(self, lambda x: function(x, *args, **kwargs), op)
+
+    return _form_of(function, op, method)
+
+
+def _form_of(function: Callable[..., Any], op: str, method: Callable[..., Any]) -> Callable[..., Any]:
     method.__name__ = op
     method.__qualname__ = f"Tensor.{op}"
     method.__doc__ = f"In-place form of :func:`{function.__name__}`."

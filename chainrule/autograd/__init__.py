@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from chainrule import errors
-from chainrule.api.array import open_to_arrays
+from chainrule.api.array import takes_arrays
 from chainrule.api.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from chainrule.autograd.backward import GradientEdge, backward, grad
 from chainrule.autograd.gradcheck import gradcheck, gradgradcheck
@@ -29,7 +29,8 @@ __all__ = [
 ]
 
 
-open_to_arrays(globals(), ("backward", "grad"), ("chainrule.autograd",))
+backward, grad = takes_arrays(backward), takes_arrays(grad)
+backward.__module__ = grad.__module__ = __name__  # as they are pickled
 
 #: What loads when it is first used.
 _LAZY = {

@@ -173,7 +173,7 @@ def new_node(
     pullback: Callable[..., tuple[Any, ...]] | None = None,
     depth: int = 3,
 ) -> Node:
-    """A node at the end of the tape. (The templates of ``faces``, for speed, fill theirs themselves.)
+    """A node at the end of the tape. (The templates of ``api.functions``, for speed, fill theirs themselves.)
 
     The user's frame is ``depth`` frames up or further.
     """

@@ -44,29 +44,28 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     return sub_(input, _scaled(other, alpha))
 
 
-# The rows' own functions, for what is written from them below and in other modules.
-mul, true_divide, _pow = arithmetic.mul.function, arithmetic.div.function, binary(arithmetic.pow)
-maximum, minimum = comparison.maximum.function, comparison.minimum.function
-exp, exp2, log = exponential.exp.function, exponential.exp2.function, exponential.log.function
-log1p, sigmoid, sinc = exponential.log1p.function, exponential.sigmoid.function, trigonometric.sinc.function
-sin, cos, tanh = trigonometric.sin.function, trigonometric.cos.function, trigonometric.tanh.function
-neg, square = arithmetic.neg.function, arithmetic.square.function
-sqrt, rsqrt = arithmetic.sqrt.function, arithmetic.rsqrt.function
-reciprocal, relu, xlogy = arithmetic.reciprocal.function, comparison.relu.function, exponential.xlogy.function
-floor, ceil, trunc = comparison.floor.function, comparison.ceil.function, comparison.trunc.function
-eq, ne, lt, le = comparison.eq.function, comparison.ne.function, comparison.lt.function, comparison.le.function
-gt, ge, isnan, isinf = (
-    comparison.gt.function,
-    comparison.ge.function,
-    comparison.isnan.function,
-    comparison.isinf.function,
-)
-isfinite, logical_not = comparison.isfinite.function, comparison.logical_not.function
-logical_and, logical_or = comparison.logical_and.function, comparison.logical_or.function
-bitwise_and, bitwise_or = comparison.bitwise_and.function, comparison.bitwise_or.function
-bitwise_xor, bitwise_not = comparison.bitwise_xor.function, comparison.bitwise_not.function
-bitwise_left_shift = comparison.bitwise_left_shift.function
-bitwise_right_shift = comparison.bitwise_right_shift.function
+def _functions(*rows: Primitive) -> list[Any]:
+    """The rows' own functions, for what is written from them below and in other modules."""
+    return [row.function for row in rows]
+
+
+mul, true_divide, neg, square = _functions(arithmetic.mul, arithmetic.div, arithmetic.neg, arithmetic.square)
+sqrt, rsqrt, reciprocal = _functions(arithmetic.sqrt, arithmetic.rsqrt, arithmetic.reciprocal)
+exp, exp2, log, log1p = _functions(exponential.exp, exponential.exp2, exponential.log, exponential.log1p)
+sigmoid, xlogy = _functions(exponential.sigmoid, exponential.xlogy)
+sin, cos, tanh = _functions(trigonometric.sin, trigonometric.cos, trigonometric.tanh)
+(sinc,) = _functions(trigonometric.sinc)
+maximum, minimum, relu = _functions(comparison.maximum, comparison.minimum, comparison.relu)
+floor, ceil, trunc = _functions(comparison.floor, comparison.ceil, comparison.trunc)
+eq, ne, lt = _functions(comparison.eq, comparison.ne, comparison.lt)
+le, gt, ge = _functions(comparison.le, comparison.gt, comparison.ge)
+isnan, isinf, isfinite = _functions(comparison.isnan, comparison.isinf, comparison.isfinite)
+logical_and, logical_or = _functions(comparison.logical_and, comparison.logical_or)
+(logical_not,) = _functions(comparison.logical_not)
+bitwise_and, bitwise_or = _functions(comparison.bitwise_and, comparison.bitwise_or)
+bitwise_xor, bitwise_not = _functions(comparison.bitwise_xor, comparison.bitwise_not)
+bitwise_left_shift, bitwise_right_shift = _functions(comparison.bitwise_left_shift, comparison.bitwise_right_shift)
+_pow = binary(arithmetic.pow)
 _abs, _sign, _rint = unary(arithmetic.abs), unary(comparison.sign), unary(comparison.round)
 _logaddexp, rsub_ = binary(exponential.logaddexp), binary(arithmetic.rsub)
 _where, _clamp, _lerp = nary(comparison.where), nary(comparison.clamp), nary(arithmetic.lerp)

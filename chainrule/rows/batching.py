@@ -30,19 +30,19 @@ def batch_elementwise(prim: Primitive, payloads: Any, batched: Any, size: int, p
     if len(payloads) == 1:
         return applied(prim, payloads, params)
     ranks = [(p.ndim if type(p) is ndarray else len(shape_of(p))) - b for p, b in zip(payloads, batched, strict=True)]
-    return applied(prim, payloads if min(ranks) == max(ranks) else _of_one_rank(payloads, batched, ranks), params)
-
-
-def _of_one_rank(payloads: Any, batched: Any, ranks: list[int]) -> list[Any]:
-    """The payloads, with axes of length 1 after the batch axis of those that have a smaller rank than others."""
     most = max(ranks)
+    return applied(prim, payloads if min(ranks) == most else _of_rank(most, payloads, batched, ranks), params)
+
+
+def _of_rank(most: int, payloads: Any, batched: Any, ranks: list[int]) -> list[Any]:
+    """The payloads, with axes of length 1 after the batch axis of those that have a smaller rank than the largest."""
     return [with_axes(p, most - r) if b and r < most else p for p, b, r in zip(payloads, batched, ranks, strict=True)]
 
 
 def with_axes(x: Any, n: int) -> Any:
     """A batched payload with n axes of length 1 after its batch axis."""
-    size, *shape = shape_of(x)
-    return reshape(x, (size, *(1,) * n, *shape))
+    shape = shape_of(x)
+    return reshape(x, (shape[0], *(1,) * n, *shape[1:]))
 
 
 def applied(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
@@ -116,4 +116,4 @@ def batch_contraction(prim: Primitive, payloads: Any, batched: Any, size: int, p
         )
         if result is not None:
             return result
-    return contraction_value(prim.structure)(*_of_one_rank(payloads, batched, ranks))
+    return contraction_value(prim.structure)(*_of_rank(max(ranks), payloads, batched, ranks))

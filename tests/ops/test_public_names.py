@@ -8,11 +8,30 @@ import types
 
 import chainrule as cr
 
+MODULES = [
+    "autograd",
+    "cuda",
+    "fft",
+    "func",
+    "linalg",
+    "masked",
+    "nn",
+    "primitive",
+    "random",
+    "signal",
+    "special",
+    "testing",
+    "tree",
+    "utils",
+]
+
 
 def test_all_lists_what_is_there() -> None:
     missing = [name for name in cr.__all__ if not hasattr(cr, name)]
     assert missing == []
     assert len(cr.__all__) == len(set(cr.__all__))
+    modules = {name for name in cr.__all__ if isinstance(getattr(cr, name), types.ModuleType)}
+    assert modules == set(MODULES), "the package's own floors are not for users"
     public = {
         name
         for name, thing in vars(cr).items()
