@@ -9,7 +9,7 @@ VB := .venv-bench
 export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test bench oracle fuzz mutate lint docs build size clean
+.PHONY: demo test bench oracle fuzz mutate lint docs build native size clean
 .NOTPARALLEL:
 
 demo: $(V)/.has-examples
@@ -56,12 +56,21 @@ build: $(V)/.has-build
 	build/alone/bin/python -m pip install --quiet dist/*.whl
 	cd build && alone/bin/chainrule --version && alone/bin/python -W error -c "import chainrule, numpy; print(chainrule.grad(numpy.sin)(0.0))"
 
+# the extension of this checkout, compiled again; `make test` and every other target that installs have done it once
+native: build/backend | $(V)/bin/python
+	PYTHONPATH=build/backend $(V)/bin/python setup.py --quiet build_ext --inplace --build-temp build/native
+	$(V)/bin/python -c "from chainrule.native import why_not; raise SystemExit(why_not or 0)"
+
+build/backend: | $(V)/bin/python
+	@$(V)/bin/python -m pip install --quiet --target $@ "setuptools>=77" "numpy>=2.0"
+
 # the table of lines in docs/architecture.md
 size: | $(V)/bin/python
 	$(V)/bin/python tools/size.py --write
 
 clean:
 	rm -rf $(V) $(VB) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -f chainrule/native/_loops*.so chainrule/native/_loops*.pyd
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(V)/bin/python $(VB)/bin/python:

@@ -1,0 +1,40 @@
+/* What the parts of chainrule.native._loops share. */
+
+#ifndef CHAINRULE_LOOPS_H
+#define CHAINRULE_LOOPS_H
+
+#include <Python.h>
+#include <numpy/npy_common.h>
+
+/* the signature of every inner loop: NumPy's, SciPy's, ours (own.c) */
+typedef void (*InnerLoop)(char **args, const npy_intp *dims, const npy_intp *strides, void *data);
+
+#define MAX_ARGS 32
+#define MAX_OUTER 64
+
+/* own.c: a new dict, name -> address */
+PyObject *own_loops(void);
+
+/* code.c */
+typedef struct {
+    double work;      /* about how many element operations the code does */
+    npy_intp scratch; /* bytes that its groups want at bases[1] */
+} Survey;
+
+/* NULL if the words in [start, stop) are whole steps that use bases below nbases, else what is wrong with them */
+const char *survey_code(const npy_intp *code, npy_intp start, npy_intp stop, npy_intp nbases, Survey *survey);
+/* run the steps in [start, stop); returns floating-point exceptions as NumPy's bits (divide 1, over 2, under 4, invalid 8) */
+int run_code(const npy_intp *code, npy_intp start, npy_intp stop, char *const *bases);
+
+/* pool.c: call part(context, first, last, scratch) until [0, count) is done, in several threads where that pays.
+   `scratch` is the calling thread's; others bring `scratch_bytes` of their own. Returns the exceptions of all. */
+typedef void (*Part)(const void *context, npy_intp first, npy_intp last, char *scratch);
+int run_parts(Part part, const void *context, npy_intp count, npy_intp scratch_bytes, char *scratch);
+int get_threads(void);
+void set_threads(int count); /* 0: as many as this process may use */
+
+/* floating-point exceptions of this thread since they were cleared, in NumPy's bits */
+void clear_exceptions(void);
+int read_exceptions(void);
+
+#endif

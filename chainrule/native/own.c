@@ -1,0 +1,137 @@
+/* Inner loops that NumPy does without a ufunc: copies, choices (np.where) and casts (astype).
+
+   Casts whose result C does not define (a float outside of the range of the integers) are left out. */
+
+#include "loops.h"
+
+#include <string.h>
+
+#define SIGNATURE(name) static void name(char **args, const npy_intp *dims, const npy_intp *strides, void *data)
+
+/* ---- copy: in -> out */
+
+typedef struct { npy_uint64 words[2]; } npy_pair;
+
+#define COPY(BYTES, TYPE)                                                              \
+    SIGNATURE(copy_##BYTES) {                                                          \
+        npy_intp n = dims[0], from = strides[0], to = strides[1], i;                   \
+        char *in = args[0], *out = args[1];                                            \
+        (void)data;                                                                    \
+        if (from == BYTES && to == BYTES) {                                            \
+            memmove(out, in, (size_t)n * BYTES);                                       \
+        } else {                                                                       \
+            for (i = 0; i < n; i++, in += from, out += to) {                           \
+                TYPE value;                                                            \
+                memcpy(&value, in, BYTES);                                             \
+                memcpy(out, &value, BYTES);                                            \
+            }                                                                          \
+        }                                                                              \
+    }
+
+/* ---- select: condition, x, y -> out */
+
+#define SELECT(BYTES, TYPE)                                                            \
+    SIGNATURE(select_##BYTES) {                                                        \
+        npy_intp n = dims[0], sc = strides[0], sx = strides[1], sy = strides[2], so = strides[3], i; \
+        char *c = args[0], *x = args[1], *y = args[2], *out = args[3];                 \
+        (void)data;                                                                    \
+        for (i = 0; i < n; i++, c += sc, x += sx, y += sy, out += so) {                \
+            TYPE value;                                                                \
+            memcpy(&value, *c ? x : y, BYTES);                                         \
+            memcpy(out, &value, BYTES);                                                \
+        }                                                                              \
+    }
+
+#define SIZES(DO) DO(1, npy_uint8) DO(2, npy_uint16) DO(4, npy_uint32) DO(8, npy_uint64) DO(16, npy_pair)
+SIZES(COPY)
+SIZES(SELECT)
+
+/* ---- casts: VALUE is the element that x becomes */
+
+typedef struct { float re, im; } c8;
+typedef struct { double re, im; } c16;
+
+#define CAST(FROM, SOURCE, TO, TARGET, VALUE)                                          \
+    SIGNATURE(cast_##FROM##_##TO) {                                                    \
+        npy_intp n = dims[0], from = strides[0], to = strides[1], i;                   \
+        char *in = args[0], *out = args[1];                                            \
+        (void)data;                                                                    \
+        if (from == (npy_intp)sizeof(SOURCE) && to == (npy_intp)sizeof(TARGET)) {      \
+            for (i = 0; i < n; i++) {                                                  \
+                SOURCE x = ((SOURCE *)in)[i];                                          \
+                TARGET y = VALUE(x);                                                   \
+                ((TARGET *)out)[i] = y;                                                \
+            }                                                                          \
+        } else {                                                                       \
+            for (i = 0; i < n; i++, in += from, out += to) {                           \
+                SOURCE x = *(SOURCE *)in;                                              \
+                TARGET y = VALUE(x);                                                   \
+                *(TARGET *)out = y;                                                    \
+            }                                                                          \
+        }                                                                              \
+    }
+
+#define AS_BOOL(x) ((npy_bool)((x) != 0))
+#define AS_I1(x) ((npy_int8)(x))
+#define AS_I2(x) ((npy_int16)(x))
+#define AS_I4(x) ((npy_int32)(x))
+#define AS_I8(x) ((npy_int64)(x))
+#define AS_U1(x) ((npy_uint8)(x))
+#define AS_U2(x) ((npy_uint16)(x))
+#define AS_U4(x) ((npy_uint32)(x))
+#define AS_U8(x) ((npy_uint64)(x))
+#define AS_F4(x) ((float)(x))
+#define AS_F8(x) ((double)(x))
+#define AS_C8(x) {(float)(x), 0}
+#define AS_C16(x) {(double)(x), 0}
+#define COMPLEX_AS_BOOL(x) ((npy_bool)((x).re != 0 || (x).im != 0))
+#define COMPLEX_AS_F4(x) ((float)(x).re)
+#define COMPLEX_AS_F8(x) ((double)(x).re)
+#define COMPLEX_AS_C8(x) {(float)(x).re, (float)(x).im}
+#define COMPLEX_AS_C16(x) {(double)(x).re, (double)(x).im}
+
+#define TO_INEXACT(DO, FROM, SOURCE)                                                   \
+    DO(FROM, SOURCE, b1, npy_bool, AS_BOOL) DO(FROM, SOURCE, f4, float, AS_F4) DO(FROM, SOURCE, f8, double, AS_F8) \
+    DO(FROM, SOURCE, c8, c8, AS_C8) DO(FROM, SOURCE, c16, c16, AS_C16)
+#define TO_ALL(DO, FROM, SOURCE)                                                       \
+    TO_INEXACT(DO, FROM, SOURCE)                                                       \
+    DO(FROM, SOURCE, i1, npy_int8, AS_I1) DO(FROM, SOURCE, i2, npy_int16, AS_I2) DO(FROM, SOURCE, i4, npy_int32, AS_I4) \
+    DO(FROM, SOURCE, i8, npy_int64, AS_I8) DO(FROM, SOURCE, u1, npy_uint8, AS_U1) DO(FROM, SOURCE, u2, npy_uint16, AS_U2) \
+    DO(FROM, SOURCE, u4, npy_uint32, AS_U4) DO(FROM, SOURCE, u8, npy_uint64, AS_U8)
+#define FROM_COMPLEX(DO, FROM, SOURCE)                                                 \
+    DO(FROM, SOURCE, b1, npy_bool, COMPLEX_AS_BOOL) DO(FROM, SOURCE, f4, float, COMPLEX_AS_F4) \
+    DO(FROM, SOURCE, f8, double, COMPLEX_AS_F8) DO(FROM, SOURCE, c8, c8, COMPLEX_AS_C8)      \
+    DO(FROM, SOURCE, c16, c16, COMPLEX_AS_C16)
+#define CASTS(DO)                                                                      \
+    TO_ALL(DO, b1, npy_bool) TO_ALL(DO, i1, npy_int8) TO_ALL(DO, i2, npy_int16) TO_ALL(DO, i4, npy_int32) \
+    TO_ALL(DO, i8, npy_int64) TO_ALL(DO, u1, npy_uint8) TO_ALL(DO, u2, npy_uint16) TO_ALL(DO, u4, npy_uint32) \
+    TO_ALL(DO, u8, npy_uint64) TO_INEXACT(DO, f4, float) TO_INEXACT(DO, f8, double)    \
+    FROM_COMPLEX(DO, c8, c8) FROM_COMPLEX(DO, c16, c16)
+CASTS(CAST)
+
+/* ---- their names */
+
+#define COPY_ENTRY(BYTES, TYPE) {"copy" #BYTES, copy_##BYTES},
+#define SELECT_ENTRY(BYTES, TYPE) {"select" #BYTES, select_##BYTES},
+#define CAST_ENTRY(FROM, SOURCE, TO, TARGET, VALUE) {"cast_" #FROM "_" #TO, cast_##FROM##_##TO},
+
+static const struct {
+    const char *name;
+    InnerLoop loop;
+} OWN[] = {SIZES(COPY_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
+
+PyObject *own_loops(void) {
+    PyObject *loops = PyDict_New();
+    size_t i;
+    if (loops == NULL) return NULL;
+    for (i = 0; i < sizeof(OWN) / sizeof(OWN[0]); i++) {
+        PyObject *address = PyLong_FromVoidPtr((void *)OWN[i].loop);
+        if (address == NULL || PyDict_SetItemString(loops, OWN[i].name, address) < 0) {
+            Py_XDECREF(address);
+            Py_DECREF(loops);
+            return NULL;
+        }
+        Py_DECREF(address);
+    }
+    return loops;
+}

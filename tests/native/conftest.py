@@ -1,0 +1,16 @@
+"""Without the extension there is nothing to test here: the skip says why it is not there."""
+
+from __future__ import annotations
+
+import pytest
+
+from chainrule import native
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if native.AVAILABLE:
+        return
+    skip = pytest.mark.skip(reason=f"chainrule.native: {native.why_not}")
+    for item in items:
+        if "/tests/native/" in item.path.as_posix():
+            item.add_marker(skip)

@@ -1,0 +1,67 @@
+"""Our own loops, against what NumPy does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from chainrule import native
+from chainrule.native.code import loop_step, program
+
+
+def run(name: str, arrays: list[np.ndarray]) -> None:
+    args = [(2 + k, 0) for k in range(len(arrays))]
+    words = loop_step(native.OWN[name], 0, arrays[0].size, args, [a.strides[0] for a in arrays])
+    code = program([words])
+    native.execute(code, 0, code.size, np.array([0, 0, *(a.ctypes.data for a in arrays)], np.intp))
+
+
+def samples(dtype: np.dtype) -> np.ndarray:
+    """Values of a type, the outermost among them."""
+    if dtype.kind == "b":
+        return np.array([True, False, True, True, False])
+    if dtype.kind in "iu":
+        ends = np.iinfo(dtype)
+        return np.array([0, 1, 3, ends.max, ends.min, ends.max - 1, ends.max // 3], dtype)
+    ends = np.finfo(dtype)
+    real = np.array(
+        [0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan, ends.max, ends.tiny, ends.smallest_subnormal], dtype
+    )
+    if dtype.kind == "c":
+        real.imag = np.roll(real.real, 3)
+    return real
+
+
+@pytest.mark.parametrize("name", [name for name in native.OWN if name.startswith("cast")])
+def test_casts_are_those_of_astype(name):
+    _, source, target = name.split("_")
+    x = samples(np.dtype(source))
+    with np.errstate(all="ignore"), pytest.warns() if source[0] == "c" and target[0] == "f" else np.errstate():
+        want = x.astype(target)
+    for step in (1, 2):
+        given = np.repeat(x, step)[::step]
+        out = np.zeros(step * x.size, target)[::step]
+        run(name, [given, out])
+        assert out.tobytes() == want.tobytes()
+
+
+def test_which_casts_there_are():
+    integers = [f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)]
+    inexact = ["f4", "f8", "c8", "c16"]
+    wanted = {f"cast_{a}_{b}" for a in ["b1", *integers] for b in ["b1", *integers, *inexact]}
+    wanted |= {f"cast_{a}_{b}" for a in inexact for b in ["b1", *inexact]}
+    assert {name for name in native.OWN if name.startswith("cast")} == wanted
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", "f4", "f8", "c16"])
+def test_copies_and_choices(dtype):
+    size = np.dtype(dtype).itemsize
+    x, y = np.arange(10).astype(dtype), -np.arange(10).astype(dtype)
+    condition = np.arange(10) % 3 == 0
+    for step in (1, 2, -1):
+        a, b, c = x[::step], y[::step], condition[::step]
+        out = np.zeros(20, dtype)[: 2 * a.size : 2]
+        run(f"copy{size}", [a, out])
+        assert np.array_equal(out, a)
+        run(f"select{size}", [c, a, b, out])
+        assert np.array_equal(out, np.where(c, a, b))

@@ -1,0 +1,238 @@
+"""Programs of inner loops, against the NumPy calls that they stand for."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from chainrule import native
+from chainrule.native.code import ARENA, FIRST_INPUT, SCRATCH, group, group_step, loop_step, program
+
+D = np.dtype(np.float64)
+
+
+def loop(ufunc: np.ufunc, types: str) -> tuple[int, int]:
+    return native.loop(ufunc, ufunc.types.index(types))
+
+
+def layout(array: np.ndarray) -> Any:
+    return array.shape, array.dtype, array.strides
+
+
+def square_then_tanh(x: np.ndarray) -> Any:
+    """A runner of tanh(x * x), with the square in the arena."""
+    steps = [
+        loop_step(*loop(np.multiply, "dd->d"), x.size, [(FIRST_INPUT, 0), (FIRST_INPUT, 0), (ARENA, 64)], [8, 8, 8]),
+        loop_step(*loop(np.tanh, "d->d"), x.size, [(ARENA, 64), (FIRST_INPUT + 1, 0)], [8, 8]),
+    ]
+    return native.Runner(program(steps), 64 + x.nbytes, [layout(x)], [], [layout(x)])
+
+
+def test_a_program_gives_a_fresh_array_with_the_bits_of_numpy():
+    x = np.linspace(-3, 3, 101)
+    run = square_then_tanh(x)
+    first, second = run((x,))[0], run([x])[0]
+    assert first.tobytes() == np.tanh(x * x).tobytes() == second.tobytes()
+    assert first is not second and first.flags.owndata
+
+
+def test_another_layout_is_not_run():
+    x = np.linspace(-3, 3, 100)
+    run = square_then_tanh(x)
+    others = [
+        x[::-1],
+        x.astype("f4"),
+        x.reshape(10, 10),
+        x[:99],
+        x.view(np.matrix)[0],
+        x.byteswap().view(">f8"),
+        list(x),
+    ]
+    assert [run((other,)) for other in others] == [None] * len(others)
+    unaligned = np.frombuffer(b" " + x.tobytes(), np.uint8)[1:].view(D)
+    assert run((unaligned,)) is None
+
+
+def test_the_stride_of_a_dimension_of_one_element_does_not_matter():
+    x = np.arange(6.0).reshape(1, 6)
+    code = program([loop_step(*loop(np.negative, "d->d"), 6, [(2, 0), (3, 0)], [8, 8])])
+    run = native.Runner(code, 0, [((1, 6), D, (8, 8))], [], [layout(x)])
+    assert np.array_equal(run((x,))[0], -x)
+
+
+def test_into_arrays_that_exist():
+    x, out = np.linspace(-3, 3, 101), np.empty(101)
+    run = square_then_tanh(x)
+    assert run.run_into((x,), (out,)) is True
+    assert np.array_equal(out, np.tanh(x * x))
+    out.flags.writeable = False
+    assert run.run_into((x,), (out,)) is None
+
+
+def test_constants_and_written_inputs():
+    total, step = np.zeros(5), np.arange(5.0)
+    add = loop(np.add, "dd->d")
+    code = program([loop_step(*add, 5, [(2, 0), (3, 0), (2, 0)], [8, 8, 8])])
+    run = native.Runner(code, 0, [layout(total)], [step], [], writes=[0])
+    assert run((total,)) == [] == run((total,))
+    assert np.array_equal(total, 2 * step)
+    total.flags.writeable = False
+    assert run((total,)) is None
+
+
+def test_outer_dimensions_go_over_views():
+    x = np.arange(24.0).reshape(2, 3, 4)
+    view = x.transpose(2, 0, 1)
+    out = np.empty(view.shape)
+    outer = [(n, (a, b)) for n, a, b in zip(view.shape[:-1], view.strides, out.strides)]
+    code = program(
+        [loop_step(*loop(np.sqrt, "d->d"), 3, [(2, 0), (3, 0)], [view.strides[2], out.strides[2]], outer=outer)]
+    )
+    run = native.Runner(code, 0, [layout(view)], [], [layout(out)])
+    assert np.array_equal(run((view,))[0], np.sqrt(view))
+
+
+def test_a_gufunc_has_core_dimensions():
+    a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    out = np.empty((2, 4))
+    strides = [0, 0, 0, *a.strides, *b.strides, *out.strides]
+    code = program([loop_step(*loop(np.matmul, "dd->d"), 1, [(2, 0), (3, 0), (4, 0)], strides, core=[2, 3, 4])])
+    run = native.Runner(code, 0, [layout(a), layout(b)], [], [layout(out)])
+    assert np.array_equal(run((a, b))[0], a @ b)
+
+
+def chain(rows: int, n: int, block: int, split: bool) -> Any:
+    """tanh(x + bias) * x for x of ``rows`` rows, with the sum and its tanh in scratch memory."""
+    x, out, bias, one, other = (2, 0, 8 * n, 8 * n), (4, 0, 8 * n, 8 * n), (3, 0, 0, 0), (SCRATCH, 0, 0, 8 * n), None
+    other = (SCRATCH, 8 * n * block, 0, 8 * n)
+    steps = [
+        group_step(*loop(np.add, "dd->d"), [x, bias, one], [8, 8, 8], flat=False),
+        group_step(*loop(np.tanh, "d->d"), [one, other], [8, 8]),
+        group_step(*loop(np.multiply, "dd->d"), [other, x, out], [8, 8, 8]),
+    ]
+    words = group(steps, rows=rows, n=n, block=block, scratch=2 * 8 * n * block, split=split)
+    whole = ((rows, n), D, (8 * n, 8))
+    return native.Runner(program([words]), 0, [whole, ((n,), D, (8,))], [], [whole])
+
+
+@pytest.mark.parametrize("rows, n, block", [(1, 1, 1), (7, 5, 3), (64, 3, 64), (5, 2, 100), (5000, 16, 37)])
+@pytest.mark.parametrize("split", [False, True])
+def test_a_group_goes_block_by_block(rows, n, block, split):
+    x = np.linspace(-2, 2, rows * n).reshape(rows, n)
+    bias = np.linspace(0, 1, n)
+    assert chain(rows, n, block, split)((x, bias))[0].tobytes() == (np.tanh(x + bias) * x).tobytes()
+
+
+def test_a_range_of_a_program_on_given_pointers():
+    x, y = np.arange(4.0), np.empty(4)
+    steps = [loop_step(*loop(np.negative, "d->d"), 4, [(2, 0), (3, 0)], [8, 8])]
+    steps += [loop_step(*loop(np.square, "d->d"), 4, [(3, 0), (3, 0)], [8, 8])]
+    code = program(steps)
+    bases = np.array([0, 0, x.ctypes.data, y.ctypes.data], np.intp)
+    assert native.execute(code, 0, len(steps[0]), bases) == 0
+    assert np.array_equal(y, -x)
+    native.execute(code, len(steps[0]), code.size, bases)
+    assert np.array_equal(y, x * x)
+
+
+# ---- floating-point exceptions
+
+
+def test_exceptions_are_reported_once_even_if_a_later_loop_clears_them():
+    z = np.zeros(4)
+    divide, maximum = loop(np.divide, "dd->d"), loop(np.maximum, "dd->d")
+    steps = [loop_step(*divide, 4, [(2, 0), (2, 0), (3, 0)], [8] * 3)]
+    steps += [loop_step(*maximum, 4, [(2, 0), (2, 0), (3, 0)], [8] * 3)]
+    run = native.Runner(program(steps), 0, [layout(z)], [], [layout(z)])
+    seen: list[int] = []
+    run((z,), seen.append)
+    assert seen == [8]
+    run((z + 1,), seen.append)
+    assert seen == [8]
+
+
+def test_exceptions_of_other_threads_are_reported():
+    x = np.full((4096, 16), 1e200)
+    n = x.size
+    square = group_step(*loop(np.square, "d->d"), [(2, 0, 8, 8), (3, 0, 8, 8)], [8, 8])
+    code = program([group([square], rows=n, block=512, split=True)])
+    run = native.Runner(code, 0, [layout(x)], [], [layout(x)])
+    seen: list[int] = []
+    run((x,), seen.append)
+    assert seen == [2]
+
+
+def test_what_comes_after_commit_is_not_run_if_the_report_raises():
+    z, total = np.zeros(4), np.zeros(4)
+    first = loop_step(*loop(np.divide, "dd->d"), 4, [(2, 0), (2, 0), (ARENA, 0)], [8] * 3)
+    write = loop_step(*loop(np.add, "dd->d"), 4, [(3, 0), (ARENA, 0), (3, 0)], [8] * 3)
+    run = native.Runner(program([first, write]), 32, [layout(z), layout(total)], [], [], writes=[1], commit=len(first))
+
+    def refuse(mask: int) -> None:
+        raise FloatingPointError(mask)
+
+    with pytest.raises(FloatingPointError):
+        run((z, total), refuse)
+    assert np.array_equal(total, np.zeros(4))
+    run((z + 1, total), refuse)
+    assert np.array_equal(total, np.ones(4))
+
+
+# ---- many callers
+
+
+def test_threads_may_call_one_runner():
+    x = np.linspace(-3, 3, 40_000)
+    run = square_then_tanh(x)
+    wanted, wrong = [np.tanh((x + k) * (x + k)).tobytes() for k in range(4)], []
+
+    def call(k: int) -> None:
+        for _ in range(20):
+            if run((x + k,))[0].tobytes() != wanted[k]:
+                wrong.append(k)
+
+    threads = [threading.Thread(target=call, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+# ---- malformed
+
+
+def test_malformed_code_is_refused():
+    x = np.arange(4.0)
+    good = program([loop_step(*loop(np.negative, "d->d"), 4, [(2, 0), (3, 0)], [8, 8])])
+    for place, value in [
+        (0, 7),
+        (1, 3),
+        (1, 10**9),
+        (1, -1),
+        (2, 0),
+        (4, 0),
+        (4, 99),
+        (5, -1),
+        (6, 1),
+        (7, 5),
+        (9, -1),
+    ]:
+        bad = good.copy()
+        bad[place] = value
+        with pytest.raises(ValueError):
+            native.Runner(bad, 0, [layout(x)], [], [layout(x)])
+    with pytest.raises(ValueError, match="base"):
+        native.Runner(good, 0, [layout(x)], [], [])
+    with pytest.raises(ValueError, match="side by side"):
+        native.Runner(good, 0, [layout(x)], [], [layout(x[::2])])
+
+
+def test_loops_of_objects_have_no_address():
+    assert native.loop(np.add, np.add.types.index("OO->O")) is None
+    assert native.loop(np.add, -1) is None and native.loop(np.add, 1000) is None
+    with pytest.raises(TypeError):
+        native.loop(np.sum, 0)
