@@ -15,6 +15,7 @@ from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.api.functions import operand
 from chainrule.core.levels import STACK, Level
+from chainrule.core.modes import LOCAL
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.interpreters.batched import Batched
 from chainrule.ops import creation
@@ -117,7 +118,8 @@ def _drawn(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], Any]) -> An
     if not STACK.levels:
         return draw(shape)
     levels = _mapped()
-    data = draw((*[level.size for level in levels if level.size is not None], *shape))
+    shape = (*[level.size for level in levels if level.size is not None], *shape)
+    data = draw(shape) if LOCAL.recorder is None else LOCAL.recorder.drawn(draw, shape)
     for level in levels:
         data = Batched(data, level)
     return data
@@ -125,9 +127,11 @@ def _drawn(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], Any]) -> An
 
 def _rng(generator: Generator | None) -> np.random.Generator:
     if generator is None:
-        return default_generator._rng
+        generator = default_generator
     if not isinstance(generator, Generator):
         raise TypeError(f"argument 'generator' must be Generator, not {type(generator).__name__}")
+    if LOCAL.recorder is not None:
+        LOCAL.recorder.drawing_from(generator)
     return generator._rng
 
 

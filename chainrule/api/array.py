@@ -156,7 +156,7 @@ class Array(ArrayMethods):
             return holder
         if not is_plain(self):
             raw = self._tensor._raw
-            values = raw if type(raw) is ndarray else raw.concrete()
+            values = raw if type(raw) is ndarray else raw.read()
             if dtype is not None and np.dtype(dtype).kind in "iub" and values is not None:
                 return np.array(values, dtype)  # a step function: the derivative that is lost is zero
             raise errors.array_to_numpy(self, carries=carries(self))
@@ -240,7 +240,7 @@ class Array(ArrayMethods):
 
     def __format__(self, spec: str) -> str:
         raw = self._tensor._raw
-        values = raw if type(raw) is ndarray else raw.concrete()
+        values = raw if type(raw) is ndarray else raw.read()
         if not spec or values is None:  # in vmap there is no one number to format
             return str(self)
         return format(values, spec)
@@ -272,7 +272,7 @@ def carries(x: Array) -> bool:
 def is_plain(x: Array) -> bool:
     """Whether there is one plain array of the values, and nothing is lost if it stands for them."""
     raw = x._tensor._raw
-    return not carries(x) and (type(raw) is ndarray or raw.concrete() is not None)
+    return not carries(x) and (type(raw) is ndarray or raw.readable)
 
 
 # -- in and out --------------------------------------------------------------------------------------------------------

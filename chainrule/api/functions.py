@@ -115,7 +115,7 @@ def unrecorded(value: Callable[..., Any], x: Any, y: Any = None, cutting: str = 
     mode = None
     if SPECIAL:
         mode = LOCAL.mode
-        if mode.grad or mode.inference or (WATCHES and LOCAL.watch is not None):
+        if mode.grad or mode.inference or LOCAL.recorder is not None or (WATCHES and LOCAL.watch is not None):
             return None
     a, b, source = x, y, x
     if type(x) is Tensor:

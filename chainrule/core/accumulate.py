@@ -13,7 +13,7 @@ from chainrule.core.hooks import accumulated
 from chainrule.core.locks import new_lock
 from chainrule.core.modes import LOCAL
 from chainrule.core.node import Leaf
-from chainrule.core.tensor import Tensor, wrap, wrapped
+from chainrule.core.tensor import Tensor, hold, wrap, wrapped
 from chainrule.core.versions import about_to_write, wrote
 from chainrule.errors import GRADIENT, LINEAR
 
@@ -60,6 +60,9 @@ def write_grads(
             if not create_graph and type(g) is ndarray and type(old._raw) is ndarray and _may_add_to(old):
                 sums.append(old._raw)
                 addends.append(g)
+            elif not create_graph and LOCAL.recorder is not None:
+                LOCAL.recorder.bring(old)
+                hold(old, old._raw + _raw(g))
             else:
                 fresh.append(tensor)
                 fresh_grads.append(wrapped(old + g) if create_graph else wrap(old._raw + _raw(g)))

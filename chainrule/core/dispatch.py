@@ -51,6 +51,8 @@ _FACE = -1  # an Array, which stands for its tensor
 
 def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
     """Apply a primitive to operands of any kind."""
+    if SPECIAL and LOCAL.recorder is not None:
+        LOCAL.recorder.bring_all(operands)
     if len(operands) == 1:
         (x,) = operands
         if type(x) is Tensor and type(x._raw) is ndarray and len(prim.outputs) == 1:

@@ -16,7 +16,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import dispatch
-from chainrule.core.modes import LOCAL, grad_mode, recording
+from chainrule.core.modes import LOCAL, SPECIAL, grad_mode, recording
 from chainrule.core.node import Leaf, new_node
 from chainrule.core.protocol import detached
 from chainrule.core.tensor import InferenceTensor, Tensor, hold, wrap
@@ -59,6 +59,8 @@ def _as_it_would_lie(view: View) -> np.ndarray[Any, Any]:
 
 def check_mode(tensor: Tensor, op: str) -> None:
     """Raise if the mode that this thread is in forbids to change the tensor."""
+    if SPECIAL and LOCAL.recorder is not None:
+        LOCAL.recorder.bring(tensor)
     view = tensor._view
     if view is None:
         tensor._view = None  # a slot that is set is read faster
@@ -127,9 +129,15 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
         wrote(data, op, errors.user_line())
     else:
         hold(tensor, new)
-    if recorded or not arrays:
-        edge = result._edge
+    edge = result._edge
+    if recorded:
         rebase_history(tensor, edge, result._cut if edge is None else None)
+    elif not arrays:
+        base = tensor if tensor._view is None else tensor._view.base
+        before = [(each, each._edge, each._cut) for each in (base, *views_of(base))]
+        rebase_history(tensor, edge, result._cut)
+        for each, history, cut in before:  # the numbers are others, and where gradients flow is not
+            each._edge, each._cut = history, cut
     if not arrays:
         reach_holders(tensor)
     return tensor

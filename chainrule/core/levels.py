@@ -29,6 +29,7 @@ class Level(int):
     size: int | None  # of the mapped axis, under vmap
     randomness: str
     interpreter: Any  # the class of its values
+    recorder: Any  # of its operations, under compile
     lift_leaves: bool
     lifted: tuple[tuple[Any, Any], ...] = ()
 

@@ -304,8 +304,17 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
         return memory_of(self.inside).strides[-len(self.shape) :] if self.shape else ()
 
     def concrete(self) -> Any:
-        """The plain array of the values, for code that needs the numbers; None where there is no single one."""
+        """The plain array of the values, for code that does better with the numbers; None where there is no single one."""
         return None
+
+    def read(self) -> Any:
+        """The plain array of the values, for code that cannot do without the numbers; None where there is no single one."""
+        return self.concrete()
+
+    @property
+    def readable(self) -> bool:
+        """Whether there are numbers to read."""
+        return self.concrete() is not None
 
     @property
     def moving(self) -> bool:

@@ -328,6 +328,8 @@ class Tensor(Methods):
 
         Assigning another tensor gives this one the other's memory, shape and dtype.
         """
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.bring(self)
         out = _alias(self, apart(self._raw) if type(self._raw) is ndarray else detached(self._raw))
         out._cut = self._cut if self._edge is None else errors.DATA
         share_memory(out, self)
@@ -337,6 +339,8 @@ class Tensor(Methods):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.rebind(self, value)
         if type(self._edge) is Leaf and value._raw.dtype.kind not in "fc":
             raise errors.data_dtype(value._raw.dtype)
         data: Any = self._raw
@@ -356,6 +360,8 @@ class Tensor(Methods):
 
     def detach(self) -> Tensor:
         """The same memory, cut off from the graph."""
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.bring(self)
         out = _alias(self, self._raw if type(self._raw) is ndarray else detached(self._raw))
         if self._edge is not None:
             out._cut = errors.Cut("detach", errors.user_line(), (self,))
@@ -379,20 +385,24 @@ class Tensor(Methods):
 
     def _array(self) -> np.ndarray[Any, Any]:
         """The ndarray behind this tensor, whatever transformations are around it; errors where there is none."""
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.bring(self)
         if type(self._raw) is ndarray:
             return self._raw
         if isinstance(self._raw, ArrayLike):
-            values: np.ndarray[Any, Any] | None = self._raw.concrete()
+            values: np.ndarray[Any, Any] | None = self._raw.read()
             if values is not None:
                 return values
         raise errors.inside_transformation(self)
 
     def _concrete(self, what: str) -> np.ndarray[Any, Any]:
         """The values as an ndarray, for code that only looks at the numbers; errors under vmap, where they are many."""
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.bring(self)
         data = self._raw
         if type(data) is ndarray:
             return data
-        values = data.concrete()
+        values = data.read()
         if values is None:
             raise errors.data_dependent(self, what)
         return values  # type: ignore[no-any-return]
@@ -514,7 +524,7 @@ class Tensor(Methods):
         return [] if self._edge is None else [f"grad_fn=<{grad_fn_of(self._edge).name()}>"]  # type: ignore[union-attr]
 
     def __format__(self, spec: str) -> str:
-        if self._raw.shape or (type(self._raw) is not ndarray and self._raw.concrete() is None):
+        if self._raw.shape or (type(self._raw) is not ndarray and not self._raw.readable):
             return object.__format__(self, spec) if spec else repr(self)
         return printing.format_tensor(self._array(), spec)
 
@@ -607,6 +617,8 @@ def wrap(data: Any, edge: Any = None) -> Tensor:
     """A Tensor around an array (a NumPy scalar becomes a 0-d array) or another array-like."""
     tensor = _new(InferenceTensor if SPECIAL and LOCAL.mode.inference else Tensor)
     if type(data) is ndarray:
+        if SPECIAL and LOCAL.recorder is not None:
+            data = LOCAL.recorder.made(tensor, data)
         tensor._raw = data
     elif isinstance(data, ArrayLike):
         tensor._raw = data
@@ -627,6 +639,8 @@ def hold(tensor: Tensor, data: Any) -> None:
     tensor._raw = data
     if isinstance(data, ArrayLike) and data.notes_holders:
         data.held_by(tensor)
+    if SPECIAL and LOCAL.recorder is not None:
+        LOCAL.recorder.held(tensor)
 
 
 def _inside(tensor: Tensor, attribute: str = "") -> Any:

@@ -385,6 +385,16 @@ random_in_vmap() -> RuntimeError
     vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different'
     randomness flags on vmap or perform the randomness operation out of vmap{here}: vmap(f, randomness='different')
     draws anew for each example, 'same' once for all.
+warn_compile_failed(name, reason) -> warning
+    compile: {name}{here} runs as it is, every time: {reason}
+warn_compile_changing(name, where) -> warning
+    compile: {name}{here} runs as it is from now on, for Python reads a value that is another one in nearly every call:
+    {where.quoted}. Compare arrays instead of numbers (`if x > 0`, not `if float(x) > 0`), or leave this part out of the
+    compiled function.
+escaped_recording(level) -> RuntimeError
+    this array or tensor{here} is a value of a function that was being recorded by {level.name}{level:called}, and that has
+    ended: it was kept in a list, a global or an attribute. Return it from the function; what the function is to keep from
+    call to call, it can write in place into a tensor of the outer program.
 escaped_tensor(level, what) -> RuntimeError
     {what}{here} was given a tensor that has escaped from inside a function being vmapped: it was made inside
     {level.name}{level:called}, which has ended, and holds the values of all examples. Return it from the function

@@ -66,10 +66,23 @@ class Batched(ArrayLike):
         return cls(with_numbers(old.materialize(level.size), new.materialize(level.size)), level)
 
     def concrete(self) -> Any:
+        data = self._shared_data()
+        return data.concrete() if isinstance(data, ArrayLike) else data
+
+    def read(self) -> Any:
+        data = self._shared_data()
+        return data.read() if isinstance(data, ArrayLike) else data
+
+    @property
+    def readable(self) -> bool:
+        data = self._shared_data()
+        return data.readable if isinstance(data, ArrayLike) else data is not None
+
+    def _shared_data(self) -> Any:
+        """The data that all examples share; None where each has its own."""
         if not self.shared:
             return None
-        data = self.payload._raw if isinstance(self.payload, Tensor) else self.payload
-        return data.concrete() if isinstance(data, ArrayLike) else np.asarray(data)
+        return self.payload._raw if isinstance(self.payload, Tensor) else self.payload
 
     def materialize(self, size: int) -> Any:
         """The payload with the mapped axis, also where all examples share it."""

@@ -61,8 +61,20 @@ class Dual(ArrayLike):
         return cls(with_numbers(old.primal, new.primal), old.tangent, level)
 
     def concrete(self) -> Any:
-        data = self.primal._raw if isinstance(self.primal, Tensor) else self.primal
-        return data.concrete() if isinstance(data, ArrayLike) else np.asarray(data)
+        data = self._data()
+        return data.concrete() if isinstance(data, ArrayLike) else data
+
+    def read(self) -> Any:
+        data = self._data()
+        return data.read() if isinstance(data, ArrayLike) else data
+
+    @property
+    def readable(self) -> bool:
+        data = self._data()
+        return data.readable if isinstance(data, ArrayLike) else True
+
+    def _data(self) -> Any:
+        return self.primal._raw if isinstance(self.primal, Tensor) else self.primal
 
     @property
     def recorded(self) -> Any:

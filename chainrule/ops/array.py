@@ -16,7 +16,7 @@ from chainrule import errors
 from chainrule.api.array import FAST, WRITERS, Array, apply, apply_ufunc, array_of, as_arrays, carries, plain_or_stacked
 from chainrule.core import inplace
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.modes import recording
+from chainrule.core.modes import LOCAL, recording
 from chainrule.core.node import Leaf
 from chainrule.core.protocol import EXCHANGED, UFUNCS
 from chainrule.core.tensor import Tensor, wrap
@@ -387,6 +387,8 @@ def write_all(array: Array, result: Any, op: str) -> Any:
 
 def _prepare_write(tensor: Tensor, op: str) -> None:
     """Leave the memory to the tape, or to the caller whose argument it is, and go on in a copy, where they hold it."""
+    if LOCAL.recorder is not None:
+        LOCAL.recorder.bring(tensor)
     if (base := base_of(tensor)) is None:
         base = tensor
     leaf = base._edge if type(base._edge) is Leaf and recording() else None

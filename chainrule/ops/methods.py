@@ -13,7 +13,7 @@ from chainrule.api.functions import binary
 from chainrule.api.in_place import in_place, reshaped
 from chainrule.core import inplace, view
 from chainrule.core.dispatch import cast
-from chainrule.core.modes import recording
+from chainrule.core.modes import LOCAL, recording
 from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.core.versions import wrote
@@ -133,7 +133,8 @@ def _copied(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
 def _plain(self: Tensor, src: Any) -> bool:
     source = getattr(src, "_raw", None)
-    return type(self._raw) is ndarray and not recording() and (source is None or type(source) is ndarray)
+    arrays = type(self._raw) is ndarray and (source is None or type(source) is ndarray)
+    return arrays and not recording() and LOCAL.recorder is None
 
 
 _fill_recorded, _copy_recorded = in_place("fill_", scattering.fill), in_place("copy_", _copied)
@@ -142,7 +143,8 @@ _fill_recorded, _copy_recorded = in_place("fill_", scattering.fill), in_place("c
 @op("Tensor.fill_")
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Fill with a number, in place."""
-    if type(self._raw) is ndarray and not isinstance(value, Tensor) and not inplace.on_tape(self):
+    at_once = type(self._raw) is ndarray and not isinstance(value, Tensor) and LOCAL.recorder is None
+    if at_once and not inplace.on_tape(self):
         inplace.check_writable(self, "fill_", same=True)
         self._raw[...] = value if type(value) is float else number_in(value, self._raw.dtype)
         wrote(self._raw, "fill_", errors.user_line())

@@ -1,0 +1,1 @@
+"""``compile``: functions recorded once and replayed as plans of NumPy's own loops."""

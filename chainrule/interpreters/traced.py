@@ -1,0 +1,671 @@
+"""Recording: an array-like whose NumPy calls are written down.
+
+``Traced(var, level)`` stands for one array of a program that is being recorded. It has a value, so the program runs as it
+would, and every NumPy call on it is noted with that value as its result: NumPy's own semantics, so a replay of the calls gives
+the same bits. Rows of the table are recorded as the NumPy calls that their ``value`` makes, wherever that comes to the same;
+otherwise as one call of ``value``.
+
+What Python reads of a value (``if x > 0``, ``float(x)``) is a :class:`Guard`: the recording holds for as long as it reads the
+same. Tensors of the surrounding program that the recorded function meets are brought to the level, so that operations on them
+are recorded, too; when the recording ends they have their arrays again.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+import weakref
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.dispatch import INTERPRETERS
+from chainrule.core.inplace import passes_through, replay_view
+from chainrule.core.levels import escaped
+from chainrule.core.modes import LOCAL, leave_special, set_special
+from chainrule.core.protocol import ArrayLike, array_function, array_ufunc
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.view import views_of
+from chainrule.errors.places import note_frame
+from chainrule.rows.primitive import Primitive
+
+ndarray = np.ndarray
+_NUMBERS = (int, float, complex, np.generic)
+
+
+class Var:
+    """One array of a recorded program.
+
+    Attributes:
+        number: its place among all arrays of the recording.
+        shape, dtype: those of the array.
+        array: the recorded value; None once it is not needed.
+    """
+
+    __slots__ = ("array", "dtype", "number", "shape")
+
+    def __init__(self, number: int, array: np.ndarray[Any, Any]) -> None:
+        self.number = number
+        self.array = array
+        self.shape = array.shape
+        self.dtype = array.dtype
+
+    def __repr__(self) -> str:
+        return f"%{self.number}"
+
+
+class Call:
+    """One NumPy call of a recorded program.
+
+    Attributes:
+        function, method: a ufunc and its method ("__call__", "reduce" ...), or any function and "".
+        args, kwargs: what it is called with: Vars, numbers and other constants, nested in tuples, lists and slices.
+        results: a Var for each array that it returns.
+        row: the operation of ours that it belongs to; "" if none.
+        code, lasti: the place in the user's program.
+        pure: whether nothing but its results matters; random draws and functions of the user's are not.
+    """
+
+    __slots__ = ("args", "code", "function", "kwargs", "lasti", "method", "pure", "results", "row")
+
+    function: Any
+    method: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    results: tuple[Var, ...]
+    row: str
+    code: Any
+    lasti: int
+    pure: bool
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__name__", str(self.function))
+        return f"{', '.join(map(repr, self.results))} = {name}{self.args}"
+
+
+class Program(NamedTuple):
+    """What a plan is made of.
+
+    Attributes:
+        inputs: the arrays that are known when it is called.
+        constants: arrays that never change; their content is the Vars'.
+        calls: the NumPy calls.
+        outputs: the arrays that it makes.
+        writes: (input, value): when all is computed, the value is written to the input's memory.
+    """
+
+    inputs: list[Var]
+    constants: list[Var]
+    calls: list[Call]
+    outputs: list[Var]
+    writes: list[tuple[Var, Var]]
+
+
+def same_call(x: Call, y: Call) -> bool:
+    """Whether two calls, of two recordings whose arrays are numbered alike, do the same."""
+    return (
+        (x.function == y.function or _same_whole(x.function, y.function))
+        and x.method == y.method
+        and [v.number for v in x.results] == [v.number for v in y.results]
+        and _same_args(x.args, y.args)
+        and _same_args(x.kwargs, y.kwargs)
+    )
+
+
+def _same_whole(x: Any, y: Any) -> bool:
+    if type(x) is _AsArray and type(y) is _AsArray:
+        return bool(x.function == y.function)
+    if type(x) is Whole and type(y) is Whole:
+        return x.prim is y.prim and _same_args(x.params, y.params)
+    # functions made inside the recorded function: what they close over is not looked at
+    code = getattr(x, "__code__", None)
+    return code is not None and code is getattr(y, "__code__", None)
+
+
+def _same_args(x: Any, y: Any) -> bool:
+    kind = type(x)
+    if kind is not type(y):
+        return False
+    if kind is Var:
+        return bool(x.number == y.number)
+    if kind is tuple or kind is list:
+        return len(x) == len(y) and all(map(_same_args, x, y))
+    if kind is dict:
+        return x.keys() == y.keys() and all(_same_args(x[key], y[key]) for key in x)
+    if kind is ndarray:
+        return same_bits(x, y)
+    return x is y or repr(x) == repr(y)
+
+
+class Guard:
+    """What Python read of a value, and so what a recording relies on.
+
+    Attributes:
+        at: how many calls were recorded before it.
+        var: the array that was read.
+        code, lasti: where.
+    """
+
+    __slots__ = ("at", "code", "lasti", "var")
+
+    code: Any
+    lasti: int
+
+    def __init__(self, at: int, var: Var) -> None:
+        self.at = at
+        self.var = var
+
+
+class Unrecordable(Exception):
+    """The function does something that no recording can repeat; the text says what."""
+
+
+class _ReadInRow(Exception):
+    """A row's value looked at numbers: it can only be called whole."""
+
+
+class Lifted:
+    """A tensor of the surrounding program that was brought to the level, and how it was before."""
+
+    __slots__ = ("edge", "grad", "raw", "ref", "var")
+
+    def __init__(self, tensor: Tensor, var: Var | None) -> None:
+        self.ref = weakref.ref(tensor)
+        self.raw = tensor._raw
+        self.edge = tensor._edge
+        self.grad = tensor._grad
+        self.var = var
+
+
+class Recorder:
+    """Writes down the calls on the values of one level. It is this thread's ``LOCAL.recorder`` while it does.
+
+    Attributes:
+        calls, guards: what was recorded.
+        arrays: the plain arrays that were met, by identity: arguments, arrays of the program, constants.
+        lifted: the tensors that were brought to the level.
+        written: tensors whose memory is one of ``arrays`` and that were given new values.
+        rebound: tensors whose ``data`` was assigned.
+        sources: generators that random numbers were drawn from.
+    """
+
+    def __init__(self) -> None:
+        self.level: Any = None
+        self.calls: list[Call] = []
+        self.guards: list[Guard] = []
+        self.arrays: dict[int, Var] = {}
+        self.lifted: dict[int, Lifted] = {}
+        self.cells: dict[int, tuple[weakref.ref[Tensor], Var]] = {}
+        self.written: dict[int, tuple[Any, Var]] = {}
+        self.rebound: list[Tensor] = []
+        self.sources: list[Any] = []
+        self.contents: list[tuple[Var, int]] = []
+        self._count = 0
+        self._row: str = ""
+        self._inside_row = 0
+        self._drawing = False
+        self._read: set[int] = set()
+
+    def __enter__(self) -> Recorder:
+        set_special()
+        LOCAL.recorder = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        LOCAL.recorder = None
+        leave_special()
+        for entry in self.lifted.values():
+            tensor = entry.ref()
+            if tensor is not None and type(tensor._raw) is not ndarray:
+                tensor._raw = entry.raw
+
+    # -- arrays ------------------------------------------------------------------------------------------------------
+
+    def new(self, array: np.ndarray[Any, Any]) -> Var:
+        self._count += 1
+        return Var(self._count, array)
+
+    def var_of(self, array: np.ndarray[Any, Any]) -> Var:
+        """A plain array as an array of the program."""
+        var = self.arrays.get(id(array))
+        if var is None:
+            var = self.arrays[id(array)] = self.new(array)
+            self.contents.append((var, _content(array)))
+        return var
+
+    def roots(self) -> list[Var]:
+        """The plain arrays that were met."""
+        return list(self.arrays.values())
+
+    def forget(self) -> None:
+        """Let go of the tensors."""
+        for table in (self.lifted, self.cells, self.written):
+            table.clear()
+        self.rebound.clear()
+
+    def check_arrays(self) -> None:
+        """Raise if a plain array that the program starts from was written meanwhile: not by what is recorded."""
+        for var, content in self.contents:
+            if _content(var.array) != content:
+                raise Unrecordable(
+                    f"an array of shape {var.shape} is written by code that is not recorded: make it an argument, or write "
+                    "with operations on values of the function"
+                )
+
+    def traced(self, data: Any) -> Any:
+        return data if type(data) is Traced else Traced(self.var_of(np.asarray(data)), self.level)
+
+    def made(self, tensor: Tensor, data: np.ndarray[Any, Any]) -> Any:
+        """What a tensor that is made while recording holds in the place of an array."""
+        if self._drawing:
+            return data
+        var = self.var_of(data)
+        self.cells[id(tensor)] = (weakref.ref(tensor), var)
+        return Traced(var, self.level)
+
+    def bring_all(self, operands: Any) -> None:
+        for x in operands:
+            if isinstance(x, Tensor) and type(x._raw) is ndarray:
+                self.bring(x)
+
+    def bring(self, tensor: Tensor) -> None:
+        """Have a tensor of the surrounding program at this level, with all that shares its history of writes."""
+        if type(tensor._raw) is not ndarray:
+            return
+        view = tensor._view
+        base = tensor if view is None else view.base
+        if type(base._raw) is ndarray:
+            var = self.var_of(base._raw)
+            self.lifted[id(base)] = Lifted(base, var)
+            self.cells[id(base)] = (weakref.ref(base), var)
+            base._raw = Traced(var, self.level)
+        for each in views_of(base):
+            if type(each._raw) is ndarray:
+                if passes_through(each._view.steps):
+                    raise Unrecordable("a view that is no row of the table is written or read")
+                self.lifted[id(each)] = Lifted(each, None)
+                each._raw = replay_view(base._raw, each._view.steps)
+        if type(tensor._raw) is ndarray:  # a view whose base has forgotten it
+            self.lifted[id(tensor)] = Lifted(tensor, None)
+            tensor._raw = replay_view(base._raw, tensor._view.steps)
+
+    def held(self, tensor: Tensor) -> None:
+        """Note that a tensor was given other values: if its memory is an array of the program, that is to change."""
+        view = tensor._view
+        base = tensor if view is None else view.base
+        cell = self.cells.get(id(base))
+        if cell is not None and cell[0]() is base:
+            self.written[cell[1].number] = (base, cell[1])
+
+    def rebind(self, tensor: Tensor, value: Tensor) -> None:
+        """Note that a tensor's ``data`` is assigned."""
+        self.bring(tensor)
+        self.bring(value)
+        if tensor._view is not None or tensor._views is not None:
+            raise Unrecordable("the data of a tensor with views is assigned")
+        if id(tensor) in self.lifted and not any(tensor is other for other in self.rebound):
+            self.rebound.append(tensor)
+
+    # -- calls -------------------------------------------------------------------------------------------------------
+
+    def call(
+        self,
+        function: Any,
+        method: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        pure: bool = True,
+        row: str = "",
+    ) -> Any:
+        """Call a function of NumPy's arrays, and note it. Results that are arrays are values of this level."""
+        given = _arrays(args)
+        named = _arrays(kwargs) if kwargs else kwargs
+        out = (getattr(function, method) if method else function)(*given, **named)
+        several = isinstance(out, (tuple, list))
+        parts = tuple(out) if several else (out,)
+        if not several and type(out) is ndarray:
+            for x, y in zip(args, given, strict=False):
+                if y is out:
+                    return x if type(x) is Traced else self.traced(x)
+        if not all(isinstance(part, (ndarray, np.generic)) for part in parts):
+            return self._plain_result(function, method, args, kwargs, out)
+        return self.note(function, method, args, kwargs, parts, several, pure, row)
+
+    def note(
+        self,
+        function: Any,
+        method: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        parts: tuple[Any, ...],
+        several: bool,
+        pure: bool = True,
+        row: str = "",
+    ) -> Any:
+        """Note a call whose results are known."""
+        call = Call()
+        call.function = function
+        call.method = method
+        call.args = self._vars(args)
+        call.kwargs = {name: self._vars(x) for name, x in kwargs.items()} if kwargs else kwargs
+        call.results = tuple([self.new(np.asarray(part)) for part in parts])
+        call.row = row or self._row
+        call.pure = pure
+        note_frame(call, sys._getframe(1))
+        self.calls.append(call)
+        results = tuple([Traced(var, self.level) for var in call.results])
+        return results if several else results[0]
+
+    def _plain_result(self, function: Any, method: str, args: Any, kwargs: Any, out: Any) -> Any:
+        """What a call returned that is no array: it follows from shapes and dtypes, or it is a value that Python reads."""
+        if function in _OF_SHAPES:
+            return out
+        if not isinstance(out, (bool, int, float, complex)):
+            raise Unrecordable(f"{getattr(function, '__name__', function)} returns {type(out).__name__}")
+        function = getattr(function, method) if method else function
+        traced = self.note(_AsArray(function), "", args, kwargs, (np.asarray(out),), False)
+        return type(out)(self.read(traced).item())
+
+    def _vars(self, x: Any) -> Any:
+        """Arguments with Vars in the place of arrays."""
+        kind = type(x)
+        if kind is Traced:
+            return x.var
+        if kind is ndarray:
+            return self.var_of(x)
+        if kind is tuple or kind is list:
+            return kind([self._vars(item) for item in x])
+        if kind is dict:
+            return {key: self._vars(item) for key, item in x.items()}
+        if kind is slice and x.start.__class__ is Traced:
+            raise Unrecordable("a slice between traced numbers")
+        return x
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+
+    def row(self, prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
+        """An operation of ours: the NumPy calls that compute it, or one call of its value."""
+        value = prim.value
+        if isinstance(value, np.ufunc) and not params:
+            return self.call(value, "__call__", tuple(operands), {}, row=prim.name)
+        if not prim.listed and prim.kind != "function":
+            return self._whole(prim, operands, params, pure=False)
+        if prim.kind == "function":
+            return value(*operands, **params)
+        key = _key(prim, operands, params)
+        known = _AS_CALLS.get(key)
+        if known is False:
+            return self._whole(prim, operands, params)
+        found = self._as_calls(prim, operands, params)
+        if known is None and not self._inside_row:
+            if len(_AS_CALLS) > _MOST:
+                _AS_CALLS.clear()
+            _AS_CALLS[key] = known = found is not None and _same(found, value(*_arrays(operands), **params))
+            if not known and found is not None:
+                del self.calls[found[1] :]
+        if found is None or known is False:
+            return self._whole(prim, operands, params)
+        return found[0]
+
+    def _as_calls(self, prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
+        """Compute a row's value on the values of this level; the result, and where its calls begin. None: it is not possible."""
+        begin, outer = len(self.calls), self._row
+        self._row = outer or prim.name
+        self._inside_row += 1
+        try:
+            out = prim.value(*operands, **params)
+        except Exception:  # whatever it was: calling it whole says it again, if it is the user's
+            del self.calls[begin:]
+            return None
+        finally:
+            self._row = outer
+            self._inside_row -= 1
+        parts = out if isinstance(out, tuple) else (out,)
+        if not all(type(part) in (Traced, ndarray) or isinstance(part, np.generic) for part in parts):
+            del self.calls[begin:]
+            return None
+        several = isinstance(out, tuple)
+        traced = tuple([self.traced(part) for part in parts])
+        return (traced if several else traced[0]), begin
+
+    def _whole(self, prim: Primitive, operands: Any, params: dict[str, Any], pure: bool = True) -> Any:
+        return self.call(Whole(prim, params), "", tuple(operands), {}, pure, row=prim.name)
+
+    # -- reading, drawing --------------------------------------------------------------------------------------------
+
+    def read(self, traced: Traced) -> np.ndarray[Any, Any]:
+        """The numbers, for Python: the recording relies on them from here on."""
+        if self._inside_row:
+            raise _ReadInRow
+        var = traced.var
+        if var.number not in self._read:
+            self._read.add(var.number)
+            guard = Guard(len(self.calls), var)
+            note_frame(guard, sys._getframe(1))
+            self.guards.append(guard)
+        values = var.array.copy()
+        values.flags.writeable = False
+        return values
+
+    def drawn(self, draw: Callable[..., Any], shape: tuple[int, ...]) -> Any:
+        """Random numbers: drawn anew whenever the recording is replayed."""
+        self._drawing = True
+        try:
+            return self.call(draw, "", (shape,), {}, pure=False, row="random")
+        finally:
+            self._drawing = False
+
+    def drawing_from(self, source: Any) -> None:
+        """Called when a generator is about to be used."""
+        if not self._drawing:
+            raise Unrecordable("random numbers are drawn that depend on values")
+        if not any(source is known for known in self.sources):
+            self.sources.append(source)
+
+
+def _content(array: np.ndarray[Any, Any]) -> int:
+    """A number that changes when the array's content does."""
+    return zlib.crc32(np.ascontiguousarray(array).data.cast("B")) if array.size else 0
+
+
+class _AsArray:
+    """A function that returns a Python number, as one that returns an array."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.__name__ = getattr(function, "__name__", "function")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return np.asarray(self.function(*args, **kwargs))
+
+
+class Whole:
+    """A row's value with its parameters, as a function of the operands."""
+
+    __slots__ = ("__name__", "params", "prim")
+
+    def __init__(self, prim: Primitive, params: dict[str, Any]) -> None:
+        self.prim = prim
+        self.params = params
+        self.__name__ = prim.name
+
+    def __call__(self, *operands: Any) -> Any:
+        return self.prim.value(*operands, **self.params)
+
+
+#: functions whose result follows from shapes and dtypes
+_OF_SHAPES = frozenset(
+    {
+        np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj, np.common_type,
+        np.may_share_memory, np.shares_memory, np.min_scalar_type,
+    }
+)  # fmt: skip
+#: whether a row at operands of certain shapes and dtypes can be recorded as the NumPy calls that its value makes
+_AS_CALLS: dict[Any, bool] = {}
+_MOST = 4096
+
+
+def _key(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
+    parts: list[Any] = [prim.name]
+    for x in operands:
+        if type(x) is Traced:
+            parts.append((x.var.shape, x.var.dtype, x.var.array.strides))
+        elif type(x) is ndarray:
+            parts.append((x.shape, x.dtype, x.strides))
+        else:
+            parts.append(type(x))
+    for name, value in params.items():
+        parts.append((name, repr(value) if type(value) is not ndarray else (value.shape, value.dtype)))
+    return tuple(parts)
+
+
+def _arrays(x: Any) -> Any:
+    """Arguments with arrays in the place of values of the level."""
+    kind = type(x)
+    if kind is Traced:
+        return x.var.array
+    if kind is tuple or kind is list:
+        return kind([_arrays(item) for item in x])
+    if kind is dict:
+        return {key: _arrays(item) for key, item in x.items()}
+    return x
+
+
+def _same(found: Any, expected: Any) -> bool:
+    """Whether a recorded result has the bits of what the row's value gives for arrays."""
+    results = found[0] if isinstance(found[0], tuple) else (found[0],)
+    wanted = expected if isinstance(expected, tuple) else (expected,)
+    return len(results) == len(wanted) and all(
+        same_bits(r.var.array, np.asarray(w)) for r, w in zip(results, wanted, strict=True)
+    )
+
+
+def same_bits(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays have one shape, dtype and content, to the sign of a zero; any nan is like any other."""
+    if x.shape != y.shape or x.dtype != y.dtype:
+        return False
+    if x.dtype.kind not in "fc":
+        return bool(np.array_equal(x, y))
+    if x.dtype.kind == "c":
+        return same_bits(x.real, y.real) and same_bits(x.imag, y.imag)
+    return bool(((x == y) & (np.signbit(x) == np.signbit(y)) | ((x != x) & (y != y))).all())
+
+
+class Traced(ArrayLike):
+    """An array-like that stands for one array of the program that is being recorded."""
+
+    __slots__ = ("dtype", "level", "shape", "var")
+
+    def __init__(self, var: Var, level: Any) -> None:
+        self.var = var
+        self.level = level
+        self.shape = var.shape
+        self.dtype = var.dtype
+
+    @classmethod
+    def constant(cls, data: Any, level: Any) -> Any:
+        """An array of the surrounding program."""
+        return level.recorder.traced(data)
+
+    @property
+    def inside(self) -> Any:
+        return self.var.array
+
+    @property
+    def recorder(self) -> Recorder:
+        level: Any = self.level
+        if escaped(self) or level.recorder is not LOCAL.recorder:
+            raise errors.escaped_recording(level)
+        return level.recorder  # type: ignore[no-any-return]
+
+    def detached(self) -> Traced:
+        return self
+
+    def on_numbers(self, function: Callable[[Any], Any]) -> Any:
+        return self.recorder.call(function, "", (self,), {})
+
+    @classmethod
+    def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Any:
+        return level.recorder.traced(numbers)
+
+    readable = True
+
+    def read(self) -> np.ndarray[Any, Any]:
+        return self.recorder.read(self)
+
+    def described(self, suffixes: list[str]) -> str:
+        return wrap(self)._described(suffixes) if escaped(self) else f"tensor({self.var.array!r})"
+
+    def __repr__(self) -> str:
+        return f"Traced({self.var!r}, {self.var.array!r})"
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is None and method != "at" and all(map(_is_ours, inputs)) and not _foreign(kwargs):
+            return self.recorder.call(ufunc, method, inputs, kwargs)
+        return array_ufunc(self, ufunc, method, *inputs, out=out, **kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if kwargs.get("out") is None and function not in _WRITERS and all(map(_is_plain_type, types)):
+            return self.recorder.call(function, "", args, kwargs)
+        return array_function(self, function, types, args, kwargs)
+
+    def __getitem__(self, index: Any) -> Any:
+        if _foreign(index if type(index) is tuple else (index,)):
+            return super().__getitem__(index)
+        return self.recorder.call(operator.getitem, "", (self, index), {})
+
+    def __pow__(self, other: Any) -> Any:
+        if not _is_ours(other):
+            return super().__pow__(other)
+        ufunc = _POWERS.get(other) if type(other) in (int, float) and self.dtype.kind in "fc" else None
+        array = self.var.array
+        if ufunc is not None and same_bits(np.asarray(ufunc(array)), np.asarray(array**other)):
+            return self.recorder.call(ufunc, "__call__", (self,), {})
+        return self.recorder.call(operator.pow, "", (self, other), {})
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        return self if self.dtype == dtype and not copy else self.recorder.call(np.astype, "", (self, dtype), {})
+
+    def reshape(self, *shape: Any) -> Any:
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+
+#: what NumPy makes of ``x ** n``
+_POWERS: dict[Any, np.ufunc] = {2: np.square, -1: np.reciprocal, 0.5: np.sqrt, 1: np.positive}
+_WRITERS = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
+
+
+def _is_ours(x: Any) -> bool:
+    return type(x) is Traced or type(x) is ndarray or isinstance(x, _NUMBERS) or x is None
+
+
+def _is_plain_type(kind: type) -> bool:
+    return kind is Traced or kind is ndarray
+
+
+def _foreign(x: Any) -> bool:
+    """Whether there is a tensor, or a value of another level, among arguments."""
+    if type(x) is dict:
+        x = x.values()
+    return any(isinstance(item, (Tensor, ArrayLike)) and type(item) is not Traced for item in x)
+
+
+def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) -> Any:
+    for x in operands:
+        if type(x) is Traced:
+            return x.recorder.row(prim, operands, params)
+    raise AssertionError("no operand is of this level")
+
+
+INTERPRETERS[Traced] = _handle
