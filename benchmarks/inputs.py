@@ -81,3 +81,16 @@ def gaussian_process(points: int) -> tuple[Any, Any, Any]:
 
 def square(size: int) -> Any:
     return np.random.default_rng(5).standard_normal((size, size))
+
+
+def rosenbrock(size: int) -> Any:
+    """The start of SciPy's tutorial, again and again. From it all optimisers come to the same end in about 40 steps."""
+    return np.resize([1.3, 0.7, 0.8, 1.9, 1.2], size)
+
+
+def lotka_volterra(steps: int) -> tuple[Any, Any, Any, float]:
+    """A guess of the four parameters, the start, what was observed after each step, and the time step."""
+    h = 20.0 / steps
+    times = h * np.arange(1, steps + 1)
+    observed = np.stack([10 + 4 * np.sin(times), 5 + 2 * np.cos(times)], -1)
+    return np.array([1.1, 0.4, 0.4, 0.1]), np.array([10.0, 5.0]), observed, h

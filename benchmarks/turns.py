@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import select
 import subprocess
 import sys
 import time
@@ -15,36 +16,52 @@ from typing import Any
 from table import Work
 
 SETTLE = 0.05  # seconds between turns: idle BLAS and OpenMP threads spin for some 30 ms before they sleep
+LONG = 0.3  # seconds: of a work that takes longer, one run is enough for a turn
 
 
 class Failed(Exception):
     """A worker could not do what it was asked."""
 
 
-class Peer:
-    """A worker process and the line to it."""
+class Late(Failed):
+    """A worker did not answer in time."""
 
-    def __init__(self, name: str, environment: dict[str, str]) -> None:
-        self.name = name
-        self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("worker.py")), name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-            env=environment,
-        )
-        hello = self._hear()
+
+class Peer:
+    """A worker process and the line to it. One that has not answered within `limit` seconds is ended and begun anew."""
+
+    def __init__(
+        self, name: str, environment: dict[str, str], package: str = "peers", limit: float | None = None
+    ) -> None:
+        self.name, self.environment, self.module, self.limit = name, environment, f"{package}.{name}", limit
+        hello = self._start()
         self.missing: str = hello.get("missing", hello.get("error", ""))
         self.version: str = hello.get("version", name)
         self.kinds: list[str] = hello.get("kinds", [])
 
+    def _start(self) -> dict[str, Any]:
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("worker.py")), self.module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            env=self.environment,
+        )
+        return self._hear()
+
     def _hear(self) -> dict[str, Any]:
-        line = self.process.stdout.readline()  # type: ignore[union-attr]
+        pipe = self.process.stdout
+        if not select.select([pipe], [], [], self.limit)[0]:
+            self.process.kill()
+            self.process.wait()
+            self._start()
+            raise Late(f"no answer within {self.limit:.0f} s")
+        line = pipe.readline()  # type: ignore[union-attr]
         return json.loads(line) if line else {"error": "its process ended"}
 
-    def _ask(self, work: Work, runs: int) -> dict[str, Any]:
-        request = {"kind": work.kind, "sizes": work.sizes, "inner": work.inner, "runs": runs}
+    def _ask(self, work: Work, runs: int, fresh: bool = False) -> dict[str, Any]:
+        request = {"kind": work.kind, "sizes": work.sizes, "inner": work.inner, "runs": runs, "fresh": fresh}
         try:
             print(json.dumps(request), file=self.process.stdin)
         except BrokenPipeError:
@@ -64,12 +81,17 @@ class Peer:
         microseconds: float = self._ask(work, runs)["min" if best else "median"]
         return microseconds
 
+    def first(self, work: Work) -> float:
+        """Microseconds of the first run of a work that is made anew."""
+        microseconds: float = self._ask(work, 0, fresh=True)["first"]
+        return microseconds
+
     def runs_for(self, work: Work, seconds: float) -> int:
         """How many runs fill a turn."""
         runs = 1
         for share in (0.1, 1.0):
             run_seconds = self.time(work, runs) * work.inner / 1e6
-            runs = max(3, math.ceil(seconds * share / run_seconds))
+            runs = max(3 if run_seconds < LONG else 1, math.ceil(seconds * share / run_seconds))
         return runs
 
     def close(self) -> None:
@@ -84,6 +106,7 @@ class Row:
     work: Work
     times: dict[str, list[float]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
+    late: set[str] = field(default_factory=set)  # who did not answer within the limit
 
     def ratios(self, us: str, peer: str) -> list[float]:
         mine, theirs = self.times.get(us, []), self.times.get(peer, [])
@@ -109,6 +132,8 @@ def measure(work: Work, peers: list[Peer], pairs: int, seconds: float, best: boo
             runs[peer] = peer.runs_for(work, seconds)
         except Failed as failure:
             row.notes[peer.name] = f"{peer.name} failed: {failure}"
+            if isinstance(failure, Late):
+                row.late.add(peer.name)
     ours = answers.get(peers[0].name)
     for name, theirs in answers.items():
         if ours is not None and not _same(ours, theirs):

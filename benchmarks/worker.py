@@ -1,9 +1,10 @@
 """One peer in a process of its own: reads a request a line, times the work, answers a line.
 
-python benchmarks/worker.py PEER
+python benchmarks/worker.py MODULE
 
 A request is {"kind", "sizes", "inner", "runs"}; the answer has the least and the median time per operation in
-microseconds over blocks of runs, or "error". `runs` of 0 asks for the "answer" instead: one number per gradient.
+microseconds over blocks of runs, or "error". `runs` of 0 asks for the "answer" instead: one number per gradient. With
+"fresh" the work is made anew for it; "first" says how many microseconds its first run took.
 """
 
 from __future__ import annotations
@@ -36,8 +37,14 @@ def measure(run: Callable[[], Any], runs: int, inner: int) -> dict[str, float]:
     return {"min": min(times), "median": statistics.median(times)}
 
 
-def answer(run: Callable[[], Any]) -> dict[str, list[float]]:
-    run()  # a second run must give the same: gradients were reset, not added up
+def microseconds(run: Callable[[], Any]) -> float:
+    start = perf_counter()
+    run()
+    return (perf_counter() - start) * 1e6
+
+
+def answer(run: Callable[[], Any]) -> dict[str, Any]:
+    # the first run is over: this one must give the same, for gradients were reset, not added up
     return {"answer": [float(np.abs(np.asarray(g, np.float64)).mean()) for g in run()]}
 
 
@@ -45,7 +52,7 @@ def describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
-def main(peer: str) -> None:
+def main(name: str) -> None:
     # whatever a library prints goes to stderr: stdout is the line to the parent
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
@@ -54,7 +61,7 @@ def main(peer: str) -> None:
         print(json.dumps(message), file=replies)
 
     try:
-        module = importlib.import_module(f"peers.{peer}")
+        module = importlib.import_module(name)
     except Exception as error:  # not installed, or being worked on
         reply({"missing": describe(error)})
         return
@@ -62,15 +69,18 @@ def main(peer: str) -> None:
 
     current: tuple[str, list[int]] | None = None
     run: Callable[[], Any] | None = None
+    first = 0.0
     for line in sys.stdin:
         request = json.loads(line)
         try:
             work = (request["kind"], request["sizes"])
-            if run is None or work != current:
+            if run is None or work != current or request.get("fresh"):
                 run = None  # free the last work's memory before the next one's is taken
                 current, run = work, module.WORKS[request["kind"]](*request["sizes"])
+                first = microseconds(run)
             runs = request["runs"]
-            reply(measure(run, runs, request["inner"]) if runs else answer(run))
+            result = measure(run, runs, request["inner"]) if runs else answer(run)
+            reply(result | {"first": first})
         except Exception as error:
             run = None
             reply({"error": describe(error)})

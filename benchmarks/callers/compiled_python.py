@@ -1,0 +1,1 @@
+"""Ourselves: the same plan, walked by Python."""

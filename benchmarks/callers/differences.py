@@ -1,0 +1,9 @@
+"""SciPy's finite differences, for whole runs of an optimiser."""
+
+from importlib.metadata import version
+
+import calls
+from works import Makers
+
+VERSION = f"SciPy {version('scipy')} with differences"
+WORKS: Makers = {"lbfgs": lambda size: calls.lbfgs_run(None, size)}

@@ -1,0 +1,10 @@
+"""jax.jit, called with arrays that are JAX's own already."""
+
+import jax
+
+import calls
+from callers.jax import VERSION as JAX
+
+VERSION = f"{JAX} on its own arrays"
+WORKS = calls.works(jax.numpy, jax, jax.jit, given=jax.numpy.asarray)
+del WORKS["lbfgs"]  # SciPy has NumPy arrays
