@@ -1,0 +1,299 @@
+"""Runs a plan with Python's calls of NumPy.
+
+A workspace is the arena and, for every step, the arguments it is called with: arrays of the arena are made once, and what is
+different in each call (inputs, outputs, arrays that a function returned) is put into its places. Nobody else has a workspace
+while a call runs, so a plan can run in several threads, and within itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from chainrule.compiling.layout import ALIGNMENT, ARENA, CONSTANT, Value, address
+from chainrule.compiling.steps import Step
+
+ndarray = np.ndarray
+#: an argument list, list or dict of a step, and a position in it
+Place = tuple[Any, Any]
+Report = Callable[[set[str]], None]
+
+
+#: how the caller treats floating-point exceptions, while a plan collects them
+_CALLERS: ContextVar[Any] = ContextVar("callers", default=None)
+
+
+class Changed(Exception):
+    """A function returned arrays of another shape or dtype than when it was recorded."""
+
+
+class Executor:
+    """The steps of a plan, and what they run on.
+
+    Attributes:
+        steps: the steps, in order.
+        inputs, outputs: the Values that are given and returned; owners: the roots of the buffers of outputs.
+        memory: bytes of the arena.
+    """
+
+    def __init__(
+        self, steps: list[Step], inputs: list[Value], outputs: list[Value], owners: list[Value], memory: int
+    ) -> None:
+        self.steps = steps
+        self.inputs = inputs
+        self.outputs = outputs
+        self.makers = [maker(value) for value in owners]
+        self.owners = owners
+        self.memory = memory
+        self._idle: list[Workspace] = []
+
+    def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
+        """The outputs at these inputs. Floating-point exceptions are reported once, after the last step."""
+        kept = np.geterr()
+        watched: Any = {name: "call" for name, way in kept.items() if way != "ignore"}
+        if report is None or not watched:
+            return self._run(arrays)
+        found: set[str] = set()
+        token = _CALLERS.set((kept, np.geterrcall()))
+        try:
+            with np.errstate(call=lambda kind, flag: found.add(_NAMES[kind]), **watched):
+                outputs = self._run(arrays)
+        finally:
+            _CALLERS.reset(token)
+        if found:
+            report(found)
+        return outputs
+
+    def _run(self, arrays: list[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        try:
+            space = self._idle.pop()
+        except IndexError:
+            space = Workspace(self)
+        try:
+            space.fill(arrays, [make() for make in self.makers])
+            for function, args, kwargs, sink in space.calls:
+                result = function(*args) if kwargs is None else function(*args, **kwargs)
+                if sink is not None:
+                    sink(result)
+            return list(space.results)
+        finally:
+            space.clear()
+            self._idle.append(space)
+
+
+_NAMES = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
+
+
+class Workspace:
+    """The arena and the arguments of all steps, for one call at a time."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._memory = np.empty(executor.memory + ALIGNMENT, np.uint8)
+        self._start = -address(self._memory) % ALIGNMENT
+        self._arrays: dict[Value, np.ndarray[Any, Any]] = {}
+        self._places: dict[Value, list[Place]] = {}
+        self.results: list[Any] = [None] * len(executor.outputs)
+        self.calls: list[Any] = []
+        uses = _uses(executor)
+        for step in executor.steps:
+            if step.view and (step.writes[0].buffer.kind == ARENA or uses.isdisjoint(step.writes)):
+                continue
+            self.calls.append(self._call(step))
+        for i, value in enumerate(executor.outputs):
+            self._put(self.results, i, value)
+        self._inputs = [self._places.get(value, []) for value in executor.inputs]
+        self._owners = [self._places.get(value, []) for value in executor.owners]
+        self._changing = [place for places in self._places.values() for place in places]
+
+    def fill(self, arrays: list[np.ndarray[Any, Any]], made: list[np.ndarray[Any, Any]]) -> None:
+        """Put the arrays of a call into their places."""
+        for array, places in zip(arrays, self._inputs, strict=True):
+            for container, key in places:
+                container[key] = array
+        for array, places in zip(made, self._owners, strict=True):
+            for container, key in places:
+                container[key] = array
+
+    def clear(self) -> None:
+        """Hold nothing of the caller's."""
+        for container, key in self._changing:
+            container[key] = None
+
+    def _call(self, step: Step) -> tuple[Any, list[Any], Any, Any]:
+        function = step.function
+        if step.call is not None and not step.call.pure:
+            function = _Unwatched(function)
+        args = [None] * len(step.args)
+        frozen = False
+        for i, x in enumerate(step.args):
+            frozen |= self._put(args, i, x)
+        kwargs: Any = {name: None for name in step.kwargs} or None
+        for name, x in step.kwargs.items():
+            frozen |= self._put(kwargs, name, x)
+        if frozen:
+            function = _Freezing(function)
+        sink = None
+        if step.loose or step.view:
+            sink = _Sink(step, [self._places.setdefault(value, []) for value in step.writes], self._memory)
+        return function, args, kwargs, sink
+
+    def _put(self, container: Any, key: Any, x: Any) -> bool:
+        """Put an argument into its place, or remember the place; whether a tuple or slice was put there as a list."""
+        kind = type(x)
+        if kind is Value:
+            array = self._known(x)
+            container[key] = array
+            if array is None:
+                self._places.setdefault(x, []).append((container, key))
+            return False
+        if kind is list:
+            parts: list[Any] = [None] * len(x)
+            container[key] = parts
+            return any([self._put(parts, i, item) for i, item in enumerate(x)])
+        if (kind is tuple or kind is slice) and _has_values(x):
+            items = x if kind is tuple else (x.start, x.stop, x.step)
+            thawed = _Tuple([None] * len(items)) if kind is tuple else _Slice([None] * len(items))
+            container[key] = thawed
+            for i, item in enumerate(items):
+                self._put(thawed, i, item)
+            return True
+        if kind is dict:
+            container[key] = inner = {name: None for name in x}
+            return any([self._put(inner, name, item) for name, item in x.items()])
+        container[key] = x
+        return False
+
+    def _known(self, value: Value) -> np.ndarray[Any, Any] | None:
+        """The array of a value that is the same in each call; None for others."""
+        kind = value.buffer.kind
+        if kind == CONSTANT:
+            return value.array
+        if kind != ARENA:
+            return None
+        array = self._arrays.get(value)
+        if array is None:
+            offset = self._start + value.buffer.offset + value.offset
+            array = ndarray(value.shape, value.dtype, self._memory, offset, value.strides)
+            self._arrays[value] = array
+        return array
+
+
+def _uses(executor: Executor) -> set[Value]:
+    """The values that steps and outputs need as arrays."""
+    found = set(executor.outputs)
+    for step in executor.steps:
+        found.update(step.reads)
+        if not step.view:
+            found.update(step.writes)
+    return found
+
+
+def maker(value: Value) -> Callable[[], np.ndarray[Any, Any]]:
+    """What makes a new array with the layout of a value."""
+    order = sorted(range(len(value.shape)), key=lambda axis: -value.strides[axis])
+    shape, dtype = value.shape, value.dtype
+    if order == list(range(len(shape))):
+        return lambda: np.empty(shape, dtype)
+    stored = tuple([shape[axis] for axis in order])
+    back = tuple([order.index(axis) for axis in range(len(shape))])
+    return lambda: np.empty(stored, dtype).transpose(back)
+
+
+class _Sink:
+    """Takes what a function returned to where it is used."""
+
+    __slots__ = ("_memory", "_places", "_step")
+
+    def __init__(self, step: Step, places: list[list[Place]], memory: np.ndarray[Any, Any]) -> None:
+        self._step = step
+        self._places = places
+        self._memory = memory
+
+    def __call__(self, result: Any) -> None:
+        step = self._step
+        parts = result if isinstance(result, (tuple, list)) else (result,)
+        if len(parts) != len(step.writes):
+            raise Changed(
+                f"{step.name} returned {len(parts)} arrays; when it was recorded, it returned {len(step.writes)}"
+            )
+        for part, value, places in zip(parts, step.writes, self._places, strict=True):
+            array = part if step.view else self._kept(part, value)
+            for container, key in places:
+                container[key] = array
+
+    def _kept(self, result: Any, value: Value) -> np.ndarray[Any, Any]:
+        """A result as an array with the layout that was recorded, which nothing writes until the call ends."""
+        array = np.asarray(result)
+        if array.shape != value.shape or array.dtype != value.dtype:
+            raise Changed(
+                f"{self._step.name} returned an array of shape {array.shape} and dtype {array.dtype}; when it was recorded, "
+                f"{value.shape} and {value.dtype}"
+            )
+        pure = self._step.call is None or self._step.call.pure
+        if pure and array.base is not self._memory and array.strides == value.strides:
+            return array
+        return with_strides(array, value.strides)
+
+
+def with_strides(array: np.ndarray[Any, Any], strides: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """A copy with these strides, where they are of a dense array."""
+    order = sorted(range(array.ndim), key=lambda axis: -strides[axis])
+    copy = array.transpose(order).copy("C")
+    return copy.transpose([order.index(axis) for axis in range(array.ndim)])
+
+
+class _Unwatched:
+    """A function of the user's: floating-point exceptions in it are treated as the caller says."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        callers = _CALLERS.get()
+        if callers is None:
+            return self._function(*args, **kwargs)
+        with np.errstate(call=callers[1], **callers[0]):
+            return self._function(*args, **kwargs)
+
+
+class _Tuple(list):  # type: ignore[type-arg]
+    """A tuple of arguments whose arrays change."""
+
+
+class _Slice(list):  # type: ignore[type-arg]
+    """A slice whose bounds are arrays that change."""
+
+
+class _Freezing:
+    """A function that is called with tuples and slices in the place of what stands for them."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*[_frozen(x) for x in args], **{name: _frozen(x) for name, x in kwargs.items()})
+
+
+def _frozen(x: Any) -> Any:
+    kind = type(x)
+    if kind is _Tuple:
+        return tuple([_frozen(item) for item in x])
+    if kind is _Slice:
+        return slice(*[_frozen(item) for item in x])
+    if kind is list:
+        return [_frozen(item) for item in x]
+    return x
+
+
+def _has_values(x: Any) -> bool:
+    kind = type(x)
+    if kind is tuple or kind is list:
+        return any([_has_values(item) for item in x])
+    if kind is slice:
+        return _has_values((x.start, x.stop, x.step))
+    if kind is dict:
+        return any([_has_values(item) for item in x.values()])
+    return kind is Value

@@ -1,0 +1,156 @@
+"""What of a recorded program has to be computed.
+
+Calls whose results nobody needs are dropped, equal calls are made once, and calls on constants alone are constants
+themselves. None of it changes a bit of what is left.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.interpreters.traced import Call, Var
+
+ndarray = np.ndarray
+
+#: bytes up to which the result of a call on constants is kept instead of computed
+FOLDED = 1 << 16
+
+
+class Simplified:
+    """A program without needless calls.
+
+    Attributes:
+        calls: what is left, in order.
+        same: for a Var whose call was merged with an equal one, the Var that stands for it.
+        constants: all Vars whose content does not depend on the inputs, with that content.
+        dropped, merged, folded: how many calls were.
+    """
+
+    __slots__ = ("calls", "constants", "dropped", "folded", "merged", "same")
+
+    def __init__(self, program: Any) -> None:
+        self.same: dict[Var, Var] = {}
+        self.constants: dict[Var, np.ndarray[Any, Any]] = {var: var.array for var in program.constants}
+        self.merged = self.folded = 0
+        live = _live(program)
+        self.dropped = len(program.calls) - len(live)
+        self.calls: list[Call] = []
+        seen: dict[Any, tuple[Var, ...]] = {}
+        for call in live:
+            if not call.pure or not (self._fold(call) or self._merge(call, seen)):
+                self.calls.append(call)
+
+    def _fold(self, call: Call) -> bool:
+        """Make the results of a call on constants alone constants."""
+        constants = self.constants
+        for x in call.args:
+            if type(x) is Var and x not in constants:
+                return False
+        used = operands(call)
+        if not all(var in constants for var in used) or not (used or call.function in _CREATORS):
+            return False
+        for var in call.results:
+            if var.array.nbytes > FOLDED and not any(_inside(var.array, constants[x]) for x in used):
+                return False
+        for var in call.results:
+            # the recorded array may be in somebody's hands
+            constants[var] = var.array if any(_inside(var.array, constants[x]) for x in used) else var.array.copy("K")
+        self.folded += 1
+        return True
+
+    def _merge(self, call: Call, seen: dict[Any, tuple[Var, ...]]) -> bool:
+        """Have the results of an equal call stand for those of this one."""
+        try:
+            key = (
+                call.function,
+                call.method,
+                self._frozen(call.args),
+                self._frozen(call.kwargs) if call.kwargs else (),
+            )
+            known = seen.get(key)
+        except TypeError:  # an argument that has no hash
+            return False
+        if known is None:
+            seen[key] = call.results
+            return False
+        self.same.update(zip(call.results, known, strict=True))
+        self.merged += 1
+        return True
+
+    def _frozen(self, x: Any) -> Any:
+        """Arguments as a key: equal keys are equal arguments, to the sign of a zero."""
+        kind = type(x)
+        if kind is tuple or kind is list:
+            same, parts = self.same, []
+            for item in x:
+                parts.append(same.get(item, item) if type(item) is Var else self._frozen(item))
+            return (kind, *parts)
+        if kind is Var:
+            return self.same.get(x, x)
+        if kind is int or x is None or kind is str or kind is bool:
+            return (kind, x)
+        if kind is float or kind is complex or isinstance(x, np.generic):
+            return (kind, repr(x))
+        if kind is slice:
+            return (kind, self._frozen(x.start), self._frozen(x.stop), self._frozen(x.step))
+        if kind is dict:
+            return tuple([(name, self._frozen(item)) for name, item in x.items()])
+        return x
+
+    def of(self, var: Var) -> Var:
+        return self.same.get(var, var)
+
+
+def operands(call: Call) -> list[Var]:
+    """The Vars among the arguments of a call, as often as they are there."""
+    found: list[Var] = []
+    for x in call.args:
+        if type(x) is Var:
+            found.append(x)
+        elif type(x) in _CONTAINERS:
+            _collect(x, found)
+    if call.kwargs:
+        _collect(call.kwargs, found)
+    return found
+
+
+_CONTAINERS = frozenset({tuple, list, slice, dict})
+
+
+def _collect(x: Any, found: list[Var]) -> None:
+    kind = type(x)
+    if kind is Var:
+        found.append(x)
+    elif kind is tuple or kind is list:
+        for item in x:
+            _collect(item, found)
+    elif kind is dict:
+        for item in x.values():
+            _collect(item, found)
+    elif kind is slice:
+        _collect((x.start, x.stop, x.step), found)
+
+
+def _live(program: Any) -> list[Call]:
+    """The calls that outputs, writes or effects need."""
+    needed: set[Var] = set(program.outputs)
+    needed.update(value for _, value in program.writes)
+    live = []
+    for call in reversed(program.calls):
+        if not call.pure or not needed.isdisjoint(call.results):
+            live.append(call)
+            needed.update(operands(call))
+    live.reverse()
+    return live
+
+
+#: functions that return the same each time, although they are given no array
+_CREATORS: frozenset[Any] = frozenset({np.zeros, np.ones, np.full, np.arange, np.eye, np.identity, np.linspace})
+
+
+def _inside(array: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+    """Whether an array is a view of another, or of what that is a view of."""
+    base = array.base
+    return base is not None and (base is other or base is other.base)

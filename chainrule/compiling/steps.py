@@ -1,0 +1,394 @@
+"""The steps of a plan: calls with their arrays as views of buffers.
+
+A call that only gives another view of its argument's memory is no step. Every other call is one: it writes its results into
+their buffers, where its function can be told to (``out=``), and otherwise they are loose arrays, which the function makes.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule.compiling.layout import (
+    ARENA,
+    CONSTANT,
+    INPUT,
+    LOOSE,
+    OUTPUT,
+    Buffer,
+    Value,
+    address,
+    is_dense,
+    same_memory,
+)
+from chainrule.compiling.simplify import Simplified, operands
+from chainrule.interpreters.traced import Call, Var
+
+ndarray = np.ndarray
+
+
+class Step:
+    """A call of a plan.
+
+    Attributes:
+        call: the recorded call; None for what the plan adds: copies to outputs, writes to inputs.
+        function, args, kwargs: what Python calls, with Values in the place of arrays. Values that are written are among them.
+        reads, writes: the Values that it uses and makes.
+        loose: whether the function returns what it makes, instead of writing it.
+        view: whether it only gives a view, which native code does not need.
+    """
+
+    __slots__ = ("args", "call", "function", "kwargs", "loose", "reads", "view", "writes")
+
+    def __init__(
+        self,
+        call: Call | None,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        reads: list[Value],
+        writes: list[Value],
+        loose: bool = False,
+        view: bool = False,
+    ) -> None:
+        self.call = call
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+        self.reads = reads
+        self.writes = writes
+        self.loose = loose
+        self.view = view
+
+    @property
+    def name(self) -> str:
+        """What the step computes, in NumPy's names."""
+        if self.call is None:
+            return "copy"
+        method = self.call.method
+        name = getattr(self.call.function, "__name__", None) or type(self.call.function).__name__
+        return name if method in ("", "__call__") else f"{name}.{method}"
+
+    def __repr__(self) -> str:
+        return f"{', '.join(map(repr, self.writes))} = {self.name}({', '.join(map(repr, self.reads))})"
+
+
+class Lowering:
+    """Turns the calls of a program into steps.
+
+    Attributes:
+        steps: the steps, in order.
+        values: Var -> Value.
+        inputs, outputs: the Values that are given, and those that are returned.
+        buffers: all buffers of the arena, of outputs and of loose arrays.
+        owners: the outputs that are memory made for the call, in order of their buffers.
+    """
+
+    def __init__(self, program: Any, simplified: Simplified) -> None:
+        self.steps: list[Step] = []
+        self.values: dict[Var, Value] = {}
+        self.buffers: list[Buffer] = []
+        self.owners: list[Value] = []
+        self._simplified = simplified
+        self._count = 0
+        self.inputs = [self._root(var, INPUT, i) for i, var in enumerate(program.inputs)]
+        for call in simplified.calls:
+            self._add(call)
+        written = [(self.values[var], self._settled(self._value(value))) for var, value in program.writes]
+        self.outputs = self._take_outputs([self._value(var) for var in program.outputs])
+        for target, value in written:
+            self.steps.append(Step(None, copied, (value, target), {}, [value], [target]))
+        self._note_uses()
+
+    # -- values ------------------------------------------------------------------------------------------------------
+
+    def _root(self, var: Var, kind: str, index: int = 0) -> Value:
+        """The value of a Var that has a buffer of its own."""
+        array = var.array
+        buffer = Buffer(kind, index, array.nbytes, len(self.steps))
+        value = buffer.root = Value(self._next(), buffer, 0, array, kind == CONSTANT)
+        self.values[var] = value
+        return value
+
+    def _next(self) -> int:
+        self._count += 1
+        return self._count
+
+    def _value(self, var: Var) -> Value:
+        value = self.values.get(var)
+        if value is None:
+            var = self._simplified.same.get(var, var)
+            value = self.values.get(var)
+        if value is None:
+            value = self._root(var, CONSTANT)
+            value.array = self._simplified.constants[var]
+        return value
+
+    def _resolved(self, x: Any) -> Any:
+        """Arguments with Values in the place of Vars."""
+        kind = type(x)
+        if kind is Var:
+            return self._value(x)
+        if kind is tuple or kind is list:
+            return kind([self._resolved(item) for item in x])
+        if kind is slice:
+            return slice(self._resolved(x.start), self._resolved(x.stop), self._resolved(x.step))
+        if kind is dict:
+            return {name: self._resolved(item) for name, item in x.items()}
+        return x
+
+    # -- calls -------------------------------------------------------------------------------------------------------
+
+    def _add(self, call: Call) -> None:
+        given = operands(call)
+        reads = [self._value(var) for var in given]
+        if len(given) > 1 and self._simplified.merged and not is_elementwise(call):
+            self._keep_apart(given, reads)
+        args = self._resolved(call.args)
+        kwargs = self._resolved(call.kwargs) if call.kwargs else call.kwargs
+        if len(reads) == 1 and call.function in VIEWS and self._add_view(call, given[0].array, reads, args, kwargs):
+            return
+        form = written_form(call, args, kwargs)
+        if form is None:
+            function = getattr(call.function, call.method) if call.method else call.function
+            writes = [self._root(var, LOOSE) for var in call.results]
+            self.steps.append(Step(call, function, args, kwargs, reads, writes, loose=True))
+        else:
+            writes = [self._root(var, ARENA) for var in call.results]
+            function, args, kwargs = form
+            self.steps.append(Step(call, function, (*args, *writes), kwargs, reads, writes))
+        self.buffers.extend(value.buffer for value in writes)
+
+    def _keep_apart(self, given: list[Var], reads: list[Value]) -> None:
+        """Copy operands that were separate arrays before equal calls were merged.
+
+        A function may do something else where two arguments are one array: BLAS has another routine for ``A @ A.T``.
+        """
+        for i, value in enumerate(reads):
+            for j in range(i):
+                if value.buffer is not reads[j].buffer or given[i] is given[j]:
+                    continue
+                if not _share(given[i].array, given[j].array):
+                    root = value.buffer.root
+                    buffer = Buffer(ARENA, 0, value.buffer.nbytes, len(self.steps))
+                    copy = buffer.root = _moved(root, self._next(), buffer, 0)
+                    self.buffers.append(buffer)
+                    self.steps.append(Step(None, copied, (root, copy), {}, [root], [copy]))
+                    reads[i] = copy if value is root else _moved(value, self._next(), buffer, value.offset)
+                    self.values[given[i]] = reads[i]
+                    break
+
+    def _add_view(self, call: Call, given: np.ndarray[Any, Any], reads: list[Value], args: Any, kwargs: Any) -> bool:
+        """Have the results of a call be views of its argument's memory, if they are."""
+        (viewed,) = reads
+        if not all(same_memory(var.array, given) for var in call.results):
+            return False
+        start = address(given)
+        for var in call.results:
+            offset = viewed.offset + (address(var.array) - start if var.array.size else 0)
+            self.values[var] = Value(self._next(), viewed.buffer, offset, var.array)
+        function = getattr(call.function, call.method) if call.method else call.function
+        writes = [self.values[var] for var in call.results]
+        self.steps.append(Step(call, function, args, kwargs, reads, writes, view=True))
+        return True
+
+    # -- results -----------------------------------------------------------------------------------------------------
+
+    def _take_outputs(self, values: list[Value]) -> list[Value]:
+        """For each output a value that is the caller's own: a buffer that becomes an output, or a copy."""
+        taken: dict[Value, Value] = {}
+        buffers: set[Buffer] = set()
+        for value in values:
+            if value in taken:
+                continue
+            buffer = value.buffer
+            whole = buffer.nbytes == value.dtype.itemsize * _size(value.shape) and value.dtype == buffer.root.dtype
+            if (
+                buffer.kind == ARENA
+                and whole
+                and buffer not in buffers
+                and value.offset == 0
+                and is_dense(value.shape, value.strides, value.dtype.itemsize)
+            ):
+                self._own(buffer)
+                taken[value] = value
+            else:
+                taken[value] = self._copy(value)
+            buffers.add(buffer)
+        return [taken[value] for value in values]
+
+    def _settled(self, value: Value) -> Value:
+        """A value that is to be written to an input, as one that no such write changes."""
+        if value.buffer.kind not in (INPUT, LOOSE):
+            return value
+        copy = self._fresh(value, ARENA)
+        self.steps.append(Step(None, copied, (value, copy), {}, [value], [copy]))
+        return copy
+
+    def _fresh(self, value: Value, kind: str) -> Value:
+        """A value with the shape of another one, dense in C order, in a buffer of its own."""
+        buffer = Buffer(kind, 0, value.dtype.itemsize * _size(value.shape), len(self.steps))
+        fresh = buffer.root = Value(self._next(), buffer, 0, np.empty(value.shape, value.dtype))
+        self.buffers.append(buffer)
+        return fresh
+
+    def _own(self, buffer: Buffer) -> None:
+        buffer.kind = OUTPUT
+        buffer.index = len(self.owners)
+        self.owners.append(buffer.root)
+
+    def _copy(self, value: Value) -> Value:
+        """A step that copies a value to an output of its own."""
+        copy = self._fresh(value, OUTPUT)
+        self._own(copy.buffer)
+        self.steps.append(Step(None, copied, (value, copy), {}, [value], [copy]))
+        return copy
+
+    def _note_uses(self) -> None:
+        """Note for each buffer where it is written first and used last."""
+        for i, step in enumerate(self.steps):
+            if step.view:
+                continue
+            for value in step.reads:
+                value.buffer.last = i
+            for value in step.writes:
+                value.buffer.last = i
+                if value.buffer.root is value and value.buffer.kind != INPUT:
+                    value.buffer.first = i
+
+
+def is_elementwise(call: Call) -> bool:
+    """Whether the elements of a call's results do not depend on where its arguments are."""
+    function = call.function
+    return isinstance(function, np.ufunc) and function.signature is None and call.method == "__call__"
+
+
+def _share(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays are one, or views of one."""
+    return same_memory(x, y) or y.base is x
+
+
+def _moved(value: Value, number: int, buffer: Buffer, offset: int) -> Value:
+    """A value with the same layout in another buffer."""
+    like = np.lib.stride_tricks.as_strided(np.empty(0, value.dtype), value.shape, value.strides)
+    return Value(number, buffer, offset, like)
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for length in shape:
+        size *= length
+    return size
+
+
+# -- how functions write their results --------------------------------------------------------------------------------
+
+
+def written_form(
+    call: Call, args: Any, kwargs: Any
+) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None:
+    """A call as one that takes its results' arrays as its last arguments; None if its function can't write them."""
+    function, method = call.function, call.method
+    if isinstance(function, np.ufunc):
+        if kwargs.get("out") is not None or any(var.dtype.hasobject for var in call.results):
+            return None
+        if method == "__call__":
+            return (function, args, kwargs) if len(args) == function.nin else None
+        if method == "reduce":
+            return _reduction(function, args, kwargs)
+        if method == "accumulate":
+            given = dict(zip(("array", "axis", "dtype"), args, strict=False)) | kwargs
+            if set(given) <= {"array", "axis", "dtype"}:
+                return function.accumulate, (given["array"], given.get("axis", 0), given.get("dtype")), {}
+        return None
+    if function in REDUCTIONS:
+        return _reduction(
+            REDUCTIONS[function], args, {"axis": None, **_renamed(kwargs)} if len(args) < 2 else _renamed(kwargs)
+        )
+    known = _WRITTEN.get(function)
+    return None if known is None else known(args, kwargs)
+
+
+def _reduction(function: np.ufunc, args: Any, kwargs: Any) -> Any:
+    """A reduction, whose result goes between its other arguments; those after it become part of the function."""
+    given = dict(zip(("array", "axis", "dtype", "out", "keepdims"), args, strict=False)) | kwargs
+    if not set(given) <= {"array", "axis", "dtype", "out", "keepdims"} or given.get("out") is not None:
+        return None
+    form = reduced_keeping if given.get("keepdims") else reduced
+    return form, (function, given["array"], given.get("axis", 0), given.get("dtype")), {}
+
+
+def _renamed(kwargs: Any) -> dict[str, Any]:
+    """Keywords of ``np.sum`` as those of ``np.add.reduce``."""
+    return {"array" if name == "a" else name: value for name, value in kwargs.items()}
+
+
+def reduced(function: Any, x: Any, axis: Any, dtype: Any, out: Any) -> None:
+    function.reduce(x, axis, dtype, out)
+
+
+def reduced_keeping(function: Any, x: Any, axis: Any, dtype: Any, out: Any) -> None:
+    function.reduce(x, axis, dtype, out, True)
+
+
+def copied(x: Any, out: Any) -> None:
+    np.copyto(out, x, "unsafe")
+
+
+def _as_type(args: Any, kwargs: Any) -> Any:
+    """``np.astype(x, dtype)``: the dtype is that of the result."""
+    return (copied, (args[0],), {}) if len(args) == 2 and set(kwargs) <= {"copy"} else None
+
+
+def _as_copy(args: Any, kwargs: Any) -> Any:
+    return (copied, (args[0],), {}) if len(args) == 1 and set(kwargs) <= {"order"} else None
+
+
+def _joined(args: Any, kwargs: Any) -> Any:
+    given = dict(zip(("arrays", "axis"), args, strict=False)) | kwargs
+    return (joined, (given["arrays"], given.get("axis", 0)), {}) if set(given) <= {"arrays", "axis"} else None
+
+
+def joined(arrays: Any, axis: Any, out: Any) -> None:
+    np.concatenate(arrays, axis, out)
+
+
+def _stacked(args: Any, kwargs: Any) -> Any:
+    given = dict(zip(("arrays", "axis"), args, strict=False)) | kwargs
+    return (stacked, (given["arrays"], given.get("axis", 0)), {}) if set(given) <= {"arrays", "axis"} else None
+
+
+def stacked(arrays: Any, axis: Any, out: Any) -> None:
+    np.stack(arrays, axis, out)
+
+
+_WRITTEN: dict[Any, Callable[[Any, Any], Any]] = {
+    np.copy: _as_copy,
+    np.concatenate: _joined,
+    np.stack: _stacked,
+}
+if hasattr(np, "astype"):
+    _WRITTEN[np.astype] = _as_type
+
+_VIEWS = """
+    reshape ravel transpose permute_dims matrix_transpose swapaxes moveaxis rollaxis expand_dims squeeze broadcast_to real imag
+    diagonal flip fliplr flipud rot90 split array_split hsplit vsplit dsplit unstack atleast_1d atleast_2d atleast_3d asarray
+    ascontiguousarray asanyarray
+"""
+#: functions whose results can be views of their one array, which depends on its shape and strides alone
+VIEWS = {getattr(np, name) for name in _VIEWS.split() if hasattr(np, name)} | {operator.getitem}
+
+#: NumPy's names for reductions by a ufunc, and that ufunc
+REDUCTIONS = {
+    np.sum: np.add,
+    np.prod: np.multiply,
+    np.max: np.maximum,
+    np.amax: np.maximum,
+    np.min: np.minimum,
+    np.amin: np.minimum,
+    np.any: np.logical_or,
+    np.all: np.logical_and,
+}

@@ -1,0 +1,55 @@
+"""Programs that are written down by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from chainrule.interpreters.traced import Call, Var
+
+
+class Written:
+    """A program, made of calls on the arrays of its Vars."""
+
+    def __init__(self, *inputs, constants=()):
+        self.count = 0
+        self.inputs = [self.var(np.asarray(x)) for x in inputs]
+        self.constants = [self.var(np.asarray(x)) for x in constants]
+        self.calls, self.outputs, self.writes = [], [], []
+
+    def var(self, array):
+        self.count += 1
+        return Var(self.count, array)
+
+    def __call__(self, function, *args, method=None, pure=True, **kwargs):
+        call = Call()
+        call.function = function
+        call.method = method or ("__call__" if isinstance(function, np.ufunc) else "")
+        call.args, call.kwargs, call.pure = args, kwargs, pure
+        call.row, call.code, call.lasti = "", None, 0
+        found = (getattr(function, call.method) if call.method else function)(*arrays(args), **arrays(kwargs))
+        several = isinstance(found, (tuple, list))
+        call.results = tuple(self.var(np.asarray(x)) for x in (found if several else (found,)))
+        self.calls.append(call)
+        return call.results if several else call.results[0]
+
+    def eager(self, *inputs):
+        """The outputs at other inputs, by calling the functions one after the other."""
+        known = dict(zip(self.inputs, inputs)) | {var: var.array for var in self.constants}
+        for call in self.calls:
+            function = getattr(call.function, call.method) if call.method else call.function
+            found = function(*arrays(call.args, known), **arrays(call.kwargs, known))
+            known.update(zip(call.results, found if isinstance(found, (tuple, list)) else (found,)))
+        return [np.asarray(known[var]) for var in self.outputs]
+
+
+def arrays(x, known=None):
+    """Arguments with arrays in the place of Vars."""
+    if isinstance(x, Var):
+        return x.array if known is None else known[x]
+    if isinstance(x, (tuple, list)):
+        return type(x)(arrays(item, known) for item in x)
+    if isinstance(x, slice):
+        return slice(arrays(x.start, known), arrays(x.stop, known), arrays(x.step, known))
+    if isinstance(x, dict):
+        return {name: arrays(item, known) for name, item in x.items()}
+    return x
