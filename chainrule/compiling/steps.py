@@ -335,7 +335,8 @@ def reduced_keeping(function: Any, x: Any, axis: Any, dtype: Any, out: Any) -> N
 
 
 def copied(x: Any, out: Any) -> None:
-    np.copyto(out, x, "unsafe")
+    """Copy and cast; what was warned of when it was recorded is not warned of again."""
+    np.copyto(out, x.real if x.dtype.kind == "c" and out.dtype.kind in "fiu" else x, "unsafe")
 
 
 def _as_type(args: Any, kwargs: Any) -> Any:
