@@ -1,19 +1,13 @@
 /* chainrule.native._loops: addresses of inner loops, and programs of them that run without Python. */
 
-#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
-#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#include "runner.h"
 
-#include "loops.h"
-
-#include <numpy/arrayobject.h>
 #include <numpy/ufuncobject.h>
 #include <stddef.h>
 #include <structmember.h> /* the names of Python 3.11 */
 
 /* element operations from which other Python threads may run meanwhile */
 #define RELEASE_FROM 20000
-/* arenas that a runner keeps for its next calls */
-#define KEPT_ARENAS 4
 
 #if defined(_MSC_VER)
 #include <intrin.h>
@@ -28,12 +22,6 @@ static int set_if_null(void **place, void *value) {
 #endif
 
 /* ---- what an array of a call has to be */
-
-typedef struct {
-    PyArray_Descr *descr;
-    int ndim, written;
-    npy_intp *shape, *strides;
-} Layout;
 
 static void clear_layouts(Layout *layouts, Py_ssize_t count) {
     Py_ssize_t i;
@@ -113,7 +101,7 @@ static Layout *read_layouts(PyObject *list, Py_ssize_t *count) {
     return layouts;
 }
 
-static int has_layout(PyObject *object, const Layout *layout) {
+int has_layout(PyObject *object, const Layout *layout) {
     PyArrayObject *array = (PyArrayObject *)object;
     int i;
     if (!PyArray_CheckExact(object) || PyArray_NDIM(array) != layout->ndim || !PyArray_ISALIGNED(array)) return 0;
@@ -147,19 +135,7 @@ static int is_dense(const Layout *layout) {
 
 /* ---- Runner */
 
-typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
-    PyObject *code; /* an array of npy_intp of our own */
-    PyObject *constants;
-    Layout *inputs, *outputs;
-    Py_ssize_t ninputs, nconstants, noutputs;
-    npy_intp words, commit, arena_bytes, scratch_bytes;
-    double work;
-    void *arenas[KEPT_ARENAS];
-} Runner;
-
-static char *take_arena(Runner *self) {
+char *take_arena(Runner *self) {
     int i;
     void *arena;
     for (i = 0; i < KEPT_ARENAS; i++) {
@@ -169,7 +145,7 @@ static char *take_arena(Runner *self) {
     return PyMem_RawMalloc((size_t)(self->arena_bytes + self->scratch_bytes) + 64);
 }
 
-static void keep_arena(Runner *self, char *arena) {
+void keep_arena(Runner *self, char *arena) {
     int i;
     for (i = 0; i < KEPT_ARENAS; i++) {
         if (set_if_null(&self->arenas[i], arena)) return;
@@ -177,7 +153,7 @@ static void keep_arena(Runner *self, char *arena) {
     PyMem_RawFree(arena);
 }
 
-static char *aligned(char *address) { return (char *)(((npy_uintp)address + 63) & ~(npy_uintp)63); }
+char *aligned(char *address) { return (char *)(((npy_uintp)address + 63) & ~(npy_uintp)63); }
 
 /* Run words [start, stop) with or without the GIL. */
 static int run_words(const npy_intp *code, npy_intp start, npy_intp stop, char *const *bases, double work) {
@@ -417,6 +393,7 @@ static PyMemberDef runner_members[] = {
 
 static PyMethodDef runner_methods[] = {
     {"run_into", (PyCFunction)(void (*)(void))runner_run_into, METH_FASTCALL, "run_into(arrays, outputs, report=None): like a call, into arrays that exist"},
+    {"low_level", runner_low_level, METH_VARARGS, "low_level(kind, narguments, arrays): a capsule with a C function that SciPy calls"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,0 +1,198 @@
+/* Programs as C functions that SciPy calls, with no Python in between.
+
+   A capsule's name is the C signature, its pointer the function, and its context what comes as `void *user_data`: a Target,
+   which holds the program and the arrays that it reads besides its arguments. */
+
+#define NO_IMPORT_ARRAY
+#include "runner.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    Runner *runner;
+    PyObject *arrays;      /* a tuple: for each input the number of an argument, or an array */
+    Py_ssize_t narguments;
+    npy_intp nin, nout;    /* elements of the argument (-1: not read) and of the result, where those are arrays */
+    Py_ssize_t *places;    /* for each input the number of an argument, or -1 */
+    char **bases;          /* those that no call changes */
+} Target;
+
+#define FEW_BASES 64
+#define FEW_ARGUMENTS 16
+
+/* ---- calls */
+
+/* 0 where there is no memory */
+static int run_target(const Target *target, char *const *arguments, char *result) {
+    Runner *runner = target->runner;
+    size_t count = (size_t)(2 + runner->ninputs + runner->nconstants + 1);
+    char *few[FEW_BASES], **bases = count > FEW_BASES ? PyMem_RawMalloc(count * sizeof(char *)) : few, *arena;
+    Py_ssize_t i;
+    if (bases == NULL) return 0;
+    arena = take_arena(runner);
+    if (arena != NULL) {
+        memcpy(bases, target->bases, count * sizeof(char *));
+        bases[0] = aligned(arena);
+        bases[1] = bases[0] + runner->arena_bytes;
+        for (i = 0; i < runner->ninputs; i++) {
+            if (target->places[i] >= 0) bases[2 + i] = arguments[target->places[i]];
+        }
+        bases[count - 1] = result;
+        run_code(PyArray_DATA((PyArrayObject *)runner->code), 0, runner->words, bases);
+        keep_arena(runner, arena);
+    }
+    if (bases != few) PyMem_RawFree(bases);
+    return arena != NULL;
+}
+
+/* of scipy.integrate */
+static const char INTEGRAND[] = "double (int, double *, void *)";
+
+static double integrand(int n, double *x, void *user_data) {
+    const Target *target = user_data;
+    char *arguments[FEW_ARGUMENTS];
+    double result;
+    int i;
+    if (n != target->narguments) return NAN;
+    for (i = 0; i < n; i++) arguments[i] = (char *)&x[i];
+    return run_target(target, arguments, (char *)&result) ? result : NAN;
+}
+
+/* Tell SciPy, which asks whether an error is set when a filter returns 0. */
+static int wrong_length(npy_intp expected, npy_intp got) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyErr_Format(PyExc_ValueError, "the compiled function is for arrays of %zd elements, and was given %zd", expected, got);
+    PyGILState_Release(state);
+    return 0;
+}
+
+/* of scipy.ndimage.generic_filter */
+static const char FILTER[] = "int (double *, intptr_t, double *, void *)";
+
+static int filter(double *buffer, npy_intp size, double *result, void *user_data) {
+    const Target *target = user_data;
+    char *arguments[1] = {(char *)buffer};
+    if (target->nin >= 0 && size != target->nin) return wrong_length(target->nin, size);
+    return run_target(target, arguments, (char *)result);
+}
+
+/* of scipy.ndimage.generic_filter1d */
+static const char LINE_FILTER[] = "int (double *, intptr_t, double *, intptr_t, void *)";
+
+static int line_filter(double *line, npy_intp length, double *result, npy_intp result_length, void *user_data) {
+    const Target *target = user_data;
+    char *arguments[1] = {(char *)line};
+    if (target->nin >= 0 && length != target->nin) return wrong_length(target->nin, length);
+    if (result_length != target->nout) return wrong_length(target->nout, result_length);
+    return run_target(target, arguments, (char *)result);
+}
+
+/* ---- making one */
+
+static void free_target(Target *target) {
+    Py_XDECREF(target->runner);
+    Py_XDECREF(target->arrays);
+    PyMem_Free(target->places);
+    PyMem_Free(target->bases);
+    PyMem_Free(target);
+}
+
+static void end_capsule(PyObject *capsule) {
+    Target *target = PyCapsule_GetContext(capsule);
+    if (target != NULL) free_target(target);
+}
+
+/* Whether an array has `ndim` dimensions of doubles side by side. */
+static int is_doubles(const Layout *layout, int ndim) {
+    if (layout->descr->type_num != NPY_DOUBLE || !PyArray_ISNBO(layout->descr->byteorder) || layout->ndim != ndim) return 0;
+    return ndim == 0 || layout->shape[0] < 2 || layout->strides[0] == sizeof(double);
+}
+
+/* Where each input is found: `target->arrays` has the number of an argument, or an array that has its layout. */
+static int place_inputs(Target *target, int ndim) {
+    Runner *runner = target->runner;
+    Py_ssize_t i, at;
+    if (PyTuple_GET_SIZE(target->arrays) != runner->ninputs) {
+        PyErr_SetString(PyExc_ValueError, "low_level takes one number or array for each input");
+        return -1;
+    }
+    for (i = 0; i < runner->ninputs; i++) {
+        PyObject *item = PyTuple_GET_ITEM(target->arrays, i);
+        const Layout *layout = &runner->inputs[i];
+        target->places[i] = -1;
+        if (PyLong_Check(item)) {
+            at = PyLong_AsSsize_t(item);
+            if (at < 0 || at >= target->narguments || !is_doubles(layout, ndim) || layout->written) {
+                PyErr_SetString(PyExc_ValueError, "low_level: an argument does not exist, is written, or is not made of doubles");
+                return -1;
+            }
+            target->places[i] = at;
+            if (ndim == 1) target->nin = layout->shape[0];
+        } else if (has_layout(item, layout)) {
+            target->bases[2 + i] = PyArray_BYTES((PyArrayObject *)item);
+        } else {
+            PyErr_SetString(PyExc_ValueError, "low_level: an array does not have the layout of its input");
+            return -1;
+        }
+    }
+    for (i = 0; i < runner->nconstants; i++) {
+        target->bases[2 + runner->ninputs + i] = PyArray_BYTES((PyArrayObject *)PyTuple_GET_ITEM(runner->constants, i));
+    }
+    return 0;
+}
+
+static Target *new_target(Runner *runner, Py_ssize_t narguments, PyObject *arrays, int ndim_in, int ndim_out) {
+    Target *target = PyMem_Calloc(1, sizeof(Target));
+    if (target == NULL) return (Target *)PyErr_NoMemory();
+    target->runner = (Runner *)Py_NewRef(runner);
+    target->arrays = PySequence_Tuple(arrays);
+    target->narguments = narguments;
+    target->nin = -1;
+    target->places = PyMem_Calloc((size_t)runner->ninputs + 1, sizeof(Py_ssize_t));
+    target->bases = PyMem_Calloc((size_t)(2 + runner->ninputs + runner->nconstants + 1), sizeof(char *));
+    if (target->places == NULL || target->bases == NULL) {
+        PyErr_NoMemory();
+    } else if (runner->noutputs != 1 || !is_doubles(&runner->outputs[0], ndim_out)) {
+        PyErr_SetString(PyExc_ValueError, "low_level: the result is not made of doubles");
+    } else if (target->arrays != NULL && place_inputs(target, ndim_in) == 0) {
+        target->nout = ndim_out ? runner->outputs[0].shape[0] : 1;
+        return target;
+    }
+    free_target(target);
+    return NULL;
+}
+
+/* low_level(kind, narguments, arrays), with a kind of "integrand", "filter", "line_filter" */
+PyObject *runner_low_level(PyObject *self, PyObject *args) {
+    const char *kind, *name;
+    void *function;
+    PyObject *arrays, *capsule;
+    Py_ssize_t narguments;
+    int ndim_in = 1, ndim_out = 0;
+    Target *target;
+    if (!PyArg_ParseTuple(args, "snO:low_level", &kind, &narguments, &arrays)) return NULL;
+    if (strcmp(kind, "integrand") == 0) {
+        name = INTEGRAND, function = (void *)integrand, ndim_in = 0;
+    } else if (strcmp(kind, "filter") == 0) {
+        name = FILTER, function = (void *)filter;
+    } else if (strcmp(kind, "line_filter") == 0) {
+        name = LINE_FILTER, function = (void *)line_filter, ndim_out = 1;
+    } else {
+        PyErr_SetString(PyExc_ValueError, "low_level: a kind is integrand, filter or line_filter");
+        return NULL;
+    }
+    if (narguments < 1 || narguments > (ndim_in == 0 ? FEW_ARGUMENTS : 1)) {
+        PyErr_Format(PyExc_ValueError, "low_level: a function of %zd arguments cannot be called so", narguments);
+        return NULL;
+    }
+    target = new_target((Runner *)self, narguments, arrays, ndim_in, ndim_out);
+    if (target == NULL) return NULL;
+    capsule = PyCapsule_New(function, name, end_capsule);
+    if (capsule == NULL || PyCapsule_SetContext(capsule, target) < 0) {
+        Py_XDECREF(capsule); /* end_capsule frees nothing yet */
+        free_target(target);
+        return NULL;
+    }
+    return capsule;
+}
