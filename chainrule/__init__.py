@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from chainrule.func import grad, grad_and_value, hessian, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
     from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
     from chainrule.serialization import load, save
+    from chainrule.compiling import compile
     from chainrule.explaining import explain, record_lines
     from chainrule.nn.functional import (
         adaptive_avg_pool1d, alpha_dropout, avg_pool1d, bilinear, celu, channel_shuffle, conv1d, conv2d, conv3d,
@@ -74,6 +75,7 @@ _LAZY = {
         "": "cuda fft func masked nn primitive signal testing utils",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "autograd.jacobian": "jacobian",
+        "compiling": "compile",
         "explaining": "explain record_lines",
         "func": "grad grad_and_value hessian hvp jacfwd jacrev jvp value_and_grad vjp vmap",
         "nn.functional": "adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear celu channel_shuffle conv1d conv2d conv3d "

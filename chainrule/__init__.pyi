@@ -20,6 +20,7 @@ from chainrule.api.grad_mode import enable_grad as enable_grad
 from chainrule.api.grad_mode import inference_mode as inference_mode
 from chainrule.api.grad_mode import no_grad as no_grad
 from chainrule.api.grad_mode import set_grad_enabled as set_grad_enabled
+from chainrule.compiling.compiled import Compiled
 from chainrule.core.tensor import Tensor as Tensor
 from chainrule.explaining.lines import record_lines as record_lines
 from chainrule.random import Generator as Generator
@@ -235,6 +236,8 @@ def column_stack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
     """Vectors as columns of a matrix, matrices side by side."""
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
     """All combinations of r elements of a vector, one a row."""
+def compile(function: Callable[..., Any]) -> Compiled:
+    """A function that computes what ``function`` does, faster: recorded when first called, then replayed."""
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The complex tensor real + i·imag."""
 complex128: _dtype

@@ -246,7 +246,7 @@ def refresh(base: Tensor) -> None:
         if type(base._raw) is not ndarray:
             hold(tensor, replay_view(base._raw, view.steps))
         if view.recorded and (base._edge is not None or type(tensor._edge) is not Leaf):
-            _set_edge(tensor, _edge_through(base, view.steps), base._cut)
+            _set_edge(tensor, edge_through(base, view.steps), base._cut)
 
 
 def _poison(tensor: Tensor) -> None:
@@ -288,7 +288,7 @@ def _put_back(base: Tensor, part: Tensor, steps: tuple[Step, ...]) -> Tensor:
     return dispatch.bind(TABLE["copy_slices"], (base, part), {"steps": steps}) if steps else part
 
 
-def _edge_through(base: Tensor, steps: tuple[Step, ...]) -> Any:
+def edge_through(base: Tensor, steps: tuple[Step, ...]) -> Any:
     """The edge of a view that these steps take from a base."""
     edge, data = base._edge, base._raw
     if edge is None:
