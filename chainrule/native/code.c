@@ -102,6 +102,7 @@ static double loop_work(const npy_intp *step) {
 static int run_loop(const npy_intp *step, char *const *bases) {
     SharedLoop shared;
     npy_intp k;
+    if (step[LOOP_N] == 0) return 0; /* NumPy's loops rely on that */
     shared.loop = read_loop(step);
     for (k = 0; k < shared.loop.nargs; k++) shared.start[k] = bases[shared.loop.args[2 * k]] + shared.loop.args[2 * k + 1];
     if (shared.loop.nouter == 0) {
@@ -167,6 +168,7 @@ static double group_work(const npy_intp *step) {
 static int run_group(const npy_intp *step, char *const *bases) {
     npy_intp blocks = (step[GROUP_ROWS] + step[GROUP_BLOCK] - 1) / step[GROUP_BLOCK];
     Group group;
+    if (step[GROUP_N] == 0) return 0;
     group.step = step;
     group.bases = bases;
     if (step[GROUP_SPLIT] && group_work(step) >= SHARED_FROM) {
