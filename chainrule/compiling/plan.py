@@ -1,15 +1,29 @@
-"""A recorded program as a plan that is run again and again."""
+"""A recorded program as a plan that is run again and again.
+
+The program is simplified, its calls become steps on planned buffers, and an executor runs these: native loops where the extension
+is there, otherwise NumPy's functions, called by Python. Both give the bits that the recorded calls gave, which is tried once when
+the plan is made.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from chainrule.compiling.layout import ARENA, arrange
+from chainrule.compiling.layout import ARENA, Value, arrange
+from chainrule.compiling.loops import LoopLowerer
+from chainrule.compiling.native_executor import Native, Whole
 from chainrule.compiling.python_executor import Executor, Report
 from chainrule.compiling.simplify import Simplified
-from chainrule.compiling.steps import Lowering, Step
+from chainrule.compiling.steps import Lowering, Step, note_uses
+from chainrule.interpreters.traced import Program, Var, same_bits
+from chainrule.native import AVAILABLE
+
+ndarray = np.ndarray
+Arrays = list[np.ndarray[Any, Any]]
+_LOWERER = LoopLowerer()
 
 
 class Plan:
@@ -17,28 +31,81 @@ class Plan:
 
     Args:
         program: a recorded program. Its Vars have their recorded arrays, which the plan does not keep.
+        native: whether it may use native loops.
 
     Attributes:
         steps: what is computed, in order.
         memory: bytes that a call needs besides its outputs; constants are not counted.
-        executor: "native" or "python".
+        executor: "native", "python", or "mixed": native loops, with steps between them that Python runs.
     """
 
-    def __init__(self, program: Any) -> None:
+    def __init__(self, program: Program, native: bool = AVAILABLE) -> None:
         simplified = Simplified(program)
-        lowering = Lowering(program, simplified)
         self.dropped, self.merged, self.folded = simplified.dropped, simplified.merged, simplified.folded
-        self.inputs, self.outputs = lowering.inputs, lowering.outputs
-        self.memory = arrange([buffer for buffer in lowering.buffers if buffer.kind == ARENA])
-        self.executor = "python"
-        self.steps: list[Step] = lowering.steps
-        self._run = Executor(self.steps, self.inputs, self.outputs, lowering.owners, self.memory).run
+        if not native or not self._make_native(program, simplified):
+            self._make_python(program, simplified)
 
-    def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
+    def run(self, arrays: Arrays, report: Report | None = None) -> Arrays:
         """The outputs, as arrays of the caller's own; then the writes to inputs are made.
 
         Args:
             arrays: one for each input, with its recorded shape, dtype and strides, aligned.
-            report: called with the names of floating-point exceptions that were met and that ``np.geterr()`` does not ignore.
+            report: called with the names of the floating-point exceptions that were met and that ``np.geterr()`` does not
+                ignore, before inputs are written.
         """
         return self._run(arrays, report)
+
+    # -- making it ---------------------------------------------------------------------------------------------------
+
+    def _make_python(self, program: Program, simplified: Simplified) -> None:
+        lowering = self._lowered(Lowering(program, simplified))
+        executor = _python(lowering)
+        self.executor, self.memory = "python", executor.memory
+        self._run: Callable[[Arrays, Report | None], Arrays] = executor.run
+
+    def _make_native(self, program: Program, simplified: Simplified) -> bool:
+        """Use native loops, if there are any and they give what was recorded."""
+        lowering = self._lowered(Lowering(program, simplified, _LOWERER))
+        native = Native(lowering)
+        if not native.segments:
+            return False
+        self.memory = native.memory
+        if native.whole:
+            self.executor, whole = "native", Whole(native, lowering)
+            self._run = whole.run
+            found = whole.replay(program)
+        else:
+            self.executor, executor = "mixed", native.executor()
+            self._run = executor.run
+            found = executor.replay(_arrays(program.inputs), _recorded(lowering))
+        return _all_same(found, _arrays(program.outputs)) or _all_same(found, _called(program, simplified))
+
+    def _lowered(self, lowering: Lowering) -> Lowering:
+        self.steps: list[Step] = lowering.steps
+        self.inputs, self.outputs = lowering.inputs, lowering.outputs
+        return lowering
+
+
+def _python(lowering: Lowering) -> Executor:
+    note_uses(lowering.steps)
+    memory = arrange([buffer for buffer in lowering.buffers if buffer.kind == ARENA])
+    main = len(lowering.steps) - lowering.commits
+    return Executor(lowering, memory, lowering.steps[:main], lowering.steps[main:])
+
+
+def _called(program: Program, simplified: Simplified) -> Arrays:
+    """The outputs by Python's calls at the inputs as they are now: somebody may have changed them since they were recorded."""
+    lowering = Lowering(program, simplified)
+    return _python(lowering).replay(_arrays(program.inputs), _recorded(lowering))
+
+
+def _arrays(variables: list[Var]) -> Arrays:
+    return [var.array for var in variables]
+
+
+def _recorded(lowering: Lowering) -> dict[Value, np.ndarray[Any, Any]]:
+    return {value: var.array for var, value in lowering.values.items()}
+
+
+def _all_same(found: Arrays, wanted: Arrays) -> bool:
+    return all([same_bits(x, y) for x, y in zip(found, wanted, strict=True)])

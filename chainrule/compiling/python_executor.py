@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.compiling.layout import ALIGNMENT, ARENA, CONSTANT, Value, address
-from chainrule.compiling.steps import Step
+from chainrule.compiling.steps import Lowering, Step
 
 ndarray = np.ndarray
 #: an argument list, list or dict of a step, and a position in it
@@ -33,80 +33,118 @@ class Changed(Exception):
 class Executor:
     """The steps of a plan, and what they run on.
 
-    Attributes:
-        steps: the steps, in order.
-        inputs, outputs: the Values that are given and returned; owners: the roots of the buffers of outputs.
+    Args:
+        lowering: what the steps are of.
         memory: bytes of the arena.
+        steps, commits: what is run, and then what writes to inputs.
     """
 
-    def __init__(
-        self, steps: list[Step], inputs: list[Value], outputs: list[Value], owners: list[Value], memory: int
-    ) -> None:
-        self.steps = steps
-        self.inputs = inputs
-        self.outputs = outputs
-        self.makers = [maker(value) for value in owners]
-        self.owners = owners
+    def __init__(self, lowering: Lowering, memory: int, steps: list[Step], commits: list[Step]) -> None:
+        self.inputs = lowering.inputs
+        self.outputs = lowering.outputs
+        self.owners = [value.buffer.root for value in lowering.owners]
+        self.makers = [maker(value) for value in self.owners]
         self.memory = memory
+        self.steps = steps
+        self.commits = commits
         self._idle: list[Workspace] = []
 
     def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
-        """The outputs at these inputs. Floating-point exceptions are reported once, after the last step."""
-        kept = np.geterr()
-        watched: Any = {name: "call" for name, way in kept.items() if way != "ignore"}
-        if report is None or not watched:
-            return self._run(arrays)
-        found: set[str] = set()
-        token = _CALLERS.set((kept, np.geterrcall()))
-        try:
-            with np.errstate(call=lambda kind, flag: found.add(_NAMES[kind]), **watched):
-                outputs = self._run(arrays)
-        finally:
-            _CALLERS.reset(token)
-        if found:
-            report(found)
-        return outputs
-
-    def _run(self, arrays: list[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        """The outputs at these inputs. Floating-point exceptions are reported once, before inputs are written."""
         try:
             space = self._idle.pop()
         except IndexError:
             space = Workspace(self)
         try:
             space.fill(arrays, [make() for make in self.makers])
-            for function, args, kwargs, sink in space.calls:
-                result = function(*args) if kwargs is None else function(*args, **kwargs)
-                if sink is not None:
-                    sink(result)
+            self._watched(space, report)
+            space.run(space.commits)
             return list(space.results)
         finally:
             space.clear()
             self._idle.append(space)
 
+    def _watched(self, space: Workspace, report: Report | None) -> None:
+        """Run the steps, and report what floating-point exceptions they meet."""
+        kept = np.geterr()
+        watched: Any = {name: "call" for name, way in kept.items() if way != "ignore"}
+        if report is None or not watched:
+            space.run(space.calls)
+            return
+        token = _CALLERS.set((kept, np.geterrcall()))
+        try:
+            with np.errstate(call=space.note, **watched):
+                space.run(space.calls)
+        finally:
+            _CALLERS.reset(token)
+        found = space.found & watched.keys()
+        if found:
+            report(found)
+
+    def replay(
+        self, arrays: list[np.ndarray[Any, Any]], recorded: dict[Value, np.ndarray[Any, Any]]
+    ) -> list[np.ndarray[Any, Any]]:
+        """The outputs, where functions that return arrays are not called, but returned what was recorded."""
+        space = Workspace(self, recorded)
+        space.fill(arrays, [make() for make in self.makers])
+        with np.errstate(all="ignore"):
+            space.run(space.calls)
+        return list(space.results)
+
 
 _NAMES = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
+_BITS = {1: "divide", 2: "over", 4: "under", 8: "invalid"}
+
+
+def named(mask: int) -> set[str]:
+    """The names of floating-point exceptions, from NumPy's bits."""
+    return {name for bit, name in _BITS.items() if mask & bit}
+
+
+class _Standin:
+    """Stands for something that each workspace has its own of."""
+
+
+#: what stands for the arena among arguments, and for what is called with floating-point exceptions
+MEMORY: Any = _Standin()
+NOTE: Any = _Standin()
 
 
 class Workspace:
     """The arena and the arguments of all steps, for one call at a time."""
 
-    def __init__(self, executor: Executor) -> None:
-        self._memory = np.empty(executor.memory + ALIGNMENT, np.uint8)
-        self._start = -address(self._memory) % ALIGNMENT
+    def __init__(self, executor: Executor, recorded: dict[Value, np.ndarray[Any, Any]] | None = None) -> None:
+        memory = np.empty(executor.memory + ALIGNMENT, np.uint8)
+        start = -address(memory) % ALIGNMENT
+        self._memory = memory
+        self._start = start
+        self._arena = memory[start : start + executor.memory]
+        self._recorded = recorded
         self._arrays: dict[Value, np.ndarray[Any, Any]] = {}
         self._places: dict[Value, list[Place]] = {}
+        self.found: set[str] = set()
         self.results: list[Any] = [None] * len(executor.outputs)
-        self.calls: list[Any] = []
         uses = _uses(executor)
-        for step in executor.steps:
-            if step.view and (step.writes[0].buffer.kind == ARENA or uses.isdisjoint(step.writes)):
-                continue
-            self.calls.append(self._call(step))
+        self.calls = [self._call(step) for step in executor.steps if _is_needed(step, uses)]
+        self.commits = [self._call(step) for step in executor.commits]
         for i, value in enumerate(executor.outputs):
             self._put(self.results, i, value)
         self._inputs = [self._places.get(value, []) for value in executor.inputs]
         self._owners = [self._places.get(value, []) for value in executor.owners]
         self._changing = [place for places in self._places.values() for place in places]
+
+    def run(self, calls: list[Any]) -> None:
+        for function, args, kwargs, sink in calls:
+            result = function(*args) if kwargs is None else function(*args, **kwargs)
+            if sink is not None:
+                sink(result)
+
+    def note(self, kind: Any, flag: Any = 0) -> None:
+        """Called with what a floating-point exception is, by NumPy (a name), or by native code (bits)."""
+        if type(kind) is int:
+            self.found |= named(kind)
+        else:
+            self.found.add(_NAMES[kind])
 
     def fill(self, arrays: list[np.ndarray[Any, Any]], made: list[np.ndarray[Any, Any]]) -> None:
         """Put the arrays of a call into their places."""
@@ -119,6 +157,7 @@ class Workspace:
 
     def clear(self) -> None:
         """Hold nothing of the caller's."""
+        self.found.clear()
         for container, key in self._changing:
             container[key] = None
 
@@ -135,6 +174,9 @@ class Workspace:
             frozen |= self._put(kwargs, name, x)
         if frozen:
             function = _Freezing(function)
+        if step.loose and self._recorded is not None:
+            known = tuple([self._recorded[value] for value in step.writes])
+            function, args, kwargs = (lambda: known), [], None
         sink = None
         if step.loose or step.view:
             sink = _Sink(step, [self._places.setdefault(value, []) for value in step.writes], self._memory)
@@ -148,6 +190,12 @@ class Workspace:
             container[key] = array
             if array is None:
                 self._places.setdefault(x, []).append((container, key))
+            return False
+        if x is MEMORY:
+            container[key] = self._arena
+            return False
+        if x is NOTE:
+            container[key] = self.note
             return False
         if kind is list:
             parts: list[Any] = [None] * len(x)
@@ -181,10 +229,15 @@ class Workspace:
         return array
 
 
+def _is_needed(step: Step, uses: set[Value]) -> bool:
+    """Whether a step is more than a view that is known, or that nobody uses."""
+    return not step.view or not (step.writes[0].buffer.kind == ARENA or uses.isdisjoint(step.writes))
+
+
 def _uses(executor: Executor) -> set[Value]:
     """The values that steps and outputs need as arrays."""
     found = set(executor.outputs)
-    for step in executor.steps:
+    for step in executor.steps + executor.commits:
         found.update(step.reads)
         if not step.view:
             found.update(step.writes)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.compiling.layout import same_memory
 from chainrule.interpreters.traced import Call, Var
 
 ndarray = np.ndarray
@@ -51,12 +52,15 @@ class Simplified:
         used = operands(call)
         if not all(var in constants for var in used) or not (used or call.function in _CREATORS):
             return False
+        kept = []
         for var in call.results:
-            if var.array.nbytes > FOLDED and not any(_inside(var.array, constants[x]) for x in used):
-                return False
-        for var in call.results:
-            # the recorded array may be in somebody's hands
-            constants[var] = var.array if any(_inside(var.array, constants[x]) for x in used) else var.array.copy("K")
+            array = var.array
+            if not any([same_memory(array, constants[x]) for x in used]):
+                array = array.copy("K")  # the recorded one may be in somebody's hands
+                if array.nbytes > FOLDED or array.strides != var.array.strides:
+                    return False
+            kept.append(array)
+        constants.update(zip(call.results, kept, strict=True))
         self.folded += 1
         return True
 
@@ -148,9 +152,3 @@ def _live(program: Any) -> list[Call]:
 
 #: functions that return the same each time, although they are given no array
 _CREATORS: frozenset[Any] = frozenset({np.zeros, np.ones, np.full, np.arange, np.eye, np.identity, np.linspace})
-
-
-def _inside(array: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
-    """Whether an array is a view of another, or of what that is a view of."""
-    base = array.base
-    return base is not None and (base is other or base is other.base)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -39,9 +39,10 @@ class Step:
         reads, writes: the Values that it uses and makes.
         loose: whether the function returns what it makes, instead of writing it.
         view: whether it only gives a view, which native code does not need.
+        template: its inner loops, whose operands are ``reads`` and ``writes``; None if they are not known.
     """
 
-    __slots__ = ("args", "call", "function", "kwargs", "loose", "reads", "view", "writes")
+    __slots__ = ("args", "call", "function", "kwargs", "loose", "reads", "template", "view", "writes")
 
     def __init__(
         self,
@@ -53,6 +54,7 @@ class Step:
         writes: list[Value],
         loose: bool = False,
         view: bool = False,
+        template: Any = None,
     ) -> None:
         self.call = call
         self.function = function
@@ -62,6 +64,7 @@ class Step:
         self.writes = writes
         self.loose = loose
         self.view = view
+        self.template = template
 
     @property
     def name(self) -> str:
@@ -76,6 +79,14 @@ class Step:
         return f"{', '.join(map(repr, self.writes))} = {self.name}({', '.join(map(repr, self.reads))})"
 
 
+class Lowerer(Protocol):
+    """What knows the inner loops of calls, and of copies; None where there are none."""
+
+    def template(self, call: Call, values: dict[Var, Value]) -> Any: ...
+
+    def copy(self, value: Value, target: Value) -> Any: ...
+
+
 class Lowering:
     """Turns the calls of a program into steps.
 
@@ -84,24 +95,26 @@ class Lowering:
         values: Var -> Value.
         inputs, outputs: the Values that are given, and those that are returned.
         buffers: all buffers of the arena, of outputs and of loose arrays.
-        owners: the outputs that are memory made for the call, in order of their buffers.
+        owners: the outputs, each once: what is made for each call, in order of their buffers.
+        commits: how many steps at the end write to inputs.
     """
 
-    def __init__(self, program: Any, simplified: Simplified) -> None:
+    def __init__(self, program: Any, simplified: Simplified, lowerer: Lowerer | None = None) -> None:
         self.steps: list[Step] = []
         self.values: dict[Var, Value] = {}
         self.buffers: list[Buffer] = []
         self.owners: list[Value] = []
         self._simplified = simplified
+        self._lowerer = lowerer
         self._count = 0
         self.inputs = [self._root(var, INPUT, i) for i, var in enumerate(program.inputs)]
         for call in simplified.calls:
             self._add(call)
         written = [(self.values[var], self._settled(self._value(value))) for var, value in program.writes]
         self.outputs = self._take_outputs([self._value(var) for var in program.outputs])
+        self.commits = len(written)
         for target, value in written:
-            self.steps.append(Step(None, copied, (value, target), {}, [value], [target]))
-        self._note_uses()
+            self._copy(value, target)
 
     # -- values ------------------------------------------------------------------------------------------------------
 
@@ -120,11 +133,12 @@ class Lowering:
     def _value(self, var: Var) -> Value:
         value = self.values.get(var)
         if value is None:
-            var = self._simplified.same.get(var, var)
-            value = self.values.get(var)
-        if value is None:
-            value = self._root(var, CONSTANT)
-            value.array = self._simplified.constants[var]
+            known = self._simplified.same.get(var, var)
+            value = self.values.get(known)
+            if value is None:
+                value = self._root(known, CONSTANT)
+                value.array = self._simplified.constants[known]
+            self.values[var] = value
         return value
 
     def _resolved(self, x: Any) -> Any:
@@ -147,20 +161,25 @@ class Lowering:
         reads = [self._value(var) for var in given]
         if len(given) > 1 and self._simplified.merged and not is_elementwise(call):
             self._keep_apart(given, reads)
+        if len(reads) == 1 and call.function in VIEWS and self._add_view(call, given[0].array, reads):
+            return
+        writes = [self._root(var, ARENA) for var in call.results]
+        self.buffers.extend([value.buffer for value in writes])
+        template = None if self._lowerer is None else self._lowerer.template(call, self.values)
+        if template is not None:
+            self.steps.append(Step(call, _in_loops, (), {}, reads, writes, template=template))
+            return
         args = self._resolved(call.args)
         kwargs = self._resolved(call.kwargs) if call.kwargs else call.kwargs
-        if len(reads) == 1 and call.function in VIEWS and self._add_view(call, given[0].array, reads, args, kwargs):
-            return
         form = written_form(call, args, kwargs)
-        if form is None:
-            function = getattr(call.function, call.method) if call.method else call.function
-            writes = [self._root(var, LOOSE) for var in call.results]
-            self.steps.append(Step(call, function, args, kwargs, reads, writes, loose=True))
-        else:
-            writes = [self._root(var, ARENA) for var in call.results]
+        if form is not None:
             function, args, kwargs = form
             self.steps.append(Step(call, function, (*args, *writes), kwargs, reads, writes))
-        self.buffers.extend(value.buffer for value in writes)
+            return
+        for value in writes:
+            value.buffer.kind = LOOSE
+        function = getattr(call.function, call.method) if call.method else call.function
+        self.steps.append(Step(call, function, args, kwargs, reads, writes, loose=True))
 
     def _keep_apart(self, given: list[Var], reads: list[Value]) -> None:
         """Copy operands that were separate arrays before equal calls were merged.
@@ -176,12 +195,12 @@ class Lowering:
                     buffer = Buffer(ARENA, 0, value.buffer.nbytes, len(self.steps))
                     copy = buffer.root = _moved(root, self._next(), buffer, 0)
                     self.buffers.append(buffer)
-                    self.steps.append(Step(None, copied, (root, copy), {}, [root], [copy]))
+                    self._copy(root, copy)
                     reads[i] = copy if value is root else _moved(value, self._next(), buffer, value.offset)
                     self.values[given[i]] = reads[i]
                     break
 
-    def _add_view(self, call: Call, given: np.ndarray[Any, Any], reads: list[Value], args: Any, kwargs: Any) -> bool:
+    def _add_view(self, call: Call, given: np.ndarray[Any, Any], reads: list[Value]) -> bool:
         """Have the results of a call be views of its argument's memory, if they are."""
         (viewed,) = reads
         if not all(same_memory(var.array, given) for var in call.results):
@@ -192,6 +211,8 @@ class Lowering:
             self.values[var] = Value(self._next(), viewed.buffer, offset, var.array)
         function = getattr(call.function, call.method) if call.method else call.function
         writes = [self.values[var] for var in call.results]
+        args = self._resolved(call.args)
+        kwargs = self._resolved(call.kwargs) if call.kwargs else call.kwargs
         self.steps.append(Step(call, function, args, kwargs, reads, writes, view=True))
         return True
 
@@ -213,10 +234,12 @@ class Lowering:
                 and value.offset == 0
                 and is_dense(value.shape, value.strides, value.dtype.itemsize)
             ):
-                self._own(buffer)
+                self._own(value)
                 taken[value] = value
             else:
-                taken[value] = self._copy(value)
+                taken[value] = copy = self._fresh(value, OUTPUT)
+                self._own(copy)
+                self._copy(value, copy)
             buffers.add(buffer)
         return [taken[value] for value in values]
 
@@ -224,9 +247,9 @@ class Lowering:
         """A value that is to be written to an input, as one that no such write changes."""
         if value.buffer.kind not in (INPUT, LOOSE):
             return value
-        copy = self._fresh(value, ARENA)
-        self.steps.append(Step(None, copied, (value, copy), {}, [value], [copy]))
-        return copy
+        settled = self._fresh(value, ARENA)
+        self._copy(value, settled)
+        return settled
 
     def _fresh(self, value: Value, kind: str) -> Value:
         """A value with the shape of another one, dense in C order, in a buffer of its own."""
@@ -235,29 +258,33 @@ class Lowering:
         self.buffers.append(buffer)
         return fresh
 
-    def _own(self, buffer: Buffer) -> None:
-        buffer.kind = OUTPUT
-        buffer.index = len(self.owners)
-        self.owners.append(buffer.root)
+    def _own(self, value: Value) -> None:
+        """Have the buffer of a value be made for each call."""
+        value.buffer.kind = OUTPUT
+        value.buffer.index = len(self.owners)
+        self.owners.append(value)
 
-    def _copy(self, value: Value) -> Value:
-        """A step that copies a value to an output of its own."""
-        copy = self._fresh(value, OUTPUT)
-        self._own(copy.buffer)
-        self.steps.append(Step(None, copied, (value, copy), {}, [value], [copy]))
-        return copy
+    def _copy(self, value: Value, target: Value) -> None:
+        """A step that copies a value."""
+        template = None if self._lowerer is None else self._lowerer.copy(value, target)
+        self.steps.append(Step(None, copied, (value, target), {}, [value], [target], template=template))
 
-    def _note_uses(self) -> None:
-        """Note for each buffer where it is written first and used last."""
-        for i, step in enumerate(self.steps):
-            if step.view:
-                continue
-            for value in step.reads:
-                value.buffer.last = i
-            for value in step.writes:
-                value.buffer.last = i
-                if value.buffer.root is value and value.buffer.kind != INPUT:
-                    value.buffer.first = i
+
+def note_uses(steps: list[Step]) -> None:
+    """Note for each buffer where it is written first and used last."""
+    for i, step in enumerate(steps):
+        if step.view:
+            continue
+        for value in step.reads:
+            value.buffer.last = i
+        for value in step.writes:
+            value.buffer.last = i
+            if value.buffer.root is value and value.buffer.kind != INPUT:
+                value.buffer.first = i
+
+
+def _in_loops(*args: Any) -> Any:
+    raise AssertionError("a step that is native loops was called by Python")
 
 
 def is_elementwise(call: Call) -> bool:

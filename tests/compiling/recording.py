@@ -38,7 +38,10 @@ class Written:
         for call in self.calls:
             function = getattr(call.function, call.method) if call.method else call.function
             found = function(*arrays(call.args, known), **arrays(call.kwargs, known))
-            known.update(zip(call.results, found if isinstance(found, (tuple, list)) else (found,)))
+            parts = found if isinstance(found, (tuple, list)) else (found,)
+            known.update(
+                zip(call.results, map(np.asarray, parts))
+            )  # NumPy does a few things differently for its scalars
         return [np.asarray(known[var]) for var in self.outputs]
 
 

@@ -1,0 +1,164 @@
+"""Which loops are done block by block.
+
+On large arrays the time of an elementwise loop is the time its operands take through memory. So loops that go through the same
+elements form a group: all of them are done for one block of elements before the next, and what they hand to each other stays in
+cache. Loops that are in between, and that the group does not wait for, are done before or after it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from chainrule.compiling.layout import Buffer
+from chainrule.compiling.loops import Loop
+
+#: elements from which a loop is worth a group, and loops that may wait for the end of one
+LARGE = 2048
+WAITING = 64
+
+#: where the elements of an argument are: offset, stride within a row, stride from row to row, length of a row
+Pattern = tuple[int, int, int, int]
+
+
+class Argument(NamedTuple):
+    """An argument of a loop: a buffer (None: a number), and an offset in it."""
+
+    buffer: Buffer | None
+    offset: int
+    number: Any = None
+
+
+class Work:
+    """A loop and what it works on.
+
+    Attributes:
+        step: the number of the step that it belongs to.
+        loop: the loop.
+        args: its arguments.
+        reads, writes: the buffers that it uses.
+        total, row: how many elements it goes through, if it may be in a group, else 0; the length of a row, 0 if any will do.
+    """
+
+    __slots__ = ("args", "loop", "reads", "row", "step", "total", "writes")
+
+    def __init__(self, step: int, loop: Loop, args: list[Argument]) -> None:
+        self.step = step
+        self.loop = loop
+        self.args = args
+        inputs = len(args) - loop.outputs
+        self.reads = {arg.buffer for arg in args[:inputs] if arg.buffer is not None}
+        self.writes = {arg.buffer for arg in args[inputs:] if arg.buffer is not None}
+        axes = loop.axes
+        self.total = self.row = 0
+        if loop.elementwise and len(axes) <= 2:
+            self.total = axes[0].length
+            if len(axes) == 2:
+                self.total *= axes[1].length
+                self.row = axes[0].length
+
+    def pattern(self, k: int) -> Pattern:
+        """Where the elements of an argument are; one that a single stride goes through has rows of no length."""
+        axes = self.loop.axes
+        stride = axes[0].strides[k]
+        if len(axes) == 1 or axes[1].strides[k] == stride * axes[0].length:
+            return self.args[k].offset, stride, 0, 0
+        return self.args[k].offset, stride, axes[1].strides[k], axes[0].length
+
+
+class Group:
+    """Loops over the same elements, done block by block.
+
+    Attributes:
+        works: in order.
+        total, row: how many elements there are, and the length of a row (0: any).
+    """
+
+    def __init__(self, total: int) -> None:
+        self.works: list[Work] = []
+        self.total = total
+        self.row = 0
+        self.reads: set[Buffer] = set()
+        self.written: dict[Buffer, Pattern] = {}
+
+    def takes(self, work: Work) -> bool:
+        """Whether a loop goes through the same elements, and uses of the group's only what is in its own block."""
+        if work.total != self.total or (work.row and self.row and work.row != self.row):
+            return False
+        for k, arg in enumerate(work.args):
+            if arg.buffer in self.written:
+                pattern = work.pattern(k)
+                if pattern != self.written[arg.buffer] or pattern[3]:
+                    return False
+        return self.reads.isdisjoint(work.writes)
+
+    def add(self, work: Work) -> None:
+        self.works.append(work)
+        self.row = self.row or work.row
+        self.reads |= work.reads
+        first = len(work.args) - work.loop.outputs
+        for k in range(first, len(work.args)):
+            buffer = work.args[k].buffer
+            if buffer is not None:
+                self.written[buffer] = work.pattern(k)
+
+    def is_needed_by(self, work: Work) -> bool:
+        """Whether a loop has to come after the group."""
+        return (
+            not self.written.keys().isdisjoint(work.reads)
+            or not self.written.keys().isdisjoint(work.writes)
+            or not self.reads.isdisjoint(work.writes)
+        )
+
+
+class _Waiting:
+    """Loops that come after the open group."""
+
+    def __init__(self) -> None:
+        self.works: list[Work] = []
+        self.reads: set[Buffer] = set()
+        self.writes: set[Buffer] = set()
+
+    def add(self, work: Work) -> None:
+        self.works.append(work)
+        self.reads |= work.reads
+        self.writes |= work.writes
+
+    def hold_up(self, work: Work) -> bool:
+        """Whether a loop has to come after one of these."""
+        return not (
+            self.writes.isdisjoint(work.reads)
+            and self.writes.isdisjoint(work.writes)
+            and self.reads.isdisjoint(work.writes)
+        )
+
+
+def grouped(works: list[Work]) -> list[Work | Group]:
+    """The loops in an order that gives the same results, with groups of large ones."""
+    done: list[Work | Group] = []
+    pending = works[::-1]
+    group: Group | None = None
+    waiting = _Waiting()
+    while pending or group is not None:
+        if not pending or len(waiting.works) >= WAITING:
+            assert group is not None
+            done.append(group)
+            group = None
+            pending.extend(reversed(waiting.works))
+            waiting = _Waiting()
+            continue
+        work = pending.pop()
+        if group is None:
+            if work.total >= LARGE:
+                group = Group(work.total)
+                group.add(work)
+            else:
+                done.append(work)
+        elif waiting.hold_up(work):
+            waiting.add(work)
+        elif group.takes(work):
+            group.add(work)
+        elif work.total >= LARGE or group.is_needed_by(work):
+            waiting.add(work)
+        else:
+            done.append(work)
+    return done

@@ -1,0 +1,621 @@
+"""Calls as inner loops: the C functions that NumPy runs for them, in the order in which NumPy runs them.
+
+What a call lowers to depends on its function and the layouts of its arrays only, so it is worked out once for calls that are
+alike. The result is a :class:`Template`, whose operands are slots: what the call reads, what it writes, temporaries, numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule.compiling.iteration import (
+    Axis,
+    Layout,
+    Shape,
+    broadcast_strides,
+    dense_strides,
+    is_run,
+    merged_axes,
+    one_run,
+    size,
+    sorted_axes,
+)
+from chainrule.compiling.layout import Value
+from chainrule.compiling.simplify import operands
+from chainrule.compiling.steps import REDUCTIONS
+from chainrule.interpreters.traced import Call, Var
+from chainrule.native import OWN, loop
+
+ndarray = np.ndarray
+
+READ, WRITE, TEMPORARY, NUMBER = range(4)
+Slot = tuple[int, int]
+#: dtypes that loops are looked up for
+KINDS = "fciub"
+
+
+class Loop:
+    """One inner loop, called along the first axis for every index of the others.
+
+    Attributes:
+        name: of the function.
+        address, data: where the C function and its data are.
+        axes: innermost first; the strides are those of each argument.
+        args: (slot, offset in bytes) of each argument.
+        core, core_strides: of a gufunc.
+        outputs: how many arguments, the last ones, are written.
+        elementwise: whether every element of the outputs is written once, from elements at the same index.
+        itemsizes: of each argument's elements.
+    """
+
+    __slots__ = (
+        "address",
+        "args",
+        "axes",
+        "core",
+        "core_strides",
+        "data",
+        "elementwise",
+        "itemsizes",
+        "name",
+        "outputs",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        found: tuple[int, int],
+        axes: list[Axis],
+        args: list[tuple[Slot, int]],
+        itemsizes: list[int],
+        outputs: int = 1,
+        elementwise: bool = False,
+        core: Shape = (),
+        core_strides: Shape = (),
+    ) -> None:
+        self.name = name
+        self.address, self.data = found
+        self.axes = axes
+        self.args = args
+        self.itemsizes = itemsizes
+        self.outputs = outputs
+        self.elementwise = elementwise
+        self.core = core
+        self.core_strides = core_strides
+
+
+class Template:
+    """The loops of a call.
+
+    Attributes:
+        loops: in order.
+        temporaries: bytes of each.
+        numbers: constants of no dimension.
+    """
+
+    __slots__ = ("loops", "numbers", "temporaries")
+
+    def __init__(self) -> None:
+        self.loops: list[Loop] = []
+        self.temporaries: list[int] = []
+        self.numbers: list[np.ndarray[Any, Any]] = []
+
+    def temporary(self, nbytes: int) -> Slot:
+        self.temporaries.append(nbytes)
+        return TEMPORARY, len(self.temporaries) - 1
+
+    def number(self, array: np.ndarray[Any, Any]) -> Slot:
+        self.numbers.append(array)
+        return NUMBER, len(self.numbers) - 1
+
+
+class Operand:
+    """An array, or a part of one, that a loop is to go through."""
+
+    __slots__ = ("dtype", "layout", "offset", "slot")
+
+    def __init__(self, slot: Slot, shape: Shape, strides: Shape, dtype: np.dtype[Any], offset: int = 0) -> None:
+        self.slot = slot
+        self.layout = Layout(shape, strides, dtype.itemsize)
+        self.dtype = dtype
+        self.offset = offset
+
+
+class Unlowered(Exception):
+    """A call that has no loops that are known to do the same."""
+
+
+class LoopLowerer:
+    """Finds the templates of calls, and remembers them."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Template | None] = {}
+        self._layouts: dict[Any, int] = {}
+
+    def template(self, call: Call, values: dict[Var, Value]) -> Template | None:
+        """The loops of a call; None if it has none.
+
+        Args:
+            values: the Value of each Var among the call's arguments and results.
+        """
+        try:
+            key = (call.function, call.method, *[self._part(x, values) for x in call.args])
+            if call.kwargs:
+                key += tuple([(name, self._part(x, values)) for name, x in call.kwargs.items()])
+            if key in self._known:
+                return self._known[key]
+        except TypeError:  # an argument that has no hash
+            return self._lower(call, values)
+        template = self._known[key] = self._lower(call, values)
+        return template
+
+    def _part(self, x: Any, values: dict[Var, Value]) -> Any:
+        """An argument as a part of a key: of an array the layout alone."""
+        kind = type(x)
+        if kind is Var:
+            return self._layout(values[x])
+        if kind is tuple or kind is list:
+            return (kind, *[self._part(item, values) for item in x])
+        if kind is float or kind is complex or isinstance(x, np.generic):
+            return (kind, repr(x))
+        if kind is slice:
+            return (kind, self._part(x.start, values), self._part(x.stop, values), self._part(x.step, values))
+        return (kind, x)
+
+    def _lower(self, call: Call, values: dict[Var, Value]) -> Template | None:
+        given = [values[var] for var in operands(call)]
+        made = [values[var] for var in call.results]
+        if not all([value.dtype.kind in KINDS and value.dtype.isnative for value in given]):
+            return None
+        if not all([value.dtype.kind in KINDS and value.dtype.isnative for value in made]):
+            return None
+        try:
+            lowering = _Lowering(given, made)
+            lowering.add(call)
+            return lowering.template
+        except Unlowered:
+            return None
+
+    def copy(self, value: Value, target: Value) -> Template | None:
+        """The loops that copy a value to another one."""
+        key = (None, self._layout(value), self._layout(target))
+        if key not in self._known:
+            lowering = _Lowering([value], [target])
+            try:
+                lowering.copy(lowering.reads[0], lowering.writes[0])
+                self._known[key] = lowering.template
+            except Unlowered:
+                self._known[key] = None
+        return self._known[key]
+
+    def _layout(self, value: Value) -> int:
+        return self._layouts.setdefault((value.shape, value.strides, value.dtype), -len(self._layouts) - 1)
+
+
+class _Lowering:
+    """One call on its way to a template."""
+
+    def __init__(self, given: list[Value], made: list[Value]) -> None:
+        self.template = Template()
+        self.reads = [Operand((READ, i), v.shape, v.strides, v.dtype) for i, v in enumerate(given)]
+        self.writes = [Operand((WRITE, i), v.shape, v.strides, v.dtype) for i, v in enumerate(made)]
+
+    def add(self, call: Call) -> None:
+        function = call.function
+        if isinstance(function, np.ufunc):
+            self._ufunc(call, function)
+        elif function in REDUCTIONS:
+            self._named_reduction(call, REDUCTIONS[function])
+        elif function in _OTHERS:
+            _OTHERS[function](self, call)
+        else:
+            raise Unlowered
+
+    # -- elementwise -------------------------------------------------------------------------------------------------
+
+    def _ufunc(self, call: Call, function: np.ufunc) -> None:
+        if call.method == "reduce":
+            names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
+            self._reduction(function, dict(zip(names, call.args, strict=False)) | call.kwargs, 0)
+        elif call.method != "__call__" or call.kwargs or len(call.args) != function.nin:
+            raise Unlowered
+        elif function.signature is not None:
+            self._generalized(call, function)
+        else:
+            arguments = self._arguments(call.args)
+            dtypes, found = ufunc_loop(function, [_type_of(x) for x in arguments])
+            inputs = [self._converted(x, dtype) for x, dtype in zip(arguments, dtypes, strict=False)]
+            if [x.dtype for x in self.writes] != list(dtypes[function.nin :]):
+                raise Unlowered
+            self._elementwise(function.__name__, found, inputs, self.writes, is_exact(function, dtypes[0]))
+
+    def _arguments(self, args: tuple[Any, ...]) -> list[Any]:
+        """Arguments with Operands in the place of Vars."""
+        reads = iter(self.reads)
+        return [next(reads) if type(x) is Var else x for x in args]
+
+    def _converted(self, x: Any, dtype: np.dtype[Any]) -> Operand:
+        """An argument in the dtype of the loop."""
+        if not isinstance(x, Operand):
+            try:
+                number = np.asarray(x, dtype)
+            except (OverflowError, TypeError, ValueError):
+                raise Unlowered from None
+            if number.shape:
+                raise Unlowered
+            return Operand(self.template.number(number), (), (), dtype)
+        if x.dtype == dtype:
+            return x
+        shape = x.layout.shape
+        order = sorted_axes([list(x.layout.strides)], len(shape))
+        strides = dense_strides(shape, order, dtype.itemsize)
+        cast = Operand(self.template.temporary(size(shape) * dtype.itemsize), shape, strides, dtype)
+        self.copy(x, cast)
+        return cast
+
+    def copy(self, x: Operand, out: Operand) -> None:
+        """Copy, broadcast and cast an array into another one."""
+        if x.dtype == out.dtype:
+            name = f"copy{x.dtype.itemsize}"
+        else:
+            name = f"cast_{x.dtype.str[1:]}_{out.dtype.str[1:]}"
+        self._elementwise(name, own_loop(name), [x], [out], exact=True)
+
+    def _elementwise(
+        self, name: str, found: tuple[int, int], inputs: list[Operand], outputs: list[Operand], exact: bool
+    ) -> None:
+        """A loop over the broadcast elements of some operands.
+
+        NumPy's iterator copies operands that one stride does not go through, so that it can call the loop for more elements at
+        once. If the loop is exact, its results can't depend on that; if not, the same copies are made.
+        """
+        shape = outputs[0].layout.shape
+        if size(shape) == 0:
+            return
+        every = inputs + outputs
+        run = one_run([x.layout for x in every], len(inputs), shape)
+        if run is not None:
+            axes = [run]
+        else:
+            axes, order = _iteration([x.layout for x in inputs], [x.layout for x in every], shape)
+            if len(axes) > 1 and not exact:
+                inputs = [self._as_run(x, shape, order) for x in inputs]
+                every = inputs + outputs
+                axes, _ = _iteration([x.layout for x in inputs], [x.layout for x in every], shape)
+                if len(axes) > 1:
+                    raise Unlowered
+        args = [(x.slot, x.offset) for x in every]
+        itemsizes = [x.dtype.itemsize for x in every]
+        self.template.loops.append(Loop(name, found, axes, args, itemsizes, len(outputs), True))
+
+    def _as_run(self, x: Operand, shape: Shape, order: list[int]) -> Operand:
+        """A copy of an operand, broadcast, in the order of the iteration; single numbers stay."""
+        if size(x.layout.shape) == 1:
+            return x
+        strides = dense_strides(shape, order, x.dtype.itemsize)
+        copy = Operand(self.template.temporary(size(shape) * x.dtype.itemsize), shape, strides, x.dtype)
+        if tuple(broadcast_strides(x.layout, shape)) == strides:
+            return x
+        self.copy(x, copy)
+        return copy
+
+    # -- reductions --------------------------------------------------------------------------------------------------
+
+    def _named_reduction(self, call: Call, ufunc: np.ufunc) -> None:
+        names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
+        if len(call.args) > (3 if ufunc in (np.add, np.multiply) else 2):
+            raise Unlowered
+        kwargs = {"array" if name == "a" else name: x for name, x in call.kwargs.items()}
+        self._reduction(ufunc, dict(zip(names, call.args, strict=False)) | kwargs, None)
+
+    def _reduction(self, ufunc: np.ufunc, given: dict[str, Any], axis: Any) -> None:
+        """The loop of a reduction is called with the result as the first operand, too."""
+        if (
+            len(self.reads) != 1
+            or not set(given) <= {"array", "axis", "dtype", "keepdims"}
+            or given.get("dtype") is not None
+        ):
+            raise Unlowered
+        (x,), (out,) = self.reads, self.writes
+        shape = x.layout.shape
+        reduced = _normal_axes(given.get("axis", axis), len(shape))
+        if reduced is None or x.dtype != out.dtype or x.dtype.char == "e":
+            raise Unlowered
+        dtypes = _resolved(ufunc, (None, x.dtype, None), True)
+        if any(dtype != x.dtype for dtype in dtypes):
+            raise Unlowered
+        found = loop_of(ufunc, dtypes)
+        steps = _steps_of_result(out.layout, reduced, len(shape), bool(given.get("keepdims")))
+        self._reduce(ufunc, found, x, out, steps, initial_of(ufunc, x.dtype))
+
+    def _reduce(
+        self,
+        ufunc: np.ufunc,
+        found: tuple[int, int],
+        x: Operand,
+        out: Operand,
+        steps: list[int],
+        initial: np.ndarray[Any, Any] | None,
+    ) -> None:
+        """The result starts with a number, or with the first elements; then loops add what is left.
+
+        Args:
+            steps: the strides of the result along the axes of x, 0 for those that are reduced.
+        """
+        shape = x.layout.shape
+        strides = broadcast_strides(x.layout, shape)
+        steps = [0 if length == 1 else step for length, step in zip(shape, steps, strict=True)]
+        axes = merged_axes(list(shape), [steps, strides, steps], sorted_axes([strides], len(shape)))
+        reduced = [k for k, axis in enumerate(axes) if axis.strides[0] == 0 and axis.length > 1]
+        if reduced[:2] == [0, 1]:
+            raise Unlowered  # the iterator might copy x, and so sum more elements at once
+        if reduced[:1] != [0] and not is_exact(ufunc, x.dtype):
+            raise Unlowered
+        offset = x.offset
+        if initial is not None:
+            self.copy(Operand(self.template.number(initial), (), (), x.dtype), out)
+        else:
+            if 0 in shape or len(reduced) > 1:
+                raise Unlowered
+            first = [axis for k, axis in enumerate(axes) if k not in reduced]
+            lengths = tuple([axis.length for axis in first])
+            self.copy(
+                Operand(x.slot, lengths, tuple([axis.strides[1] for axis in first]), x.dtype, x.offset),
+                Operand(out.slot, lengths, tuple([axis.strides[0] for axis in first]), out.dtype, out.offset),
+            )
+            if not reduced:
+                return
+            (k,) = reduced
+            axes[k] = Axis(axes[k].length - 1, axes[k].strides)
+            offset += axes[k].strides[1]
+        if size(shape) == 0:
+            return
+        args = [(out.slot, out.offset), (x.slot, offset), (out.slot, out.offset)]
+        self.template.loops.append(Loop(f"{ufunc.__name__}.reduce", found, axes, args, [x.dtype.itemsize] * 3))
+
+    # -- products ----------------------------------------------------------------------------------------------------
+
+    def _generalized(self, call: Call, ufunc: np.ufunc) -> None:
+        """A gufunc: the iterator goes through the leading axes, the loop through the core axes."""
+        if ufunc not in GENERALIZED or len(self.reads) != ufunc.nin:
+            raise Unlowered
+        dtypes, found = ufunc_loop(ufunc, [x.dtype for x in self.reads])
+        every = self.reads + self.writes
+        if [x.dtype for x in every] != list(dtypes):
+            raise Unlowered
+        cores = [part.split(",") if part else [] for part in re.findall(r"\((.*?)\)", str(ufunc.signature))]
+        lengths: dict[str, int] = {}  # those of core axes that are left out first: they count as 1
+        for x, core in zip(self.reads, cores, strict=False):
+            missing = len(core) - len(x.layout.shape)
+            optional = [name for name in core if name.endswith("?")]
+            if missing > len(optional):
+                raise Unlowered
+            lengths.update((name, 1) for name in optional[: max(missing, 0)])
+        left_out = set(lengths)
+        core_strides: list[int] = []
+        leading = []
+        for x, core in zip(every, cores, strict=True):
+            shape, strides, itemsize = x.layout
+            axis = ndim = len(shape) - len([name for name in core if name not in left_out])
+            for name in core:
+                if name in left_out:
+                    core_strides.append(0)
+                    continue
+                if lengths.setdefault(name, shape[axis]) != shape[axis]:
+                    raise Unlowered
+                core_strides.append(0 if shape[axis] == 1 else strides[axis])
+                axis += 1
+            leading.append(Layout(shape[:ndim], strides[:ndim], itemsize))
+        shape = np.broadcast_shapes(*[layout.shape for layout in leading])
+        if size(shape) == 0:
+            return
+        self.template.loops.append(
+            Loop(
+                ufunc.__name__,
+                found,
+                _iteration(leading[: ufunc.nin], leading, shape)[0],
+                [(x.slot, x.offset) for x in every],
+                [x.dtype.itemsize for x in every],
+                core=tuple([lengths[name] for name in dict.fromkeys(name for core in cores for name in core)]),
+                core_strides=tuple(core_strides),
+            )
+        )
+
+    # -- copies ------------------------------------------------------------------------------------------------------
+
+    def _where(self, call: Call) -> None:
+        if len(call.args) != 3 or call.kwargs:
+            raise Unlowered
+        condition, x, y = self._arguments(call.args)
+        (out,) = self.writes
+        if not isinstance(condition, Operand) or condition.dtype != np.bool_:
+            raise Unlowered
+        if np.result_type(_example(x), _example(y)) != out.dtype:
+            raise Unlowered
+        inputs = [condition, self._converted(x, out.dtype), self._converted(y, out.dtype)]
+        name = f"select{out.dtype.itemsize}"
+        self._elementwise("where", own_loop(name), inputs, [out], exact=True)
+
+    def _cast(self, call: Call) -> None:
+        if len(self.reads) != 1 or type(call.args[0]) is not Var or not set(call.kwargs) <= {"copy", "order"}:
+            raise Unlowered
+        self.copy(self.reads[0], self.writes[0])
+
+    def _reshaped(self, call: Call) -> None:
+        """A reshape that copies: elements in C order."""
+        if len(self.reads) != 1 or call.kwargs.get("order", "C") != "C" or len(call.args) > 2:
+            raise Unlowered
+        (x,), (out,) = self.reads, self.writes
+        shape, itemsize = x.layout.shape, x.dtype.itemsize
+        if x.dtype != out.dtype or not is_run(out.layout, reversed(range(len(out.layout.shape)))):
+            raise Unlowered
+        order = list(range(len(shape) - 1, -1, -1))
+        self.copy(x, Operand(out.slot, shape, dense_strides(shape, order, itemsize), x.dtype))
+
+    def _joined(self, call: Call) -> None:
+        """Concatenation and stacking: every array is copied to its place."""
+        arrays, axis = _two(call, ("arrays", "axis"), 0)
+        (out,) = self.writes
+        ndim = len(out.layout.shape)
+        stacked = call.function is np.stack
+        if type(arrays) not in (list, tuple) or not all(type(x) is Var for x in arrays) or type(axis) is not int:
+            raise Unlowered
+        axis %= ndim
+        offset = 0
+        for x in self.reads:
+            shape, strides, _ = x.layout
+            if stacked:
+                shape, strides = (*shape[:axis], 1, *shape[axis:]), (*strides[:axis], 0, *strides[axis:])
+            part = Operand(out.slot, shape, out.layout.strides, out.dtype, offset)
+            self.copy(Operand(x.slot, shape, strides, x.dtype, x.offset), part)
+            offset += shape[axis] * out.layout.strides[axis]
+
+
+def _example(x: Any) -> Any:
+    return x.dtype if isinstance(x, Operand) else x
+
+
+def _two(call: Call, names: tuple[str, str], default: Any) -> tuple[Any, Any]:
+    """The two arguments of a function."""
+    given = dict(zip(names, call.args, strict=False)) | call.kwargs
+    if len(call.args) > 2 or not set(given) <= set(names):
+        raise Unlowered
+    return given[names[0]], given.get(names[1], default)
+
+
+def _iteration(deciding: list[Layout], every: list[Layout], shape: Shape) -> tuple[list[Axis], list[int]]:
+    """The merged axes of an iteration, and the order of those of the shape."""
+    strides = [broadcast_strides(layout, shape) for layout in every]
+    order = sorted_axes(strides[: len(deciding)], len(shape))
+    return merged_axes(list(shape), strides, order), order
+
+
+def _normal_axes(axis: Any, ndim: int) -> tuple[int, ...] | None:
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if type(axis) is tuple else (axis,)
+    if not all(type(k) is int for k in axes):
+        return None
+    return tuple([k % ndim for k in axes]) if ndim else ()
+
+
+def _steps_of_result(out: Layout, reduced: tuple[int, ...], ndim: int, keepdims: bool) -> list[int]:
+    """The strides of a reduction's result along the axes of what is reduced."""
+    strides = iter(out.strides)
+    steps = []
+    for axis in range(ndim):
+        if axis in reduced:
+            steps.append(0)
+            if keepdims:
+                next(strides)
+        else:
+            steps.append(next(strides))
+    return steps
+
+
+# -- the loops of ufuncs -----------------------------------------------------------------------------------------------
+
+
+def _type_of(x: Any) -> Any:
+    """What decides about an argument's part in type resolution: a dtype, or the type of a Python number."""
+    if isinstance(x, Operand):
+        return x.dtype
+    if type(x) in (int, float, complex):
+        return type(x)
+    if type(x) is bool:
+        return np.dtype(bool)
+    if isinstance(x, np.generic) and x.dtype.kind in KINDS:
+        return x.dtype
+    raise Unlowered
+
+
+_LOOPS: dict[Any, Any] = {}
+
+
+def ufunc_loop(ufunc: np.ufunc, types: list[Any]) -> tuple[tuple[np.dtype[Any], ...], tuple[int, int]]:
+    """The dtypes that a ufunc computes in, and the address of that loop."""
+    key = (ufunc, *types)
+    known = _LOOPS.get(key)
+    if known is None:
+        dtypes = _resolved(ufunc, (*types, *[None] * ufunc.nout), False)
+        known = _LOOPS[key] = dtypes, loop_of(ufunc, dtypes)
+    return known  # type: ignore[no-any-return]
+
+
+def _resolved(ufunc: np.ufunc, types: tuple[Any, ...], reduction: bool) -> tuple[np.dtype[Any], ...]:
+    try:
+        return ufunc.resolve_dtypes(types, reduction=reduction)  # type: ignore[no-any-return, attr-defined, call-arg]
+    except (TypeError, ValueError):
+        raise Unlowered from None
+
+
+def loop_of(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> tuple[int, int]:
+    """The address of the loop for these dtypes, and of its data."""
+    if any(dtype.kind not in KINDS or not dtype.isnative for dtype in dtypes) or _raises(ufunc, dtypes):
+        raise Unlowered
+    chars = [dtype.char for dtype in dtypes]
+    types = "".join(chars[: ufunc.nin]) + "->" + "".join(chars[ufunc.nin :])
+    if types not in ufunc.types:
+        raise Unlowered
+    found = loop(ufunc, ufunc.types.index(types))
+    if found is None:
+        raise Unlowered
+    return found
+
+
+def is_exact(ufunc: np.ufunc, dtype: np.dtype[Any]) -> bool:
+    """Whether a loop gives the one right result for each element, wherever the elements lie."""
+    return ufunc in EXACT and (dtype.kind != "c" or ufunc in _EXACT_COMPLEX)
+
+
+def _raises(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> bool:
+    """Whether a loop may set an exception."""
+    return ufunc is np.power and dtypes[0].kind in "iu"
+
+
+def own_loop(name: str) -> tuple[int, int]:
+    address = OWN.get(name)
+    if address is None:
+        raise Unlowered
+    return address, 0
+
+
+def initial_of(ufunc: np.ufunc, dtype: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
+    """What NumPy starts a reduction with; None: with the first elements."""
+    if ufunc.identity is None:
+        return None
+    if ufunc is np.add and dtype.kind in "fc":  # it is -0.0 in some versions
+        return np.asarray(np.add.reduce(np.array([-0.0], dtype)))
+    return np.asarray(ufunc.identity, dtype) if ufunc.identity != -1 else np.asarray(ufunc.reduce(np.empty(0, dtype)))
+
+
+def _known(names: str) -> frozenset[Any]:
+    return frozenset(getattr(np, name) for name in names.split() if hasattr(np, name))
+
+
+#: ufuncs whose loops have for real numbers nothing to choose, and those of them for which that is true of complex ones
+EXACT = _known(
+    """
+    add subtract multiply divide true_divide negative positive absolute fabs sqrt square reciprocal maximum minimum fmax fmin
+    sign signbit copysign equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not logical_xor
+    bitwise_and bitwise_or bitwise_xor invert isnan isinf isfinite floor ceil trunc rint conjugate floor_divide
+    """
+)
+_EXACT_COMPLEX = _known("add subtract negative positive conjugate equal not_equal isnan isinf isfinite")
+#: gufuncs whose loops need nothing but their operands
+GENERALIZED = _known("matmul vecdot matvec vecmat")
+
+_OTHERS: dict[Any, Callable[[_Lowering, Call], None]] = {
+    np.where: _Lowering._where,
+    np.copy: _Lowering._cast,
+    np.reshape: _Lowering._reshaped,
+    np.ravel: _Lowering._reshaped,
+    np.concatenate: _Lowering._joined,
+    np.stack: _Lowering._joined,
+}
+if hasattr(np, "astype"):
+    _OTHERS[np.astype] = _Lowering._cast

@@ -1,0 +1,417 @@
+"""Runs a plan's loops without Python in between.
+
+Steps that are loops make up segments. Each becomes one program of :mod:`chainrule.native.code`, whose arguments are places in the
+arena, in inputs, constants and outputs. If there is nothing else, the plan is one call of that program. Otherwise Python goes
+from step to step, and a segment is one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from chainrule.compiling.grouping import Argument, Group, Work, grouped
+from chainrule.compiling.layout import ALIGNMENT, ARENA, CONSTANT, INPUT, LOOSE, OUTPUT, Buffer, Value, address, arrange
+from chainrule.compiling.loops import NUMBER, READ, TEMPORARY
+from chainrule.compiling.python_executor import MEMORY, NOTE, Executor, Report, named
+from chainrule.compiling.steps import Lowering, Step
+from chainrule.native import Runner
+from chainrule.native import code as words
+
+ndarray = np.ndarray
+
+#: bytes that a group's loops hand to each other in a block, and limits of the elements of a block
+CACHED = 192 * 1024
+SHORTEST, LONGEST = 1024, 8192
+ROUND = 64  # elements that blocks are a multiple of: vectors end where they end in one long run
+
+
+class Segment:
+    """Steps that run one after the other without Python.
+
+    Attributes:
+        steps: their numbers.
+        items: their loops and groups, in the order in which they run.
+    """
+
+    def __init__(self, numbers: list[int], steps: list[Step], in_groups: bool = True) -> None:
+        self.steps = numbers
+        works = []
+        for number in numbers:
+            step = steps[number]
+            assert step.template is not None
+            temporaries = [Buffer(ARENA, 0, nbytes, 0) for nbytes in step.template.temporaries]
+            for loop in step.template.loops:
+                args = [_argument(slot, offset, step, temporaries) for slot, offset in loop.args]
+                works.append(Work(number, loop, args))
+        self.items: list[Work | Group] = grouped(works) if in_groups else list(works)
+
+    def buffers(self) -> list[Buffer]:
+        """Every buffer that is used, in the order of the first use."""
+        return list(dict.fromkeys(buffer for item in self.items for buffer in _touched(item)))
+
+
+def _argument(slot: tuple[int, int], offset: int, step: Step, temporaries: list[Buffer]) -> Argument:
+    kind, i = slot
+    if kind == NUMBER:
+        assert step.template is not None
+        return Argument(None, offset, step.template.numbers[i])
+    if kind == TEMPORARY:
+        return Argument(temporaries[i], offset)
+    value = step.reads[i] if kind == READ else step.writes[i]
+    return Argument(value.buffer, value.offset + offset)
+
+
+def _touched(item: Work | Group) -> Iterable[Buffer]:
+    return item.reads | item.writes if isinstance(item, Work) else item.reads | item.written.keys()
+
+
+class Block:
+    """The memory of a group's blocks, in which buffers that nothing else uses take turns.
+
+    Attributes:
+        offsets: of each such buffer, in bytes for each element of a block.
+        width: bytes for each element of a block that all of them need.
+    """
+
+    def __init__(self, group: Group, private: set[Buffer]) -> None:
+        self.offsets: dict[Buffer, int] = {}
+        self.width = 0
+        self._free: dict[int, list[int]] = {}
+        self._total = group.total
+        last = {buffer: i for i, work in enumerate(group.works) for buffer in _touched(work) if buffer in private}
+        for i, work in enumerate(group.works):
+            ending = [buffer for buffer in work.reads if last.get(buffer) == i]
+            in_place = work.loop.outputs == 1 and len(set(work.loop.itemsizes)) == 1
+            if in_place:  # each element is read before it is written
+                self._release(ending)
+            for buffer in work.writes:
+                if buffer in last and buffer not in self.offsets:
+                    self.offsets[buffer] = self._take(self._item(buffer))
+            if not in_place:
+                self._release(ending)
+            self._release([buffer for buffer in work.writes - work.reads if last.get(buffer) == i])
+
+    def _item(self, buffer: Buffer) -> int:
+        return buffer.nbytes // self._total
+
+    def _take(self, size: int) -> int:
+        places = self._free.get(size)
+        if places:
+            return places.pop()
+        self.width += size
+        return self.width - size
+
+    def _release(self, buffers: list[Buffer]) -> None:
+        for buffer in buffers:
+            self._free.setdefault(self._item(buffer), []).append(self.offsets[buffer])
+
+
+class Numbers:
+    """The single numbers of a program, in one array."""
+
+    def __init__(self) -> None:
+        self._content = bytearray()
+        self._known: dict[tuple[str, bytes], int] = {}
+
+    def offset(self, number: np.ndarray[Any, Any]) -> int:
+        key = number.dtype.str, number.tobytes()
+        known = self._known.get(key)
+        if known is None:
+            self._content += bytes(-len(self._content) % 32)
+            known = self._known[key] = len(self._content)
+            self._content += key[1]
+        return known
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """An aligned array of their bytes."""
+        memory = np.zeros(len(self._content) + ALIGNMENT, np.uint8)
+        start = -address(memory) % ALIGNMENT
+        content = memory[start : start + len(self._content)]
+        content[...] = np.frombuffer(bytes(self._content), np.uint8)
+        return content
+
+
+class Words:
+    """Writes the code of segments that share a runner.
+
+    Args:
+        segments: what is to be written.
+        given: buffers that are arrays of the call, in their order; the arena is the first of them if ``arena_is_given``.
+        made: buffers of the outputs that the runner makes.
+        private: buffers that live in the blocks of groups only.
+    """
+
+    def __init__(
+        self,
+        segments: list[Segment],
+        given: list[Buffer],
+        made: list[Buffer],
+        private: set[Buffer],
+        arena_is_given: bool,
+    ) -> None:
+        self._private = private
+        self._arena = words.FIRST_INPUT if arena_is_given else words.ARENA
+        used = [buffer for segment in segments for buffer in segment.buffers()]
+        constants = list(dict.fromkeys(buffer for buffer in used if buffer.kind == CONSTANT))
+        first = words.FIRST_INPUT + arena_is_given
+        ordered = [*given, *constants]
+        self._bases = {buffer: first + i for i, buffer in enumerate(ordered)}
+        self._number_base = first + len(ordered)
+        self._bases |= {buffer: self._number_base + 1 + i for i, buffer in enumerate(made)}
+        self._constants = [buffer.root.array for buffer in constants]
+        self._numbers = Numbers()
+        self.steps = [[self._item(item) for item in segment.items] for segment in segments]
+
+    def constants(self) -> list[Any]:
+        return [*self._constants, self._numbers.array()]
+
+    def _place(self, arg: Argument) -> tuple[int, int]:
+        buffer = arg.buffer
+        if buffer is None:
+            return self._number_base, arg.offset + self._numbers.offset(arg.number)
+        if buffer.kind == ARENA:
+            return self._arena, arg.offset + buffer.offset
+        return self._bases[buffer], arg.offset
+
+    def _item(self, item: Work | Group) -> list[int]:
+        return self._group(item) if isinstance(item, Group) else self._loop(item)
+
+    def _loop(self, work: Work) -> list[int]:
+        loop = work.loop
+        inner, *outer = loop.axes
+        shared = bool(outer) and all(outer[-1].strides[len(loop.args) - loop.outputs :])
+        return words.loop_step(
+            loop.address,
+            loop.data,
+            inner.length,
+            [self._place(arg) for arg in work.args],
+            (*inner.strides, *loop.core_strides),
+            core=loop.core,
+            outer=outer[::-1],
+            split=shared,
+        )
+
+    def _group(self, group: Group) -> list[int]:
+        block = Block(group, self._private)
+        row = group.row or 1
+        rows = rows_of_block(group, block.width)
+        steps = [self._step_of_group(work, row, block, rows * row) for work in group.works]
+        scratch = block.width * rows * row
+        return words.group(steps, rows=group.total // row, block=rows, n=row, scratch=scratch, split=True)
+
+    def _step_of_group(self, work: Work, row: int, block: Block, elements: int) -> list[int]:
+        args = []
+        strides = []
+        flat = True
+        for k, arg in enumerate(work.args):
+            _, stride, step, length = work.pattern(k)
+            strides.append(stride)
+            if arg.buffer in block.offsets:
+                args.append((words.SCRATCH, block.offsets[arg.buffer] * elements, 0, stride * row))
+                continue
+            flat = flat and not length
+            step = step if length else stride * row
+            args.append((*self._place(arg), step, step))
+        return words.group_step(work.loop.address, work.loop.data, args, strides, flat=flat)
+
+
+def rows_of_block(group: Group, width: int) -> int:
+    """How many rows of a group are done at once: so many that what they hand to each other stays in cache."""
+    row = group.row or 1
+    elements = min(max(CACHED // max(width, 16), SHORTEST), LONGEST)
+    unit = ROUND // gcd(row, ROUND)
+    return max(unit, elements // row // unit * unit)
+
+
+class Native:
+    """How a lowered program is run with native loops.
+
+    Attributes:
+        units: segments, and the numbers of steps that Python runs, in order.
+        memory: bytes of the arena.
+        segments: those among them, and those that write to inputs.
+        whole: whether there are segments alone.
+    """
+
+    def __init__(self, lowering: Lowering) -> None:
+        self._lowering = lowering
+        steps = lowering.steps
+        main = len(steps) - lowering.commits
+        self.units = _units(steps, range(main), True)
+        self._commits = _units(steps, range(main, len(steps)), False)
+        self.segments = [unit for unit in self.units + self._commits if isinstance(unit, Segment)]
+        self.whole = all(isinstance(unit, Segment) for unit in self.units + self._commits)
+        self._private: set[Buffer] = set()
+        self.memory = arrange(self._note_uses())
+
+    def _note_uses(self) -> list[Buffer]:
+        """Note when buffers are used; those that need a place in the arena."""
+        time = 0
+        seen: dict[Buffer, int] = {}  # how many items use it
+        groups: list[Group] = []
+        for unit in self.units + self._commits:
+            items: list[Any] = unit.items if isinstance(unit, Segment) else [self._lowering.steps[unit]]
+            for item in items:
+                time += 1
+                if isinstance(item, Group):
+                    groups.append(item)
+                used = {v.buffer for v in item.reads + item.writes} if isinstance(item, Step) else _touched(item)
+                for buffer in used:
+                    if buffer not in seen:
+                        buffer.first = time
+                    buffer.last = time
+                    seen[buffer] = seen.get(buffer, 0) + 1
+        for group in groups:
+            for buffer, (offset, stride, _, row) in group.written.items():
+                alone = buffer.kind == ARENA and seen[buffer] == 1 and not row and offset == 0
+                if alone and stride * group.total == buffer.nbytes:
+                    self._private.add(buffer)
+        return [buffer for buffer in seen if buffer.kind == ARENA and buffer not in self._private]
+
+    # -- one call ----------------------------------------------------------------------------------------------------
+
+    def runner(self) -> Any:
+        """The whole plan as one call."""
+        lowering = self._lowering
+        given = [value.buffer for value in lowering.inputs]
+        made = [value.buffer for value in lowering.owners]
+        segments: Any = self.units + self._commits
+        written = Words(segments, given, made, self._private, False)
+        code = words.program(step for steps in written.steps for step in steps)
+        commit = sum(len(step) for steps in written.steps[: len(self.units)] for step in steps)
+        return Runner(
+            code,
+            self.memory,
+            [_layout(value) for value in lowering.inputs],
+            written.constants(),
+            [_layout(value) for value in lowering.owners],
+            [
+                value.buffer.index
+                for step in lowering.steps[len(lowering.steps) - lowering.commits :]
+                for value in step.writes
+            ],
+            commit,
+        )
+
+    # -- step by step ------------------------------------------------------------------------------------------------
+
+    def executor(self) -> Executor:
+        """The plan as Python's steps, some of which are segments."""
+        lowering = self._lowering
+        steps = [self._segment(unit) if isinstance(unit, Segment) else lowering.steps[unit] for unit in self.units]
+        commits = [self._segment(unit) if isinstance(unit, Segment) else lowering.steps[unit] for unit in self._commits]
+        return Executor(lowering, self.memory, _with_views(lowering, self.units, steps), commits)
+
+    def _segment(self, segment: Segment) -> Step:
+        given = [buffer for buffer in segment.buffers() if buffer.kind in (INPUT, OUTPUT, LOOSE)]
+        written = Words([segment], given, [], self._private, True)
+        arena = ((self.memory,), np.dtype(np.uint8), (1,))
+        layouts = [arena, *[_layout(buffer.root) for buffer in given]]
+        runner = Runner(words.program(written.steps[0]), 0, layouts, written.constants(), [])
+        roots = [buffer.root for buffer in given]
+        return Step(None, SegmentCall(runner), ([MEMORY, *roots], NOTE), {}, roots, [])
+
+
+class Whole:
+    """A plan that is one call of native code."""
+
+    def __init__(self, native: Native, lowering: Lowering) -> None:
+        self._runner = native.runner()
+        self._writes = bool(lowering.commits)
+        places = [lowering.owners.index(value) for value in lowering.outputs]
+        self._places = None if places == list(range(len(lowering.owners))) else places
+        self._reporting: tuple[Any, Any] = (None, None)
+
+    def run(self, arrays: list[np.ndarray[Any, Any]], report: Report | None = None) -> list[np.ndarray[Any, Any]]:
+        known, reporting = self._reporting
+        if report is not known:
+            reporting = None if report is None else _Reporting(report)
+            self._reporting = report, reporting
+        outputs = self._runner(arrays, reporting)
+        if outputs is None:
+            raise ValueError(
+                "an array of a plan has not the layout that it was planned for, or is read-only and to be written"
+            )
+        return outputs if self._places is None else [outputs[i] for i in self._places]
+
+    def replay(self, program: Any) -> list[np.ndarray[Any, Any]]:
+        """The outputs at the recorded inputs, which stay as they are."""
+        arrays = [var.array for var in program.inputs]
+        if self._writes:
+            arrays = [_like(array) for array in arrays]
+        return self.run(arrays)
+
+
+def _like(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy with the same strides."""
+    low = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True) if s < 0 and n > 1)
+    high = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True) if s > 0 and n > 1)
+    memory = np.empty(high - low + array.itemsize, np.uint8)
+    copy = ndarray(array.shape, array.dtype, memory, -low, array.strides)
+    copy[...] = array
+    return copy
+
+
+class _Reporting:
+    """Names floating-point exceptions for a report."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    def __call__(self, mask: int) -> None:
+        found = named(mask) & {name for name, way in np.geterr().items() if way != "ignore"}
+        if found:
+            self._report(found)
+
+
+class SegmentCall:
+    """Runs a segment on its arrays."""
+
+    def __init__(self, runner: Any) -> None:
+        self._run = runner.run_into
+
+    def __call__(self, arrays: list[Any], report: Callable[[int], object]) -> None:
+        if self._run(arrays, (), report) is None:
+            raise ValueError("an array of a plan has not the layout that it was planned for")
+
+
+def _layout(value: Value) -> tuple[Any, Any, Any]:
+    return value.shape, value.dtype, value.strides
+
+
+def _units(steps: list[Step], numbers: range, in_groups: bool) -> list[Segment | int]:
+    """Steps as segments and numbers of steps that Python runs."""
+    units: list[Segment | int] = []
+    together: list[int] = []
+    for number in numbers:
+        step = steps[number]
+        if step.view:
+            continue
+        if step.template is not None:
+            together.append(number)
+            continue
+        if together:
+            units.append(Segment(together, steps, in_groups))
+            together = []
+        units.append(number)
+    if together:
+        units.append(Segment(together, steps, in_groups))
+    return units
+
+
+def _with_views(lowering: Lowering, units: list[Segment | int], steps: list[Step]) -> list[Step]:
+    """Python's steps with those that give views of arrays of the call, each as soon as it can be."""
+    placed: list[Step] = []
+    views = [(number, step) for number, step in enumerate(lowering.steps) if step.view]
+    k = 0
+    for unit, step in zip(units, steps, strict=True):
+        upto = unit.steps[-1] if isinstance(unit, Segment) else unit
+        while k < len(views) and views[k][0] < upto:
+            placed.append(views[k][1])
+            k += 1
+        placed.append(step)
+    return placed + [step for _, step in views[k:]]
