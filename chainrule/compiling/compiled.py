@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.api.array import Array
+from chainrule.api.array import Array, array_of
+from chainrule.compiling.differentiable import CompiledFunction, Replay
 from chainrule.compiling.floating_point import reporter
 from chainrule.compiling.recording import LOCK, Recording, record
 from chainrule.compiling.tree import Missing, TooMany, Tree
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.protocol import plain
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.versions import BEFORE_WRITE, about_to_write, wrote
 from chainrule.interpreters.traced import Unrecordable
-from chainrule.tree import tree_flatten
+from chainrule.tree import tree_flatten, tree_unflatten
 from chainrule.types.dtypes import native
 
 ndarray = np.ndarray
@@ -54,10 +56,12 @@ class Compiled:
         signature, arrays = self._signature(leaves, spec)
         if signature is None or signature in self._eager:
             return self.function(*args, **kwargs)
+        again = functools.partial(self.function, *args, **kwargs)
         for tree in self._trees.get(signature, ()):
-            if all([state.holds(leaves) for state in tree.states]):
-                return self._replay(tree, signature, leaves, spec, arrays, args, kwargs)
-        return self._record(None, signature, leaves, spec, arrays, args, kwargs)
+            values = tree.start(leaves, arrays)
+            if values is not None:
+                return self._replay(tree, values, signature, leaves, spec, arrays, again)
+        return self._record(None, signature, leaves, spec, arrays, again)
 
     # -- what a call is like -----------------------------------------------------------------------------------------
 
@@ -107,7 +111,7 @@ class Compiled:
     # -- recording ---------------------------------------------------------------------------------------------------
 
     def _record(
-        self, tree: Tree | None, signature: Any, leaves: Any, spec: Any, arrays: Any, args: Any, kwargs: Any
+        self, tree: Tree | None, signature: Any, leaves: Any, spec: Any, arrays: Any, again: Callable[[], Any]
     ) -> Any:
         """Run the function once on values that are recorded: for a new tree, or as a branch of one."""
         try:
@@ -119,44 +123,56 @@ class Compiled:
                         raise Unrecordable("it does something else in every call")
                     trees.append(Tree(recording))
         except TooMany as many:
-            self._eager[signature] = str(many.where)
+            self._eager[signature] = f"Python reads other values in {many.where}"
             errors.warn_compile_changing(self.name, many.where)
-            return self.function(*args, **kwargs)
+            return again()
         except Unrecordable as reason:
-            return self._run_eagerly(signature, str(reason), args, kwargs)
+            self._eager[signature] = str(reason)
+            errors.warn_compile_failed(self.name, str(reason))
+            return again()
         except Exception as error:
-            result = self.function(*args, **kwargs)  # which says what is wrong, if it is the function's
+            result = again()  # which says what is wrong, if it is the function's
             self._eager[signature] = f"{type(error).__name__}: {error}"
             errors.warn_compile_failed(self.name, self._eager[signature])
             return result
-        return recording.recorded_value(leaves)
-
-    def _run_eagerly(self, signature: Any, reason: str, args: Any, kwargs: Any) -> Any:
-        """Run what cannot be recorded, from now on."""
-        self._eager[signature] = reason
-        errors.warn_compile_failed(self.name, reason)
-        return self.function(*args, **kwargs)
+        new = [value.array.copy() for _, value in recording.writes]
+        made = [var.array.copy() for var in recording.outputs()]
+        memories = [memory.array for memory, _ in recording.writes]
+        _about_to_write(memories)
+        for memory, values in zip(memories, new, strict=True):
+            memory[...] = values
+        recording.forget()
+        return _finish(recording, made, leaves, again)
 
     # -- replaying ---------------------------------------------------------------------------------------------------
 
-    def _replay(self, tree: Tree, signature: Any, leaves: Any, spec: Any, arrays: Any, args: Any, kwargs: Any) -> Any:
+    def _replay(
+        self,
+        tree: Tree,
+        values: dict[int, Any],
+        signature: Any,
+        leaves: Any,
+        spec: Any,
+        arrays: Any,
+        again: Callable[[], Any],
+    ) -> Any:
         before = [source.get_state() for source in tree.generators] if tree.generators else []
+        if tree.writes:
+            memories = [values[number] for number in tree.writes]
+            if _overlap(memories, values):
+                return again()
+            _about_to_write(memories)
         try:
-            recording, made = tree.run(leaves, arrays, reporter(self.name))
+            recording, made = tree.run(values, reporter(self.name))
         except Missing:
-            self._rewind(tree, before)
-            return self._record(tree, signature, leaves, spec, arrays, args, kwargs)
+            _rewind(tree, before)
+            return self._record(tree, signature, leaves, spec, arrays, again)
         except FloatingPointError:
             raise
         except Exception:  # of a step in Python: eager says what and where
-            self._rewind(tree, before)
-            return self.function(*args, **kwargs)
-        return recording.finish(made, leaves)
-
-    def _rewind(self, tree: Tree, before: list[Any]) -> None:
-        """Have the generators where they were when the call began."""
-        for source, state in zip(tree.generators, before, strict=False):
-            source.set_state(state)
+            _rewind(tree, before)
+            return again()
+        return _finish(recording, made, leaves, again)
 
     # -- looking at it -----------------------------------------------------------------------------------------------
 
@@ -168,7 +184,60 @@ class Compiled:
     @property
     def memory(self) -> int:
         """Bytes that the plans hold: buffers and constants."""
-        return sum(tree.memory for trees in self._trees.values() for tree in trees)
+        return sum(s.plan.memory for trees in self._trees.values() for tree in trees for s in tree.segments())
+
+
+def _rewind(tree: Tree, before: list[Any]) -> None:
+    """Have the generators where they were when the call began."""
+    for source, state in zip(tree.generators, before, strict=False):
+        source.set_state(state)
+
+
+def _about_to_write(memories: list[np.ndarray[Any, Any]]) -> None:
+    """Have the tape know that these arrays are written."""
+    for memory in memories:
+        if BEFORE_WRITE:
+            about_to_write(memory)
+        wrote(memory, "compile", errors.user_line())
+
+
+def _overlap(memories: list[np.ndarray[Any, Any]], values: dict[int, Any]) -> bool:
+    """Whether what is written is memory of another array, too: the recording was made where that was not so."""
+    return any(
+        other is not memory and np.may_share_memory(memory, other) for memory in memories for other in values.values()
+    )
+
+
+def _finish(recording: Recording, made: list[Any], leaves: list[Any], again: Callable[[], Any]) -> Any:
+    """Put what a call computed in its places, and return what the function returns.
+
+    Args:
+        made: the arrays of ``recording.outputs()``, which nobody else has.
+        leaves: those of the arguments.
+    """
+    rest = iter(made)
+    results = [
+        result.content if result.var is None else wrap(next(rest)) if result.face == "tensor" else next(rest)
+        for result in recording.results
+    ]
+    for effect in recording.effects:
+        effect.apply(None if effect.var is None else next(rest), leaves)
+    if recording.backward is not None:
+        _record_call(recording, results, list(rest), leaves, again)
+    return tree_unflatten(results, recording.spec)
+
+
+def _record_call(
+    recording: Recording, results: list[Any], residuals: list[Any], leaves: list[Any], again: Callable[[], Any]
+) -> None:
+    """Put a call on the tape, whose results gradients flow through."""
+    backward = recording.backward
+    assert backward is not None
+    arrays = [results[i]._raw if isinstance(results[i], Tensor) else results[i] for i in backward.results]
+    replay = Replay(recording, arrays, residuals, again)
+    outputs = CompiledFunction.apply(replay, *replay.tensors(leaves))
+    for i, tensor in zip(backward.results, outputs, strict=True):
+        results[i] = tensor if isinstance(results[i], Tensor) else array_of(tensor)
 
 
 def compile(function: Callable[..., Any]) -> Compiled:

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule.api.array import Array, array_of
-from chainrule.core.engine import reachable
+from chainrule.compiling.simplify import operands
+from chainrule.core.engine import reachable, sweep
 from chainrule.core.levels import open_level
 from chainrule.core.node import Freed, Leaf
 from chainrule.core.tensor import Tensor, hold, wrap
-from chainrule.core.versions import about_to_write, owner, wrote
+from chainrule.core.versions import owner
 from chainrule.errors import GRADIENT
 from chainrule.interpreters.traced import Call, Guard, Lifted, Recorder, Traced, Unrecordable, Var
 from chainrule.tree import TreeSpec, tree_flatten, tree_unflatten
@@ -123,6 +124,25 @@ class State(NamedTuple):
         return (tensor._edge is not None) is self.requires_grad and (tensor._grad is not None) is self.has_grad
 
 
+class Backward:
+    """How the cotangents of results become those of the tensors that gradients flow to.
+
+    Attributes:
+        results: the positions of the results that have cotangents.
+        cotangents: for each the Var that stands for it.
+        calls: what is to be computed; ``residuals``: what it needs of the forward computation.
+        leaves, grads: the tensors that gradients flow to, and what arrives there; None: nothing.
+    """
+
+    def __init__(
+        self, results: list[int], cotangents: list[Var], leaves: list[Leafed], grads: list[Var | None]
+    ) -> None:
+        self.results, self.cotangents, self.leaves, self.grads = results, cotangents, leaves, grads
+        self.calls: list[Call] = []
+        self.residuals: list[Var] = []
+        self.plan: Any = None
+
+
 class Recording:
     """What one run of a function came to.
 
@@ -135,6 +155,7 @@ class Recording:
         effects: what else it changed.
         states: what it relies on about the tensors with a history.
         generators: what it drew random numbers from.
+        backward: how gradients flow to what it was given, where they can.
     """
 
     def __init__(self) -> None:
@@ -148,36 +169,22 @@ class Recording:
         self.effects: list[NewGrad | NewData] = []
         self.states: list[State] = []
         self.generators: list[Any] = []
+        self.backward: Backward | None = None
 
     def outputs(self) -> list[Var]:
-        """The arrays that are to be made for the caller: results, then effects."""
-        return [x.var for x in (*self.results, *self.effects) if x.var is not None]
+        """The arrays that are to be made: results, effects, then what the backward computation needs."""
+        made = [x.var for x in (*self.results, *self.effects) if x.var is not None]
+        return made if self.backward is None else [*made, *self.backward.residuals]
 
-    def finish(self, arrays: list[Any], leaves: list[Any]) -> Any:
-        """Put what a call computed in its places, and return what the function returns.
-
-        Args:
-            arrays: one for each of ``outputs()``, which nobody else has.
-            leaves: those of the arguments.
-        """
-        rest = iter(arrays)
-        made = [
-            result.content if result.var is None else wrap(next(rest)) if result.face == "tensor" else next(rest)
-            for result in self.results
-        ]
-        for effect in self.effects:
-            effect.apply(None if effect.var is None else next(rest), leaves)
-        return tree_unflatten(made, self.spec)
-
-    def recorded_value(self, leaves: list[Any]) -> Any:
-        """What the recorded run itself returns, with its effects done."""
-        new = [value.array.copy() for _, value in self.writes]
-        arrays = [var.array.copy() for var in self.outputs()]
-        for (target, _), values in zip(self.writes, new, strict=True):
-            about_to_write(target.array)
-            target.array[...] = values
-            wrote(target.array, "compile", None)
-        return self.finish(arrays, leaves)
+    def forget(self) -> None:
+        """Let go of the recorded values, but for those that the backward computation is still to be planned with."""
+        kept = set(self.constants)
+        if self.backward is not None:
+            kept |= {*self.backward.residuals, *self.backward.cotangents}
+            kept |= {var for call in self.backward.calls for var in call.results}
+        for var in (*self.sources, *[var for call in self.calls for var in call.results]):
+            if var not in kept:
+                var.array = None  # type: ignore[assignment]
 
 
 def record(function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arrays: list[Any], name: str) -> Recording:
@@ -197,8 +204,8 @@ def record(function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arra
     with LOCK, open_level("compile", Traced) as level:
         recorder.level = level
         level.recorder = recorder
-        arguments = _Arguments(recorder, leaves, arrays)
         with recorder:
+            arguments = _Arguments(recorder, leaves, arrays)
             try:
                 args, kwargs = tree_unflatten(arguments.faces, spec)
                 result = function(*args, **kwargs)
@@ -206,22 +213,29 @@ def record(function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arra
                 found.results = [_result(recorder, x, name) for x in outputs]
                 finals = [(var, _var(recorder, tensor)) for tensor, var in recorder.written.values()]
                 assigned = [NewData(tensor, _var(recorder, tensor)) for tensor in recorder.rebound]
+                grads = _changed_grads(recorder, arguments)
+                forward = len(recorder.calls)
+                found.backward = _backward(recorder, arguments, outputs)
             finally:
-                grads = _grads_before(recorder, arguments, leaves)
+                arguments.restore()
+                _restore_grads(recorder)
         lifted = list(recorder.lifted.values())
-        _check_edges(lifted)
+        if any(entry.moved for entry in lifted):
+            raise Unrecordable("it changes the history, or requires_grad, of a tensor from outside")
         recorder.check_arrays()
-    found.calls, found.guards, found.generators = recorder.calls, recorder.guards, recorder.sources
+    found.calls, found.guards, found.generators = recorder.calls[:forward], recorder.guards, recorder.sources
     found.effects = [*[NewGrad(leaf, var) for leaf, var in grads], *assigned]
-    found.states = [State(leaf, edge, grad is not None) for leaf, edge, grad in arguments.leaves]
+    found.states = [State(leaf, edge, grad is not None) for leaf, edge, grad in arguments.histories]
     found.states += [
         State(Leafed(tensor, -1), entry.edge is not None, entry.grad is not None)
         for entry in lifted
         if (tensor := entry.ref()) is not None and (entry.edge is not None or entry.grad is not None)
     ]
     del args, kwargs, result, outputs
-    arguments.faces.clear()
+    arguments.release()
     _find_sources(found, recorder, arguments, lifted)
+    if found.backward is not None:
+        _find_residuals(found, found.backward, recorder.calls[forward:])
     reassigned = {id(effect.tensor) for effect in assigned}
     own = {entry.var for entry in lifted if entry.var is not None and id(entry.ref()) in reassigned}
     found.writes = [
@@ -232,12 +246,20 @@ def record(function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arra
 
 
 class _Arguments:
-    """The arguments as the function gets them: tensors and Arrays around values of the level."""
+    """The arguments as the function gets them: tensors and Arrays around values of the level.
+
+    Attributes:
+        vars: the Var of each argument that is an array.
+        faces: what the function gets, for each leaf.
+        histories: of those with an edge or a ``.grad``: where they are, whether they have an edge, and the ``.grad``.
+        stand_ins: (the caller's tensor, the function's, its place on the tape) of those.
+    """
 
     def __init__(self, recorder: Recorder, leaves: list[Any], arrays: list[Any]) -> None:
         self.vars: list[tuple[int, Var]] = []
         self.faces: list[Any] = []
-        self.leaves: list[tuple[Leafed, bool, Any]] = []  # those with a history: whether they have an edge; their .grad
+        self.histories: list[tuple[Leafed, bool, Any]] = []
+        self.stand_ins: list[tuple[Tensor, Tensor, Any]] = []
         for index, (leaf, array) in enumerate(zip(leaves, arrays, strict=True)):
             if array is None:
                 self.faces.append(leaf)
@@ -247,18 +269,34 @@ class _Arguments:
             tensor = wrap(Traced(var, recorder.level))
             source = leaf._tensor if type(leaf) is Array else leaf
             if isinstance(source, Tensor) and (source._edge is not None or source._grad is not None):
-                tensor._edge = source._edge
-                self.leaves.append((Leafed(None, index), source._edge is not None, source._grad))
+                self._with_history(recorder, source, tensor, index)
             recorder.cells[id(tensor)] = (weakref.ref(tensor), var)
             self.faces.append(tensor if isinstance(leaf, Tensor) else array_of(tensor))
+
+    def _with_history(self, recorder: Recorder, source: Tensor, tensor: Tensor, index: int) -> None:
+        """Let a tensor take the place of the caller's on the tape, and where ``.grad`` is written."""
+        tensor._edge = source._edge
+        start = recorder.start(tensor)
+        tensor._edge, tensor._grad = start, source._grad
+        if start is not None:
+            start.tensor = weakref.ref(tensor)
+        self.histories.append((Leafed(None, index), source._edge is not None, source._grad))
+        self.stand_ins.append((source, tensor, start))
+
+    def restore(self) -> None:
+        for source, _, start in self.stand_ins:
+            if start is not None and start is source._edge:
+                start.tensor = weakref.ref(source)
+
+    def release(self) -> None:
+        self.faces.clear()
+        self.stand_ins.clear()
 
 
 def _result(recorder: Recorder, x: Any, name: str) -> Result:
     """A leaf of what the function returned."""
     tensor = x._tensor if type(x) is Array else x
     if isinstance(tensor, Tensor):
-        if tensor._edge is not None and not _used_up(tensor._edge):
-            raise Unrecordable("it returns a tensor that gradients can flow to")
         return Result("array" if type(x) is Array else "tensor", _var(recorder, tensor), None)
     if x is None or isinstance(x, (ndarray, np.generic, bool, int, float, complex, str, bytes)):
         return Result("object", None, x)
@@ -266,11 +304,6 @@ def _result(recorder: Recorder, x: Any, name: str) -> Result:
         f"compile: {name} returned {type(x).__name__}; a compiled function returns arrays, tensors or numbers, or "
         "containers of them"
     )
-
-
-def _used_up(edge: Any) -> bool:
-    """Whether a backward pass went over the graph already."""
-    return any(type(getattr(each, "saved", None)) is Freed for each in reachable([edge]))
 
 
 def _var(recorder: Recorder, tensor: Tensor) -> Var:
@@ -281,26 +314,56 @@ def _var(recorder: Recorder, tensor: Tensor) -> Var:
     return data.var
 
 
-def _grads_before(recorder: Recorder, arguments: _Arguments, leaves: list[Any]) -> list[tuple[Leafed, Var | None]]:
-    """Give leaves the ``.grad`` that they had before; what they were to get."""
-    known = [(leaf, leaf.tensor(leaves), grad) for leaf, _, grad in arguments.leaves]
+def _changed_grads(recorder: Recorder, arguments: _Arguments) -> list[tuple[Leafed, Var | None]]:
+    """The leaves that have another ``.grad`` than before, and what it is."""
+    known = [
+        (leaf, t, grad) for (leaf, _, grad), (_, t, _) in zip(arguments.histories, arguments.stand_ins, strict=True)
+    ]
     known += [(Leafed(t, -1), t, e.grad) for e in recorder.lifted.values() if (t := e.ref()) is not None]
-    changed: list[tuple[Leafed, Var | None]] = []
-    for leaf, tensor, before in known:
-        after = tensor._grad
-        if after is not before:
-            tensor._grad = before
-            changed.append((leaf, None if after is None else _var(recorder, after)))
-    return changed
+    changed = [(leaf, tensor._grad) for leaf, tensor, before in known if tensor._grad is not before]
+    for _, start, fresh in recorder.starts:
+        if fresh and start.added:
+            raise Unrecordable("gradients flow through it to what was computed before it")
+    return [(leaf, None if grad is None else _var(recorder, grad)) for leaf, grad in changed]
 
 
-def _check_edges(lifted: list[Any]) -> None:
-    """Raise if a tensor from outside has another history than before."""
-    changed = [(t, entry) for entry in lifted if (t := entry.ref()) is not None and t._edge is not entry.edge]
-    for tensor, entry in changed:
-        tensor._edge = entry.edge
-    if changed:
-        raise Unrecordable("it changes the history, or requires_grad, of a tensor from outside")
+def _restore_grads(recorder: Recorder) -> None:
+    for entry in recorder.lifted.values():
+        tensor = entry.ref()
+        if tensor is not None and tensor._grad is not entry.grad:
+            tensor._grad = entry.grad
+
+
+def _backward(recorder: Recorder, arguments: _Arguments, outputs: list[Any]) -> Backward | None:
+    """Record how gradients flow back from the results, as far as they can."""
+    tensors = [x._tensor if type(x) is Array else x for x in outputs]
+    live = [i for i, t in enumerate(tensors) if isinstance(t, Tensor) and t._edge is not None and not _used_up(t._edge)]
+    if not live:
+        return None
+    read = len(recorder.guards)
+    indices = {id(t): leaf for (leaf, _, _), (_, t, _) in zip(arguments.histories, arguments.stand_ins, strict=True)}
+    seeds = [Traced(recorder.new(np.ones(tensors[i]._raw.shape, tensors[i]._raw.dtype)), recorder.level) for i in live]
+    edges = [tensors[i]._edge for i in live]
+    starts = [start for _, start, _ in recorder.starts]
+    grads = sweep(edges, seeds, starts, retain_graph=False, create_graph=False, accumulate=False, retain_grads=False)
+    if len(recorder.guards) > read:
+        raise Unrecordable("its backward computation reads values")
+    leaves = [indices.get(id(tensor)) or Leafed(tensor, -1) for tensor, _, _ in recorder.starts]
+    arrived = [None if g is None else recorder.traced(g).var for g in grads]
+    return Backward(live, [seed.var for seed in seeds], leaves, arrived)
+
+
+def _used_up(edge: Any) -> bool:
+    """Whether a backward pass went over the graph already."""
+    return any(type(getattr(each, "saved", None)) is Freed for each in reachable([edge]))
+
+
+def _find_residuals(found: Recording, backward: Backward, calls: list[Call]) -> None:
+    """What the backward computation needs of the forward one."""
+    backward.calls = calls
+    known = {var for call in calls for var in call.results} | set(backward.cotangents) | set(found.constants)
+    used = [var for call in calls for var in operands(call)] + [g for g in backward.grads if g is not None]
+    backward.residuals = [var for var in dict.fromkeys(used) if var not in known]
 
 
 def _find_sources(found: Recording, recorder: Recorder, arguments: _Arguments, lifted: list[Lifted]) -> None:
@@ -308,7 +371,7 @@ def _find_sources(found: Recording, recorder: Recorder, arguments: _Arguments, l
 
     What nobody else can reach is constant.
     """
-    by_grad = {id(grad): leaf for leaf, _, grad in arguments.leaves if grad is not None}
+    by_grad = {id(grad): leaf for leaf, _, grad in arguments.histories if grad is not None}
     for entry in lifted:
         tensor = entry.ref()
         if tensor is not None and entry.grad is not None:
@@ -321,7 +384,7 @@ def _find_sources(found: Recording, recorder: Recorder, arguments: _Arguments, l
         if entry.var is not None and tensor is not None:
             leaf = by_grad.get(id(tensor))
             holders[entry.var] = Held(tensor) if leaf is None else GradOf(leaf)
-    counts = _references(found.calls, recorder)
+    counts = _references(recorder.calls, recorder)
     recorder.forget()
     for var in recorder.roots():
         source = holders.get(var)

@@ -9,24 +9,21 @@ from typing import Any
 import numpy as np
 
 from chainrule.compiling.plan import Plan
-from chainrule.compiling.recording import Captured, Recording
+from chainrule.compiling.recording import Argument, Captured, Recording
 from chainrule.compiling.simplify import operands
 from chainrule.errors.places import Where
-from chainrule.interpreters.traced import Call, Guard, Program, same_call
+from chainrule.interpreters.traced import Call, Guard, Program, Var, same_call
 
 ndarray = np.ndarray
-BRANCHES = 32  # at one place; a value that changes more often is not worth recording
+BRANCHES = 64  # at one place; a value that changes more often is not worth recording
 
 
 class Missing(Exception):
-    """A call reads something that no recording has read; ``segment`` is where."""
-
-    def __init__(self, segment: Segment) -> None:
-        self.segment = segment
+    """A call reads something that no recording has read."""
 
 
 class TooMany(Exception):
-    """A value that Python reads changes from call to call."""
+    """A value that Python reads is another one in nearly every call."""
 
     def __init__(self, where: Where) -> None:
         self.where = where
@@ -41,6 +38,7 @@ class Segment:
         branches: what follows, by the bytes that were read.
         recording: at the end of the function, what it came to.
         plan: computes ``makes`` from ``takes`` (numbers of Vars).
+        needs: the numbers of what is needed from before it, here or in what follows.
     """
 
     __slots__ = ("branches", "calls", "guard", "makes", "needs", "plan", "recording", "takes")
@@ -55,104 +53,120 @@ class Segment:
         self.makes: list[int] = []
         self.needs: frozenset[int] = frozenset()
 
-    def walk(self) -> list[Segment]:
-        """This segment and all that can follow it."""
-        found = [self]
+
+class Tree:
+    """Recordings that agree in what they start from, and differ in what they read.
+
+    Attributes:
+        root: where all of them begin.
+        sources: where the arrays that they start from are found, by the numbers of their Vars.
+        states: what has to be so for any of them to hold.
+        generators: what they draw random numbers from.
+        writes: the numbers of the arrays that some of them write.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        path = _segments(recording)
+        self.root = path[0]
+        self.sources: dict[int, Any] = {}
+        self.states: list[Any] = []
+        self.generators: list[Any] = []
+        self.writes: set[int] = set()
+        self._layouts: list[tuple[int, Any, tuple[int, ...], Any, tuple[int, ...]]] = []
+        self._extend(recording)
+        _plan_path(list(zip(path, path, strict=True)), recording)
+
+    def segments(self) -> list[Segment]:
+        """All of them, parents first."""
+        found = [self.root]
         for segment in found:
             found += segment.branches.values()
         return found
 
-
-class Tree:
-    """Recordings that agree in what they start from, and differ in what they read."""
-
-    def __init__(self, recording: Recording) -> None:
-        self.sources = {var.number: source for var, source in recording.sources.items()}
-        self.states = recording.states
-        self.generators = recording.generators
-        self.root: Segment = None  # type: ignore[assignment]
-        self.add(recording)
-
     @property
     def recordings(self) -> list[Recording]:
-        return [segment.recording for segment in self.root.walk() if segment.recording is not None]
-
-    @property
-    def memory(self) -> int:
-        """Bytes that the plans hold."""
-        return sum(segment.plan.memory for segment in self.root.walk())
+        return [segment.recording for segment in self.segments() if segment.recording is not None]
 
     # -- growing -----------------------------------------------------------------------------------------------------
 
     def add(self, recording: Recording) -> bool:
-        """Add a recording; False if it does not begin like the others."""
-        path = _segments(recording)
-        new = path[0]
-        if self.root is None:
-            self.root = new
-        elif not self._join(path, recording):
-            return False
-        _plan_path(self._path(path), recording)
-        return True
+        """Add a recording as a branch; False if it does not begin like the others.
 
-    def _join(self, path: list[Segment], recording: Recording) -> bool:
-        """Let a path branch off where it reads something else."""
+        Raises:
+            TooMany: what it read where it branches off was something else too often.
+        """
         for var, source in recording.sources.items():
             if not _same_source(self.sources.get(var.number, source), source):
                 return False
-        old = self.root
-        for k, new in enumerate(path):
-            if not _equal(old, new):
-                return False
-            if new.guard is None:
-                return False  # it is recorded already, so what it does depends on something that is not read
-            key = new.guard.var.array.tobytes()
-            follows = old.branches.get(key)
-            if follows is None:
-                if len(old.branches) >= BRANCHES:
-                    raise TooMany(_where(new.guard))
-                old.branches[key] = path[k + 1]
-                self.sources.update({var.number: source for var, source in recording.sources.items()})
-                self.states = [*self.states, *[s for s in recording.states if s not in self.states]]
-                return True
-            old = follows
-        return False
+        path = _segments(recording)
+        pairs = self._branch(path)
+        if pairs is None:
+            return False
+        self._extend(recording)
+        _plan_path(pairs, recording)
+        return True
 
-    def _path(self, new: list[Segment]) -> list[tuple[Segment, Segment]]:
-        """The segments of the tree along a new path, and the new ones, which have the recorded values."""
+    def _branch(self, path: list[Segment]) -> list[tuple[Segment, Segment]] | None:
+        """Let a path branch off where it reads something new: for each of its segments the one in the tree. None: it cannot."""
         at = self.root
-        pairs = [(at, new[0])]
-        for before, after in itertools.pairwise(new):
-            assert before.guard is not None
-            at = at.branches.setdefault(before.guard.var.array.tobytes(), after)
-            pairs.append((at, after))
-        return pairs
+        pairs = []
+        for new, after in itertools.pairwise(path):
+            if not _equal(at, new):
+                return None
+            pairs.append((at, new))
+            assert new.guard is not None
+            key = new.guard.var.array.tobytes()
+            if key not in at.branches:
+                if len(at.branches) >= BRANCHES:
+                    raise TooMany(Where(new.guard.code, new.guard.lasti))
+                at.branches[key] = after
+                rest = path[len(pairs) :]
+                return [*pairs, *zip(rest, rest, strict=True)]
+            at = at.branches[key]
+        return None  # all that it reads was read before, so what it does depends on something else
+
+    def _extend(self, recording: Recording) -> None:
+        """Take over what a recording starts from and relies on."""
+        for var, source in recording.sources.items():
+            if var.number not in self.sources:
+                self.sources[var.number] = source
+                if type(source) is not Argument:
+                    self._layouts.append((var.number, source, var.shape, var.dtype, var.array.strides))
+        self.states += [state for state in recording.states if not any(_same_source(state, s) for s in self.states)]
+        self.writes |= {var.number for var, _ in recording.writes}
+        self.generators += [g for g in recording.generators if not any(g is known for known in self.generators)]
 
     # -- running -----------------------------------------------------------------------------------------------------
 
-    def run(self, leaves: list[Any], arrays: list[Any], report: Callable[[Any], None]) -> tuple[Recording, list[Any]]:
+    def start(self, leaves: list[Any], arrays: list[Any]) -> dict[int, Any] | None:
+        """The arrays that a call starts from, by the numbers of their Vars; None if the recordings do not hold for it."""
+        for state in self.states:
+            if not state.holds(leaves):
+                return None
+        values = {number: source.array(arrays, leaves) for number, source in self.sources.items()}
+        for number, _, shape, dtype, strides in self._layouts:
+            array = values[number]
+            if type(array) is not ndarray or array.shape != shape or array.dtype != dtype or array.strides != strides:
+                return None
+        return values
+
+    def run(self, values: dict[int, Any], report: Callable[[Any], None]) -> tuple[Recording, list[Any]]:
         """Compute; which recording it was, and the arrays of its outputs.
 
         Raises:
-            Missing: there is none.
+            Missing: there is none for what is read on the way.
         """
-        values = {n: source.array(arrays, leaves) for n, source in self.sources.items()}
         segment = self.root
         while True:
             made = segment.plan.run([values[n] for n in segment.takes], report)
             if segment.guard is None:
-                recording = segment.recording
-                assert recording is not None
-                return recording, made
+                assert segment.recording is not None
+                return segment.recording, made
             values.update(zip(segment.makes, made, strict=True))
             follows = segment.branches.get(values[segment.guard.var.number].tobytes())
             if follows is None:
-                raise Missing(segment)
+                raise Missing
             segment = follows
-
-
-def _where(guard: Guard) -> Where:
-    return Where(guard.code, guard.lasti)
 
 
 def _segments(recording: Recording) -> list[Segment]:
@@ -171,50 +185,59 @@ def _segments(recording: Recording) -> list[Segment]:
 
 
 def _same_source(x: Any, y: Any) -> bool:
+    """Whether two records of where something is are the same."""
     if type(x) is Captured and type(y) is Captured:
         return x.content is y.content
-    return type(x) is type(y) and all(a is b or a == b for a, b in zip(x, y, strict=True))
+    return type(x) is type(y) and all(
+        a is b or (type(a) in (int, bool) and a == b) or _same_leaf(a, b) for a, b in zip(x, y, strict=True)
+    )
+
+
+def _same_leaf(x: Any, y: Any) -> bool:
+    return isinstance(x, tuple) and isinstance(y, tuple) and x[0] is y[0] and x[1] == y[1]
 
 
 def _equal(old: Segment, new: Segment) -> bool:
     """Whether two segments do the same."""
-    if len(old.calls) != len(new.calls) or (old.guard is None) is not (new.guard is None):
+    if len(old.calls) != len(new.calls) or old.guard is None or new.guard is None:
         return False
-    if old.guard is not None and new.guard is not None and old.guard.var.number != new.guard.var.number:
-        return False
-    return all(map(same_call, old.calls, new.calls))
+    return old.guard.var.number == new.guard.var.number and all(map(same_call, old.calls, new.calls))
 
 
 def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> None:
-    """Plan the segments of a path, last first: each makes what it reads and what those behind it need."""
-    known = {var.number: var for var in (*recording.sources, *recording.constants)}
-    constants = {var.number for var in recording.constants}
-    for call in recording.calls:
-        for var in call.results:
-            known[var.number] = var
+    """Plan the segments along a path, last first: each makes what is read at its end, and what those behind it need.
+
+    Args:
+        pairs: each segment of the tree, and the one of the recording, which has the recorded values.
+    """
+    constants = {var.number: var for var in recording.constants}
+    known = {var.number: var for var in recording.sources} | constants
+    known |= {var.number: var for call in recording.calls for var in call.results}
+    arguments = [var.number for var, source in recording.sources.items() if type(source) is Argument]
     for segment, new in reversed(pairs):
         defined = {var.number for call in new.calls for var in call.results}
         used = {var.number for call in new.calls for var in operands(call)}
-        after: set[int] = set()
-        for follows in segment.branches.values():
-            after |= follows.needs
+        after = frozenset().union(*[follows.needs for follows in segment.branches.values()])
+        writes: list[tuple[Var, Var]] = []
         if new.guard is None:
             makes = [var.number for var in recording.outputs()]
             writes = recording.writes
-            used |= {n for pair in writes for n in (pair[0].number, pair[1].number)}
+            used |= {var.number for pair in writes for var in pair}
         else:
             read = new.guard.var.number
-            writes = []
-            makes = [n for n in sorted(after | {read}) if n in defined or n == read or n in constants]
-        segment.needs = frozenset((used | after | set(makes)) - defined - constants)
+            makes = sorted({n for n in after if n in defined} | {read})
+        used |= set(makes)
+        segment.needs = frozenset((used | after) - defined - constants.keys())
         if segment.plan is None or makes != segment.makes:
-            takes = sorted(segment.needs & (used | set(makes)))
-            program = Program(
-                [known[n] for n in takes],
-                [known[n] for n in sorted((used | set(makes)) & constants)],
-                new.calls,
-                [known[n] for n in makes],
-                writes,
+            inner = sorted((used & segment.needs) - set(arguments))
+            segment.takes = [*arguments, *inner]
+            segment.makes = makes
+            segment.plan = Plan(
+                Program(
+                    [known[n] for n in segment.takes],
+                    [constants[n] for n in sorted(used & constants.keys())],
+                    new.calls,
+                    [known[n] for n in makes],
+                    writes,
+                )
             )
-            segment.takes, segment.makes = takes, makes
-            segment.plan = Plan(program)

@@ -145,6 +145,8 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
 
 def record_unary(prim: Primitive, x: Tensor, params: dict[str, Any], out: Any = None) -> Tensor:
     """``record`` for the commonest case: one tensor of an ordinary array. ``out`` is the value, if it is known."""
+    if SPECIAL and LOCAL.recorder is not None:
+        return bind(prim, (x,), params)  # type: ignore[no-any-return]
     data = x._raw
     edge = x._edge
     dtype = data.dtype

@@ -23,9 +23,10 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import INTERPRETERS
-from chainrule.core.inplace import passes_through, replay_view
+from chainrule.core.inplace import edge_through, passes_through, replay_view
 from chainrule.core.levels import escaped
-from chainrule.core.modes import LOCAL, leave_special, set_special
+from chainrule.core.modes import LOCAL, leave_watched, set_watched
+from chainrule.core.node import Leaf
 from chainrule.core.protocol import ArrayLike, array_function, array_ufunc
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.view import views_of
@@ -168,14 +169,21 @@ class _ReadInRow(Exception):
 
 
 class Lifted:
-    """A tensor of the surrounding program that was brought to the level, and how it was before."""
+    """A tensor of the surrounding program that was brought to the level, and how it was before.
 
-    __slots__ = ("edge", "grad", "raw", "ref", "var")
+    Attributes:
+        raw, edge, grad: what it had; ``here``: its edge while it is recorded.
+        var: the array that it stands for; None for a view of another tensor.
+        moved: whether its history changed meanwhile.
+    """
+
+    __slots__ = ("edge", "grad", "here", "moved", "raw", "ref", "var")
 
     def __init__(self, tensor: Tensor, var: Var | None) -> None:
         self.ref = weakref.ref(tensor)
         self.raw = tensor._raw
-        self.edge = tensor._edge
+        self.edge = self.here = tensor._edge
+        self.moved = False
         self.grad = tensor._grad
         self.var = var
 
@@ -189,6 +197,8 @@ class Recorder:
         lifted: the tensors that were brought to the level.
         written: tensors whose memory is one of ``arrays`` and that were given new values.
         rebound: tensors whose ``data`` was assigned.
+        starts: the tensors from outside that gradients can flow to, where they are on the tape, and whether that place
+            was made for the recording.
         sources: generators that random numbers were drawn from.
     """
 
@@ -201,6 +211,7 @@ class Recorder:
         self.cells: dict[int, tuple[weakref.ref[Tensor], Var]] = {}
         self.written: dict[int, tuple[Any, Var]] = {}
         self.rebound: list[Tensor] = []
+        self.starts: list[tuple[Tensor, Leaf, bool]] = []
         self.sources: list[Any] = []
         self.contents: list[tuple[Var, int]] = []
         self._count = 0
@@ -210,17 +221,19 @@ class Recorder:
         self._read: set[int] = set()
 
     def __enter__(self) -> Recorder:
-        set_special()
+        set_watched()
         LOCAL.recorder = self
         return self
 
     def __exit__(self, *exc: object) -> None:
         LOCAL.recorder = None
-        leave_special()
+        leave_watched()
         for entry in self.lifted.values():
             tensor = entry.ref()
             if tensor is not None and type(tensor._raw) is not ndarray:
                 tensor._raw = entry.raw
+                entry.moved = tensor._edge is not entry.here
+                tensor._edge = entry.edge
 
     # -- arrays ------------------------------------------------------------------------------------------------------
 
@@ -245,6 +258,7 @@ class Recorder:
         for table in (self.lifted, self.cells, self.written):
             table.clear()
         self.rebound.clear()
+        self.starts.clear()
 
     def check_arrays(self) -> None:
         """Raise if a plain array that the program starts from was written meanwhile: not by what is recorded."""
@@ -279,18 +293,30 @@ class Recorder:
         base = tensor if view is None else view.base
         if type(base._raw) is ndarray:
             var = self.var_of(base._raw)
-            self.lifted[id(base)] = Lifted(base, var)
             self.cells[id(base)] = (weakref.ref(base), var)
+            entry = self.lifted[id(base)] = Lifted(base, var)
             base._raw = Traced(var, self.level)
-        for each in views_of(base):
+            base._edge = entry.here = self.start(base)
+        for each in {id(t): t for t in (*views_of(base), tensor)}.values():
             if type(each._raw) is ndarray:
                 if passes_through(each._view.steps):
-                    raise Unrecordable("a view that is no row of the table is written or read")
-                self.lifted[id(each)] = Lifted(each, None)
+                    raise Unrecordable("it uses a view that is no row of the table")
+                entry = self.lifted[id(each)] = Lifted(each, None)
                 each._raw = replay_view(base._raw, each._view.steps)
-        if type(tensor._raw) is ndarray:  # a view whose base has forgotten it
-            self.lifted[id(tensor)] = Lifted(tensor, None)
-            tensor._raw = replay_view(base._raw, tensor._view.steps)
+                if each._edge is not None and type(each._edge) is not Leaf:
+                    each._edge = entry.here = edge_through(base, each._view.steps)
+
+    def start(self, tensor: Tensor) -> Any:
+        """Where a tensor from outside is on the tape of the recording: gradients go no further than to it."""
+        edge = tensor._edge
+        if edge is None:
+            return None
+        if edge.hooks is not None or any(edge is known for _, known, _ in self.starts):
+            raise Unrecordable("it uses a tensor with hooks, or one that is an argument as well")
+        fresh = type(edge) is not Leaf
+        start = Leaf(tensor) if fresh else edge
+        self.starts.append((tensor, start, fresh))
+        return start
 
     def held(self, tensor: Tensor) -> None:
         """Note that a tensor was given other values: if its memory is an array of the program, that is to change."""

@@ -13,6 +13,7 @@ from chainrule import errors
 from chainrule.api.declare import store_results
 from chainrule.api.functions import around, operand
 from chainrule.core.dispatch import cast
+from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.tensor import Tensor
 from chainrule.types import dtypes
 from chainrule.types.device import check_device
@@ -26,6 +27,8 @@ def tensor_of(name: str, x: Any, accepts: str = "biufc") -> Any:
         x = operand(name, 0, x)
         if not hasattr(x, "dtype"):
             raise errors.wrong_operand(name, 0, x)
+    elif SPECIAL and LOCAL.recorder is not None:
+        LOCAL.recorder.bring(x)
     if x.dtype.kind not in accepts:
         raise errors.no_kernel(name, x.dtype, accepts)
     return x

@@ -12,7 +12,7 @@ from chainrule.api.array import Array, as_tensors
 from chainrule.api.making import to_array
 from chainrule.core import inplace, view
 from chainrule.core.dispatch import bind, cast, record_unary
-from chainrule.core.modes import WATCHES, recording
+from chainrule.core.modes import LOCAL, WATCHES, recording
 from chainrule.core.node import Leaf
 from chainrule.core.protocol import plain as plain_array
 from chainrule.core.tensor import Tensor, wrap
@@ -92,6 +92,8 @@ def _plain_slice(item: slice) -> slice:
 def _tensor_item(item: Tensor) -> Any:
     if item._raw.dtype.kind not in "iub":
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors; got {item.dtype}")
+    if LOCAL.recorder is not None:
+        LOCAL.recorder.bring(item)
     if item._raw.dtype in (bool, np.uint8):  # the latter are PyTorch's masks of old
         return item._concrete("a boolean mask as an index").astype(bool, copy=False)
     raw = item._raw if type(item._raw) is ndarray else item._raw.concrete()
