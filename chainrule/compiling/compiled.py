@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.array import Array, array_of
 from chainrule.compiling.differentiable import CompiledFunction, Replay
+from chainrule.compiling.direct import Direct, direct_of
 from chainrule.compiling.floating_point import reporter
 from chainrule.compiling.recording import LOCK, Recording, record
 from chainrule.compiling.tree import Missing, TooMany, Tree
@@ -27,6 +30,18 @@ ndarray = np.ndarray
 TREES = 64  # for one signature: states of .grad and requires_grad, and functions that are not the same twice
 
 
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Recording makes many objects that stay: looking through them for garbage, again and again, is half of its time."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
 class Compiled:
     """A function that is recorded when it is first called, and replayed as a plan afterwards. ``chainrule.compile`` makes it.
 
@@ -41,6 +56,7 @@ class Compiled:
         self._trees: dict[Any, list[Tree]] = {}
         self._eager: dict[Any, str] = {}  # signatures that are not recorded, and why
         self._alive: list[Any] = []  # objects that signatures name by identity
+        self._direct: Direct | None = None  # of the recording that served last
         functools.update_wrapper(self, function, updated=())
 
     def __repr__(self) -> str:
@@ -50,6 +66,11 @@ class Compiled:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        direct = self._direct
+        if direct is not None and not kwargs and not SPECIAL and not STACK.levels:
+            result = direct.call(args)
+            if result is not None:
+                return result
         if STACK.levels or (SPECIAL and (LOCAL.watch is not None or LOCAL.recorder is not None)):
             return self.function(*args, **kwargs)  # part of another transformation, which sees the operations
         leaves, spec = tree_flatten((args, kwargs))
@@ -60,6 +81,8 @@ class Compiled:
         for tree in self._trees.get(signature, ()):
             values = tree.start(leaves, arrays)
             if values is not None:
+                if not kwargs and not SPECIAL:
+                    self._direct = direct_of(tree, args, reporter(self.name))
                 return self._replay(tree, values, signature, leaves, spec, arrays, again)
         return self._record(None, signature, leaves, spec, arrays, again)
 
@@ -115,7 +138,7 @@ class Compiled:
     ) -> Any:
         """Run the function once on values that are recorded: for a new tree, or as a branch of one."""
         try:
-            with LOCK:
+            with LOCK, _collector_paused():
                 recording = record(self.function, leaves, spec, arrays, self.name)
                 trees = self._trees.setdefault(signature, [])
                 if tree is None or not tree.add(recording):

@@ -338,6 +338,10 @@ class Whole:
             )
         return outputs if self._places is None else [outputs[i] for i in self._places]
 
+    def entry(self, report: Report) -> tuple[Any, Any] | None:
+        """The native code and what to give it besides arrays; None if its outputs are not the plan's, one by one."""
+        return None if self._places is not None else (self._runner, _Reporting(report))
+
     def replay(self, program: Any) -> list[np.ndarray[Any, Any]]:
         """The outputs at the recorded inputs, which stay as they are."""
         arrays = [var.array for var in program.inputs]

@@ -41,6 +41,7 @@ class Plan:
 
     def __init__(self, program: Program, native: bool = AVAILABLE) -> None:
         simplified = Simplified(program)
+        self._whole: Whole | None = None
         self.dropped, self.merged, self.folded = simplified.dropped, simplified.merged, simplified.folded
         if not native or not self._make_native(program, simplified):
             self._make_python(program, simplified)
@@ -55,12 +56,19 @@ class Plan:
         """
         return self._run(arrays, report)
 
+    def entry(self, report: Report) -> tuple[Any, Any] | None:
+        """``(code, reporting)``: ``code(arrays, reporting)`` gives the outputs, or None for arrays of another layout.
+
+        None if Python takes part.
+        """
+        return None if self._whole is None else self._whole.entry(report)
+
     # -- making it ---------------------------------------------------------------------------------------------------
 
     def _make_python(self, program: Program, simplified: Simplified) -> None:
         lowering = self._lowered(Lowering(program, simplified))
         executor = _python(lowering)
-        self.executor, self.memory = "python", executor.memory
+        self.executor, self.memory, self._whole = "python", executor.memory, None
         self._run: Callable[[Arrays, Report | None], Arrays] = executor.run
 
     def _make_native(self, program: Program, simplified: Simplified) -> bool:
@@ -73,6 +81,7 @@ class Plan:
         if native.whole:
             self.executor, whole = "native", Whole(native, lowering)
             self._run = whole.run
+            self._whole = whole
             found = whole.replay(program)
         else:
             self.executor, executor = "mixed", native.executor()

@@ -1,0 +1,82 @@
+"""The shortest way into a plan: a call whose arguments are arrays, and a recording that is one call of native code.
+
+That code looks itself at what the arrays are like, so such a call has no signature, and takes nothing apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from chainrule.compiling.recording import Argument, Recording
+from chainrule.compiling.tree import Tree
+from chainrule.tree import TreeSpec, tree_unflatten
+
+ndarray = np.ndarray
+
+
+class Direct:
+    """Calls of one recording by arrays in a row. ``direct_of`` says whether there is one.
+
+    Args:
+        spec: the structure of what it returns, all of it arrays.
+        count: how many arguments it has.
+        others: the sources of the arrays that come after them.
+        entry: native code, and what it is given besides arrays.
+    """
+
+    __slots__ = ("_code", "_count", "_others", "_reporting", "_single", "_spec", "_tuple")
+
+    def __init__(self, spec: TreeSpec, count: int, others: list[Any], entry: tuple[Any, Any]) -> None:
+        self._spec = spec
+        self._single = spec.kind is None
+        self._tuple = spec.kind is tuple and all([child.kind is None for child in spec.children])
+        self._count = count
+        self._others = others
+        self._code, self._reporting = entry
+
+    def call(self, args: tuple[Any, ...]) -> Any:
+        """What the function returns; None for arguments that are no arrays, or of another layout."""
+        if len(args) != self._count:
+            return None
+        arrays = (*args, *[source.array(args, args) for source in self._others]) if self._others else args
+        made = self._code(arrays, self._reporting)
+        if made is None:
+            return None
+        if self._single:
+            return made[0]
+        return tuple(made) if self._tuple else tree_unflatten(made, self._spec)
+
+
+def direct_of(tree: Tree, args: tuple[Any, ...], report: Callable[[Iterable[str]], None]) -> Direct | None:
+    """The short way for calls like one with these arguments, which a tree has served; None if there is none."""
+    segment = tree.root
+    recording = segment.recording
+    if (
+        recording is None
+        or not recording.results
+        or not _only_computes(recording)
+        or len(segment.takes) != len(tree.sources)
+    ):
+        return None
+    sources = [tree.sources[number] for number in segment.takes]
+    count = len(args)
+    if not all([type(x) is ndarray for x in args]):
+        return None
+    # an argument that the plan does not read is not in its place: nobody would look at its shape
+    if sum([type(source) is Argument for source in sources]) != count or not _in_order(sources[:count]):
+        return None
+    entry = segment.plan.entry(report)
+    return None if entry is None else Direct(recording.spec, count, sources[count:], entry)
+
+
+def _only_computes(recording: Recording) -> bool:
+    """Whether a recording does nothing besides giving arrays, whatever the tensors are like that it meets."""
+    others = recording.states or recording.generators or recording.effects or recording.writes or recording.backward
+    return not others and all([result.face == "array" for result in recording.results])
+
+
+def _in_order(sources: list[Any]) -> bool:
+    return all([type(source) is Argument and source.at == i for i, source in enumerate(sources)])
