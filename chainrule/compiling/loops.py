@@ -36,6 +36,7 @@ READ, WRITE, TEMPORARY, NUMBER = range(4)
 Slot = tuple[int, int]
 #: dtypes that loops are looked up for
 KINDS = "fciub"
+SUMS_IN_PIECES = np.lib.NumpyVersion(np.__version__) < "2.3.0"
 
 
 class Loop:
@@ -374,8 +375,12 @@ class _Lowering:
             offset += axes[k].strides[1]
         if size(shape) == 0:
             return
-        args = [(out.slot, out.offset), (x.slot, offset), (out.slot, out.offset)]
-        self.template.loops.append(Loop(f"{ufunc.__name__}.reduce", found, axes, args, [x.dtype.itemsize] * 3))
+        rows = [(axes, 0)]
+        if ufunc is np.add and x.dtype.kind in "fc" and reduced[:1] == [0]:
+            rows = _pieces(axes, len(reduced))
+        for part, start in rows:
+            args = [(out.slot, out.offset), (x.slot, offset + start), (out.slot, out.offset)]
+            self.template.loops.append(Loop(f"{ufunc.__name__}.reduce", found, part, args, [x.dtype.itemsize] * 3))
 
     # -- products ----------------------------------------------------------------------------------------------------
 
@@ -473,6 +478,22 @@ class _Lowering:
             part = Operand(out.slot, shape, out.layout.strides, out.dtype, offset)
             self.copy(Operand(x.slot, shape, strides, x.dtype, x.offset), part)
             offset += shape[axis] * out.layout.strides[axis]
+
+
+def _pieces(axes: list[Axis], reduced: int) -> list[tuple[list[Axis], int]]:
+    """The rows that are added up at once, and where they start: before NumPy 2.3 those that fill the iterator's buffer."""
+    row, *others = axes
+    count, left = divmod(row.length, np.getbufsize())
+    if not SUMS_IN_PIECES or count + (left > 0) < 2:
+        return [(axes, 0)]
+    if reduced > 1:
+        raise Unlowered
+    result, step, _ = row.strides
+    size = np.getbufsize()
+    pieces = [([Axis(size, row.strides), Axis(count, (result, size * step, result)), *others], 0)]
+    if left:
+        pieces.append(([Axis(left, row.strides), *others], count * size * step))
+    return pieces
 
 
 def _example(x: Any) -> Any:
