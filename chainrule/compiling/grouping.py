@@ -7,7 +7,7 @@ cache. Loops that are in between, and that the group does not wait for, are done
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from chainrule.compiling.layout import Buffer
 from chainrule.compiling.loops import Loop
@@ -20,49 +20,39 @@ WAITING = 64
 Pattern = tuple[int, int, int, int]
 
 
-class Argument(NamedTuple):
-    """An argument of a loop: a buffer (None: a number), and an offset in it."""
-
-    buffer: Buffer | None
-    offset: int
-    number: Any = None
+#: an argument of a loop: a buffer (None: a number), an offset in it, the number
+Argument = tuple[Any, int, Any]
 
 
 class Work:
-    """A loop and what it works on.
+    """A loop and its arguments."""
 
-    Attributes:
-        step: the number of the step that it belongs to.
-        loop: the loop.
-        args: its arguments.
-        reads, writes: the buffers that it uses.
-        total, row: how many elements it goes through, if it may be in a group, else 0; the length of a row, 0 if any will do.
-    """
+    __slots__ = ("args", "loop")
 
-    __slots__ = ("args", "loop", "reads", "row", "step", "total", "writes")
-
-    def __init__(self, step: int, loop: Loop, args: list[Argument]) -> None:
-        self.step = step
+    def __init__(self, loop: Loop, args: list[Argument]) -> None:
         self.loop = loop
         self.args = args
-        inputs = len(args) - loop.outputs
-        self.reads = {arg.buffer for arg in args[:inputs] if arg.buffer is not None}
-        self.writes = {arg.buffer for arg in args[inputs:] if arg.buffer is not None}
-        axes = loop.axes
-        self.total = self.row = 0
-        if loop.elementwise and len(axes) <= 2:
-            self.total = axes[0].length
-            if len(axes) == 2:
-                self.total *= axes[1].length
-                self.row = axes[0].length
+
+    @property
+    def reads(self) -> list[Buffer]:
+        return [buffer for buffer, _, _ in self.args[: -self.loop.outputs] if buffer is not None]
+
+    @property
+    def writes(self) -> list[Buffer]:
+        return [buffer for buffer, _, _ in self.args[-self.loop.outputs :]]
+
+    @property
+    def touched(self) -> set[Buffer]:
+        """All buffers that it uses."""
+        return {buffer for buffer, _, _ in self.args if buffer is not None}
 
     def pattern(self, k: int) -> Pattern:
         """Where the elements of an argument are; one that a single stride goes through has rows of no length."""
         axes = self.loop.axes
         stride = axes[0].strides[k]
         if len(axes) == 1 or axes[1].strides[k] == stride * axes[0].length:
-            return self.args[k].offset, stride, 0, 0
-        return self.args[k].offset, stride, axes[1].strides[k], axes[0].length
+            return self.args[k][1], stride, 0, 0
+        return self.args[k][1], stride, axes[1].strides[k], axes[0].length
 
 
 class Group:
@@ -82,24 +72,28 @@ class Group:
 
     def takes(self, work: Work) -> bool:
         """Whether a loop goes through the same elements, and uses of the group's only what is in its own block."""
-        if work.total != self.total or (work.row and self.row and work.row != self.row):
+        loop = work.loop
+        if loop.total != self.total or (loop.row and self.row and loop.row != self.row):
             return False
-        for k, arg in enumerate(work.args):
-            if arg.buffer in self.written:
+        for k, (buffer, _, _) in enumerate(work.args):
+            if buffer in self.written:
                 pattern = work.pattern(k)
-                if pattern != self.written[arg.buffer] or pattern[3]:
+                if pattern != self.written[buffer] or pattern[3]:
                     return False
         return self.reads.isdisjoint(work.writes)
 
     def add(self, work: Work) -> None:
         self.works.append(work)
-        self.row = self.row or work.row
-        self.reads |= work.reads
+        self.row = self.row or work.loop.row
+        self.reads.update(work.reads)
         first = len(work.args) - work.loop.outputs
         for k in range(first, len(work.args)):
-            buffer = work.args[k].buffer
-            if buffer is not None:
-                self.written[buffer] = work.pattern(k)
+            self.written[work.args[k][0]] = work.pattern(k)
+
+    @property
+    def touched(self) -> set[Buffer]:
+        """All buffers that it uses."""
+        return self.reads | self.written.keys()
 
     def is_needed_by(self, work: Work) -> bool:
         """Whether a loop has to come after the group."""
@@ -120,8 +114,8 @@ class _Waiting:
 
     def add(self, work: Work) -> None:
         self.works.append(work)
-        self.reads |= work.reads
-        self.writes |= work.writes
+        self.reads.update(work.reads)
+        self.writes.update(work.writes)
 
     def hold_up(self, work: Work) -> bool:
         """Whether a loop has to come after one of these."""
@@ -134,6 +128,8 @@ class _Waiting:
 
 def grouped(works: list[Work]) -> list[Work | Group]:
     """The loops in an order that gives the same results, with groups of large ones."""
+    if not any([work.loop.total >= LARGE for work in works]):
+        return list(works)
     done: list[Work | Group] = []
     pending = works[::-1]
     group: Group | None = None
@@ -148,8 +144,8 @@ def grouped(works: list[Work]) -> list[Work | Group]:
             continue
         work = pending.pop()
         if group is None:
-            if work.total >= LARGE:
-                group = Group(work.total)
+            if work.loop.total >= LARGE:
+                group = Group(work.loop.total)
                 group.add(work)
             else:
                 done.append(work)
@@ -157,7 +153,7 @@ def grouped(works: list[Work]) -> list[Work | Group]:
             waiting.add(work)
         elif group.takes(work):
             group.add(work)
-        elif work.total >= LARGE or group.is_needed_by(work):
+        elif work.loop.total >= LARGE or group.is_needed_by(work):
             waiting.add(work)
         else:
             done.append(work)

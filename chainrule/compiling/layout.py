@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 ALIGNMENT = 64
+Shape = tuple[int, ...]
 #: what a buffer is: memory of the caller's, of the plan, made anew for each call, returned by a Python function
 INPUT, CONSTANT, ARENA, OUTPUT, LOOSE = "input", "constant", "arena", "output", "loose"
 
@@ -23,21 +24,26 @@ class Buffer:
         kind, index: what it is, and which one of its kind.
         nbytes: its size.
         root: the array that it was made for.
-        first, last: the steps that write it first and use it last.
+        first, last: when it is written first and used last.
+        uses: how many steps, or groups of loops, use it.
         offset: where it begins in the arena.
     """
 
-    __slots__ = ("first", "index", "kind", "last", "nbytes", "offset", "root")
+    __slots__ = ("first", "index", "kind", "last", "nbytes", "offset", "root", "uses")
 
     root: Value
 
-    def __init__(self, kind: str, index: int, nbytes: int, first: int) -> None:
+    def __init__(self, kind: str, nbytes: int, index: int = 0) -> None:
         self.kind = kind
-        self.index = index
         self.nbytes = nbytes
-        self.first = first
-        self.last = first
-        self.offset = 0
+        self.index = index
+        self.first = self.last = self.offset = self.uses = 0
+
+    def used(self, time: int) -> None:
+        if not self.uses:
+            self.first = time
+        self.last = time
+        self.uses += 1
 
 
 class Value:
@@ -47,21 +53,30 @@ class Value:
         number: how it is called in what is printed.
         buffer, offset: where its first element is, in bytes from the buffer's root's first element.
         shape, strides, dtype: as recorded.
+        layout: a number for these three; 0 if it has none yet.
         array: its content, if it is a constant.
     """
 
-    __slots__ = ("array", "buffer", "dtype", "number", "offset", "shape", "strides")
+    __slots__ = ("array", "buffer", "dtype", "layout", "number", "offset", "shape", "strides")
 
     def __init__(
-        self, number: int, buffer: Buffer, offset: int, array: np.ndarray[Any, Any], constant: bool = False
+        self,
+        number: int,
+        buffer: Buffer,
+        offset: int,
+        shape: Shape,
+        strides: Shape,
+        dtype: np.dtype[Any],
+        layout: int = 0,
     ) -> None:
         self.number = number
         self.buffer = buffer
         self.offset = offset
-        self.shape = array.shape
-        self.strides = array.strides
-        self.dtype = array.dtype
-        self.array = array if constant else None
+        self.shape = shape
+        self.strides = strides
+        self.dtype = dtype
+        self.layout = layout
+        self.array: np.ndarray[Any, Any] | None = None
 
     def __repr__(self) -> str:
         return f"%{self.number}"
@@ -75,6 +90,16 @@ def same_memory(array: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> boo
     """Whether an array is another one or a view of it (or of what that one is a view of)."""
     base = array.base
     return array is other or (base is not None and (base is other or base is other.base))
+
+
+def with_strides(array: np.ndarray[Any, Any], strides: Shape) -> np.ndarray[Any, Any]:
+    """A copy with these strides."""
+    spans = [(n - 1) * stride for n, stride in zip(array.shape, strides, strict=True)] if array.size else []
+    low, high = sum([span for span in spans if span < 0]), sum([span for span in spans if span > 0])
+    memory = np.empty(high - low + array.itemsize, np.uint8)
+    copy: np.ndarray[Any, Any] = np.ndarray(array.shape, array.dtype, memory, -low, strides)
+    copy[...] = array
+    return copy
 
 
 def is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:

@@ -6,8 +6,10 @@ alike. The result is a :class:`Template`, whose operands are slots: what the cal
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,16 +26,18 @@ from chainrule.compiling.iteration import (
     size,
     sorted_axes,
 )
-from chainrule.compiling.layout import Value
-from chainrule.compiling.simplify import operands
-from chainrule.compiling.steps import REDUCTIONS
+from chainrule.compiling.layout import ARENA, Buffer, Value
+from chainrule.compiling.steps import REDUCTIONS, Made
 from chainrule.interpreters.traced import Call, Var
 from chainrule.native import OWN, loop
+from chainrule.native.code import loop_step
 
 ndarray = np.ndarray
 
 READ, WRITE, TEMPORARY, NUMBER = range(4)
 Slot = tuple[int, int]
+#: calls that are remembered
+MOST = 20_000
 #: dtypes that loops are looked up for
 KINDS = "fciub"
 SUMS_IN_PIECES = np.lib.NumpyVersion(np.__version__) < "2.3.0"
@@ -51,20 +55,8 @@ class Loop:
         outputs: how many arguments, the last ones, are written.
         elementwise: whether every element of the outputs is written once, from elements at the same index.
         itemsizes: of each argument's elements.
+        total, row: how many elements it goes through, if it may be in a group, else 0; the length of a row, 0 if any will do.
     """
-
-    __slots__ = (
-        "address",
-        "args",
-        "axes",
-        "core",
-        "core_strides",
-        "data",
-        "elementwise",
-        "itemsizes",
-        "name",
-        "outputs",
-    )
 
     def __init__(
         self,
@@ -87,6 +79,29 @@ class Loop:
         self.elementwise = elementwise
         self.core = core
         self.core_strides = core_strides
+        self.total = self.row = 0
+        if elementwise and len(axes) <= 2:
+            self.total = size(tuple([axis.length for axis in axes]))
+            self.row = axes[0].length if len(axes) == 2 else 0
+
+    @functools.cached_property
+    def words(self) -> tuple[list[int], list[int]]:
+        """The words of the loop before and after the places of its arguments."""
+        inner, *outer = self.axes
+        count = len(self.args)
+        shared = bool(outer) and all(outer[-1].strides[count - self.outputs :])
+        words = loop_step(
+            self.address,
+            self.data,
+            inner.length,
+            [(0, 0)] * count,
+            (*inner.strides, *self.core_strides),
+            core=self.core,
+            outer=outer[::-1],
+            split=shared,
+        )
+        end = len(words) - len(outer) * (1 + count)
+        return words[: end - 2 * count], words[end:]
 
 
 class Template:
@@ -131,34 +146,56 @@ class Unlowered(Exception):
 
 
 class LoopLowerer:
-    """Finds the templates of calls, and remembers them."""
+    """Finds the loops of calls, and remembers them by function, arguments and layouts of arrays."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, Template | None] = {}
+        self._known: dict[Any, Any] = {}
         self._layouts: dict[Any, int] = {}
+        self._numbers = itertools.count(1)
 
-    def template(self, call: Call, values: dict[Var, Value]) -> Template | None:
-        """The loops of a call; None if it has none.
+    def known(self, call: Call, reads: list[Value]) -> tuple[Template, list[Made]] | None:
+        """The loops of a call, and what its results are like; None if it has no loops.
 
         Args:
-            values: the Value of each Var among the call's arguments and results.
+            reads: the Values of the Vars among its arguments.
         """
+        values = iter(reads)
         try:
-            key = (call.function, call.method, *[self._part(x, values) for x in call.args])
-            if call.kwargs:
-                key += tuple([(name, self._part(x, values)) for name, x in call.kwargs.items()])
-            if key in self._known:
-                return self._known[key]
+            parts: list[Any] = [call.function, call.method]
+            for x in call.args:
+                parts.append(self._part(x, values))
+            for name, x in call.kwargs.items():
+                parts.append((name, self._part(x, values)))
+            key = tuple(parts)
+            found = self._known.get(key, self)
         except TypeError:  # an argument that has no hash
-            return self._lower(call, values)
-        template = self._known[key] = self._lower(call, values)
-        return template
+            return self._lower(call, reads)
+        if found is self:
+            if len(self._known) > MOST:
+                self._known.clear()
+            found = self._known[key] = self._lower(call, reads)
+        return found  # type: ignore[return-value]
 
-    def _part(self, x: Any, values: dict[Var, Value]) -> Any:
+    def copy(self, value: Value, target: Value) -> Template | None:
+        """The loops that copy a value to another one."""
+        key = (None, self._layout(value), self._layout(target))
+        found = self._known.get(key, self)
+        if found is self:
+            lowering = _Lowering([value], [target])
+            try:
+                lowering.copy(lowering.reads[0], lowering.writes[0])
+                found = lowering.template
+            except Unlowered:
+                found = None
+            self._known[key] = found
+        return found  # type: ignore[return-value]
+
+    def _part(self, x: Any, values: Iterator[Value]) -> Any:
         """An argument as a part of a key: of an array the layout alone."""
         kind = type(x)
         if kind is Var:
-            return self._layout(values[x])
+            value = next(values)
+            return value.layout or self._layout(value)
         if kind is tuple or kind is list:
             return (kind, *[self._part(item, values) for item in x])
         if kind is float or kind is complex or isinstance(x, np.generic):
@@ -167,34 +204,29 @@ class LoopLowerer:
             return (kind, self._part(x.start, values), self._part(x.stop, values), self._part(x.step, values))
         return (kind, x)
 
-    def _lower(self, call: Call, values: dict[Var, Value]) -> Template | None:
-        given = [values[var] for var in operands(call)]
-        made = [values[var] for var in call.results]
-        if not all([value.dtype.kind in KINDS and value.dtype.isnative for value in given]):
+    def _layout(self, value: Value) -> int:
+        if not value.layout:
+            key = value.shape, value.strides, value.dtype
+            value.layout = self._layouts.setdefault(key, next(self._numbers))
+        return value.layout
+
+    def _lower(self, call: Call, reads: list[Value]) -> tuple[Template, list[Made]] | None:
+        if not all([_is_number(value.dtype) for value in reads]) or not all(
+            [_is_number(v.dtype) for v in call.results]
+        ):
             return None
-        if not all([value.dtype.kind in KINDS and value.dtype.isnative for value in made]):
-            return None
+        arrays = [var.array for var in call.results]
+        made = [Value(0, Buffer(ARENA, x.nbytes), 0, x.shape, x.strides, x.dtype) for x in arrays]
+        lowering = _Lowering(reads, made)
         try:
-            lowering = _Lowering(given, made)
             lowering.add(call)
-            return lowering.template
         except Unlowered:
             return None
+        return lowering.template, [Made(x.shape, x.strides, x.dtype, x.buffer.nbytes, self._layout(x)) for x in made]
 
-    def copy(self, value: Value, target: Value) -> Template | None:
-        """The loops that copy a value to another one."""
-        key = (None, self._layout(value), self._layout(target))
-        if key not in self._known:
-            lowering = _Lowering([value], [target])
-            try:
-                lowering.copy(lowering.reads[0], lowering.writes[0])
-                self._known[key] = lowering.template
-            except Unlowered:
-                self._known[key] = None
-        return self._known[key]
 
-    def _layout(self, value: Value) -> int:
-        return self._layouts.setdefault((value.shape, value.strides, value.dtype), -len(self._layouts) - 1)
+def _is_number(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in KINDS and dtype.isnative
 
 
 class _Lowering:

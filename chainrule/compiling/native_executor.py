@@ -7,15 +7,27 @@ from step to step, and a segment is one of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from math import gcd
 from typing import Any
 
 import numpy as np
 
 from chainrule.compiling.grouping import Argument, Group, Work, grouped
-from chainrule.compiling.layout import ALIGNMENT, ARENA, CONSTANT, INPUT, LOOSE, OUTPUT, Buffer, Value, address, arrange
-from chainrule.compiling.loops import NUMBER, READ, TEMPORARY
+from chainrule.compiling.layout import (
+    ALIGNMENT,
+    ARENA,
+    CONSTANT,
+    INPUT,
+    LOOSE,
+    OUTPUT,
+    Buffer,
+    Value,
+    address,
+    arrange,
+    with_strides,
+)
+from chainrule.compiling.loops import READ, TEMPORARY, WRITE
 from chainrule.compiling.python_executor import MEMORY, NOTE, Executor, Report, named
 from chainrule.compiling.steps import Lowering, Step
 from chainrule.native import Runner
@@ -39,34 +51,32 @@ class Segment:
 
     def __init__(self, numbers: list[int], steps: list[Step], in_groups: bool = True) -> None:
         self.steps = numbers
-        works = []
+        works: list[Work] = []
         for number in numbers:
-            step = steps[number]
-            assert step.template is not None
-            temporaries = [Buffer(ARENA, 0, nbytes, 0) for nbytes in step.template.temporaries]
-            for loop in step.template.loops:
-                args = [_argument(slot, offset, step, temporaries) for slot, offset in loop.args]
-                works.append(Work(number, loop, args))
+            _add_works(works, steps[number])
         self.items: list[Work | Group] = grouped(works) if in_groups else list(works)
 
     def buffers(self) -> list[Buffer]:
         """Every buffer that is used, in the order of the first use."""
-        return list(dict.fromkeys(buffer for item in self.items for buffer in _touched(item)))
+        return list(dict.fromkeys([buffer for item in self.items for buffer in item.touched]))
 
 
-def _argument(slot: tuple[int, int], offset: int, step: Step, temporaries: list[Buffer]) -> Argument:
-    kind, i = slot
-    if kind == NUMBER:
-        assert step.template is not None
-        return Argument(None, offset, step.template.numbers[i])
-    if kind == TEMPORARY:
-        return Argument(temporaries[i], offset)
-    value = step.reads[i] if kind == READ else step.writes[i]
-    return Argument(value.buffer, value.offset + offset)
-
-
-def _touched(item: Work | Group) -> Iterable[Buffer]:
-    return item.reads | item.writes if isinstance(item, Work) else item.reads | item.written.keys()
+def _add_works(works: list[Work], step: Step) -> None:
+    """The loops of a step, with its arrays as their arguments."""
+    template = step.template
+    reads, writes = step.reads, step.writes
+    temporaries = [Buffer(ARENA, nbytes) for nbytes in template.temporaries]
+    for loop in template.loops:
+        args: list[Argument] = []
+        for (kind, i), offset in loop.args:
+            if kind in (READ, WRITE):
+                value = reads[i] if kind == READ else writes[i]
+                args.append((value.buffer, value.offset + offset, None))
+            elif kind == TEMPORARY:
+                args.append((temporaries[i], offset, None))
+            else:
+                args.append((None, offset, template.numbers[i]))
+        works.append(Work(loop, args))
 
 
 class Block:
@@ -82,9 +92,9 @@ class Block:
         self.width = 0
         self._free: dict[int, list[int]] = {}
         self._total = group.total
-        last = {buffer: i for i, work in enumerate(group.works) for buffer in _touched(work) if buffer in private}
+        last = {buffer: i for i, work in enumerate(group.works) for buffer in work.touched if buffer in private}
         for i, work in enumerate(group.works):
-            ending = [buffer for buffer in work.reads if last.get(buffer) == i]
+            ending = [buffer for buffer in dict.fromkeys(work.reads) if last.get(buffer) == i]
             in_place = work.loop.outputs == 1 and len(set(work.loop.itemsizes)) == 1
             if in_place:  # each element is read before it is written
                 self._release(ending)
@@ -93,7 +103,7 @@ class Block:
                     self.offsets[buffer] = self._take(self._item(buffer))
             if not in_place:
                 self._release(ending)
-            self._release([buffer for buffer in work.writes - work.reads if last.get(buffer) == i])
+            self._release([buffer for buffer in set(work.writes) - set(work.reads) if last.get(buffer) == i])
 
     def _item(self, buffer: Buffer) -> int:
         return buffer.nbytes // self._total
@@ -143,6 +153,9 @@ class Words:
         given: buffers that are arrays of the call, in their order; the arena is the first of them if ``arena_is_given``.
         made: buffers of the outputs that the runner makes.
         private: buffers that live in the blocks of groups only.
+
+    Attributes:
+        code: the words; ends: where those of each segment end.
     """
 
     def __init__(
@@ -164,36 +177,34 @@ class Words:
         self._bases |= {buffer: self._number_base + 1 + i for i, buffer in enumerate(made)}
         self._constants = [buffer.root.array for buffer in constants]
         self._numbers = Numbers()
-        self.steps = [[self._item(item) for item in segment.items] for segment in segments]
+        self.code: list[int] = []
+        self.ends: list[int] = []
+        for segment in segments:
+            for item in segment.items:
+                self._write(self.code, item)
+            self.ends.append(len(self.code))
 
     def constants(self) -> list[Any]:
         return [*self._constants, self._numbers.array()]
 
     def _place(self, arg: Argument) -> tuple[int, int]:
-        buffer = arg.buffer
+        buffer, offset, number = arg
         if buffer is None:
-            return self._number_base, arg.offset + self._numbers.offset(arg.number)
+            return self._number_base, offset + self._numbers.offset(number)
         if buffer.kind == ARENA:
-            return self._arena, arg.offset + buffer.offset
-        return self._bases[buffer], arg.offset
+            return self._arena, offset + buffer.offset
+        return self._bases[buffer], offset
 
-    def _item(self, item: Work | Group) -> list[int]:
-        return self._group(item) if isinstance(item, Group) else self._loop(item)
-
-    def _loop(self, work: Work) -> list[int]:
-        loop = work.loop
-        inner, *outer = loop.axes
-        shared = bool(outer) and all(outer[-1].strides[len(loop.args) - loop.outputs :])
-        return words.loop_step(
-            loop.address,
-            loop.data,
-            inner.length,
-            [self._place(arg) for arg in work.args],
-            (*inner.strides, *loop.core_strides),
-            core=loop.core,
-            outer=outer[::-1],
-            split=shared,
-        )
+    def _write(self, code: list[int], item: Work | Group) -> None:
+        """Add the words of a loop or a group to the code."""
+        if isinstance(item, Group):
+            code += self._group(item)
+            return
+        head, tail = item.loop.words
+        code += head
+        for arg in item.args:
+            code += self._place(arg)
+        code += tail
 
     def _group(self, group: Group) -> list[int]:
         block = Block(group, self._private)
@@ -210,8 +221,8 @@ class Words:
         for k, arg in enumerate(work.args):
             _, stride, step, length = work.pattern(k)
             strides.append(stride)
-            if arg.buffer in block.offsets:
-                args.append((words.SCRATCH, block.offsets[arg.buffer] * elements, 0, stride * row))
+            if arg[0] in block.offsets:
+                args.append((words.SCRATCH, block.offsets[arg[0]] * elements, 0, stride * row))
                 continue
             flat = flat and not length
             step = step if length else stride * row
@@ -251,26 +262,24 @@ class Native:
     def _note_uses(self) -> list[Buffer]:
         """Note when buffers are used; those that need a place in the arena."""
         time = 0
-        seen: dict[Buffer, int] = {}  # how many items use it
+        used: dict[Buffer, None] = {}
         groups: list[Group] = []
         for unit in self.units + self._commits:
             items: list[Any] = unit.items if isinstance(unit, Segment) else [self._lowering.steps[unit]]
             for item in items:
                 time += 1
+                for buffer in item.touched:
+                    buffer.used(time)
+                    if buffer.kind == ARENA:
+                        used[buffer] = None
                 if isinstance(item, Group):
                     groups.append(item)
-                used = {v.buffer for v in item.reads + item.writes} if isinstance(item, Step) else _touched(item)
-                for buffer in used:
-                    if buffer not in seen:
-                        buffer.first = time
-                    buffer.last = time
-                    seen[buffer] = seen.get(buffer, 0) + 1
         for group in groups:
             for buffer, (offset, stride, _, row) in group.written.items():
-                alone = buffer.kind == ARENA and seen[buffer] == 1 and not row and offset == 0
+                alone = buffer.kind == ARENA and buffer.uses == 1 and not row and offset == 0
                 if alone and stride * group.total == buffer.nbytes:
                     self._private.add(buffer)
-        return [buffer for buffer in seen if buffer.kind == ARENA and buffer not in self._private]
+        return [buffer for buffer in used if buffer not in self._private]
 
     # -- one call ----------------------------------------------------------------------------------------------------
 
@@ -281,10 +290,8 @@ class Native:
         made = [value.buffer for value in lowering.owners]
         segments: Any = self.units + self._commits
         written = Words(segments, given, made, self._private, False)
-        code = words.program(step for steps in written.steps for step in steps)
-        commit = sum(len(step) for steps in written.steps[: len(self.units)] for step in steps)
         return Runner(
-            code,
+            np.array(written.code, np.intp),
             self.memory,
             [_layout(value) for value in lowering.inputs],
             written.constants(),
@@ -294,7 +301,7 @@ class Native:
                 for step in lowering.steps[len(lowering.steps) - lowering.commits :]
                 for value in step.writes
             ],
-            commit,
+            written.ends[len(self.units) - 1] if self.units else 0,
         )
 
     # -- step by step ------------------------------------------------------------------------------------------------
@@ -311,7 +318,7 @@ class Native:
         written = Words([segment], given, [], self._private, True)
         arena = ((self.memory,), np.dtype(np.uint8), (1,))
         layouts = [arena, *[_layout(buffer.root) for buffer in given]]
-        runner = Runner(words.program(written.steps[0]), 0, layouts, written.constants(), [])
+        runner = Runner(np.array(written.code, np.intp), 0, layouts, written.constants(), [])
         roots = [buffer.root for buffer in given]
         return Step(None, SegmentCall(runner), ([MEMORY, *roots], NOTE), {}, roots, [])
 
@@ -346,18 +353,8 @@ class Whole:
         """The outputs at the recorded inputs, which stay as they are."""
         arrays = [var.array for var in program.inputs]
         if self._writes:
-            arrays = [_like(array) for array in arrays]
+            arrays = [with_strides(array, array.strides) for array in arrays]
         return self.run(arrays)
-
-
-def _like(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A copy with the same strides."""
-    low = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True) if s < 0 and n > 1)
-    high = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True) if s > 0 and n > 1)
-    memory = np.empty(high - low + array.itemsize, np.uint8)
-    copy = ndarray(array.shape, array.dtype, memory, -low, array.strides)
-    copy[...] = array
-    return copy
 
 
 class _Reporting:

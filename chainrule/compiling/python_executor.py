@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling.layout import ALIGNMENT, ARENA, CONSTANT, Value, address
+from chainrule.compiling.layout import ALIGNMENT, ARENA, CONSTANT, Value, address, with_strides
 from chainrule.compiling.steps import Lowering, Step
 
 ndarray = np.ndarray
@@ -289,13 +289,6 @@ class _Sink:
         if pure and array.base is not self._memory and array.strides == value.strides:
             return array
         return with_strides(array, value.strides)
-
-
-def with_strides(array: np.ndarray[Any, Any], strides: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """A copy with these strides, where they are of a dense array."""
-    order = sorted(range(array.ndim), key=lambda axis: -strides[axis])
-    copy = array.transpose(order).copy("C")
-    return copy.transpose([order.index(axis) for axis in range(array.ndim)])
 
 
 class _Unwatched:

@@ -23,7 +23,7 @@ class Simplified:
     """A program without needless calls.
 
     Attributes:
-        calls: what is left, in order.
+        calls: what is left, in order, each with the Vars among its arguments.
         same: for a Var whose call was merged with an equal one, the Var that stands for it.
         constants: all Vars whose content does not depend on the inputs, with that content.
         dropped, merged, folded: how many calls were.
@@ -37,20 +37,19 @@ class Simplified:
         self.merged = self.folded = 0
         live = _live(program)
         self.dropped = len(program.calls) - len(live)
-        self.calls: list[Call] = []
+        self.calls: list[tuple[Call, list[Var]]] = []
         seen: dict[Any, tuple[Var, ...]] = {}
-        for call in live:
-            if not call.pure or not (self._fold(call) or self._merge(call, seen)):
-                self.calls.append(call)
+        for call, used in live:
+            if not call.pure or not (self._fold(call, used) or self._merge(call, seen)):
+                self.calls.append((call, used))
 
-    def _fold(self, call: Call) -> bool:
+    def _fold(self, call: Call, used: list[Var]) -> bool:
         """Make the results of a call on constants alone constants."""
         constants = self.constants
-        for x in call.args:
-            if type(x) is Var and x not in constants:
+        for var in used:
+            if var not in constants:
                 return False
-        used = operands(call)
-        if not all(var in constants for var in used) or not (used or call.function in _CREATORS):
+        if not used and call.function not in _CREATORS:
             return False
         kept = []
         for var in call.results:
@@ -137,15 +136,16 @@ def _collect(x: Any, found: list[Var]) -> None:
         _collect((x.start, x.stop, x.step), found)
 
 
-def _live(program: Any) -> list[Call]:
-    """The calls that outputs, writes or effects need."""
+def _live(program: Any) -> list[tuple[Call, list[Var]]]:
+    """The calls that outputs, writes or effects need, with the Vars among their arguments."""
     needed: set[Var] = set(program.outputs)
     needed.update(value for _, value in program.writes)
     live = []
     for call in reversed(program.calls):
         if not call.pure or not needed.isdisjoint(call.results):
-            live.append(call)
-            needed.update(operands(call))
+            used = operands(call)
+            live.append((call, used))
+            needed.update(used)
     live.reverse()
     return live
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from chainrule.compiling.iteration import Shape, dense_strides, size
 from chainrule.compiling.layout import (
     ARENA,
     CONSTANT,
@@ -24,8 +25,8 @@ from chainrule.compiling.layout import (
     is_dense,
     same_memory,
 )
-from chainrule.compiling.simplify import Simplified, operands
-from chainrule.interpreters.traced import Call, Var
+from chainrule.compiling.simplify import Simplified
+from chainrule.interpreters.traced import Call, Program, Var
 
 ndarray = np.ndarray
 
@@ -67,6 +68,11 @@ class Step:
         self.template = template
 
     @property
+    def touched(self) -> set[Buffer]:
+        """All buffers that it uses."""
+        return {value.buffer for value in self.reads + self.writes}
+
+    @property
     def name(self) -> str:
         """What the step computes, in NumPy's names."""
         if self.call is None:
@@ -79,12 +85,24 @@ class Step:
         return f"{', '.join(map(repr, self.writes))} = {self.name}({', '.join(map(repr, self.reads))})"
 
 
+class Made(NamedTuple):
+    """What an array is like that a call makes."""
+
+    shape: Shape
+    strides: Shape
+    dtype: np.dtype[Any]
+    nbytes: int
+    layout: int
+
+
 class Lowerer(Protocol):
-    """What knows the inner loops of calls, and of copies; None where there are none."""
+    """What knows the inner loops of calls and of copies."""
 
-    def template(self, call: Call, values: dict[Var, Value]) -> Any: ...
+    def known(self, call: Call, reads: list[Value]) -> tuple[Any, list[Made]] | None:
+        """The loops of a call, and what its results are like."""
 
-    def copy(self, value: Value, target: Value) -> Any: ...
+    def copy(self, value: Value, target: Value) -> Any:
+        """The loops of a copy; None if there are none."""
 
 
 class Lowering:
@@ -99,7 +117,7 @@ class Lowering:
         commits: how many steps at the end write to inputs.
     """
 
-    def __init__(self, program: Any, simplified: Simplified, lowerer: Lowerer | None = None) -> None:
+    def __init__(self, program: Program, simplified: Simplified, lowerer: Lowerer | None = None) -> None:
         self.steps: list[Step] = []
         self.values: dict[Var, Value] = {}
         self.buffers: list[Buffer] = []
@@ -108,8 +126,8 @@ class Lowering:
         self._lowerer = lowerer
         self._count = 0
         self.inputs = [self._root(var, INPUT, i) for i, var in enumerate(program.inputs)]
-        for call in simplified.calls:
-            self._add(call)
+        for call, used in simplified.calls:
+            self._add(call, used)
         written = [(self.values[var], self._settled(self._value(value))) for var, value in program.writes]
         self.outputs = self._take_outputs([self._value(var) for var in program.outputs])
         self.commits = len(written)
@@ -118,17 +136,26 @@ class Lowering:
 
     # -- values ------------------------------------------------------------------------------------------------------
 
+    def _new(
+        self, kind: str, nbytes: int, shape: Shape, strides: Shape, dtype: np.dtype[Any], layout: int = 0
+    ) -> Value:
+        """A value in a buffer of its own."""
+        buffer = Buffer(kind, nbytes)
+        self._count += 1
+        value = buffer.root = Value(self._count, buffer, 0, shape, strides, dtype, layout)
+        return value
+
     def _root(self, var: Var, kind: str, index: int = 0) -> Value:
         """The value of a Var that has a buffer of its own."""
         array = var.array
-        buffer = Buffer(kind, index, array.nbytes, len(self.steps))
-        value = buffer.root = Value(self._next(), buffer, 0, array, kind == CONSTANT)
-        self.values[var] = value
+        value = self.values[var] = self._new(kind, array.nbytes, array.shape, array.strides, array.dtype)
+        value.buffer.index = index
         return value
 
-    def _next(self) -> int:
+    def _view(self, buffer: Buffer, offset: int, like: Value | np.ndarray[Any, Any]) -> Value:
+        """A value that lies in a buffer."""
         self._count += 1
-        return self._count
+        return Value(self._count, buffer, offset, like.shape, like.strides, like.dtype)
 
     def _value(self, var: Var) -> Value:
         value = self.values.get(var)
@@ -156,21 +183,27 @@ class Lowering:
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
-    def _add(self, call: Call) -> None:
-        given = operands(call)
-        reads = [self._value(var) for var in given]
-        if len(given) > 1 and self._simplified.merged and not is_elementwise(call):
-            self._keep_apart(given, reads)
-        if len(reads) == 1 and call.function in VIEWS and self._add_view(call, given[0].array, reads):
+    def _add(self, call: Call, used: list[Var]) -> None:
+        values = self.values
+        reads = [values.get(var) or self._value(var) for var in used]
+        if len(used) > 1 and self._simplified.merged and not is_elementwise(call):
+            self._keep_apart(used, reads)
+        if len(used) == 1 and call.function in VIEWS and self._add_view(call, used[0].array, reads):
             return
+        known = None if self._lowerer is None else self._lowerer.known(call, reads)
+        if known is None:
+            self._add_call(call, reads)
+            return
+        template, made = known
+        writes = [self._new(ARENA, x.nbytes, x.shape, x.strides, x.dtype, x.layout) for x in made]
+        values.update(zip(call.results, writes, strict=True))
+        self.steps.append(Step(call, _in_loops, (), {}, reads, writes, template=template))
+
+    def _add_call(self, call: Call, reads: list[Value]) -> None:
+        """A step that Python runs."""
+        args, kwargs = self._resolved(call.args), self._resolved(call.kwargs)
         writes = [self._root(var, ARENA) for var in call.results]
         self.buffers.extend([value.buffer for value in writes])
-        template = None if self._lowerer is None else self._lowerer.template(call, self.values)
-        if template is not None:
-            self.steps.append(Step(call, _in_loops, (), {}, reads, writes, template=template))
-            return
-        args = self._resolved(call.args)
-        kwargs = self._resolved(call.kwargs) if call.kwargs else call.kwargs
         form = written_form(call, args, kwargs)
         if form is not None:
             function, args, kwargs = form
@@ -178,42 +211,40 @@ class Lowering:
             return
         for value in writes:
             value.buffer.kind = LOOSE
-        function = getattr(call.function, call.method) if call.method else call.function
-        self.steps.append(Step(call, function, args, kwargs, reads, writes, loose=True))
+        self.steps.append(Step(call, called(call), args, kwargs, reads, writes, loose=True))
 
-    def _keep_apart(self, given: list[Var], reads: list[Value]) -> None:
+    def _keep_apart(self, used: list[Var], reads: list[Value]) -> None:
         """Copy operands that were separate arrays before equal calls were merged.
 
         A function may do something else where two arguments are one array: BLAS has another routine for ``A @ A.T``.
         """
         for i, value in enumerate(reads):
-            for j in range(i):
-                if value.buffer is not reads[j].buffer or given[i] is given[j]:
-                    continue
-                if not _share(given[i].array, given[j].array):
-                    root = value.buffer.root
-                    buffer = Buffer(ARENA, 0, value.buffer.nbytes, len(self.steps))
-                    copy = buffer.root = _moved(root, self._next(), buffer, 0)
-                    self.buffers.append(buffer)
-                    self._copy(root, copy)
-                    reads[i] = copy if value is root else _moved(value, self._next(), buffer, value.offset)
-                    self.values[given[i]] = reads[i]
-                    break
+            together = [k for k in range(i) if reads[k].buffer is value.buffer and used[k] is not used[i]]
+            if all(_share(used[i].array, used[k].array) for k in together):
+                continue
+            root = value.buffer.root
+            if is_dense(root.shape, root.strides, root.dtype.itemsize):
+                copy = self._new(ARENA, value.buffer.nbytes, root.shape, root.strides, root.dtype)
+                self._copy(root, copy)
+                reads[i] = copy if value is root else self._view(copy.buffer, value.offset, value)
+            else:
+                reads[i] = self._fresh(value, ARENA)
+                self._copy(value, reads[i])
+            self.buffers.append(reads[i].buffer)
+            self.values[used[i]] = reads[i]
 
     def _add_view(self, call: Call, given: np.ndarray[Any, Any], reads: list[Value]) -> bool:
         """Have the results of a call be views of its argument's memory, if they are."""
         (viewed,) = reads
-        if not all(same_memory(var.array, given) for var in call.results):
+        if not all([same_memory(var.array, given) for var in call.results]):
             return False
         start = address(given)
         for var in call.results:
             offset = viewed.offset + (address(var.array) - start if var.array.size else 0)
-            self.values[var] = Value(self._next(), viewed.buffer, offset, var.array)
-        function = getattr(call.function, call.method) if call.method else call.function
+            self.values[var] = self._view(viewed.buffer, offset, var.array)
         writes = [self.values[var] for var in call.results]
-        args = self._resolved(call.args)
-        kwargs = self._resolved(call.kwargs) if call.kwargs else call.kwargs
-        self.steps.append(Step(call, function, args, kwargs, reads, writes, view=True))
+        args, kwargs = self._resolved(call.args), self._resolved(call.kwargs)
+        self.steps.append(Step(call, called(call), args, kwargs, reads, writes, view=True))
         return True
 
     # -- results -----------------------------------------------------------------------------------------------------
@@ -225,14 +256,15 @@ class Lowering:
         for value in values:
             if value in taken:
                 continue
-            buffer = value.buffer
-            whole = buffer.nbytes == value.dtype.itemsize * _size(value.shape) and value.dtype == buffer.root.dtype
+            buffer, itemsize = value.buffer, value.dtype.itemsize
+            whole = (
+                buffer.nbytes == itemsize * size(value.shape) and value.dtype == buffer.root.dtype and not value.offset
+            )
             if (
                 buffer.kind == ARENA
                 and whole
+                and is_dense(value.shape, value.strides, itemsize)
                 and buffer not in buffers
-                and value.offset == 0
-                and is_dense(value.shape, value.strides, value.dtype.itemsize)
             ):
                 self._own(value)
                 taken[value] = value
@@ -242,6 +274,12 @@ class Lowering:
                 self._copy(value, copy)
             buffers.add(buffer)
         return [taken[value] for value in values]
+
+    def _own(self, value: Value) -> None:
+        """Have the buffer of a value be made for each call."""
+        value.buffer.kind = OUTPUT
+        value.buffer.index = len(self.owners)
+        self.owners.append(value)
 
     def _settled(self, value: Value) -> Value:
         """A value that is to be written to an input, as one that no such write changes."""
@@ -253,16 +291,11 @@ class Lowering:
 
     def _fresh(self, value: Value, kind: str) -> Value:
         """A value with the shape of another one, dense in C order, in a buffer of its own."""
-        buffer = Buffer(kind, 0, value.dtype.itemsize * _size(value.shape), len(self.steps))
-        fresh = buffer.root = Value(self._next(), buffer, 0, np.empty(value.shape, value.dtype))
-        self.buffers.append(buffer)
+        order = list(range(len(value.shape) - 1, -1, -1))
+        strides = dense_strides(value.shape, order, value.dtype.itemsize)
+        fresh = self._new(kind, value.dtype.itemsize * size(value.shape), value.shape, strides, value.dtype)
+        self.buffers.append(fresh.buffer)
         return fresh
-
-    def _own(self, value: Value) -> None:
-        """Have the buffer of a value be made for each call."""
-        value.buffer.kind = OUTPUT
-        value.buffer.index = len(self.owners)
-        self.owners.append(value)
 
     def _copy(self, value: Value, target: Value) -> None:
         """A step that copies a value."""
@@ -271,16 +304,16 @@ class Lowering:
 
 
 def note_uses(steps: list[Step]) -> None:
-    """Note for each buffer where it is written first and used last."""
-    for i, step in enumerate(steps):
-        if step.view:
-            continue
-        for value in step.reads:
-            value.buffer.last = i
-        for value in step.writes:
-            value.buffer.last = i
-            if value.buffer.root is value and value.buffer.kind != INPUT:
-                value.buffer.first = i
+    """Note for each buffer when it is used."""
+    for time, step in enumerate(steps):
+        if not step.view:
+            for buffer in step.touched:
+                buffer.used(time)
+
+
+def called(call: Call) -> Callable[..., Any]:
+    """What a call calls."""
+    return getattr(call.function, call.method) if call.method else call.function
 
 
 def _in_loops(*args: Any) -> Any:
@@ -296,19 +329,6 @@ def is_elementwise(call: Call) -> bool:
 def _share(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
     """Whether two arrays are one, or views of one."""
     return same_memory(x, y) or y.base is x
-
-
-def _moved(value: Value, number: int, buffer: Buffer, offset: int) -> Value:
-    """A value with the same layout in another buffer."""
-    like = np.lib.stride_tricks.as_strided(np.empty(0, value.dtype), value.shape, value.strides)
-    return Value(number, buffer, offset, like)
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for length in shape:
-        size *= length
-    return size
 
 
 # -- how functions write their results --------------------------------------------------------------------------------
