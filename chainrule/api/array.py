@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.protocol import (
     FUNCTIONS,
     UFUNCS,
@@ -139,6 +140,10 @@ class Array(ArrayMethods):
     # -- NumPy's protocols ----------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        if SPECIAL and LOCAL.recorder is not None and out is None:
+            found = recorded_as_numpy(ufunc, method, inputs, kwargs)
+            if found is not None:
+                return found
         if out is None and not kwargs and method == "__call__":
             fast = FAST.get(ufunc)
             if fast is not None:
@@ -370,6 +375,10 @@ WRITERS: dict[Any, Callable[[Tensor, str], None]] = {}
 
 def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
     """A NumPy function of Arrays, as NumPy's own signature has it."""
+    if SPECIAL and LOCAL.recorder is not None and function not in WRITERS:
+        found = recorded_as_numpy(function, "", args, kwargs)
+        if found is not None:
+            return found
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
     if function in WRITERS and args:
         if type(args[0]) is Array:
@@ -383,6 +392,40 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
         return result if mixed else as_arrays(result)
     target = next(x for x in (kwargs.get("out"), *args) if x is out or (type(x) is Array and x._tensor is out))
     return write_out(function.__name__, target, result)
+
+
+def recorded_as_numpy(function: Any, method: str, args: Any, kwargs: Any) -> Any:
+    """Have NumPy's own function recorded, where arrays of a compiled function carry no derivative. None: have ours.
+
+    Such arrays stand for what are plain arrays when the function is not compiled.
+    """
+    if not LOCAL.recorder.plain or kwargs.get("out") is not None:
+        return None
+    raw = _recorded((args, kwargs))
+    if raw is None:
+        return None
+    found = LOCAL.recorder.as_numpy(function, method, *raw)
+    if type(found) is tuple:
+        return tuple([array_of(wrap(x)) for x in found])
+    return None if found is None else array_of(wrap(found))
+
+
+def _recorded(x: Any) -> Any:
+    """Arguments with what is recorded in the place of Arrays; None if one carries a derivative, or is a Tensor."""
+    kind = type(x)
+    if kind is Array:
+        tensor = x._tensor
+        if type(tensor._raw) is ndarray:
+            LOCAL.recorder.bring(tensor)
+        return tensor._raw if tensor._edge is None else None
+    if kind is tuple or kind is list:
+        items = [_recorded(item) if type(item) in _HOLDERS else item for item in x]
+        return None if any(a is None and b is not None for a, b in zip(items, x, strict=True)) else kind(items)
+    if kind is dict:
+        values = [_recorded(item) if type(item) in _HOLDERS else item for item in x.values()]
+        same = all(a is not None or b is None for a, b in zip(values, x.values(), strict=True))
+        return dict(zip(x, values, strict=True)) if same else None
+    return None
 
 
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any) -> Any:
@@ -400,6 +443,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any
     return write_out(ufunc.__name__, out, result)
 
 
+_HOLDERS = frozenset({Array, Tensor, tuple, list, dict})
 _SIMPLE = frozenset({Tensor, int, float, bool, complex, str, type(None)})
 
 

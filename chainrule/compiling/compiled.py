@@ -240,14 +240,18 @@ def _finish(recording: Recording, made: list[Any], leaves: list[Any], again: Cal
     """
     rest = iter(made)
     results = [
-        result.content if result.var is None else wrap(next(rest)) if result.face == "tensor" else next(rest)
-        for result in recording.results
+        result.content if result.var is None else _faced(next(rest), result.face) for result in recording.results
     ]
     for effect in recording.effects:
         effect.apply(None if effect.var is None else next(rest), leaves)
     if recording.backward is not None:
         _record_call(recording, results, list(rest), leaves, again)
     return tree_unflatten(results, recording.spec)
+
+
+def _faced(array: np.ndarray[Any, Any], face: str) -> Any:
+    """An array as the function returned it: a tensor, an array, or a scalar of NumPy's."""
+    return wrap(array) if face == "tensor" else array[()] if face == "scalar" else array
 
 
 def _record_call(

@@ -78,7 +78,7 @@ class Leafed(NamedTuple):
 
 
 class Result(NamedTuple):
-    """An output: an array of the program in a face ("tensor", "array"), or an object that is what it is."""
+    """An output: an array of the program in a face ("tensor", "array", "scalar"), or an object that is what it is."""
 
     face: str
     var: Var | None
@@ -268,6 +268,9 @@ class _Arguments:
             self.vars.append((index, var))
             tensor = wrap(Traced(var, recorder.level))
             source = leaf._tensor if type(leaf) is Array else leaf
+            recorder.with_arrays = recorder.with_arrays or type(leaf) is Array
+            if isinstance(leaf, np.generic):
+                recorder.scalars.add(var.number)
             if isinstance(source, Tensor) and (source._edge is not None or source._grad is not None):
                 self._with_history(recorder, source, tensor, index)
             recorder.cells[id(tensor)] = (weakref.ref(tensor), var)
@@ -297,7 +300,9 @@ def _result(recorder: Recorder, x: Any, name: str) -> Result:
     """A leaf of what the function returned."""
     tensor = x._tensor if type(x) is Array else x
     if isinstance(tensor, Tensor):
-        return Result("array" if type(x) is Array else "tensor", _var(recorder, tensor), None)
+        var = _var(recorder, tensor)
+        face = "tensor" if type(x) is not Array else "scalar" if var.number in recorder.scalars else "array"
+        return Result(face, var, None)
     if x is None or isinstance(x, (ndarray, np.generic, bool, int, float, complex, str, bytes)):
         return Result("object", None, x)
     raise TypeError(

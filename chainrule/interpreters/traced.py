@@ -24,7 +24,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import INTERPRETERS
 from chainrule.core.inplace import edge_through, passes_through, replay_view
-from chainrule.core.levels import escaped
+from chainrule.core.levels import STACK, escaped
 from chainrule.core.modes import LOCAL, leave_watched, set_watched
 from chainrule.core.node import Leaf
 from chainrule.core.protocol import ArrayLike, array_function, array_ufunc
@@ -200,6 +200,9 @@ class Recorder:
         starts: the tensors from outside that gradients can flow to, where they are on the tape, and whether that place
             was made for the recording.
         sources: generators that random numbers were drawn from.
+        depth: how many transformations the code that runs is inside of, of those without a level.
+        with_arrays: whether Arrays are among the arguments.
+        scalars: numbers of Vars that plain code has as scalars of NumPy's.
     """
 
     def __init__(self) -> None:
@@ -214,6 +217,9 @@ class Recorder:
         self.starts: list[tuple[Tensor, Leaf, bool]] = []
         self.sources: list[Any] = []
         self.contents: list[tuple[Var, int]] = []
+        self.depth = 0
+        self.with_arrays = False
+        self.scalars: set[int] = set()
         self._count = 0
         self._row: str = ""
         self._inside_row = 0
@@ -378,6 +384,9 @@ class Recorder:
         call.args = self._vars(args)
         call.kwargs = {name: self._vars(x) for name, x in kwargs.items()} if kwargs else kwargs
         call.results = tuple([self.new(np.asarray(part)) for part in parts])
+        for var in call.results:
+            if not var.shape and self.plain:
+                self.scalars.add(var.number)
         call.row = row or self._row
         call.pure = pure
         note_frame(call, sys._getframe(1))
@@ -409,6 +418,25 @@ class Recorder:
         if kind is slice and x.start.__class__ is Traced:
             raise Unrecordable("a slice between traced numbers")
         return x
+
+    @property
+    def plain(self) -> bool:
+        """Whether the code that runs would compute with plain arrays if nothing was recorded."""
+        return not self.depth and not self.with_arrays and STACK.levels[-1] is self.level
+
+    def as_numpy(self, function: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Have a function of NumPy's recorded as it is. None: it fails, or its results are views, or no arrays."""
+        begin, read = len(self.calls), len(self.guards)
+        try:
+            found = self.call(function, method, args, kwargs)
+        except Exception:  # ours says why
+            found = None
+        parts = found if type(found) is tuple else (found,)
+        memory = [x for x in _flat(_arrays((args, kwargs))) if type(x) is ndarray]
+        if not all(type(p) is Traced and not any(np.may_share_memory(p.var.array, x) for x in memory) for p in parts):
+            del self.calls[begin:], self.guards[read:]
+            return None
+        return found
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
@@ -558,6 +586,13 @@ def _arrays(x: Any) -> Any:
     if kind is dict:
         return {key: _arrays(item) for key, item in x.items()}
     return x
+
+
+def _flat(x: Any) -> list[Any]:
+    """What is in containers."""
+    if type(x) is dict:
+        x = tuple(x.values())
+    return [y for item in x for y in _flat(item)] if type(x) in (tuple, list) else [x]
 
 
 def _same(found: Any, expected: Any) -> bool:

@@ -543,7 +543,7 @@ def _total(name: str, function: Callable[[Tensor], Tensor]) -> None:
 
     @functools.wraps(general)
     def method(self: Array, *args: Any, **kwargs: Any) -> Any:
-        if args or kwargs or self._tensor._raw.dtype.kind != "f":
+        if args or kwargs or self._tensor._raw.dtype.kind != "f" or LOCAL.recorder is not None:
             return general(self, *args, **kwargs)
         return array_of(function(self._tensor))
 

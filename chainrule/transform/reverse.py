@@ -96,13 +96,17 @@ class Trace:
         self.specs: list[TreeSpec] = []
         self.aux = None
         if SPECIAL:
-            outer, before = LOCAL.mode, LOCAL.traced
+            outer, before, recorder = LOCAL.mode, LOCAL.traced, LOCAL.recorder
             try:
+                if recorder is not None:
+                    recorder.depth += 1
                 LOCAL.traced = before or outer.inference
                 linked = linked or recording()
                 switch(MODES[True, False, outer.silent])
                 result = self._call(func, positions, kwargs, linked)
             finally:
+                if recorder is not None:
+                    recorder.depth -= 1
                 left, LOCAL.mode, LOCAL.traced = LOCAL.mode, outer, before
                 if left.records is not outer.records:
                     SPECIAL.pop() if outer.records else SPECIAL.append(None)
