@@ -22,15 +22,19 @@ class Direct:
 
     Args:
         spec: the structure of what it returns, all of it arrays.
+        scalars: the positions of those that are scalars of NumPy's.
         count: how many arguments it has.
         others: the sources of the arrays that come after them.
         entry: native code, and what it is given besides arrays.
     """
 
-    __slots__ = ("_code", "_count", "_others", "_reporting", "_single", "_spec", "_tuple")
+    __slots__ = ("_code", "_count", "_others", "_reporting", "_scalars", "_single", "_spec", "_tuple")
 
-    def __init__(self, spec: TreeSpec, count: int, others: list[Any], entry: tuple[Any, Any]) -> None:
+    def __init__(
+        self, spec: TreeSpec, scalars: list[int], count: int, others: list[Any], entry: tuple[Any, Any]
+    ) -> None:
         self._spec = spec
+        self._scalars = scalars
         self._single = spec.kind is None
         self._tuple = spec.kind is tuple and all([child.kind is None for child in spec.children])
         self._count = count
@@ -45,6 +49,8 @@ class Direct:
         made = self._code(arrays, self._reporting)
         if made is None:
             return None
+        for i in self._scalars:
+            made[i] = made[i][()]
         if self._single:
             return made[0]
         return tuple(made) if self._tuple else tree_unflatten(made, self._spec)
@@ -69,13 +75,14 @@ def direct_of(tree: Tree, args: tuple[Any, ...], report: Callable[[Iterable[str]
     if sum([type(source) is Argument for source in sources]) != count or not _in_order(sources[:count]):
         return None
     entry = segment.plan.entry(report)
-    return None if entry is None else Direct(recording.spec, count, sources[count:], entry)
+    scalars = [i for i, result in enumerate(recording.results) if result.face == "scalar"]
+    return None if entry is None else Direct(recording.spec, scalars, count, sources[count:], entry)
 
 
 def _only_computes(recording: Recording) -> bool:
     """Whether a recording does nothing besides giving arrays, whatever the tensors are like that it meets."""
     others = recording.states or recording.generators or recording.effects or recording.writes or recording.backward
-    return not others and all([result.face == "array" for result in recording.results])
+    return not others and all([result.face in ("array", "scalar") for result in recording.results])
 
 
 def _in_order(sources: list[Any]) -> bool:
