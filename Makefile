@@ -9,7 +9,7 @@ VB := .venv-bench
 export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test bench oracle fuzz mutate lint docs build native size clean
+.PHONY: demo test bench oracle fuzz mutate lint docs build native sanitize size clean
 .NOTPARALLEL:
 
 demo: $(V)/.has-examples
@@ -60,6 +60,10 @@ build: $(V)/.has-build
 native: build/backend | $(V)/bin/python
 	PYTHONPATH=build/backend $(V)/bin/python setup.py --quiet build_ext --inplace --build-temp build/native
 	$(V)/bin/python -c "from chainrule.native import why_not; raise SystemExit(why_not or 0)"
+
+# the extension's tests and a fuzz of plans, under the address and undefined-behaviour sanitizers (GCC, Linux)
+sanitize: build/backend | $(V)/bin/python
+	PYTHONPATH=$(CURDIR)/build/backend $(V)/bin/python tools/sanitize.py $(ARGS)
 
 build/backend: | $(V)/bin/python
 	@$(V)/bin/python -m pip install --quiet --target $@ "setuptools>=77" "numpy>=2.0"

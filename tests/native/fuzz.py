@@ -1,0 +1,100 @@
+"""Random programs as plans of native loops, against eager, on memory with fences (tools/fence.c) if there are any.
+
+python -m tests.native.fuzz [NUMBER] [FIRST SEED]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from chainrule import native
+from chainrule.compiling.plan import Plan
+from tests.compiling.recording import Written
+
+UNARY = [np.negative, np.tanh, np.exp, np.sqrt, np.square, np.absolute, np.log1p, np.sin, np.sign, np.isfinite]
+BINARY = [np.add, np.subtract, np.multiply, np.divide, np.maximum, np.arctan2, np.less]
+REDUCTIONS = [np.add, np.maximum, np.multiply]
+
+
+class Maker:
+    """Grows a program by one call after the other."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.letter = str(self.rng.choice(list("fd")))
+        large = self.rng.random() < 0.2
+        sizes = self.rng.integers(1, 300 if large else 12, 3)
+        self.shapes = [tuple(sizes[:k]) for k in range(4)] if not large else [(), (sizes[0],), tuple(sizes[:2])]
+        self.program = Written(*[self.array() for _ in range(self.rng.integers(1, 4))], constants=[self.array()])
+        self.known: list[Any] = [*self.program.inputs, *self.program.constants]
+
+    def array(self) -> np.ndarray:
+        shape = self.shapes[self.rng.integers(len(self.shapes))]
+        x = self.rng.standard_normal(shape).astype(self.letter)
+        return np.asfortranarray(x) if self.rng.random() < 0.3 else x
+
+    def pick(self) -> Any:
+        return self.known[self.rng.integers(len(self.known))]
+
+    def grow(self) -> None:
+        x, program = self.pick(), self.program
+        kind = self.rng.integers(9)
+        ndim = len(x.shape)
+        if kind <= 1:
+            new = program(UNARY[self.rng.integers(len(UNARY))], x)
+        elif kind <= 4:
+            new = program(BINARY[self.rng.integers(len(BINARY))], x, self.pick() if self.rng.random() < 0.8 else 1.5)
+        elif kind == 5 and ndim:
+            axes = tuple(int(a) for a in range(ndim) if self.rng.random() < 0.6)
+            new = program(REDUCTIONS[self.rng.integers(3)], x, method="reduce", axis=axes or None)
+        elif kind == 6 and ndim > 1:
+            new = program(np.matmul, x, program(np.swapaxes, x, -1, -2))
+        elif kind == 7 and ndim:
+            axis = int(self.rng.integers(ndim))
+            new = program(np.concatenate, [x, x], axis) if self.rng.random() < 0.5 else program(np.flip, x, axis)
+        elif kind == 8:
+            new = program(np.where, program(np.less, x, 0.0), x, 0.25)
+        else:
+            new = program(np.reshape, x, (-1,))
+        if new.array.size < 400_000:
+            self.known.append(new)
+
+
+def check(seed: int) -> str:
+    """Compare a program with eager at other inputs; the executor of its plan."""
+    maker = Maker(seed)
+    for _ in range(maker.rng.integers(1, 25)):
+        try:
+            maker.grow()
+        except (TypeError, ValueError):  # shapes that do not broadcast, operations that a dtype does not have
+            continue
+    program = maker.program
+    made = maker.known[len(program.inputs) + len(program.constants) :]
+    program.outputs = made[-1:] + [var for var in made[:-1] if maker.rng.random() < 0.2] or [program.inputs[0]]
+    plan = Plan(program)
+    inputs = [x.array.copy("K") for x in program.inputs]
+    for x in inputs:
+        x[...] = maker.rng.standard_normal(x.shape)
+    for got, wanted in zip(plan.run(inputs), program.eager(*inputs), strict=True):
+        assert got.tobytes() == wanted.tobytes(), f"seed {seed}:\n{plan}"
+    return plan.executor
+
+
+def main(count: str = "400", first: str = "0") -> None:
+    try:
+        import fence
+    except ImportError:
+        print("without fences")
+    else:
+        fence.install()
+    assert native.AVAILABLE, native.why_not
+    np.seterr(all="ignore")
+    print(Counter(check(seed) for seed in range(int(first), int(first) + int(count))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
