@@ -13,7 +13,7 @@ from chainrule.compiling.layout import Buffer
 from chainrule.compiling.loops import Loop
 
 #: elements from which a loop is worth a group, and loops that may wait for the end of one
-LARGE = 2048
+LARGE = 4096
 WAITING = 64
 
 #: where the elements of an argument are: offset, stride within a row, stride from row to row, length of a row

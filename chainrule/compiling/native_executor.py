@@ -246,6 +246,7 @@ class Native:
         memory: bytes of the arena.
         segments: those among them, and those that write to inputs.
         whole: whether there are segments alone.
+        groups: loops that are done block by block; private: buffers that live in their blocks only.
     """
 
     def __init__(self, lowering: Lowering) -> None:
@@ -256,14 +257,14 @@ class Native:
         self._commits = _units(steps, range(main, len(steps)), False)
         self.segments = [unit for unit in self.units + self._commits if isinstance(unit, Segment)]
         self.whole = all(isinstance(unit, Segment) for unit in self.units + self._commits)
-        self._private: set[Buffer] = set()
+        self.groups: list[Group] = []
+        self.private: set[Buffer] = set()
         self.memory = arrange(self._note_uses())
 
     def _note_uses(self) -> list[Buffer]:
         """Note when buffers are used; those that need a place in the arena."""
         time = 0
         used: dict[Buffer, None] = {}
-        groups: list[Group] = []
         for unit in self.units + self._commits:
             items: list[Any] = unit.items if isinstance(unit, Segment) else [self._lowering.steps[unit]]
             for item in items:
@@ -273,13 +274,13 @@ class Native:
                     if buffer.kind == ARENA:
                         used[buffer] = None
                 if isinstance(item, Group):
-                    groups.append(item)
-        for group in groups:
+                    self.groups.append(item)
+        for group in self.groups:
             for buffer, (offset, stride, _, row) in group.written.items():
                 alone = buffer.kind == ARENA and buffer.uses == 1 and not row and offset == 0
                 if alone and stride * group.total == buffer.nbytes:
-                    self._private.add(buffer)
-        return [buffer for buffer in used if buffer not in self._private]
+                    self.private.add(buffer)
+        return [buffer for buffer in used if buffer not in self.private]
 
     # -- one call ----------------------------------------------------------------------------------------------------
 
@@ -289,7 +290,7 @@ class Native:
         given = [value.buffer for value in lowering.inputs]
         made = [value.buffer for value in lowering.owners]
         segments: Any = self.units + self._commits
-        written = Words(segments, given, made, self._private, False)
+        written = Words(segments, given, made, self.private, False)
         return Runner(
             np.array(written.code, np.intp),
             self.memory,
@@ -315,7 +316,7 @@ class Native:
 
     def _segment(self, segment: Segment) -> Step:
         given = [buffer for buffer in segment.buffers() if buffer.kind in (INPUT, OUTPUT, LOOSE)]
-        written = Words([segment], given, [], self._private, True)
+        written = Words([segment], given, [], self.private, True)
         arena = ((self.memory,), np.dtype(np.uint8), (1,))
         layouts = [arena, *[_layout(buffer.root) for buffer in given]]
         runner = Runner(np.array(written.code, np.intp), 0, layouts, written.constants(), [])

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling.layout import ARENA, Value, arrange
+from chainrule.compiling.grouping import Group
+from chainrule.compiling.layout import ARENA, Buffer, Value, arrange
 from chainrule.compiling.loops import LoopLowerer
 from chainrule.compiling.native_executor import Native, Whole
+from chainrule.compiling.printing import table
 from chainrule.compiling.python_executor import Executor, Report
 from chainrule.compiling.simplify import Simplified
 from chainrule.compiling.steps import Lowering, Step, note_uses
@@ -37,11 +39,16 @@ class Plan:
         steps: what is computed, in order.
         memory: bytes that a call needs besides its outputs; constants are not counted.
         executor: "native", "python", or "mixed": native loops, with steps between them that Python runs.
+        inputs, outputs: the Values that are given and returned.
+        groups, private: loops that are done block by block, and the buffers that live in their blocks only.
+        dropped, merged, folded: how many calls are not needed, equal to others, constant.
     """
 
     def __init__(self, program: Program, native: bool = AVAILABLE) -> None:
         simplified = Simplified(program)
         self._whole: Whole | None = None
+        self.groups: list[Group] = []
+        self.private: set[Buffer] = set()
         self.dropped, self.merged, self.folded = simplified.dropped, simplified.merged, simplified.folded
         if not native or not self._make_native(program, simplified):
             self._make_python(program, simplified)
@@ -63,12 +70,16 @@ class Plan:
         """
         return None if self._whole is None else self._whole.entry(report)
 
+    def __str__(self) -> str:
+        return table(self)
+
     # -- making it ---------------------------------------------------------------------------------------------------
 
     def _make_python(self, program: Program, simplified: Simplified) -> None:
         lowering = self._lowered(Lowering(program, simplified))
         executor = _python(lowering)
         self.executor, self.memory, self._whole = "python", executor.memory, None
+        self.groups, self.private = [], set()
         self._run: Callable[[Arrays, Report | None], Arrays] = executor.run
 
     def _make_native(self, program: Program, simplified: Simplified) -> bool:
@@ -77,7 +88,7 @@ class Plan:
         native = Native(lowering)
         if not native.segments:
             return False
-        self.memory = native.memory
+        self.memory, self.groups, self.private = native.memory, native.groups, native.private
         if native.whole:
             self.executor, whole = "native", Whole(native, lowering)
             self._run = whole.run

@@ -1,0 +1,53 @@
+"""What plans print."""
+
+import operator
+
+import numpy as np
+import pytest
+from compiling.recording import Written
+
+from chainrule.compiling.plan import Plan
+from chainrule.native import AVAILABLE
+
+
+def program(n):
+    p = Written(np.linspace(0.0, 1.0, n), np.eye(3, dtype=np.float32), constants=[np.arange(3.0)])
+    x, y = p.inputs
+    a = p(np.exp, x)
+    p.calls[-1].row = "exp"
+    b = p(np.multiply, a, 2.0)
+    p.calls[-1].row = "mul"
+    p.calls[-1].code, p.calls[-1].lasti = program.__code__, 0
+    c = p(np.add, b, p(operator.getitem, x, slice(None, None, -1)))
+    solved = p(np.linalg.solve, y, y)
+    p(np.sin, x)
+    p.outputs = [c, p(np.add, solved, p.constants[0])]
+    return p
+
+
+def lines(plan):
+    return str(plan).split("\n")
+
+
+def test_calls_by_python():
+    text = lines(Plan(program(5), native=False))
+    assert text[0] == "inputs: %1 f8[5], %2 f4[3, 3]; constants: %8 f8[3]"
+    assert text[1].split() == ["operation", "operands", "result", "memory", "line"]
+    assert text[2].split() == ["%3", "exp", "%1", "f8[5]", "40", "at", "0"]
+    assert text[3].split()[:7] == ["%4", "mul:", "multiply", "%3,", "2.0", "f8[5]", "40"]
+    assert text[3].endswith(f"test_plan_printing.py:{program.__code__.co_firstlineno}")
+    assert text[4].split() == ["%5", "getitem", "%1,", "::-1", "f8[5]", "view"]
+    assert text[-2] == "outputs: %6, %9"
+    assert text[-1].startswith("5 calls by Python; ") and text[-1].endswith("; calls left out: 1 not needed")
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="the extension is not built")
+def test_native_loops_and_blocks():
+    plan = Plan(program(100_000))
+    text = lines(plan)
+    assert text[2].split() == ["%3", "exp", "%1", "f8[100000]", "block", "1"]
+    assert text[5].split()[-4:] == ["output", "0,", "block", "1"]
+    assert text[6].split()[:2] == ["%7", "solve"] and text[6].endswith("an array of its own, by Python")
+    assert text[-2] == "block 1: 3 loops over 100,000 elements, block by block"
+    assert "native loops, 1 calls by Python" in text[-1]
+    assert plan.memory < 10_000
