@@ -59,8 +59,9 @@ if TYPE_CHECKING:
         pixel_shuffle, pixel_unshuffle, prelu, rms_norm, rrelu, selu, threshold,
     )
     from chainrule.settings import (
-        are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision,
-        set_default_device, set_default_tensor_type, set_float32_matmul_precision, use_deterministic_algorithms,
+        are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision, get_num_threads,
+        set_default_device, set_default_tensor_type, set_float32_matmul_precision, set_num_threads,
+        use_deterministic_algorithms,
     )
     from chainrule.signal.transforms import istft, stft
     from chainrule.signal.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
@@ -84,7 +85,8 @@ _LAZY = {
         "prelu rms_norm rrelu selu threshold",
         "serialization": "load save",
         "settings": "are_deterministic_algorithms_enabled get_default_device get_float32_matmul_precision "
-        "set_default_device set_default_tensor_type set_float32_matmul_precision use_deterministic_algorithms",
+        "get_num_threads set_default_device set_default_tensor_type set_float32_matmul_precision set_num_threads "
+        "use_deterministic_algorithms",
         "signal.transforms": "istft stft",
         "signal.windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
     }.items()

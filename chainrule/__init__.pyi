@@ -420,6 +420,8 @@ def get_device(input: Tensor) -> builtins.int:
     """The number of the tensor's GPU; −1, as it is on the CPU."""
 def get_float32_matmul_precision() -> str:
     """How exact products of float32 matrices are: "highest"."""
+def get_num_threads() -> builtins.int:
+    """How many threads share a large step of a compiled function: what was set, or as many as this process may use."""
 def get_printoptions() -> dict[str, Any]:
     """Return the options in force, as keyword arguments for ``set_printoptions``."""
 def get_rng_state() -> Any:
@@ -838,6 +840,8 @@ def set_default_tensor_type(t: Any) -> None:
     """PyTorch's old :func:`set_default_dtype`: ``FloatTensor`` or ``DoubleTensor``, or the name of one."""
 def set_float32_matmul_precision(precision: str) -> None:
     """Nothing to do: products of float32 matrices are as exact as float32 is, which "high" and "medium" allow, too."""
+def set_num_threads(count: builtins.int) -> None:
+    """How many threads share a large step of a compiled function; the environment's ``CHAINRULE_THREADS`` says it first."""
 def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: str | None = ..., sci_mode: builtins.bool | None = ...) -> None:
     """Set how tensors print; what is left out stays as it is, except ``sci_mode``."""
 def set_rng_state(state: Any) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+from chainrule import config
 from chainrule.types.device import check_device, device
 from chainrule.types.dtypes import set_default_dtype
 
@@ -45,3 +47,35 @@ def set_float32_matmul_precision(precision: str) -> None:
 def get_float32_matmul_precision() -> str:
     """How exact products of float32 matrices are: "highest"."""
     return "highest"
+
+
+def set_num_threads(count: int) -> None:
+    """How many threads share a large step of a compiled function; the environment's ``CHAINRULE_THREADS`` says it first.
+
+    Products of matrices are the BLAS's, which has threads of its own (``OMP_NUM_THREADS`` in the environment, or the
+    library threadpoolctl). Results do not depend on either number.
+
+    Args:
+        count: at least 1.
+
+    Raises:
+        RuntimeError: it is not a positive integer.
+
+    Example:
+        >>> import chainrule as cr
+        >>> before = cr.get_num_threads()
+        >>> cr.set_num_threads(2)
+        >>> cr.get_num_threads()
+        2
+        >>> cr.set_num_threads(before)
+    """
+    if type(count) is not int or count < 1:
+        raise RuntimeError(f"set_num_threads expects a positive integer, but got {count!r}")
+    config.THREADS.choose(count)
+
+
+def get_num_threads() -> int:
+    """How many threads share a large step of a compiled function: what was set, or as many as this process may use."""
+    if config.THREADS.count:
+        return config.THREADS.count
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

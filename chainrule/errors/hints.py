@@ -147,7 +147,6 @@ _ELSEWHERE = {
         "svd_lowrank pca_lowrank lobpcg": "linalg.svd and linalg.eigh compute all of it",
         "range": "it is arange(start, end + 1), which ends before its end",
         "empty_strided": "as_strided shows memory in other steps",
-        "set_num_threads get_num_threads": "NumPy's BLAS reads OPENBLAS_NUM_THREADS or OMP_NUM_THREADS when it loads",
         "benchmark": "take Python's timeit: nothing here runs on after a function has returned",
         "fractional_max_pool2d fractional_max_pool3d": "adaptive_max_pool2d(x, output_size) pools to any size, with regions "
         "that are not random",

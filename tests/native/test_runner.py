@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
 import numpy as np
 import pytest
 
-from chainrule import native
+from chainrule import native, settings
 from chainrule.native.code import ARENA, FIRST_INPUT, SCRATCH, group, group_step, loop_step, program
 
 D = np.dtype(np.float64)
@@ -200,6 +201,41 @@ def test_threads_may_call_one_runner():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_threads_follow_the_setting():
+    before = settings.get_num_threads()
+    try:
+        for count in (1, 3):
+            settings.set_num_threads(count)
+            assert native.get_threads() == count == settings.get_num_threads()
+            test_a_group_goes_block_by_block(5000, 16, 37, True)
+    finally:
+        settings.set_num_threads(before)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_child_of_a_fork_starts_threads_of_its_own():
+    test_a_group_goes_block_by_block(5000, 16, 37, True)
+    child = os.fork()
+    if child == 0:
+        try:
+            test_a_group_goes_block_by_block(5000, 16, 37, True)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_report_may_call_the_runner_again():
+    x = np.zeros(100)
+    divide = loop_step(*loop(np.divide, "dd->d"), 100, [(2, 0), (2, 0), (ARENA, 0)], [8] * 3)
+    out = loop_step(*loop(np.add, "dd->d"), 100, [(ARENA, 0), (2, 0), (3, 0)], [8] * 3)
+    run = native.Runner(program([divide, out]), 800, [layout(x)], [], [layout(x)], commit=len(divide))
+    inner = []
+    (outer,) = run((x,), lambda mask: inner.append(run((x + 1,))[0]))
+    assert np.isnan(outer).all() and np.array_equal(inner[0], np.full(100, 2.0))
 
 
 # ---- malformed
