@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from chainrule.compiling.iteration import (
     Axis,
@@ -26,9 +27,9 @@ from chainrule.compiling.iteration import (
     size,
     sorted_axes,
 )
-from chainrule.compiling.layout import ARENA, Buffer, Value
-from chainrule.compiling.steps import REDUCTIONS, Made
-from chainrule.interpreters.traced import Call, Var
+from chainrule.compiling.layout import ARENA, Buffer, Value, address
+from chainrule.compiling.steps import REDUCTIONS, Made, element
+from chainrule.interpreters.traced import Call, Var, Whole
 from chainrule.native import OWN, loop
 from chainrule.native.code import loop_step
 
@@ -161,7 +162,7 @@ class LoopLowerer:
         """
         values = iter(reads)
         try:
-            parts: list[Any] = [call.function, call.method]
+            parts: list[Any] = [self._function(call.function), call.method]
             for x in call.args:
                 parts.append(self._part(x, values))
             for name, x in call.kwargs.items():
@@ -204,6 +205,12 @@ class LoopLowerer:
             return (kind, self._part(x.start, values), self._part(x.stop, values), self._part(x.step, values))
         return (kind, x)
 
+    def _function(self, function: Any) -> Any:
+        """A function as a part of a key: of a row its parameters, too."""
+        if type(function) is not Whole:
+            return function
+        return (function.prim, *[(name, self._part(x, iter(()))) for name, x in function.params.items()])
+
     def _layout(self, value: Value) -> int:
         if not value.layout:
             key = value.shape, value.strides, value.dtype
@@ -245,6 +252,8 @@ class _Lowering:
             self._named_reduction(call, REDUCTIONS[function])
         elif function in _OTHERS:
             _OTHERS[function](self, call)
+        elif type(function) is Whole and function.prim.name == "embed":
+            self._embedded(**function.params)
         else:
             raise Unlowered
 
@@ -510,6 +519,19 @@ class _Lowering:
             part = Operand(out.slot, shape, out.layout.strides, out.dtype, offset)
             self.copy(Operand(x.slot, shape, strides, x.dtype, x.offset), part)
             offset += shape[axis] * out.layout.strides[axis]
+
+    def _embedded(self, shape: Shape, index: tuple[Any, ...]) -> None:
+        """Zeros with an array at a basic index."""
+        (x,), (out,) = self.reads, self.writes
+        if not all([type(item) in (int, slice) or item is None or item is Ellipsis for item in index]):
+            raise Unlowered
+        zeros = as_strided(np.empty((), out.dtype), out.layout.shape, out.layout.strides)  # where the index leads
+        part = element(zeros, index)
+        if x.dtype != out.dtype:
+            raise Unlowered
+        self.copy(Operand(self.template.number(np.zeros((), out.dtype)), (), (), out.dtype), out)
+        offset = address(part) - address(zeros) if part.size else 0
+        self.copy(x, Operand(out.slot, part.shape, part.strides, out.dtype, offset))
 
 
 def _pieces(axes: list[Axis], reduced: int) -> list[tuple[list[Axis], int]]:

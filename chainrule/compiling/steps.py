@@ -236,15 +236,18 @@ class Lowering:
     def _add_view(self, call: Call, given: np.ndarray[Any, Any], reads: list[Value]) -> bool:
         """Have the results of a call be views of its argument's memory, if they are."""
         (viewed,) = reads
-        if not all([same_memory(var.array, given) for var in call.results]):
+        function, arrays = called(call), [var.array for var in call.results]
+        if function is operator.getitem and not arrays[0].shape:  # a number, but of an element that stays where it is
+            function, arrays = element, [element(given, call.args[1])]
+        if not all([same_memory(array, given) for array in arrays]):
             return False
         start = address(given)
-        for var in call.results:
-            offset = viewed.offset + (address(var.array) - start if var.array.size else 0)
-            self.values[var] = self._view(viewed.buffer, offset, var.array)
+        for var, array in zip(call.results, arrays, strict=True):
+            offset = viewed.offset + (address(array) - start if array.size else 0)
+            self.values[var] = self._view(viewed.buffer, offset, array)
         writes = [self.values[var] for var in call.results]
         args, kwargs = self._resolved(call.args), self._resolved(call.kwargs)
-        self.steps.append(Step(call, called(call), args, kwargs, reads, writes, view=True))
+        self.steps.append(Step(call, function, args, kwargs, reads, writes, view=True))
         return True
 
     # -- results -----------------------------------------------------------------------------------------------------
@@ -314,6 +317,12 @@ def note_uses(steps: list[Step]) -> None:
 def called(call: Call) -> Callable[..., Any]:
     """What a call calls."""
     return getattr(call.function, call.method) if call.method else call.function
+
+
+def element(x: Any, index: Any) -> Any:
+    """``x[index]``, as an array of no dimension where NumPy gives a number."""
+    items = index if type(index) is tuple else (index,)
+    return x[items] if any([item is Ellipsis for item in items]) else x[(*items, Ellipsis)]
 
 
 def _in_loops(*args: Any) -> Any:
