@@ -15,7 +15,7 @@ from chainrule.api.array import Array, array_of
 from chainrule.compiling.differentiable import CompiledFunction, Replay
 from chainrule.compiling.direct import Direct, direct_of
 from chainrule.compiling.floating_point import reporter
-from chainrule.compiling.recording import LOCK, Recording, record
+from chainrule.compiling.recording import LOCK, BadResult, Recording, record
 from chainrule.compiling.tree import Missing, TooMany, Tree
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, SPECIAL
@@ -55,6 +55,7 @@ class Compiled:
         self.name = name
         self._trees: dict[Any, list[Tree]] = {}
         self._eager: dict[Any, str] = {}  # signatures that are not recorded, and why
+        self._by_value: set[Any] = set()  # signatures with numbers that cannot be arrays
         self._alive: list[Any] = []  # objects that signatures name by identity
         self._direct: Direct | None = None  # of the recording that served last
         functools.update_wrapper(self, function, updated=())
@@ -93,9 +94,15 @@ class Compiled:
 
         The signature is None for calls that are not to be recorded.
         """
+        signature, arrays = self._described(leaves, spec, any(isinstance(x, Tensor) for x in leaves))
+        if signature in self._by_value:
+            return self._described(leaves, spec, True)
+        return signature, arrays
+
+    def _described(self, leaves: list[Any], spec: Any, by_value: bool) -> tuple[Any, list[Any]]:
+        """``_signature``, where numbers (but integers of Python's) are arrays, or by value."""
         key: list[Any] = [spec, LOCAL.mode]
         arrays: list[Any] = []
-        tensors = any(isinstance(x, Tensor) for x in leaves)
         for x in leaves:
             kind = type(x)
             if kind is ndarray:
@@ -108,8 +115,9 @@ class Compiled:
                     return None, []
             elif isinstance(x, (Tensor, ndarray)):
                 array = plain(x) if isinstance(x, ndarray) else x._raw
-                kind = type(x)
-            elif isinstance(x, np.generic) and not tensors and x.dtype.kind in "fciub":
+                if type(array) is not ndarray:
+                    return None, []
+            elif not by_value and (kind is float or (isinstance(x, np.generic) and x.dtype.kind in "fciub")):
                 array = np.asarray(x)
             else:
                 array = None
@@ -125,7 +133,11 @@ class Compiled:
         """A leaf that is no array, as part of a signature: its value, or its identity where it has no hash."""
         try:
             hash(x)
-            return type(x), x, repr(x) if type(x) in (float, complex) else None  # 0.0 == -0.0, nan != nan
+            return (
+                type(x),
+                x,
+                repr(x) if isinstance(x, (float, complex, np.inexact)) else None,
+            )  # 0.0 == -0.0, nan != nan
         except TypeError:
             if not any(x is known for known in self._alive):
                 self._alive.append(x)
@@ -149,11 +161,17 @@ class Compiled:
             self._eager[signature] = f"Python reads other values in {many.where}"
             errors.warn_compile_changing(self.name, many.where)
             return again()
+        except BadResult:
+            raise
         except Unrecordable as reason:
             self._eager[signature] = str(reason)
             errors.warn_compile_failed(self.name, str(reason))
             return again()
         except Exception as error:
+            if signature not in self._by_value and any(isinstance(x, (float, np.generic)) for x in leaves):
+                self._by_value.add(signature)
+                signature, arrays = self._signature(leaves, spec)
+                return self._record(None, signature, leaves, spec, arrays, again)
             result = again()  # which says what is wrong, if it is the function's
             self._eager[signature] = f"{type(error).__name__}: {error}"
             errors.warn_compile_failed(self.name, self._eager[signature])
@@ -250,8 +268,10 @@ def _finish(recording: Recording, made: list[Any], leaves: list[Any], again: Cal
 
 
 def _faced(array: np.ndarray[Any, Any], face: str) -> Any:
-    """An array as the function returned it: a tensor, an array, or a scalar of NumPy's."""
-    return wrap(array) if face == "tensor" else array[()] if face == "scalar" else array
+    """An array as the function returned it: a tensor, an array, a scalar of NumPy's, or a float."""
+    if face == "tensor":
+        return wrap(array)
+    return array.item() if face == "float" else array[()] if face == "scalar" else array
 
 
 def _record_call(

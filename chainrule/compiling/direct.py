@@ -24,20 +24,28 @@ class Direct:
         spec: the structure of what it returns, all of it arrays.
         scalars: the positions of those that are scalars of NumPy's.
         count: how many arguments it has.
+        numbers: the positions of arguments that are numbers, and their types.
         others: the sources of the arrays that come after them.
         entry: native code, and what it is given besides arrays.
     """
 
-    __slots__ = ("_code", "_count", "_others", "_reporting", "_scalars", "_single", "_spec", "_tuple")
+    __slots__ = ("_code", "_count", "_numbers", "_others", "_reporting", "_scalars", "_single", "_spec", "_tuple")
 
     def __init__(
-        self, spec: TreeSpec, scalars: list[int], count: int, others: list[Any], entry: tuple[Any, Any]
+        self,
+        spec: TreeSpec,
+        scalars: list[int],
+        count: int,
+        numbers: list[tuple[int, type]],
+        others: list[Any],
+        entry: tuple[Any, Any],
     ) -> None:
         self._spec = spec
         self._scalars = scalars
         self._single = spec.kind is None
         self._tuple = spec.kind is tuple and all([child.kind is None for child in spec.children])
         self._count = count
+        self._numbers = numbers
         self._others = others
         self._code, self._reporting = entry
 
@@ -45,6 +53,13 @@ class Direct:
         """What the function returns; None for arguments that are no arrays, or of another layout."""
         if len(args) != self._count:
             return None
+        if self._numbers:
+            given = list(args)
+            for i, kind in self._numbers:
+                if type(given[i]) is not kind:
+                    return None
+                given[i] = np.asarray(given[i])
+            args = tuple(given)
         arrays = (*args, *[source.array(args, args) for source in self._others]) if self._others else args
         made = self._code(arrays, self._reporting)
         if made is None:
@@ -69,14 +84,15 @@ def direct_of(tree: Tree, args: tuple[Any, ...], report: Callable[[Iterable[str]
         return None
     sources = [tree.sources[number] for number in segment.takes]
     count = len(args)
-    if not all([type(x) is ndarray for x in args]):
+    if not all([type(x) in (ndarray, float, np.float64) for x in args]):
         return None
+    numbers = [(i, type(x)) for i, x in enumerate(args) if type(x) is not ndarray]
     # an argument that the plan does not read is not in its place: nobody would look at its shape
     if sum([type(source) is Argument for source in sources]) != count or not _in_order(sources[:count]):
         return None
     entry = segment.plan.entry(report)
     scalars = [i for i, result in enumerate(recording.results) if result.face == "scalar"]
-    return None if entry is None else Direct(recording.spec, scalars, count, sources[count:], entry)
+    return None if entry is None else Direct(recording.spec, scalars, count, numbers, sources[count:], entry)
 
 
 def _only_computes(recording: Recording) -> bool:

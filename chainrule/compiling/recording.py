@@ -27,6 +27,10 @@ ndarray = np.ndarray
 LOCK = threading.RLock()
 
 
+class BadResult(TypeError):
+    """A function returned what cannot be returned again."""
+
+
 class Argument(NamedTuple):
     """A source of an array: the argument leaf at an index."""
 
@@ -78,7 +82,7 @@ class Leafed(NamedTuple):
 
 
 class Result(NamedTuple):
-    """An output: an array of the program in a face ("tensor", "array", "scalar"), or an object that is what it is."""
+    """An output: an array of the program in a face ("tensor", "array", "scalar", "float"), or an object that is what it is."""
 
     face: str
     var: Var | None
@@ -113,15 +117,17 @@ class NewData(NamedTuple):
 
 
 class State(NamedTuple):
-    """How a tensor with a history was: a recording holds where it is so again."""
+    """How a tensor with a history was: a recording holds where it is so again. ``has_grad`` None: that does not matter."""
 
     leaf: Leafed
     requires_grad: bool
-    has_grad: bool
+    has_grad: bool | None
 
     def holds(self, leaves: list[Any]) -> bool:
         tensor = self.leaf.tensor(leaves)
-        return (tensor._edge is not None) is self.requires_grad and (tensor._grad is not None) is self.has_grad
+        if (tensor._edge is not None) is not self.requires_grad:
+            return False
+        return self.has_grad is None or (tensor._grad is not None) is self.has_grad
 
 
 class Backward:
@@ -225,12 +231,7 @@ def record(function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arra
         recorder.check_arrays()
     found.calls, found.guards, found.generators = recorder.calls[:forward], recorder.guards, recorder.sources
     found.effects = [*[NewGrad(leaf, var) for leaf, var in grads], *assigned]
-    found.states = [State(leaf, edge, grad is not None) for leaf, edge, grad in arguments.histories]
-    found.states += [
-        State(Leafed(tensor, -1), entry.edge is not None, entry.grad is not None)
-        for entry in lifted
-        if (tensor := entry.ref()) is not None and (entry.edge is not None or entry.grad is not None)
-    ]
+    found.states = _states(recorder, arguments, lifted, [leaf for leaf, _ in grads])
     del args, kwargs, result, outputs
     arguments.release()
     _find_sources(found, recorder, arguments, lifted)
@@ -271,6 +272,8 @@ class _Arguments:
             recorder.with_arrays = recorder.with_arrays or type(leaf) is Array
             if isinstance(leaf, np.generic):
                 recorder.scalars.add(var.number)
+            elif type(leaf) is float:
+                recorder.weak.add(var.number)
             if isinstance(source, Tensor) and (source._edge is not None or source._grad is not None):
                 self._with_history(recorder, source, tensor, index)
             recorder.cells[id(tensor)] = (weakref.ref(tensor), var)
@@ -301,11 +304,16 @@ def _result(recorder: Recorder, x: Any, name: str) -> Result:
     tensor = x._tensor if type(x) is Array else x
     if isinstance(tensor, Tensor):
         var = _var(recorder, tensor)
-        face = "tensor" if type(x) is not Array else "scalar" if var.number in recorder.scalars else "array"
+        if type(x) is not Array:
+            face = "tensor"
+        elif var.number in recorder.weak:
+            face = "float"
+        else:
+            face = "scalar" if var.number in recorder.scalars else "array"
         return Result(face, var, None)
     if x is None or isinstance(x, (ndarray, np.generic, bool, int, float, complex, str, bytes)):
         return Result("object", None, x)
-    raise TypeError(
+    raise BadResult(
         f"compile: {name} returned {type(x).__name__}; a compiled function returns arrays, tensors or numbers, or "
         "containers of them"
     )
@@ -330,6 +338,24 @@ def _changed_grads(recorder: Recorder, arguments: _Arguments) -> list[tuple[Leaf
         if fresh and start.added:
             raise Unrecordable("gradients flow through it to what was computed before it")
     return [(leaf, None if grad is None else _var(recorder, grad)) for leaf, grad in changed]
+
+
+def _states(recorder: Recorder, arguments: _Arguments, lifted: list[Lifted], changed: list[Leafed]) -> list[State]:
+    """What the recording relies on about the tensors from outside that have a history."""
+    known = [
+        (leaf, tensor, edge, grad)
+        for (leaf, edge, grad), (_, tensor, _) in zip(arguments.histories, arguments.stand_ins, strict=True)
+    ]
+    known += [(Leafed(t, -1), t, e.edge is not None, e.grad) for e in lifted if (t := e.ref()) is not None]
+    states = []
+    for leaf, tensor, edge, grad in known:
+        matters = any(tensor is t for t in recorder.looked_at) or any(same_leaf(leaf, other) for other in changed)
+        states.append(State(leaf, edge, grad is not None if matters else None))
+    return states
+
+
+def same_leaf(x: Leafed, y: Leafed) -> bool:
+    return x.held is y.held and x.at == y.at
 
 
 def _restore_grads(recorder: Recorder) -> None:

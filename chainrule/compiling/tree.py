@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.compiling.plan import Plan
-from chainrule.compiling.recording import Argument, Captured, Recording
+from chainrule.compiling.recording import Argument, Leafed, Recording, same_leaf
 from chainrule.compiling.simplify import operands
 from chainrule.errors.places import Where
 from chainrule.interpreters.traced import Call, Guard, Program, Var, same_call
@@ -186,15 +186,13 @@ def _segments(recording: Recording) -> list[Segment]:
 
 def _same_source(x: Any, y: Any) -> bool:
     """Whether two records of where something is are the same."""
-    if type(x) is Captured and type(y) is Captured:
-        return x.content is y.content
-    return type(x) is type(y) and all(
-        a is b or (type(a) in (int, bool) and a == b) or _same_leaf(a, b) for a, b in zip(x, y, strict=True)
-    )
+    return type(x) is type(y) and all(map(_same_part, x, y))
 
 
-def _same_leaf(x: Any, y: Any) -> bool:
-    return isinstance(x, tuple) and isinstance(y, tuple) and x[0] is y[0] and x[1] == y[1]
+def _same_part(x: Any, y: Any) -> bool:
+    if type(x) is Leafed and type(y) is Leafed:
+        return same_leaf(x, y)
+    return x is y or (type(x) is int and x == y)
 
 
 def _equal(old: Segment, new: Segment) -> bool:

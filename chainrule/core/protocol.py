@@ -285,6 +285,10 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         return self if self.dtype == dtype else np.astype(self, dtype)  # type: ignore[call-overload]
 
+    def as_argument(self) -> Any:
+        """The value as an argument of a transformation, for which every number is an array."""
+        return self
+
     def detached(self) -> Any:
         """The value cut off from every derivative that is being taken of it."""
         raise NotImplementedError

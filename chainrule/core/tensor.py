@@ -243,6 +243,8 @@ class Tensor(Methods):
     @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient of a leaf, or of a tensor that called ``retain_grad()``."""
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.grad_read(self)
         grad = self._grad
         if grad is None and type(self._raw) is not ndarray and self._edge is None:
             return _inside(self, "grad")  # type: ignore[no-any-return]

@@ -197,12 +197,14 @@ class Recorder:
         lifted: the tensors that were brought to the level.
         written: tensors whose memory is one of ``arrays`` and that were given new values.
         rebound: tensors whose ``data`` was assigned.
+        looked_at: the tensors whose ``.grad`` was asked for.
         starts: the tensors from outside that gradients can flow to, where they are on the tape, and whether that place
             was made for the recording.
         sources: generators that random numbers were drawn from.
         depth: how many transformations the code that runs is inside of, of those without a level.
         with_arrays: whether Arrays are among the arguments.
         scalars: numbers of Vars that plain code has as scalars of NumPy's.
+        weak: numbers of Vars that plain code has as floats of Python's, whose dtype is that of what they meet.
     """
 
     def __init__(self) -> None:
@@ -214,12 +216,14 @@ class Recorder:
         self.cells: dict[int, tuple[weakref.ref[Tensor], Var]] = {}
         self.written: dict[int, tuple[Any, Var]] = {}
         self.rebound: list[Tensor] = []
+        self.looked_at: list[Tensor] = []
         self.starts: list[tuple[Tensor, Leaf, bool]] = []
         self.sources: list[Any] = []
         self.contents: list[tuple[Var, int]] = []
         self.depth = 0
         self.with_arrays = False
         self.scalars: set[int] = set()
+        self.weak: set[int] = set()
         self._count = 0
         self._row: str = ""
         self._inside_row = 0
@@ -264,6 +268,7 @@ class Recorder:
         for table in (self.lifted, self.cells, self.written):
             table.clear()
         self.rebound.clear()
+        self.looked_at.clear()
         self.starts.clear()
 
     def check_arrays(self) -> None:
@@ -324,6 +329,11 @@ class Recorder:
         self.starts.append((tensor, start, fresh))
         return start
 
+    def grad_read(self, tensor: Tensor) -> None:
+        """Note that the program looks whether a tensor has a ``.grad``."""
+        self.bring(tensor)
+        self.looked_at.append(tensor)
+
     def held(self, tensor: Tensor) -> None:
         """Note that a tensor was given other values: if its memory is an array of the program, that is to change."""
         view = tensor._view
@@ -353,6 +363,11 @@ class Recorder:
         row: str = "",
     ) -> Any:
         """Call a function of NumPy's arrays, and note it. Results that are arrays are values of this level."""
+        if self.weak and method in ("", "__call__") and self.plain:
+            found = self._of_floats(function, args)
+            if found is not None:
+                return found
+            args = self._as_strong(args)
         given = _arrays(args)
         named = _arrays(kwargs) if kwargs else kwargs
         out = (getattr(function, method) if method else function)(*given, **named)
@@ -365,6 +380,29 @@ class Recorder:
         if not all(isinstance(part, (ndarray, np.generic)) for part in parts):
             return self._plain_result(function, method, args, kwargs, out)
         return self.note(function, method, args, kwargs, parts, several, pure, row)
+
+    def _of_floats(self, function: Any, args: tuple[Any, ...]) -> Any:
+        """Arithmetic of Python's floats alone gives floats of Python's; None: it is something else."""
+        operation = _ARITHMETIC.get(function)
+        if operation is None or not all(self._is_weak(x) or type(x) in (int, float) for x in args):
+            return None
+        out = operation(*_arrays(args))
+        traced = self.note(operation, "", args, {}, (np.asarray(out),), False)
+        if type(out) is float:
+            self.weak.add(traced.var.number)
+        return traced
+
+    def _as_strong(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Operands with Python's floats as arrays of the dtype that they take among the others."""
+        if not any(map(self._is_weak, args)):
+            return args
+        others = [x for x in args if isinstance(x, (Traced, ndarray, np.generic)) and not self._is_weak(x)]
+        target = np.result_type(*[x.dtype for x in others], 0.0)
+        target = np.zeros(0, target).real.dtype
+        return tuple([x.astype(target, copy=False) if self._is_weak(x) else x for x in args])
+
+    def _is_weak(self, x: Any) -> bool:
+        return type(x) is Traced and x.var.number in self.weak
 
     def note(
         self,
@@ -422,7 +460,8 @@ class Recorder:
     @property
     def plain(self) -> bool:
         """Whether the code that runs would compute with plain arrays if nothing was recorded."""
-        return not self.depth and not self.with_arrays and STACK.levels[-1] is self.level
+        nothing_around = not self.depth and LOCAL.sweep is None and STACK.levels[-1] is self.level
+        return nothing_around and not self.with_arrays
 
     def as_numpy(self, function: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Have a function of NumPy's recorded as it is. None: it fails, or its results are views, or no arrays."""
@@ -523,6 +562,33 @@ class Recorder:
 def _content(array: np.ndarray[Any, Any]) -> int:
     """A number that changes when the array's content does."""
     return zlib.crc32(np.ascontiguousarray(array).data.cast("B")) if array.size else 0
+
+
+class _OnFloats:
+    """An operation of Python's on floats, as a function of arrays."""
+
+    __slots__ = ("__name__", "operation")
+
+    def __init__(self, operation: Callable[..., Any]) -> None:
+        self.operation = operation
+        self.__name__ = operation.__name__
+
+    def __call__(self, *operands: Any) -> Any:
+        return self.operation(*[x.item() if isinstance(x, (ndarray, np.generic)) else x for x in operands])
+
+
+_ARITHMETIC = {
+    np.add: _OnFloats(operator.add),
+    np.subtract: _OnFloats(operator.sub),
+    np.multiply: _OnFloats(operator.mul),
+    np.true_divide: _OnFloats(operator.truediv),
+    np.floor_divide: _OnFloats(operator.floordiv),
+    np.remainder: _OnFloats(operator.mod),
+    np.power: _OnFloats(operator.pow),
+    np.negative: _OnFloats(operator.neg),
+    np.positive: _OnFloats(operator.pos),
+    np.absolute: _OnFloats(operator.abs),
+}
 
 
 class _AsArray:
@@ -644,6 +710,10 @@ class Traced(ArrayLike):
 
     def detached(self) -> Traced:
         return self
+
+    def as_argument(self) -> Any:
+        recorder = self.recorder
+        return recorder.note(np.positive, "__call__", (self,), {}, (self.var.array,), False) if recorder.weak else self
 
     def on_numbers(self, function: Callable[[Any], Any]) -> Any:
         return self.recorder.call(function, "", (self,), {})

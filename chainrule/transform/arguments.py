@@ -25,7 +25,8 @@ def data_of(x: Any) -> Any:
     if isinstance(x, Tensor):
         return x._raw
     if type(x) is Array:
-        return x._tensor._raw
+        raw = x._tensor._raw
+        return raw if type(raw) is ndarray else raw.as_argument()
     if isinstance(x, ArrayLike):
         return x
     if isinstance(x, ndarray):

@@ -1,0 +1,300 @@
+"""``chainrule.compile`` computes what the function computes, in every kind of program."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+import chainrule.nn.functional as F
+from chainrule.tree import tree_leaves
+
+T = cr.tensor
+rng = np.random.default_rng(0)
+x = rng.standard_normal(6)
+X = rng.standard_normal((4, 6))
+f4 = x.astype(np.float32)
+
+
+def assert_same(got, wanted):
+    """The same types, dtypes and bits."""
+    got, wanted = tree_leaves(got), tree_leaves(wanted)
+    assert len(got) == len(wanted)
+    for a, b in zip(got, wanted, strict=True):
+        assert type(a) is type(b)
+        a, b = (np.asarray(y.detach() if isinstance(y, cr.Tensor) else y) for y in (a, b))
+        assert a.dtype == b.dtype and a.shape == b.shape
+        assert np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+
+
+def check(function, *calls, recordings=None, **kwargs):
+    """Compare every call with the function's own; nothing may fall back to running it as it is."""
+    compiled = cr.compile(function)
+    for args in (*calls, *calls):
+        cr.manual_seed(0)
+        wanted = function(*args, **kwargs)
+        cr.manual_seed(0)
+        assert_same(compiled(*args, **kwargs), wanted)
+    assert not compiled._eager
+    if recordings is not None:
+        assert len(compiled.recordings) == recordings
+    return compiled
+
+
+class Square(cr.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 2 * x
+
+
+def _newton(a):
+    y = a
+    while np.max(np.abs(y * y - a)) > 1e-10:
+        y = 0.5 * (y + a / y)
+    return y
+
+
+def _loss(W1, b1, W2, b2, x, y):
+    h = cr.tanh(x @ W1 + b1)
+    return F.mse_loss(h @ W2 + b2, y)
+
+
+MLP = [rng.standard_normal(s) for s in ((4, 16), (16,), (16, 1), (1,), (8, 4), (8, 1))]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        cr.grad(lambda x: np.sum(np.sin(x) ** 2)),
+        cr.value_and_grad(lambda x: np.sum(x**3)),
+        cr.hessian(lambda x: np.sum(np.sin(x) ** 3)),
+        cr.jacrev(lambda x: np.sin(x) * x[0]),
+        cr.jacfwd(lambda x: np.sin(x) * x[0]),
+        lambda x: cr.jvp(lambda x: np.sin(x) * x[0], (x,), (x,)),
+        lambda x: cr.vjp(np.sin, x)[1](x),
+        lambda x: cr.func.hvp(lambda x: np.sum(np.sin(x) ** 3), x, x) if hasattr(cr.func, "hvp") else x,
+        cr.vmap(lambda a: np.sin(a) * 2),
+        cr.grad(lambda x: Square.apply(x).sum()),
+        cr.grad(lambda x: cr.utils.checkpoint.checkpoint(lambda y: np.sin(y) * y, x, use_reentrant=False).sum()),
+        cr.compile(lambda x: cr.compile(lambda y: y * 2)(x) + 1),
+    ],
+)
+def test_transformations(function):
+    check(function, (x,), (-x,), recordings=1)
+
+
+def test_a_transformation_of_a_compiled_function_sees_through_it():
+    assert_same(cr.grad(cr.compile(lambda x: np.sum(x**2)))(x), 2 * x)
+    assert_same(cr.vmap(cr.compile(lambda a: a * 2))(X), X * 2)
+    assert_same(cr.jvp(cr.compile(np.sin), (x,), (x,))[1], x * np.cos(x))
+
+
+@pytest.mark.parametrize("face", [np.asarray, T])
+def test_gradients_of_a_network(face):
+    arguments = tuple(map(face, MLP))
+    check(cr.grad(_loss, argnums=(0, 1, 2, 3)), arguments, recordings=1)
+    check(cr.vmap(cr.grad(lambda w: (w * w).sum())), (face(X),), recordings=1)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x.mean(), x.std(), x.var(), x.max(), x.argmax(), x.prod(), np.median(x)),
+        lambda x: np.sort(x)[np.argsort(x)],
+        lambda x: np.abs(np.fft.fft(x)),
+        lambda x: np.einsum("i,j->ij", x, x),
+        lambda x: np.linalg.solve(np.outer(x, x) + np.eye(6), x),
+        lambda x: np.concatenate([x, np.cumsum(x)]),
+        lambda x: np.where(x > 0, x, -x),
+        lambda x: x**2 + abs(x) ** 0.5 + x**3 + 2**x,
+        lambda x: np.abs(np.exp(1j * x)).sum(),
+        lambda x: np.asarray(x) * 2,
+        lambda x: (x, (x * 2, {"k": x.sum(), "none": None})),
+        lambda x: x,
+        lambda x: np.ones(3),
+        lambda x: 3,
+    ],
+)
+@pytest.mark.parametrize("values", [x, f4])
+def test_plain_numpy_code_is_recorded_as_it_is(function, values):
+    check(function, (values,), (-values,))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x.mean(), x.std(), x.var(), x.max(), x.argmax(), x.prod(), x.median()),
+        lambda x: F.softmax(x, -1),
+        lambda x: F.layer_norm(x, (6,)),
+        lambda x: F.conv1d(x[None], cr.ones(2, 4, 3, dtype=cr.float64)),
+        lambda q: F.scaled_dot_product_attention(q[None], q[None], q[None]),
+        lambda x: F.cross_entropy(x, T([0, 1, 2, 3])),
+        lambda x: cr.autograd.grad((x.detach().requires_grad_() ** 3).sum(), []) if False else x * 2,
+    ],
+)
+def test_operations_of_tensors(function):
+    check(function, (T(X),), (T(-X),), recordings=1)
+
+
+def test_random_numbers_are_those_of_eager():
+    check(lambda x: F.dropout(x, 0.5) + cr.randn_like(x), (T(X),), (T(-X),), recordings=1)
+
+    def noisy(x):
+        return x + cr.randn(3)
+
+    compiled = cr.compile(noisy)
+    runs = []
+    for function in (noisy, compiled):
+        cr.manual_seed(3)
+        runs.append([function(cr.ones(3)) for _ in range(4)])
+    assert all(bool((a == b).all()) for a, b in zip(*runs, strict=True))
+
+
+# -- arguments -----------------------------------------------------------------------------------------------------------
+
+
+def test_containers_and_keywords():
+    check(lambda p: {"a": p["w"] * 2, "b": [p["b"].sum()]}, ({"w": x, "b": X},), ({"w": x + 1, "b": X},), recordings=1)
+    check(lambda x, n=2: x**n, (x,), n=3, recordings=1)
+
+
+def test_one_recording_for_each_shape_layout_and_dtype():
+    calls = [(x,), (X,), (np.asfortranarray(X),), (X[:, ::2],), (f4,), (np.ones(0),), (np.array(2.0),)]
+    check(lambda x: x * 2, *calls, recordings=len(calls))
+
+
+def test_one_recording_for_each_value_of_what_is_no_array():
+    check(lambda x, n: x * n, (x, 2), (x, 3), recordings=2)
+    check(lambda x, how: x.sum() if how == "sum" else x.mean(), (x, "sum"), (x, "mean"), recordings=2)
+
+
+@pytest.mark.parametrize("values", [x, f4, np.arange(6)])
+def test_floats_are_arrays_that_take_the_dtype_of_what_they_meet(values):
+    def function(x, t):
+        return x * t, x > t, np.where(x > 0, t, x), x + t * 2, t * 3, t / 2 + 1, np.sin(t), x * np.sin(t), t**2 - t
+
+    check(function, (values, 0.3), (values, 0.7), recordings=1)
+    check(lambda x, t: cr.grad(lambda y: np.sum(y * t))(x * 1.0), (values, 0.3), (values, 0.7), recordings=1)
+    check(lambda x, t: np.clip(x, -t, t), (values, 0.3), (values, 0.7), recordings=1)
+
+
+def test_floats_alone():
+    check(lambda t: t * t + 1 if t > 0.5 else t - 1, (0.3,), (0.7,), (0.2,), recordings=2)
+    check(cr.grad(lambda t: np.sin(t) * t), (0.3,), (0.7,), recordings=1)
+    check(lambda t: np.sin(t), (np.float64(0.3),), (np.float64(0.7),), recordings=1)
+
+
+def test_a_float_that_must_be_one_is_recorded_by_value():
+    def function(x, t):
+        assert isinstance(t, float)
+        return x * math.sin(t)
+
+    check(function, (x, 0.3), (x, 0.7), recordings=2)
+
+
+def test_a_method_and_a_decorator():
+    class Model:
+        def __init__(self):
+            self.w = T([1.0, 2.0], requires_grad=True)
+
+        @cr.compile
+        def loss(self, x):
+            "The loss."
+            return ((self.w - x) ** 2).sum()
+
+    model = Model()
+    for _ in range(3):
+        model.loss(cr.zeros(2)).backward()
+    assert model.w.grad.tolist() == [6.0, 12.0]
+    assert Model.loss.__doc__ == "The loss."
+
+
+# -- control flow --------------------------------------------------------------------------------------------------------
+
+
+def test_control_flow_on_values():
+    check(lambda x: x * 2 if x.sum() > 0 else x - 1, (x,), (-x,), recordings=2)
+    check(lambda x: x * (2 if x.sum().item() > 0 else 3), (T(x),), (T(-x),), recordings=2)
+    check(lambda x: x[: int(np.sum(x > 0))], (x,), (np.abs(x),), recordings=2)
+    check(lambda x: bool(np.all(x > -10)), (x,), (x - 100,), recordings=2)
+    check(lambda x: x[x > 0], (x,), (-x,))
+    check(lambda x: np.unique(np.round(x)), (x,), (x * 0,))
+    check(lambda x: np.nonzero(x > 0)[0], (x,), (-x,))
+
+
+def test_a_loop_shares_the_beginning_of_its_recordings():
+    a = np.abs(x) + 0.1
+    compiled = check(_newton, (a,), (a * 300,), (a + 1,))
+    (trees,) = compiled._trees.values()
+    assert len(trees) == 1 and len(compiled.recordings) > 1
+
+
+def test_a_value_that_always_changes_is_named_and_not_recorded_for_ever():
+    compiled = cr.compile(lambda x: x * float(x.sum()))
+    with pytest.warns(UserWarning, match=r"reads a value that is another one in nearly every call"):
+        for k in range(80):
+            assert_same(compiled(x + k), (x + k) * float((x + k).sum()))
+    assert len(compiled.recordings) < 80
+
+
+def test_indices_are_values_like_others():
+    check(lambda x, i: x[i], (T(x), T([0, 2, 2])), (T(x), T([1, 1, 5])), recordings=1)
+    check(lambda x, i: x[i], (x, np.array([0, 2, 2])), (x, np.array([1, 1, 5])), recordings=1)
+    check(lambda x: (lambda y: (y.__setitem__(0, 1.0), y)[1])(x * 2), (x,), (-x,), recordings=1)
+
+
+# -- wrong use -----------------------------------------------------------------------------------------------------------
+
+
+def test_bad_input():
+    with pytest.raises(TypeError, match="compile takes a function"):
+        cr.compile(3)
+    with pytest.raises(TypeError, match="returned object; a compiled function returns arrays, tensors or numbers"):
+        cr.compile(lambda x: object())(x)
+    compiled = cr.compile(lambda x: x.reshape(7))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="cannot reshape array of size 6"):
+            compiled(x)
+
+
+def test_a_value_that_escapes_is_an_error_that_names_the_lines():
+    kept = []
+
+    def leak(x):
+        kept.append(x * 2)
+        return x
+
+    compiled = cr.compile(leak)
+    compiled(x)
+    with pytest.raises(
+        RuntimeError, match=r"value of a function that was being recorded by compile \(called at test_comp"
+    ):
+        kept[0] + 1
+
+
+def test_an_error_of_a_step_is_that_of_the_function():
+    compiled = cr.compile(lambda A: np.linalg.inv(A))
+    compiled(np.eye(2))
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        compiled(np.zeros((2, 2)))
+
+
+def test_floating_point_exceptions_follow_errstate():
+    compiled = cr.compile(lambda x: np.log(x))
+    compiled(np.ones(3))
+    with pytest.warns(RuntimeWarning, match="divide by zero encountered in compiled <lambda>"):
+        compiled(np.zeros(3))
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="invalid value"):
+        compiled(-np.ones(3))
+    met = []
+    with np.errstate(all="call", call=lambda kind, flag: met.append(kind)):
+        compiled(np.zeros(3))
+    assert met == ["divide by zero"]

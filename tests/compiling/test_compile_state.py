@@ -1,0 +1,341 @@
+"""What a compiled function reads and writes outside of itself, and how gradients flow through it."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+
+T = cr.tensor
+rng = np.random.default_rng(0)
+X, Y = T(rng.standard_normal((10, 3))), T(rng.standard_normal((10, 1)))
+
+
+def parameters():
+    numbers = np.random.default_rng(1)
+    return [T(numbers.standard_normal(shape), requires_grad=True) for shape in ((3, 4), (4,), (4, 1))]
+
+
+def network(weights):
+    return lambda x: cr.tanh(x @ weights[0] + weights[1]) @ weights[2]
+
+
+def same(a, b):
+    return all(np.array_equal(p.detach(), q.detach()) for p, q in zip(a, b, strict=True))
+
+
+def steps_are_same(make_step, count=4):
+    """Run a training step as it is and compiled; the parameters and the losses must be the same, bit for bit."""
+    ours, theirs = parameters(), parameters()
+    step, compiled = make_step(theirs), cr.compile(make_step(ours))
+    for _ in range(count):
+        assert compiled(X, Y).item() == step(X, Y).item()
+        assert same(ours, theirs)
+        for p, q in zip(ours, theirs, strict=True):
+            assert (p.grad is None) is (q.grad is None) and (p.grad is None or same([p.grad], [q.grad]))
+    assert not compiled._eager
+    return compiled
+
+
+def test_a_training_step():
+    def make(weights):
+        def step(x, y):
+            loss = ((network(weights)(x) - y) ** 2).mean()
+            loss.backward()
+            with cr.no_grad():
+                for p in weights:
+                    p -= 0.1 * p.grad
+                    p.grad = None
+            return loss
+
+        return step
+
+    assert len(steps_are_same(make).recordings) == 1
+
+
+def test_gradients_that_add_up_and_are_zeroed():
+    def make(weights):
+        def step(x, y):
+            loss = ((network(weights)(x) - y) ** 2).mean()
+            loss.backward()
+            return loss.detach()
+
+        return step
+
+    assert len(steps_are_same(make).recordings) == 2  # without and with a .grad
+
+    def make_zeroing(weights):
+        def step(x, y):
+            for p in weights:
+                if p.grad is not None:
+                    p.grad.zero_()
+            return make(weights)(x, y)
+
+        return step
+
+    steps_are_same(make_zeroing)
+
+
+def test_momentum_is_written_where_it_lies():
+    def make(weights):
+        momenta = [cr.zeros_like(p) for p in weights]
+
+        def step(x, y):
+            loss = ((network(weights)(x) - y) ** 2).mean()
+            gradients = cr.autograd.grad(loss, weights)
+            with cr.no_grad():
+                for p, m, g in zip(weights, momenta, gradients, strict=True):
+                    m.mul_(0.9).add_(g)
+                    p.sub_(0.1 * m)
+            return loss
+
+        return step
+
+    assert len(steps_are_same(make).recordings) == 1
+
+
+def test_data_that_is_assigned():
+    def make(weights):
+        def step(x, y):
+            loss = ((network(weights)(x) - y) ** 2).mean()
+            gradients = cr.autograd.grad(loss, weights)
+            for p, g in zip(weights, gradients, strict=True):
+                p.data = p.data - 0.1 * g
+            return loss
+
+        return step
+
+    steps_are_same(make)
+
+
+def test_parameters_as_arguments():
+    def step(p, x):
+        loss = ((x @ p) ** 2).mean()
+        loss.backward()
+        with cr.no_grad():
+            p -= 0.1 * p.grad
+            p.grad = None
+        return loss.detach()
+
+    compiled, (ours, *_), (theirs, *_) = cr.compile(step), parameters(), parameters()
+    for _ in range(3):
+        assert compiled(ours, X).item() == step(theirs, X).item() and same([ours], [theirs])
+    assert len(compiled.recordings) == 1 and not compiled._eager
+
+
+# -- what is captured ----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_captured_is_read_where_it_lies():
+    A = np.ones(3)
+    compiled = cr.compile(lambda x: x * A)
+    gradient = cr.compile(cr.grad(lambda x: np.sum(x * x * A)))
+    compiled(np.ones(3)), gradient(np.ones(3))
+    A[:] = 5
+    assert compiled(np.ones(3)).tolist() == [5.0] * 3 and gradient(np.ones(3)).tolist() == [10.0] * 3
+
+    W = T([1.0, 2.0])
+    compiled = cr.compile(lambda x: x * W)
+    gradient = cr.compile(cr.grad(lambda x: (x * x * W).sum()))
+    compiled(cr.ones(2)), gradient(cr.ones(2))
+    W.mul_(3)
+    assert compiled(cr.ones(2)).tolist() == [3.0, 6.0] and gradient(cr.ones(2)).tolist() == [6.0, 12.0]
+    W.data = T([7.0, 7.0])
+    assert compiled(cr.ones(2)).tolist() == [7.0, 7.0]
+    W.data = T([7.0, 7.0, 1.0])
+    assert compiled(cr.ones(3)).tolist() == [7.0, 7.0, 1.0]
+
+
+def test_values_read_of_what_is_captured_are_guarded():
+    flag, scale = T(1.0), T(2.0, requires_grad=True)
+    compiled = cr.compile(lambda x: x * (2 if flag > 0 else 3) * scale.item())
+    assert compiled(cr.ones(1)).item() == 4
+    flag.neg_()
+    assert compiled(cr.ones(1)).item() == 6
+    with cr.no_grad():
+        scale.mul_(10)
+    assert compiled(cr.ones(1)).item() == 60
+
+
+def test_writes_reach_arguments_and_views():
+    def write(x):
+        x[0] = 5.0
+        x *= 2
+        return x.sum()
+
+    compiled, a, b = cr.compile(write), np.ones(3), np.ones(3)
+    for _ in range(3):
+        assert compiled(a) == write(b) and a.tolist() == b.tolist()
+    part = np.ones(6)
+    compiled(part[::2])
+    assert part.tolist() == [10.0, 1.0, 2.0, 1.0, 2.0, 1.0]
+
+    def make(w):
+        def g(x):
+            w[1] += x
+            v = w[2]
+            v.copy_(x * 2)
+            return w.sum()
+
+        return g
+
+    u, v = cr.zeros(3, 3), cr.zeros(3, 3)
+    first = u[1]
+    compiled, step = cr.compile(make(u)), make(v)
+    for _ in range(3):
+        assert compiled(cr.ones(3)).item() == step(cr.ones(3)).item() and bool((u == v).all())
+    assert first.tolist() == [3.0] * 3 and not compiled._eager
+
+
+def test_memory_that_overlaps_what_is_written_is_left_to_eager():
+    def shift(x, y):
+        x += y
+        return y.sum()
+
+    compiled = cr.compile(shift)
+    compiled(np.ones(3), np.ones(3))
+    a, b = np.arange(4.0), np.arange(4.0)
+    assert compiled(a[1:], a[:-1]) == shift(b[1:], b[:-1]) and a.tolist() == b.tolist()
+
+
+def test_the_tape_sees_writes_of_a_compiled_function():
+    w = T([1.0, 2.0])
+    compiled = cr.compile(lambda x: w.add_(x).sum())
+    compiled(cr.ones(2))
+    y = (w * T([1.0, 1.0], requires_grad=True)).sum()
+    compiled(cr.ones(2))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+def test_an_array_that_python_writes_is_not_taken_for_a_constant():
+    def function(x):
+        buffer, y = np.zeros(3), 0
+        for i in range(3):
+            buffer[0] = i
+            y = y + buffer * x
+        return y
+
+    compiled = cr.compile(function)
+    with pytest.warns(UserWarning, match="written by code that is not recorded"):
+        compiled(np.ones(3))
+    assert compiled(np.ones(3)).tolist() == function(np.ones(3)).tolist()
+
+
+def test_outputs_are_the_callers_own():
+    compiled = cr.compile(lambda x: (x, x[1:], x * 2))
+    x = np.ones(3)
+    first, second = compiled(x), compiled(x)
+    for array in (*first, *second):
+        assert array.flags.owndata and array.flags.writeable
+        array[...] = 7
+    assert x.tolist() == [1.0] * 3 and [a.tolist() for a in compiled(x)] == [[1.0] * 3, [1.0] * 2, [2.0] * 3]
+
+
+def test_everything_goes_with_the_function():
+    def make():
+        held = np.zeros(1000)
+        return weakref.ref(held), cr.compile(lambda x: x + held)
+
+    weak, compiled = make()
+    compiled(np.ones(1000)), compiled(np.ones(1000))
+    gone = weakref.ref(compiled)
+    del compiled
+    gc.collect()
+    assert gone() is None and weak() is None
+
+
+# -- on the tape ---------------------------------------------------------------------------------------------------------
+
+
+def test_gradients_flow_through_a_compiled_model():
+    ours, theirs = parameters(), parameters()
+    model, plain = cr.compile(network(ours)), network(theirs)
+    for _ in range(3):
+        for net, weights in ((model, ours), (plain, theirs)):
+            ((net(X) - Y) ** 2).mean().backward()
+            with cr.no_grad():
+                for p in weights:
+                    p -= 0.1 * p.grad
+        assert same(ours, theirs) and same([p.grad for p in ours], [p.grad for p in theirs])
+    assert len(model.recordings) == 1 and not model._eager
+
+
+def test_gradients_of_arguments_and_of_gradients():
+    compiled = cr.compile(lambda x: (x**3).sum())
+    for _ in range(3):
+        x = T([1.0, 2.0], requires_grad=True)
+        compiled(x).backward()
+        assert x.grad.tolist() == [3.0, 12.0]
+        (g,) = cr.autograd.grad(compiled(x * 2), x, create_graph=True)
+        assert g.tolist() == [24.0, 96.0]
+        assert cr.autograd.grad(g.sum(), x)[0].tolist() == [48.0, 96.0]
+    assert not compiled._eager
+
+
+def test_without_gradient_mode_nothing_is_on_the_tape():
+    weights = parameters()
+    model = cr.compile(network(weights))
+    assert model(X).requires_grad
+    with cr.no_grad():
+        assert not model(X).requires_grad
+    assert not model(X).detach().requires_grad
+
+
+def test_overwriting_a_parameter_between_forward_and_backward_is_an_error():
+    (w, *_) = parameters()
+    model = cr.compile(lambda x: ((x @ w) ** 2).sum())
+    model(X)
+    loss = model(X)
+    with cr.no_grad():
+        w.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+# -- threads -------------------------------------------------------------------------------------------------------------
+
+
+def test_threads_may_call_at_the_same_time():
+    gradient = cr.grad(lambda x: np.sum(np.tanh(x) ** 2 * x))
+    compiled = cr.compile(gradient)
+    arrays = [rng.standard_normal(50) for _ in range(20)]
+    wanted = [gradient(x) for x in arrays]
+    right = []
+
+    def work():
+        right.append(all(np.array_equal(compiled(x), w) for _ in range(5) for x, w in zip(arrays, wanted, strict=True)))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert right == [True] * 4 and len(compiled.recordings) == 1
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
+def test_a_signal_handler_may_call_it():
+    gradient = cr.grad(lambda x: np.sum(np.linalg.solve(np.eye(5) + np.outer(x, x), np.tanh(x))))
+    compiled, x = cr.compile(gradient), np.linspace(0.0, 1.0, 5)
+    compiled(x)
+    wanted, met = gradient(x), []
+
+    def handler(*_):
+        met.append(np.array_equal(compiled(2 * x), gradient(2 * x)))
+
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.002)
+    try:
+        while len(met) < 10:
+            assert np.array_equal(compiled(x), wanted)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert all(met)
