@@ -218,10 +218,12 @@ def _in_avals(prim: Primitive, datas: Any, out: Any) -> tuple[Any, ...] | None:
     shape = out.shape if prim.kind == "elementwise" else None
     needed = prim.needs_avals or dtype.kind == "c"
     avals: list[Any] = []
-    for x in datas:
+    for i, x in enumerate(datas):
         x = getattr(x, "_raw", x)
         aval = getattr(x, "shape", ()), getattr(x, "dtype", dtype)
         avals.append(aval)
+        if len(datas) == 2 and not hasattr(x, "dtype") and (i or isinstance(prim.value, np.ufunc)):
+            continue  # a number beside an array, as in ``api.functions``
         needed = needed or aval[1] != dtype or (shape is not None and aval[0] != shape)
     return tuple(avals) if needed else None
 

@@ -681,6 +681,9 @@ def same_bits(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
     return bool(((x == y) & (np.signbit(x) == np.signbit(y)) | ((x != x) & (y != y))).all())
 
 
+_NONE: Any = object()
+
+
 class Traced(ArrayLike):
     """An array-like that stands for one array of the program that is being recorded."""
 
@@ -740,6 +743,9 @@ class Traced(ArrayLike):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if kwargs.get("out") is None and function not in _WRITERS and all(map(_is_plain_type, types)):
+            if function is np.dot and len(args) == 2 and not kwargs and _multiplies_alike(*_arrays(args)):
+                function, method = np.matmul, "__call__"
+                return self.recorder.call(function, method, args, kwargs)
             return self.recorder.call(function, "", args, kwargs)
         return array_function(self, function, types, args, kwargs)
 
@@ -763,6 +769,65 @@ class Traced(ArrayLike):
     def reshape(self, *shape: Any) -> Any:
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)
 
+    # what rules ask of an array
+
+    stands_for_array = True
+
+    @property
+    def flags(self) -> Any:
+        return self.var.array.flags
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def real(self) -> Any:
+        return np.real(self)
+
+    @property
+    def imag(self) -> Any:
+        return np.imag(self)
+
+    def dot(self, other: Any) -> Any:
+        return np.dot(self, other)
+
+    def take(self, indices: Any, axis: Any = None) -> Any:
+        return np.take(self, indices, axis)
+
+    def transpose(self, *axes: Any) -> Any:
+        return np.transpose(self, axes[0] if len(axes) == 1 else axes or None)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        return np.swapaxes(self, axis1, axis2)
+
+    def ravel(self) -> Any:
+        return np.ravel(self)
+
+    def copy(self, order: Any = "C") -> Any:
+        return np.copy(self, order)
+
+    def nonzero(self) -> Any:
+        return np.nonzero(self)
+
+    def any(self, axis: Any = None) -> Any:
+        return np.logical_or.reduce(self, axis=axis)
+
+    def all(self, axis: Any = None) -> Any:
+        return np.logical_and.reduce(self, axis=axis)
+
+    def min(self, axis: Any = None, initial: Any = _NONE) -> Any:
+        return np.minimum.reduce(self, axis=axis, **({} if initial is _NONE else {"initial": initial}))
+
+    def max(self, axis: Any = None, initial: Any = _NONE) -> Any:
+        return np.maximum.reduce(self, axis=axis, **({} if initial is _NONE else {"initial": initial}))
+
+    def sum(self, axis: Any = None) -> Any:
+        return np.add.reduce(self, axis=axis)
+
+    def __bool__(self) -> bool:
+        return bool(self.recorder.read(self))
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object")
@@ -772,8 +837,40 @@ class Traced(ArrayLike):
         return (self[i] for i in range(len(self)))
 
 
+def _anew(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    """An operator that would write in place: the same numbers, in an array of their own."""
+
+    def operate(self: Traced, other: Any) -> Any:
+        return ufunc(self, other).astype(self.dtype, copy=False)
+
+    return operate
+
+
+for _name, _ufunc in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide)):
+    setattr(Traced, f"__i{_name}__", _anew(_ufunc))
+
 #: what NumPy makes of ``x ** n``
 _POWERS: dict[Any, np.ufunc] = {2: np.square, -1: np.reciprocal, 0.5: np.sqrt, 1: np.positive}
+
+
+def _multiplies_alike(x: Any, y: Any) -> bool:
+    """Whether ``np.dot`` hands two arrays to the very function of BLAS that ``np.matmul`` hands them to."""
+    if not (
+        type(x) is type(y) is ndarray and x.dtype == y.dtype and x.dtype.kind in "fc" and 0 not in x.shape + y.shape
+    ):
+        return False
+    if x.ndim == y.ndim == 1:
+        return x.shape == y.shape
+    if x.ndim != 2 or y.ndim not in (1, 2) or 1 in x.shape + y.shape or x.shape[1] != y.shape[0]:
+        return False
+    dense = _dense(x) and (_dense(y) if y.ndim == 2 else y.strides[0] == y.itemsize)
+    return dense and same_bits(x.dot(y), x @ y)
+
+
+def _dense(x: np.ndarray[Any, Any]) -> bool:
+    return bool(x.flags.forc)
+
+
 _WRITERS = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.types.arrays import is_array
+
 ndarray = np.ndarray
 
 
@@ -20,6 +22,13 @@ def cotangent_subscripts(subscripts: str) -> tuple[str, str]:
     operands, out = subscripts.split("->")
     x, y = operands.split(",")
     return f"{out},{y}->{x}", f"{x},{out}->{y}"
+
+
+def dotted(a: Any, b: Any) -> Any:
+    """The product of two vectors or matrices."""
+    if type(a) is ndarray and type(b) is ndarray:
+        return a.dot(b)
+    return np.dot(a, b) if is_array(a) and is_array(b) else np.matmul(a, b)
 
 
 @cache
@@ -43,8 +52,8 @@ def contraction_value(subscripts: str) -> Callable[[Any, Any], Any]:
     if not left and not right and len(x) == 1:
 
         def dot(a: Any, b: Any) -> Any:
-            if type(a) is ndarray and type(b) is ndarray and a.ndim == b.ndim == 1:
-                return a.dot(b)
+            if a.ndim == b.ndim == 1 and is_array(a) and is_array(b):
+                return dotted(a, b)
             return np.matmul(a[..., None, :], b[..., :, None])[..., 0, 0]
 
         return dot
@@ -73,9 +82,7 @@ def contraction_value(subscripts: str) -> Callable[[Any, Any], Any]:
                 a = a.mT
             if turn_b:
                 b = b.mT
-            if type(a) is ndarray and type(b) is ndarray and a.ndim == b.ndim == 2:
-                return a.dot(b)
-            return np.matmul(a, b)
+            return dotted(a, b) if a.ndim == b.ndim == 2 else np.matmul(a, b)
 
         return matrices
 
@@ -85,7 +92,7 @@ def contraction_value(subscripts: str) -> Callable[[Any, Any], Any]:
         if not y_last and len(y) == 2:
             b = b.mT
         if a.ndim == len(x) and b.ndim == len(y):
-            result = a.dot(b) if type(a) is ndarray and type(b) is ndarray else np.matmul(a, b)
+            result = dotted(a, b)
             return result.mT if swapped else result
         if len(x) == 1:
             a = a[..., None, :]
@@ -135,7 +142,7 @@ def merge_batch_into_gemm(subscripts: str, batched: Any, plain: Any, first: bool
     if not matrix:
         return product(batched, plain)
     size, free, summed = batched.shape
-    if type(batched) is ndarray and not batched.flags.c_contiguous:
+    if is_array(batched) and not batched.flags.c_contiguous:
         return None
     result = product(np.reshape(batched, (size * free, summed)), plain)
     return np.reshape(result, (size, free, *result.shape[1:]))

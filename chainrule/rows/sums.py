@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.types.arrays import is_array, is_recorded
+
 ndarray = np.ndarray
 _MANY, _BLOCK = 2048, 128
 WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
@@ -18,7 +20,10 @@ WIDER = {"e": np.float32, "f": np.float64, "F": np.complex128}
 
 def added(x: Any, axis: tuple[int, ...], keepdims: Any = False) -> Any:
     """``np.add.reduce``."""
-    if type(x) is ndarray and x.dtype.char in "fF" and x.ndim > 1 and not (len(axis) == x.ndim and x.flags.forc):
+    if (
+        (type(x) is ndarray or is_recorded(x))
+        and x.dtype.char in "fF" and x.ndim > 1 and not (len(axis) == x.ndim and x.flags.forc)
+    ):  # fmt: skip
         for a in axis:
             if x.shape[a] >= _MANY and abs(x.strides[a]) != x.itemsize:
                 x = _in_blocks(x, a % x.ndim)
@@ -40,6 +45,6 @@ def _in_blocks(x: Any, axis: int) -> Any:
 
 def accumulated(function: Any, x: Any, axis: int) -> Any:
     """``np.cumsum`` or ``np.cumprod``, in the dtype of x."""
-    if type(x) is not ndarray:
+    if not is_array(x):
         return function(x, axis=axis)
     return function(x, axis=axis, dtype=WIDER.get(x.dtype.char, x.dtype)).astype(x.dtype, copy=False)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.rows.batching import reshape, with_axes
+from chainrule.rows.contract import dotted
 from chainrule.rows.kinds import call, contraction, opaque
 from chainrule.rows.primitive import Primitive
 from chainrule.rows.rules import conjugate
@@ -56,7 +57,7 @@ def _tall(x: AnyArray, y: AnyArray) -> Any:
         shape = x.shape
         return x.reshape(-1, shape[-1]).dot(y).reshape(*shape[:-1], y.shape[1])
     shape = (*shape_of(x)[:-1], shape_of(y)[-1])
-    return reshape(np.matmul(_flat(x), y), shape)
+    return reshape(dotted(_flat(x), y), shape)
 
 
 def _tall_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
@@ -67,7 +68,7 @@ def _tall_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params:
 
 
 def _product(x: AnyArray, y: AnyArray) -> Any:
-    return x.dot(y) if type(x) is np.ndarray and type(y) is np.ndarray else np.matmul(x, y)
+    return dotted(x, y)
 
 
 @opaque(

@@ -13,7 +13,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.rows.kinds import call, opaque
 from chainrule.table.linalg import H, eye, hermitian, is_zero, over, over_transposed
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, is_array
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -59,7 +59,7 @@ def _eigh_vjp(g: Any, w: Any, v: Any) -> Any:
     if is_zero(gv):
         return hermitian((v * gw[..., None, :]) @ H(v))
     inner = H(v) @ _like(gv, v)
-    if type(inner) is ndarray and inner.dtype.kind == "c" and np.abs(_diagonal(inner).imag).max(initial=0) > 1e-2:
+    if is_array(inner) and inner.dtype.kind == "c" and np.abs(_diagonal(inner).imag).max(initial=0) > 1e-2:
         raise errors.ill_defined_phase("linalg_eigh", "eigenvectors")
     return hermitian(v @ (_off(inner / _gaps(w)) + _as_diagonal(gw)) @ H(v))
 
@@ -110,7 +110,7 @@ def _svd_vjp(g: Any, u: Any, s: Any, vh: Any, x_shape: tuple[int, ...], *, full_
     k = min(m, n)
     if full_matrices:
         for rest in (gu[..., k:], gvh[..., k:, :]):
-            if type(rest) is ndarray and rest.any():
+            if is_array(rest) and rest.any():
                 raise errors.svd_extra_columns()
         u, vh, gu, gvh = u[..., :k], vh[..., :k, :], gu[..., :k], gvh[..., :k, :]
     no_u, no_v = is_zero(gu), is_zero(gvh)
@@ -139,7 +139,7 @@ def _phases(left: Any, right: Any, s: Any) -> Any:
     """What moves the phases of a pair of singular vectors apart. A common phase must not matter to the loss."""
     a = 0 if left is None else np.imag(_diagonal(left))
     b = 0 if right is None else np.imag(_diagonal(right))
-    if type(a + b) is ndarray and np.abs(a + b).max(initial=0) > 1e-2:
+    if is_array(a + b) and np.abs(a + b).max(initial=0) > 1e-2:
         raise errors.ill_defined_phase("svd", "singular vectors")
     return 1j * ((a - b) / (2 * s))
 

@@ -14,7 +14,7 @@ from chainrule import errors
 from chainrule.rows.kinds import call, opaque
 from chainrule.table.decompositions import _as_diagonal, _diagonal, _did_not_converge, _gaps, _off
 from chainrule.table.linalg import H, is_zero, solve
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, is_array
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -31,7 +31,7 @@ def _largest(v: Any) -> Any:
 def settled(gv: Any, v: Any, strict: bool) -> Any:
     """The cotangent of the eigenvectors, less what it says about their phases: those follow from the largest elements."""
     off = np.imag(np.sum(np.conjugate(v) * gv, axis=-2))
-    if strict and type(off) is ndarray and np.abs(off).max(initial=0) > 1e-2:
+    if strict and is_array(off) and np.abs(off).max(initial=0) > 1e-2:
         raise errors.ill_defined_phase("linalg_eig", "eigenvectors")
     at = _largest(v)
     return gv - np.where(at, 1j * off[..., None, :] / np.conjugate(np.where(at, v, 1)), 0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule.api.declare import op
 from chainrule.rows.kinds import discrete, elementwise
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, is_recorded
 
 _LN2 = float(np.log(2))
 _LN10 = float(np.log(10))
@@ -17,7 +17,7 @@ _OF_POSITIVE = "a logarithm is real only of positive numbers, so keep its operan
 
 def _exp(x: AnyArray) -> Any:
     """NumPy's float32 exp may be off by one in the last place; small arrays are computed in float64 and rounded."""
-    if type(x) is np.ndarray and x.dtype == np.float32 and x.size <= _SMALL:
+    if (type(x) is np.ndarray or is_recorded(x)) and x.dtype == np.float32 and x.size <= _SMALL:
         return np.exp(x.astype(np.float64)).astype(np.float32)
     return np.exp(x)
 

@@ -11,7 +11,7 @@ from chainrule.core.protocol import memory_of
 from chainrule.rows.batching import batch_parameters, broadcast_batch, in_front
 from chainrule.rows.kinds import call, linear, unbroadcast
 from chainrule.rows.primitive import Primitive
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, is_array
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -113,7 +113,7 @@ def _along_one_axis(x: AnyArray, index: tuple[Any, ...]) -> Any:
     """The axis, and the places along it, that an index of one array among full slices says; None for any other."""
     axis = None
     for k, item in enumerate(index):
-        if type(item) is ndarray and axis is None:
+        if is_array(item) and axis is None:
             axis = k
         elif type(item) is not slice or item != _FULL:
             return None
@@ -137,13 +137,13 @@ _FULL = slice(None)
 )
 def index(x, *, index):
     """An index with integer or boolean arrays, as NumPy reads it. The result is a copy, in the order of x's memory."""
-    if type(x) is not ndarray:
+    if not is_array(x):
         return x[index]
     along = _along_one_axis(x, index)
     if along is not None:
         return x.take(along[1], axis=along[0])
     out = x[index]
-    return np.ascontiguousarray(out) if x.flags.c_contiguous and type(out) is ndarray and out.ndim else out
+    return np.ascontiguousarray(out) if x.flags.c_contiguous and is_array(out) and out.ndim else out
 
 
 read = index  # by a name that a rule's parameter ``index`` does not hide

@@ -15,7 +15,7 @@ from chainrule import errors
 from chainrule.core.protocol import memory_of, on_numbers
 from chainrule.rows.kinds import call, opaque
 from chainrule.rows.rules import conjugate
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, in_one, is_array, is_recorded
 from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
@@ -44,7 +44,7 @@ def _trace_of_product(a: AnyArray, b: AnyArray) -> Any:
 
 def is_zero(g: AnyArray) -> bool:
     """Whether a cotangent is known to be zero: what the engine fills in for an output nobody used."""
-    return type(g) is ndarray and not g.any()
+    return is_array(g) and not g.any()
 
 
 def _batch_element(index: tuple[int, ...], x: AnyArray) -> str:
@@ -197,6 +197,8 @@ _SMALL = 32  # up to that size decomposing costs nothing that could be seen
 
 def _cofactors(x: AnyArray, out: AnyArray) -> Any:
     """∂det/∂x: det(x)·x⁻ᵀ, and for arrays that hold a singular matrix the product of the other singular values."""
+    if is_recorded(x) or is_recorded(out):
+        return in_one(_cofactors, x, out)
     if type(x) is ndarray:
         try:
             return _at_matrix(np.asarray(out)) * raw.inv(x).mT

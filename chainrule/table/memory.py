@@ -10,7 +10,7 @@ from chainrule.core.versions import strided
 from chainrule.rows.kinds import call, linear
 from chainrule.rows.primitive import Primitive
 from chainrule.table.indexing import take, take_add
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, is_array
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -51,7 +51,7 @@ def _strided_batch(prim: Primitive, payloads: Any, batched: Any, size: int, para
 )
 def as_strided(x, *, size, stride, offset):
     """The elements of a contiguous array at offset + Σ index·stride."""
-    if type(x) is ndarray and x.flags.c_contiguous and all(size):
+    if is_array(x) and x.flags.c_contiguous and all(size):
         start = x.reshape(-1)[offset:]
         return strided(start, size, tuple(s * x.itemsize for s in stride))
     return take(np.reshape(x, (-1,)), places(size, stride, offset), axis=-1)

@@ -21,7 +21,7 @@ from chainrule.table.exponential import sigmoid
 from chainrule.table.reduction import count, height
 from chainrule.table.reduction import softmax as _softmax
 from chainrule.table.special import erf
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, is_array
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -264,7 +264,7 @@ def _picks_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params
 
 def _picked(x: AnyArray, index: Any) -> Any:
     """For every row of scores the one that its class picks."""
-    if type(x) is ndarray and type(index) is ndarray and x.ndim == 2:
+    if is_array(x) and is_array(index) and x.ndim == 2:
         return x[np.arange(x.shape[0]), index]
     return np.take_along_axis(x, index[..., None], axis=-1)[..., 0]
 
@@ -306,7 +306,7 @@ def nll_loss(x, index, coef, *, reduce):
 
 
 def _probabilities(x: AnyArray) -> Any:
-    return _softmax.value(x, axis=-1) if type(x) is ndarray else _softmax(x, axis=-1)
+    return _softmax.value(x, axis=-1) if is_array(x) else _softmax(x, axis=-1)
 
 
 def _cross_entropy_vjp(g: AnyArray, x: AnyArray, index: Any, coef: Any, *, reduce: bool) -> Any:
@@ -316,6 +316,8 @@ def _cross_entropy_vjp(g: AnyArray, x: AnyArray, index: Any, coef: Any, *, reduc
         p[np.arange(index.size), index] -= 1
         p *= -weights
         return p
+    if is_array(p) and p.ndim == 2 and is_array(index) and is_array(weights):
+        return ((p - one_hot(index, p.shape[-1]).astype(p.dtype)) * -weights).astype(p.dtype, copy=False)
     return (one_hot(index, shape_of(x)[-1]).astype(x.dtype) - p) * weights
 
 

@@ -11,7 +11,7 @@ from chainrule.rows.primitive import TABLE
 from chainrule.rows.rules import conjugate
 from chainrule.rows.sums import accumulated, added
 from chainrule.table.arithmetic import masked, sgn
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, in_one, is_array, is_recorded
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -92,13 +92,17 @@ def _divisor(x: AnyArray, axis: tuple[int, ...]) -> Any:
 
 def _divides(x: Any, out: Any) -> bool:
     """Whether products without x are out / x: not where there are zeros, or a product left the range of its dtype."""
-    return bool(x.all() and out.all() and np.isfinite(out).all())
+    return bool(in_one(_is_regular, x, out))
+
+
+def _is_regular(x: AnyArray, out: AnyArray) -> Any:
+    return np.asarray(x.all() and out.all() and np.isfinite(out).all())
 
 
 def _prod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     x_shape = shape_of(x)
     g, out = restore_axes(g, axis, keepdims, x_shape), restore_axes(out, axis, keepdims, x_shape)
-    if type(x) is ndarray and _divides(x, out):
+    if is_array(x) and _divides(x, out):
         return g * np.conjugate(out / x) if x.dtype.kind == "c" else g * out / x
     others = _product_of_others(x, axis)
     return g * conjugate(others)
@@ -222,16 +226,24 @@ def height(x: AnyArray, axis: int) -> Any:
     NumPy finds the maxima of many short rows slowly. Where all numbers are near each other one maximum does for all of
     them, to within the rounding of a difference of 16.
     """
-    if axis == -1 and type(x) is ndarray and x.size >= _MANY:
-        high = np.maximum.reduce(x, axis=None)
-        if high - np.minimum.reduce(x, axis=None) < _NEAR:
-            return high
+    if axis == -1 and x.size >= _MANY:
+        if type(x) is ndarray:
+            high = np.maximum.reduce(x, axis=None)
+            if high - np.minimum.reduce(x, axis=None) < _NEAR:
+                return high
+        elif is_recorded(x):
+            return in_one(_heights, x)
     return np.maximum.reduce(x, axis=axis, keepdims=True)
+
+
+def _heights(x: AnyArray) -> Any:
+    """``height`` along the last axis, in one shape."""
+    return np.broadcast_to(height(x, -1), (*shape_of(x)[:-1], 1))
 
 
 def dot_along(x: AnyArray, y: AnyArray, axis: int) -> Any:
     """Σ x·y along an axis, which stays, with length 1."""
-    if axis == -1 and type(x) is ndarray and type(y) is ndarray and x.dtype.char in "fd":
+    if axis == -1 and is_array(x) and is_array(y) and x.dtype.char in "fd":
         return np.vecdot(x, y)[..., None]  # in one pass
     return np.add.reduce(x * y, axis=axis, keepdims=True)
 
@@ -366,7 +378,7 @@ def cumsum(x, *, axis):
 
 
 def _cumprod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> Any:
-    if type(x) is ndarray and _divides(x, out):
+    if is_array(x) and _divides(x, out):
         weighted = g * conjugate(out)
         return _from_the_end(weighted, axis) / conjugate(x)
     n = shape_of(x)[axis]
@@ -429,7 +441,7 @@ def _logcumsumexp_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> 
 )
 def logcumsumexp(x, *, axis):
     """Running log Σ exp along an axis, without overflow."""
-    if type(x) is ndarray:
+    if is_array(x):
         return np.logaddexp.accumulate(x, axis=axis)
     x = np.swapaxes(x, axis, -1)
     parts = [x[..., :1]]

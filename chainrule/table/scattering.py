@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule.rows.kinds import call, opaque
 from chainrule.table.indexing import _grid, gather, reached, scatter, scatter_add
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, is_array
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -26,7 +26,7 @@ def products_alone(x: AnyArray, index: Any, src: Any, axis: int) -> Any:
 
 def products_of_others(x: AnyArray, index: Any, src: Any, axis: int) -> Any:
     """For every element of src, the product of all that it is multiplied with."""
-    if type(src) is ndarray and src.all():
+    if is_array(src) and src.all():
         return at_index(scatter_prod(x, index, src, axis=axis), index, axis) / src
     order = np.argsort(index, axis=axis, kind="stable")
     place, factor = (np.swapaxes(np.take_along_axis(a, order, axis), axis, -1) for a in (index, src))

@@ -1,0 +1,84 @@
+"""Is what a compiled function computes what eager computes, bit for bit?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import chainrule as cr
+from chainrule.interpreters.traced import same_bits
+from chainrule.tree import tree_flatten
+
+
+def arrays_of(result: Any) -> list[Any]:
+    """The leaves of a result, as arrays."""
+    return [
+        x if x is None or isinstance(x, str) else np.array(x.detach() if isinstance(x, cr.Tensor) else x)
+        for x in tree_flatten(result)[0]
+    ]
+
+
+def difference(ours: Any, eager: Any) -> str:
+    """In a few words what differs between two results, or nothing."""
+    if tree_flatten(ours)[1] != tree_flatten(eager)[1]:
+        return f"the structure {tree_flatten(ours)[1]} for {tree_flatten(eager)[1]}"
+    for x, y in zip(arrays_of(ours), arrays_of(eager), strict=True):
+        if x is None or isinstance(x, str):
+            if x != y:
+                return f"{x} for {y}"
+        elif x.dtype != y.dtype or x.shape != y.shape:
+            return f"{x.dtype}{x.shape} for {y.dtype}{y.shape}"
+        elif not same_bits(x, y):
+            return f"{x.tolist()} for {y.tolist()}"[:300]
+    return ""
+
+
+def compare(function: Callable[..., Any], *calls: tuple[Any, ...]) -> str:
+    """Where a compiled function of arrays differs from eager, in words; nothing where it does not.
+
+    Args:
+        calls: arguments of several calls, of the same shapes and dtypes. The first is the one that is recorded and the
+            first that is replayed.
+    """
+    runs = 0
+
+    def counted(*args: Any) -> Any:
+        nonlocal runs
+        runs += 1
+        return function(*args)
+
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("ignore", RuntimeWarning)
+        warnings.filterwarnings("always", message="compile")
+        eager = [_outcome(function, args) for args in calls]
+        compiled = cr.compile(counted)
+        for k, (args, expected) in enumerate([(calls[0], eager[0]), *zip(calls, eager, strict=True)]):
+            before = runs
+            found = _difference(_outcome(compiled, args), expected)
+            if found:
+                return f"{('recorded', 'replayed', 'with other numbers')[min(k, 2)]}: {found}"
+            if isinstance(expected, Exception):
+                return ""
+            if warned:
+                return f"not compiled: {warned[0].message}"
+            if k == 1 and runs > before:
+                return "not replayed"
+    return ""
+
+
+def _outcome(function: Callable[..., Any], args: Any) -> Any:
+    try:
+        return function(*args)
+    except Exception as error:
+        return error
+
+
+def _difference(ours: Any, eager: Any) -> str:
+    if isinstance(ours, Exception) or isinstance(eager, Exception):
+        if type(ours) is type(eager):
+            return ""
+        return f"{type(ours).__name__} for {type(eager).__name__}: {ours if isinstance(ours, Exception) else eager}"
+    return difference(ours, eager)
