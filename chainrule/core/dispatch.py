@@ -21,11 +21,11 @@ from chainrule.core.tensor import InferenceTensor, Tensor, wrap
 from chainrule.core.versions import protected
 from chainrule.core.view import viewed
 from chainrule.rows.primitive import TABLE, Primitive
+from chainrule.types.arrays import unscalar
 from chainrule.types.dtypes import as_dtype
 from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
-generic = np.generic
 new = object.__new__
 
 #: interpreter type -> its ``handle(prim, operands, params, level)``
@@ -116,8 +116,8 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
     if not needs or not prim.differentiable or (SPECIAL and not LOCAL.mode.records) or (several and not out):
         return _unrecorded(prim, operands, out, needs, params)
     if not several:
-        if isinstance(out, generic):
-            out = np.asarray(out)
+        if type(out) is not ndarray:
+            out = unscalar(out)
         if out.dtype.kind not in "fc":
             return _unrecorded(prim, operands, out, needs, params)
     in_avals = _in_avals(prim, datas, out[0] if several else out)

@@ -27,6 +27,7 @@ from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import met, tied
 from chainrule.core.versions import CLOCK, GUARDED, check_guarded, writes_of
 from chainrule.errors.places import note_frame
+from chainrule.types.arrays import unscalar
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -354,7 +355,7 @@ def _add(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None:
             owned.add(edge)
     else:
         total = before + g
-        pending[edge] = np.asarray(total) if isinstance(total, np.generic) else total
+        pending[edge] = total if type(total) is ndarray else unscalar(total)
 
 
 def _fill_missing_cotangents(node: Node, parts: list[Any]) -> tuple[Any, ...]:

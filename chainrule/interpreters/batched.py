@@ -23,6 +23,7 @@ from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.protocol import ArrayLike, array_ufunc, detached, on_numbers
 from chainrule.core.tensor import Tensor
 from chainrule.rows.primitive import Primitive
+from chainrule.types.arrays import unscalar
 from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
@@ -224,7 +225,7 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
 def _batched(x: Any, level: Any, shared: bool) -> Batched:
     if type(x) is Batched and x.level == level:  # a custom Function says itself which of its outputs are shared
         return x
-    return Batched(np.asarray(x) if isinstance(x, np.generic) else x, level, shared)
+    return Batched(unscalar(x), level, shared)
 
 
 INTERPRETERS[Batched] = _handle

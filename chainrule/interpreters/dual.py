@@ -21,7 +21,10 @@ from chainrule.core.node import Leaf
 from chainrule.core.protocol import ArrayLike, detached, on_numbers
 from chainrule.core.tensor import Tensor, hold, wrap, wrapped
 from chainrule.rows.primitive import Primitive
+from chainrule.types.arrays import unscalar
 from chainrule.types.shapes import dtype_of, shape_of
+
+ndarray = np.ndarray
 
 
 class Dual(ArrayLike):
@@ -195,11 +198,11 @@ def _dual(out: Any, tangent: Any, level: int) -> Any:
     if isinstance(out, tuple):
         tangents = (None,) * len(out) if tangent is None else tangent
         return tuple(_dual(o, t, level) for o, t in zip(out, tangents, strict=True))
-    if isinstance(out, np.generic):
-        out = np.asarray(out)
+    if type(out) is not ndarray:
+        out = unscalar(out)
     if tangent is not None:
-        if isinstance(tangent, np.generic):
-            tangent = np.asarray(tangent)
+        if type(tangent) is not ndarray:
+            tangent = unscalar(tangent)
         if tangent.dtype != out.dtype and out.dtype.kind != "c":
             tangent = np.real(tangent) if tangent.dtype.kind == "c" else tangent
             tangent = tangent.astype(out.dtype)

@@ -430,6 +430,8 @@ class Recorder:
         note_frame(call, sys._getframe(1))
         self.calls.append(call)
         results = tuple([Traced(var, self.level) for var in call.results])
+        for result, part in zip(results, parts, strict=True):
+            result.scalar = isinstance(part, np.generic)
         return results if several else results[0]
 
     def _plain_result(self, function: Any, method: str, args: Any, kwargs: Any, out: Any) -> Any:
@@ -517,12 +519,10 @@ class Recorder:
             self._row = outer
             self._inside_row -= 1
         parts = out if isinstance(out, tuple) else (out,)
-        if not all(type(part) in (Traced, ndarray) or isinstance(part, np.generic) for part in parts):
+        if not all(type(part) is Traced for part in parts):  # it went by the numbers, by another way
             del self.calls[begin:]
             return None
-        several = isinstance(out, tuple)
-        traced = tuple([self.traced(part) for part in parts])
-        return (traced if several else traced[0]), begin
+        return out, begin
 
     def _whole(self, prim: Primitive, operands: Any, params: dict[str, Any], pure: bool = True) -> Any:
         return self.call(Whole(prim, params), "", tuple(operands), {}, pure, row=prim.name)
@@ -646,7 +646,7 @@ def _arrays(x: Any) -> Any:
     """Arguments with arrays in the place of values of the level."""
     kind = type(x)
     if kind is Traced:
-        return x.var.array
+        return x.var.array[()] if x.scalar else x.var.array
     if kind is tuple or kind is list:
         return kind([_arrays(item) for item in x])
     if kind is dict:
@@ -685,12 +685,13 @@ _NONE: Any = object()
 
 
 class Traced(ArrayLike):
-    """An array-like that stands for one array of the program that is being recorded."""
+    """An array-like that stands for one array of the program that is being recorded, or one of NumPy's scalars."""
 
-    __slots__ = ("dtype", "level", "shape", "var")
+    __slots__ = ("dtype", "level", "scalar", "shape", "var")
 
     def __init__(self, var: Var, level: Any) -> None:
         self.var = var
+        self.scalar = False
         self.level = level
         self.shape = var.shape
         self.dtype = var.dtype
@@ -757,11 +758,22 @@ class Traced(ArrayLike):
     def __pow__(self, other: Any) -> Any:
         if not _is_ours(other):
             return super().__pow__(other)
+        if self.scalar and _is_scalar(other):
+            return self.recorder.call(_scalar_pow, "", (self, other), {})
         ufunc = _POWERS.get(other) if type(other) in (int, float) and self.dtype.kind in "fc" else None
         array = self.var.array
         if ufunc is not None and same_bits(np.asarray(ufunc(array)), np.asarray(array**other)):
             return self.recorder.call(ufunc, "__call__", (self,), {})
         return self.recorder.call(operator.pow, "", (self, other), {})
+
+    def as_array(self) -> Traced:
+        return Traced(self.var, self.level) if self.scalar else self
+
+    notes_holders = True
+
+    def held_by(self, tensor: Any) -> None:
+        if self.scalar:  # a tensor's data are an array
+            tensor._raw = self.as_array()
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         return self if self.dtype == dtype and not copy else self.recorder.call(np.astype, "", (self, dtype), {})
@@ -848,6 +860,49 @@ def _anew(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 
 for _name, _ufunc in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide)):
     setattr(Traced, f"__i{_name}__", _anew(_ufunc))
+
+
+class _OfScalars:
+    """An operator on NumPy's scalars, which computes complex numbers and powers otherwise than a ufunc does."""
+
+    def __init__(self, operator: Any, name: str) -> None:
+        self.operator = operator
+        self.__name__ = name
+
+    def __call__(self, x: Any, y: Any) -> Any:
+        return self.operator(x[()] if type(x) is ndarray else x, y[()] if type(y) is ndarray else y)
+
+
+def _is_scalar(x: Any) -> bool:
+    return x.scalar if type(x) is Traced else isinstance(x, _NUMBERS)
+
+
+def _as_scalars_do(operator: Any, name: str) -> None:
+    """Let an operator of two scalars be that, where they are complex."""
+    of_scalars = _OfScalars(operator, name)
+    of_arrays, of_arrays_exchanged = getattr(Traced, f"__{name}__"), getattr(Traced, f"__r{name}__")
+
+    def operate(self: Traced, other: Any) -> Any:
+        if self.scalar and _is_scalar(other) and _is_complex(self, other):
+            return self.recorder.call(of_scalars, "", (self, other), {})
+        return of_arrays(self, other)
+
+    def exchanged(self: Traced, other: Any) -> Any:
+        if self.scalar and _is_scalar(other) and _is_complex(self, other):
+            return self.recorder.call(of_scalars, "", (other, self), {})
+        return of_arrays_exchanged(self, other)
+
+    setattr(Traced, f"__{name}__", operate)
+    setattr(Traced, f"__r{name}__", exchanged)
+
+
+def _is_complex(x: Traced, y: Any) -> bool:
+    return x.dtype.kind == "c" or isinstance(y, complex) or (hasattr(y, "dtype") and y.dtype.kind == "c")
+
+
+_scalar_pow = _OfScalars(operator.pow, "pow")
+_as_scalars_do(operator.mul, "mul")
+_as_scalars_do(operator.truediv, "truediv")
 
 #: what NumPy makes of ``x ** n``
 _POWERS: dict[Any, np.ufunc] = {2: np.square, -1: np.reciprocal, 0.5: np.sqrt, 1: np.positive}

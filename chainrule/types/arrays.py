@@ -79,6 +79,13 @@ def is_array(x: Any) -> bool:
     return type(x) is ndarray or getattr(type(x), "stands_for_array", False)
 
 
+def unscalar(x: Any) -> Any:
+    """A 0-d array for one of NumPy's scalars; anything else as it is."""
+    if isinstance(x, np.generic):
+        return np.asarray(x)
+    return x.as_array() if is_recorded(x) else x
+
+
 def in_one(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """What a function of arrays gives that goes by the numbers which way to take: a recording has it as one call."""
     for x in args:

@@ -96,7 +96,9 @@ def forms(row, sample):
 
 
 def operands(sample, seed, dtype):
-    return tuple(cr.tensor(np.asarray(x)) if isinstance(x, np.ndarray) else x for x in sample.draw(seed, dtype))
+    return tuple(
+        cr.tensor(np.asarray(x)) if isinstance(x, (np.ndarray, np.generic)) else x for x in sample.draw(seed, dtype)
+    )
 
 
 def batched(f, sample):
