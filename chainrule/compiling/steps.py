@@ -343,6 +343,18 @@ def _share(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
 # -- how functions write their results --------------------------------------------------------------------------------
 
 
+def _maximum(x: Any, y: Any, out: Any) -> Any:
+    return np.maximum(x, y, out=out)
+
+
+def _minimum(x: Any, y: Any, out: Any) -> Any:
+    return np.minimum(x, y, out=out)
+
+
+#: ufuncs that want to be told by name what to write into
+_WRITING: dict[np.ufunc, Callable[..., Any]] = {np.maximum: _maximum, np.minimum: _minimum}
+
+
 def written_form(
     call: Call, args: Any, kwargs: Any
 ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None:
@@ -352,7 +364,7 @@ def written_form(
         if kwargs.get("out") is not None or any(var.dtype.hasobject for var in call.results):
             return None
         if method == "__call__":
-            return (function, args, kwargs) if len(args) == function.nin else None
+            return (_WRITING.get(function, function), args, kwargs) if len(args) == function.nin else None
         if method == "reduce":
             return _reduction(function, args, kwargs)
         if method == "accumulate":

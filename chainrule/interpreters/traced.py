@@ -874,7 +874,7 @@ class _OfScalars:
 
 
 def _is_scalar(x: Any) -> bool:
-    return x.scalar if type(x) is Traced else isinstance(x, _NUMBERS)
+    return bool(x.scalar) if type(x) is Traced else isinstance(x, _NUMBERS)
 
 
 def _as_scalars_do(operator: Any, name: str) -> None:
@@ -910,15 +910,13 @@ _POWERS: dict[Any, np.ufunc] = {2: np.square, -1: np.reciprocal, 0.5: np.sqrt, 1
 
 def _multiplies_alike(x: Any, y: Any) -> bool:
     """Whether ``np.dot`` hands two arrays to the very function of BLAS that ``np.matmul`` hands them to."""
-    if not (
-        type(x) is type(y) is ndarray and x.dtype == y.dtype and x.dtype.kind in "fc" and 0 not in x.shape + y.shape
-    ):
+    if not (type(x) is type(y) is ndarray and x.dtype == y.dtype and x.dtype.char in "fdFD" and x.size and y.size):
         return False
     if x.ndim == y.ndim == 1:
-        return x.shape == y.shape
+        return bool(x.shape == y.shape)
     if x.ndim != 2 or y.ndim not in (1, 2) or 1 in x.shape + y.shape or x.shape[1] != y.shape[0]:
         return False
-    dense = _dense(x) and (_dense(y) if y.ndim == 2 else y.strides[0] == y.itemsize)
+    dense: bool = _dense(x) and (_dense(y) if y.ndim == 2 else y.strides[0] == y.itemsize)
     return dense and same_bits(x.dot(y), x @ y)
 
 
