@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.compiling.layout import with_strides
 from chainrule.compiling.plan import Plan
 from chainrule.compiling.recording import Argument, Leafed, Recording, same_leaf
 from chainrule.compiling.simplify import operands
@@ -38,10 +39,11 @@ class Segment:
         branches: what follows, by the bytes that were read.
         recording: at the end of the function, what it came to.
         plan: computes ``makes`` from ``takes`` (numbers of Vars).
+        strides: of those of ``makes`` that what follows wants in another order than C's.
         needs: the numbers of what is needed from before it, here or in what follows.
     """
 
-    __slots__ = ("branches", "calls", "guard", "makes", "needs", "plan", "recording", "takes")
+    __slots__ = ("branches", "calls", "guard", "makes", "needs", "plan", "recording", "strides", "takes")
 
     def __init__(self, calls: list[Call], guard: Guard | None) -> None:
         self.calls = calls
@@ -51,6 +53,7 @@ class Segment:
         self.plan: Any = None
         self.takes: list[int] = []
         self.makes: list[int] = []
+        self.strides: list[tuple[int, tuple[int, ...]]] = []
         self.needs: frozenset[int] = frozenset()
 
 
@@ -163,6 +166,9 @@ class Tree:
                 assert segment.recording is not None
                 return segment.recording, made
             values.update(zip(segment.makes, made, strict=True))
+            for number, strides in segment.strides:
+                if values[number].strides != strides:
+                    values[number] = with_strides(values[number], strides)
             follows = segment.branches.get(values[segment.guard.var.number].tobytes())
             if follows is None:
                 raise Missing
@@ -230,6 +236,8 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> No
             inner = sorted((used & segment.needs) - set(arguments))
             segment.takes = [*arguments, *inner]
             segment.makes = makes
+            if new.guard is not None:
+                segment.strides = [(n, known[n].array.strides) for n in makes if not known[n].array.flags.c_contiguous]
             segment.plan = Plan(
                 Program(
                     [known[n] for n in segment.takes],

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from comparing import compare
 
 import chainrule as cr
 import chainrule.table
 from chainrule.rows.primitive import TABLE, Primitive, unsupported
 from chainrule.testing.rulecheck import every_sample
 from chainrule.testing.samples import Sample
-
-from comparing import compare
 
 for _module in pkgutil.iter_modules(chainrule.table.__path__):
     importlib.import_module(f"chainrule.table.{_module.name}")
