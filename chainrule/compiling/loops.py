@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -55,6 +56,7 @@ class Loop:
         core, core_strides: of a gufunc.
         outputs: how many arguments, the last ones, are written.
         elementwise: whether every element of the outputs is written once, from elements at the same index.
+        in_place: whether the result may take the place of an operand: the loop does the same for one array as for two.
         itemsizes: of each argument's elements.
         total, row: how many elements it goes through, if it may be in a group, else 0; the length of a row, 0 if any will do.
     """
@@ -68,6 +70,7 @@ class Loop:
         itemsizes: list[int],
         outputs: int = 1,
         elementwise: bool = False,
+        in_place: bool = False,
         core: Shape = (),
         core_strides: Shape = (),
     ) -> None:
@@ -78,6 +81,7 @@ class Loop:
         self.itemsizes = itemsizes
         self.outputs = outputs
         self.elementwise = elementwise
+        self.in_place = in_place and outputs == 1 and len(set(itemsizes)) == 1
         self.core = core
         self.core_strides = core_strides
         self.total = self.row = 0
@@ -263,6 +267,8 @@ class _Lowering:
         if call.method == "reduce":
             names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
             self._reduction(function, dict(zip(names, call.args, strict=False)) | call.kwargs, 0)
+        elif call.method == "accumulate":
+            self._accumulation(function, dict(zip(("array", "axis", "dtype"), call.args, strict=False)) | call.kwargs)
         elif call.method != "__call__" or call.kwargs or len(call.args) != function.nin:
             raise Unlowered
         elif function.signature is not None:
@@ -332,7 +338,7 @@ class _Lowering:
                     raise Unlowered
         args = [(x.slot, x.offset) for x in every]
         itemsizes = [x.dtype.itemsize for x in every]
-        self.template.loops.append(Loop(name, found, axes, args, itemsizes, len(outputs), True))
+        self.template.loops.append(Loop(name, found, axes, args, itemsizes, len(outputs), True, exact))
 
     def _as_run(self, x: Operand, shape: Shape, order: list[int]) -> Operand:
         """A copy of an operand, broadcast, in the order of the iteration; single numbers stay."""
@@ -363,16 +369,117 @@ class _Lowering:
         ):
             raise Unlowered
         (x,), (out,) = self.reads, self.writes
-        shape = x.layout.shape
-        reduced = _normal_axes(given.get("axis", axis), len(shape))
-        if reduced is None or x.dtype != out.dtype or x.dtype.char == "e":
+        reduced = _normal_axes(given.get("axis", axis), len(x.layout.shape))
+        if reduced is None or x.dtype.char == "e":
             raise Unlowered
+        self._reduce_to(ufunc, x, out, reduced, bool(given.get("keepdims")))
+
+    def _reduce_to(self, ufunc: np.ufunc, x: Operand, out: Operand, reduced: tuple[int, ...], keepdims: bool) -> None:
+        if x.dtype != out.dtype:
+            if out.dtype.kind not in "iub":  # numbers whose order makes no difference can be converted first
+                raise Unlowered
+            x = self._converted(x, out.dtype)
+        dtypes = _resolved(ufunc, (None, x.dtype, None), True)
+        if any(dtype != x.dtype for dtype in dtypes):
+            raise Unlowered
+        steps = _steps_of_result(out.layout, reduced, len(x.layout.shape), keepdims)
+        self._reduce(ufunc, loop_of(ufunc, dtypes), x, out, steps, initial_of(ufunc, x.dtype))
+
+    def _mean(self, call: Call) -> None:
+        """A sum, which is divided by a NumPy integer, and converted back."""
+        given = dict(zip(("a", "axis"), call.args, strict=False)) | call.kwargs
+        if len(self.reads) != 1 or len(call.args) > 2 or not set(given) <= {"a", "axis", "keepdims"}:
+            raise Unlowered
+        (x,), (out,) = self.reads, self.writes
+        shape = x.layout.shape
+        reduced = _normal_axes(given.get("axis"), len(shape))
+        keepdims = given.get("keepdims", False)
+        if (
+            reduced is None
+            or x.dtype != out.dtype
+            or x.dtype.char == "e"
+            or type(keepdims) is not bool
+            or size(shape) == 0
+        ):
+            raise Unlowered
+        total = Operand(
+            self.template.temporary(size(out.layout.shape) * out.dtype.itemsize), *out.layout[:2], out.dtype
+        )
+        self._reduce_to(np.add, x, total, reduced, keepdims)
+        count = np.intp(size(tuple([shape[axis] for axis in reduced])))
+        dtypes, found = ufunc_loop(np.true_divide, [x.dtype, count.dtype])
+        inputs = [self._converted(total, dtypes[0]), self._converted(count, dtypes[1])]
+        nbytes = size(out.layout.shape) * dtypes[2].itemsize
+        quotient = out
+        if dtypes[2] != out.dtype:
+            layout = inputs[0].layout
+            quotient = Operand(self.template.temporary(nbytes), layout.shape, layout.strides, dtypes[2])
+        self._elementwise("divide", found, inputs, [quotient], is_exact(np.true_divide, dtypes[0]))
+        if quotient is not out:
+            self.copy(quotient, out)
+
+    def _accumulation(self, ufunc: np.ufunc, given: dict[str, Any]) -> None:
+        """The loop of an accumulation adds each element to the result before it."""
+        if len(self.reads) != 1 or not set(given) <= {"array", "axis", "dtype"} or given.get("dtype") is not None:
+            raise Unlowered
+        (x,), (out,) = self.reads, self.writes
+        shape, axis = x.layout.shape, given.get("axis", 0)
+        if type(axis) is not int or not shape or x.dtype != out.dtype or x.layout.shape != out.layout.shape:
+            raise Unlowered
+        axis %= len(shape)
         dtypes = _resolved(ufunc, (None, x.dtype, None), True)
         if any(dtype != x.dtype for dtype in dtypes):
             raise Unlowered
         found = loop_of(ufunc, dtypes)
-        steps = _steps_of_result(out.layout, reduced, len(shape), bool(given.get("keepdims")))
-        self._reduce(ufunc, found, x, out, steps, initial_of(ufunc, x.dtype))
+        if size(shape) == 0:
+            return
+        first = tuple([1 if k == axis else length for k, length in enumerate(shape)])
+        self.copy(
+            Operand(x.slot, first, x.layout.strides, x.dtype, x.offset),
+            Operand(out.slot, first, out.layout.strides, out.dtype, out.offset),
+        )
+        if shape[axis] == 1:
+            return
+        sx, so = x.layout.strides, out.layout.strides
+        along = Axis(shape[axis] - 1, (so[axis], sx[axis], so[axis]))
+        others = [
+            Axis(shape[k], (so[k], sx[k], so[k])) for k in reversed(range(len(shape))) if k != axis and shape[k] > 1
+        ]
+        args = [(out.slot, out.offset), (x.slot, x.offset + sx[axis]), (out.slot, out.offset + so[axis])]
+        itemsizes = [x.dtype.itemsize] * 3
+        self.template.loops.append(Loop(f"{ufunc.__name__}.accumulate", found, [along, *others], args, itemsizes))
+
+    def _cumulative(self, call: Call) -> None:
+        given = dict(zip(("array", "axis", "dtype"), call.args, strict=False)) | call.kwargs
+        if given.get("axis") is None:
+            raise Unlowered
+        given = {"array" if name == "a" else name: x for name, x in given.items()}
+        self._accumulation(np.add if call.function is np.cumsum else np.multiply, given)
+
+    def _filled(self, call: Call) -> None:
+        """An array of one number."""
+        (out,) = self.writes
+        if call.function in (np.full, np.full_like):
+            fill = call.args[1] if len(call.args) == 2 else None
+            if type(fill) not in (bool, int, float, complex):
+                raise Unlowered
+        else:
+            fill = 0 if call.function in (np.zeros, np.zeros_like) else 1
+        self.copy(self._converted(fill, out.dtype), out)
+
+    def _power(self, call: Call) -> None:
+        """``x ** n``: NumPy has other functions for a few n, and `power` for the others."""
+        x, n = self._arguments(call.args)
+        if not isinstance(x, Operand) or x.dtype.kind not in "fc" or call.kwargs:
+            raise Unlowered
+        if isinstance(n, Operand) or type(n) not in (int, float) or n in (-1, 0, 0.5, 1, 2):
+            raise Unlowered
+        dtypes, found = ufunc_loop(np.power, [x.dtype, type(n)])
+        if [out.dtype for out in self.writes] != [dtypes[2]]:
+            raise Unlowered
+        self._elementwise(
+            "power", found, [self._converted(x, dtypes[0]), self._converted(n, dtypes[1])], self.writes, False
+        )
 
     def _reduce(
         self,
@@ -685,6 +792,16 @@ _EXACT_COMPLEX = _known("add subtract negative positive conjugate equal not_equa
 GENERALIZED = _known("matmul vecdot matvec vecmat")
 
 _OTHERS: dict[Any, Callable[[_Lowering, Call], None]] = {
+    operator.pow: _Lowering._power,
+    np.mean: _Lowering._mean,
+    np.cumsum: _Lowering._cumulative,
+    np.cumprod: _Lowering._cumulative,
+    np.zeros: _Lowering._filled,
+    np.zeros_like: _Lowering._filled,
+    np.ones: _Lowering._filled,
+    np.ones_like: _Lowering._filled,
+    np.full: _Lowering._filled,
+    np.full_like: _Lowering._filled,
     np.where: _Lowering._where,
     np.copy: _Lowering._cast,
     np.reshape: _Lowering._reshaped,

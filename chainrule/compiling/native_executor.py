@@ -95,13 +95,12 @@ class Block:
         last = {buffer: i for i, work in enumerate(group.works) for buffer in work.touched if buffer in private}
         for i, work in enumerate(group.works):
             ending = [buffer for buffer in dict.fromkeys(work.reads) if last.get(buffer) == i]
-            in_place = work.loop.outputs == 1 and len(set(work.loop.itemsizes)) == 1
-            if in_place:  # each element is read before it is written
+            if work.loop.in_place:
                 self._release(ending)
             for buffer in work.writes:
                 if buffer in last and buffer not in self.offsets:
                     self.offsets[buffer] = self._take(self._item(buffer))
-            if not in_place:
+            if not work.loop.in_place:
                 self._release(ending)
             self._release([buffer for buffer in set(work.writes) - set(work.reads) if last.get(buffer) == i])
 

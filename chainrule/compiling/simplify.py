@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling.layout import same_memory
+from chainrule.compiling.layout import same_memory, with_strides
 from chainrule.interpreters.traced import Call, Var
 
 ndarray = np.ndarray
@@ -49,15 +49,15 @@ class Simplified:
         for var in used:
             if var not in constants:
                 return False
-        if not used and call.function not in _CREATORS:
+        if not used and call.function not in CREATORS:
             return False
         kept = []
         for var in call.results:
             array = var.array
             if not any([same_memory(array, constants[x]) for x in used]):
-                array = array.copy("K")  # the recorded one may be in somebody's hands
-                if array.nbytes > FOLDED or array.strides != var.array.strides:
+                if array.nbytes > FOLDED:
                     return False
+                array = with_strides(array, array.strides)  # the recorded one may be in somebody's hands
             kept.append(array)
         constants.update(zip(call.results, kept, strict=True))
         self.folded += 1
@@ -143,12 +143,21 @@ def _live(program: Any) -> list[tuple[Call, list[Var]]]:
     live = []
     for call in reversed(program.calls):
         if not call.pure or not needed.isdisjoint(call.results):
-            used = operands(call)
+            used = [] if _needs_shape_only(call) else operands(call)
             live.append((call, used))
             needed.update(used)
     live.reverse()
     return live
 
 
-#: functions that return the same each time, although they are given no array
-_CREATORS: frozenset[Any] = frozenset({np.zeros, np.ones, np.full, np.arange, np.eye, np.identity, np.linspace})
+def _needs_shape_only(call: Call) -> bool:
+    """Whether a call makes a small array of one number that is as large as another array."""
+    if call.function not in LIKE or sum(var.array.nbytes for var in call.results) > FOLDED:
+        return False
+    return len(operands(call)) == 1 and type(call.args[0]) is Var
+
+
+#: functions that fill an array like another one
+LIKE: frozenset[Any] = frozenset({np.zeros_like, np.ones_like, np.full_like})
+#: functions whose result depends on no array's content
+CREATORS: frozenset[Any] = LIKE | {np.zeros, np.ones, np.full, np.arange, np.eye, np.identity, np.linspace}

@@ -135,7 +135,17 @@ class Maker:
         elif kind == 8:
             made = p(np.matmul, x, p(np.swapaxes, y, -1, -2) if len(y.shape) > 1 and self.r.random() < 0.5 else y)
         else:
-            made = p(self.pick([np.cumsum, np.sort]), x, -1)
+            axis = int(self.r.integers(-ndim, ndim)) if ndim else -1
+            made = self.pick(
+                [
+                    lambda: p(self.pick([np.cumsum, np.cumprod, np.sort]), x, axis),
+                    lambda: p(np.mean, x, axis=self.pick([None, axis]), keepdims=bool(self.r.integers(2))),
+                    lambda: p(operator.pow, x, self.pick([2, 3, 0.5, -1, 1.5])),
+                    lambda: p(operator.getitem, x, tuple([int(self.r.integers(-n, n)) for n in x.shape])),
+                    lambda: p(self.pick([np.zeros_like, np.ones_like]), x),
+                    lambda: p(np.full_like, x, 0.5),
+                ]
+            )()
         self.vars.append(made)
 
     def others(self):
