@@ -15,6 +15,7 @@ from chainrule.api.array import Array, array_of
 from chainrule.compiling.differentiable import CompiledFunction, Replay
 from chainrule.compiling.direct import Direct, direct_of
 from chainrule.compiling.floating_point import reporter
+from chainrule.compiling.low_level import arguments_of, low_level_callable
 from chainrule.compiling.recording import LOCK, BadResult, Recording, record
 from chainrule.compiling.tree import Missing, TooMany, Tree
 from chainrule.core.levels import STACK
@@ -214,6 +215,42 @@ class Compiled:
             _rewind(tree, before)
             return again()
         return _finish(recording, made, leaves, again)
+
+    # -- other callers -----------------------------------------------------------------------------------------------
+
+    def as_low_level_callable(self, *examples: Any) -> Any:
+        """The function as a ``scipy.LowLevelCallable``, which SciPy calls without Python in between.
+
+        Arrays that the function captures are read where they are now, also when they are changed in place later.
+        Floating-point exceptions are not reported.
+
+        Args:
+            examples: arguments of the shapes that it will have. Numbers, one for each argument, are for
+                ``scipy.integrate.quad`` and its like, which pass float64; an array of one dimension is for
+                ``scipy.ndimage.generic_filter`` (with a number as the result) and ``generic_filter1d`` (with an array). The
+                function is called with them once.
+
+        Raises:
+            TypeError: there are no such functions of these arguments.
+            RuntimeError: it takes Python to call it: Python reads a value, a step of the plan is Python's, the result is not
+                one float64 array, the extension is not there.
+            ImportError: SciPy is not installed.
+
+        >>> import numpy as np
+        >>> import chainrule as cr
+        >>> from scipy.integrate import quad  # doctest: +SKIP
+        >>> f = cr.compile(lambda x, a: np.exp(-a * x * x))
+        >>> round(quad(f.as_low_level_callable(0.0, 1.0), -np.inf, np.inf, args=(1.0,))[0] ** 2, 10)  # doctest: +SKIP
+        3.1415926536
+        """
+        arrays = arguments_of(self.name, examples)
+        self(*arrays)
+        leaves, spec = tree_flatten((arrays, {}))
+        signature, _ = self._signature(leaves, spec)
+        for tree in self._trees.get(signature, ()):
+            if tree.start(leaves, list(arrays)) is not None:
+                return low_level_callable(self.name, tree, arrays)
+        raise errors.compile_not_low_level(self.name, self._eager.get(signature, "it was not recorded"))
 
     # -- looking at it -----------------------------------------------------------------------------------------------
 

@@ -391,6 +391,11 @@ warn_compile_changing(name, where) -> warning
     compile: {name}{here} runs as it is from now on, for Python reads a value that is another one in nearly every call:
     {where.quoted}. Compare arrays instead of numbers (`if x > 0`, not `if float(x) > 0`), or leave this part out of the
     compiled function.
+compile_low_level_arguments(name, shapes) -> TypeError
+    as_low_level_callable: {name} is called with numbers (scipy.integrate) or with one array of one dimension
+    (scipy.ndimage); the examples have the shapes {shapes}
+compile_not_low_level(name, reason) -> RuntimeError
+    as_low_level_callable: {name}{here} can't be called without Python: {reason}
 escaped_recording(level) -> RuntimeError
     this array or tensor{here} is a value of a function that was being recorded by {level.name}{level:called}, and that has
     ended: it was kept in a list, a global or an attribute. Return it from the function; what the function is to keep from
