@@ -13,6 +13,14 @@
 
 #include <fenv.h>
 
+/* A quick look: long double alone has flags elsewhere. */
+#if defined(__x86_64__) || defined(_M_X64)
+#include <xmmintrin.h>
+#define MAYBE_EXCEPTIONS() ((_mm_getcsr() & (_MM_EXCEPT_INVALID | _MM_EXCEPT_DIV_ZERO | _MM_EXCEPT_OVERFLOW | _MM_EXCEPT_UNDERFLOW)) != 0)
+#else
+#define MAYBE_EXCEPTIONS() 1
+#endif
+
 enum { LOOP, GROUP };
 enum { LOOP_WORDS, LOOP_LENGTH, LOOP_FN, LOOP_DATA, LOOP_NARGS, LOOP_NCORE, LOOP_NSTRIDES, LOOP_NOUTER, LOOP_SPLIT, LOOP_N, LOOP_HEAD = 9 };
 enum { GROUP_NSTEPS = 2, GROUP_ROWS, GROUP_BLOCK, GROUP_N, GROUP_SPLIT, GROUP_SCRATCH, GROUP_HEAD };
@@ -171,7 +179,7 @@ static int run_group(const npy_intp *step, char *const *bases) {
     if (step[GROUP_N] == 0) return 0;
     group.step = step;
     group.bases = bases;
-    if (step[GROUP_SPLIT] && group_work(step) >= SHARED_FROM) {
+    if (step[GROUP_SPLIT] && (double)step[GROUP_ROWS] * (double)step[GROUP_N] >= SHARED_FROM) {
         return run_parts(part_of_group, &group, blocks, step[GROUP_SCRATCH], bases[SCRATCH_BASE]);
     }
     part_of_group(&group, 0, blocks, bases[SCRATCH_BASE]);
@@ -186,9 +194,9 @@ int run_code(const npy_intp *code, npy_intp start, npy_intp stop, char *const *b
     clear_exceptions();
     for (; step < end; step += step[LOOP_LENGTH]) {
         found |= step[LOOP_WORDS] == LOOP ? run_loop(step, bases) : run_group(step, bases);
-        found |= read_exceptions(); /* after each step: loops of maximum, matmul, scipy.special ... clear what came before */
+        if (MAYBE_EXCEPTIONS()) found |= read_exceptions(); /* at once: maximum, matmul, scipy.special ... clear what came before */
     }
-    return found;
+    return found | read_exceptions();
 }
 
 /* ---- what keeps malformed words from being run */

@@ -161,8 +161,8 @@ static void publish(Job *job) {
     pthread_mutex_lock(&pool.lock);
     pool.job = job;
     STORE(pool.generation, pool.generation + 1);
-    pthread_cond_broadcast(&pool.wake);
     pthread_mutex_unlock(&pool.lock);
+    pthread_cond_broadcast(&pool.wake);
 }
 
 /* No helper can join any more; wait for those that are inside. */
