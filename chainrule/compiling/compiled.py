@@ -15,6 +15,7 @@ from chainrule.api.array import Array, array_of
 from chainrule.compiling.differentiable import CompiledFunction, Replay
 from chainrule.compiling.direct import Direct, direct_of
 from chainrule.compiling.floating_point import reporter
+from chainrule.compiling.inspection import EXECUTOR, PlanOfCall, account
 from chainrule.compiling.low_level import arguments_of, low_level_callable
 from chainrule.compiling.recording import LOCK, BadResult, Recording, record
 from chainrule.compiling.tree import Missing, TooMany, Tree
@@ -28,6 +29,7 @@ from chainrule.tree import tree_flatten, tree_unflatten
 from chainrule.types.dtypes import native
 
 ndarray = np.ndarray
+SIGNATURES = 512  # beyond which a function is called with other arguments every time
 TREES = 64  # for one signature: states of .grad and requires_grad, and functions that are not the same twice
 
 
@@ -80,13 +82,23 @@ class Compiled:
         if signature is None or signature in self._eager:
             return self.function(*args, **kwargs)
         again = functools.partial(self.function, *args, **kwargs)
+        tree, values = self._find(signature, leaves, arrays)
+        if tree is None:
+            with LOCK:
+                tree, values = self._find(signature, leaves, arrays)  # another thread may have recorded it
+                if tree is None:
+                    return self._record(None, signature, leaves, spec, arrays, again)
+        if not kwargs and not SPECIAL:
+            self._direct = direct_of(tree, args, reporter(self.name))
+        return self._replay(tree, values, signature, leaves, spec, arrays, again)
+
+    def _find(self, signature: Any, leaves: list[Any], arrays: list[Any]) -> tuple[Tree | None, dict[int, Any]]:
+        """The tree whose recordings hold for a call, and the arrays that it starts from."""
         for tree in self._trees.get(signature, ()):
             values = tree.start(leaves, arrays)
             if values is not None:
-                if not kwargs and not SPECIAL:
-                    self._direct = direct_of(tree, args, reporter(self.name))
-                return self._replay(tree, values, signature, leaves, spec, arrays, again)
-        return self._record(None, signature, leaves, spec, arrays, again)
+                return tree, values
+        return None, {}
 
     # -- what a call is like -----------------------------------------------------------------------------------------
 
@@ -151,31 +163,20 @@ class Compiled:
     ) -> Any:
         """Run the function once on values that are recorded: for a new tree, or as a branch of one."""
         try:
-            with LOCK, _collector_paused():
-                recording = record(self.function, leaves, spec, arrays, self.name)
-                trees = self._trees.setdefault(signature, [])
-                if tree is None or not tree.add(recording):
-                    if len(trees) >= TREES:
-                        raise Unrecordable("it does something else in every call")
-                    trees.append(Tree(recording))
-        except TooMany as many:
-            self._eager[signature] = f"Python reads other values in {many.where}"
-            errors.warn_compile_changing(self.name, many.where)
-            return again()
+            recording = self._added(tree, signature, leaves, spec, arrays)
         except BadResult:
             raise
+        except TooMany as many:
+            return self._as_it_is(signature, f"Python reads other values in {many.where}", again, many.where)
         except Unrecordable as reason:
-            self._eager[signature] = str(reason)
-            errors.warn_compile_failed(self.name, str(reason))
-            return again()
+            return self._as_it_is(signature, str(reason), again)
         except Exception as error:
             if signature not in self._by_value and any(isinstance(x, (float, np.generic)) for x in leaves):
                 self._by_value.add(signature)
                 signature, arrays = self._signature(leaves, spec)
                 return self._record(None, signature, leaves, spec, arrays, again)
             result = again()  # which says what is wrong, if it is the function's
-            self._eager[signature] = f"{type(error).__name__}: {error}"
-            errors.warn_compile_failed(self.name, self._eager[signature])
+            self._as_it_is(signature, f"{type(error).__name__}: {error}", lambda: None)
             return result
         new = [value.array.copy() for _, value in recording.writes]
         made = [var.array.copy() for var in recording.outputs()]
@@ -185,6 +186,36 @@ class Compiled:
             memory[...] = values
         recording.forget()
         return _finish(recording, made, leaves, again)
+
+    def _added(self, tree: Tree | None, signature: Any, leaves: Any, spec: Any, arrays: Any) -> Recording:
+        """A new recording, in its tree."""
+        with LOCK, _collector_paused():
+            recording = record(self.function, leaves, spec, arrays, self.name)
+            trees = self._trees.setdefault(signature, [])
+            try:
+                if tree is None or not tree.add(recording):
+                    if len(trees) >= TREES or len(self._trees) > SIGNATURES:
+                        raise Unrecordable(
+                            "it is called in too many ways: with other shapes, values or functions every time"
+                        )
+                    trees.append(Tree(recording))
+            except Exception:
+                for source, state in recording.drawn:
+                    source.set_state(state)
+                raise
+            return recording
+
+    def _as_it_is(self, signature: Any, reason: str, again: Callable[[], Any], where: Any = None) -> Any:
+        """Run what cannot be recorded, and do so from now on."""
+        if signature in self._trees and len(self._trees) > SIGNATURES:
+            del self._trees[signature]
+        if not self._eager or len(self._trees) <= SIGNATURES:
+            if where is None:
+                errors.warn_compile_failed(self.name, reason)
+            else:
+                errors.warn_compile_changing(self.name, where)
+        self._eager[signature] = reason
+        return again()
 
     # -- replaying ---------------------------------------------------------------------------------------------------
 
@@ -198,7 +229,7 @@ class Compiled:
         arrays: Any,
         again: Callable[[], Any],
     ) -> Any:
-        before = [source.get_state() for source in tree.generators] if tree.generators else []
+        before = _states(tree)
         if tree.writes:
             memories = [values[number] for number in tree.writes]
             if _overlap(memories, values):
@@ -254,6 +285,44 @@ class Compiled:
 
     # -- looking at it -----------------------------------------------------------------------------------------------
 
+    def plan(self, *args: Any, **kwargs: Any) -> PlanOfCall:
+        """What is computed for such arguments, to print: one line a step, with where its result lies and your line.
+
+        The function is recorded for them if it was not, which changes nothing outside of it.
+
+        Raises:
+            RuntimeError: calls with such arguments are not recorded; the message says why.
+
+        >>> import numpy as np
+        >>> import chainrule as cr
+        >>> print(cr.compile(np.tanh).plan(np.ones(3)).executor in ("native", "python"))
+        True
+        """
+        leaves, spec = tree_flatten((args, kwargs))
+        signature, arrays = self._signature(leaves, spec)
+        if signature is None or signature in self._eager:
+            raise errors.compile_no_plan(self.name, self._eager.get(signature, "it is part of another transformation"))
+        tree, values = self._find(signature, leaves, arrays)
+        if tree is not None:
+            before = _states(tree)
+            try:
+                return PlanOfCall(tree.path_to(tree.reach(values)))
+            except Missing:
+                pass
+            finally:
+                _rewind(tree, before)
+        recording = self._added(tree, signature, leaves, spec, arrays)
+        for source, state in recording.drawn:
+            source.set_state(state)
+        recording.forget()
+        (path,) = [path for tree in self._trees[signature] for path in tree.paths() if path[-1].recording is recording]
+        return PlanOfCall(path)
+
+    def explain(self) -> str:
+        """An account of all recordings: what each holds for and reads, how it runs, and what is not recorded, and why."""
+        trees = [tree for trees in self._trees.values() for tree in trees]
+        return account(self.name, trees, self._eager.values())
+
     @property
     def recordings(self) -> list[Recording]:
         """Every run that was recorded."""
@@ -263,6 +332,10 @@ class Compiled:
     def memory(self) -> int:
         """Bytes that the plans hold: buffers and constants."""
         return sum(s.plan.memory for trees in self._trees.values() for tree in trees for s in tree.segments())
+
+
+def _states(tree: Tree) -> list[Any]:
+    return [source.get_state() for source in tree.generators] if tree.generators else []
 
 
 def _rewind(tree: Tree, before: list[Any]) -> None:
@@ -347,3 +420,7 @@ def compile(function: Callable[..., Any]) -> Compiled:
     """
     errors.check_function("compile", function)
     return Compiled(function, getattr(function, "__name__", type(function).__name__))
+
+
+#: how plans run: "native", or "python" and why
+compile.executor = EXECUTOR  # type: ignore[attr-defined]

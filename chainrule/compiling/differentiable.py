@@ -79,7 +79,7 @@ class CompiledFunction(Function):
         if not records():
             found = replay.gradients([g.numpy() for g in cotangents], [t.numpy() for t in saved[:count]])
             return None, *[None if g is None else wrap(g) for g in found]
-        if replay.recording.generators:
+        if replay.recording.drawn:
             raise Unrecordable(
                 "the gradient of a gradient through a compiled function that draws random numbers: compile that"
             )

@@ -97,7 +97,7 @@ def direct_of(tree: Tree, args: tuple[Any, ...], report: Callable[[Iterable[str]
 
 def _only_computes(recording: Recording) -> bool:
     """Whether a recording does nothing besides giving arrays, whatever the tensors are like that it meets."""
-    others = recording.states or recording.generators or recording.effects or recording.writes or recording.backward
+    others = recording.states or recording.drawn or recording.effects or recording.writes or recording.backward
     return not others and all([result.face in ("array", "scalar") for result in recording.results])
 
 

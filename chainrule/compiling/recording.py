@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule.api.array import Array, array_of
+from chainrule.compiling.outside import Generators
 from chainrule.compiling.simplify import operands
 from chainrule.core.engine import reachable, sweep
 from chainrule.core.levels import open_level
@@ -160,7 +161,7 @@ class Recording:
         writes: (source's Var, value's Var): memory that it wrote.
         effects: what else it changed.
         states: what it relies on about the tensors with a history.
-        generators: what it drew random numbers from.
+        drawn: the generators that it drew random numbers from, and their states before.
         backward: how gradients flow to what it was given, where they can.
     """
 
@@ -174,13 +175,24 @@ class Recording:
         self.writes: list[tuple[Var, Var]] = []
         self.effects: list[NewGrad | NewData] = []
         self.states: list[State] = []
-        self.generators: list[Any] = []
+        self.drawn: list[tuple[Any, Any]] = []
         self.backward: Backward | None = None
 
     def outputs(self) -> list[Var]:
         """The arrays that are to be made: results, effects, then what the backward computation needs."""
         made = [x.var for x in (*self.results, *self.effects) if x.var is not None]
         return made if self.backward is None else [*made, *self.backward.residuals]
+
+    def describe(self) -> str:
+        """The arrays that it starts from, in few words."""
+        kinds = [
+            f"{var.dtype}{list(var.shape)}" + ("" if type(source) is Argument else " of the program")
+            for var, source in self.sources.items()
+        ]
+        return f"recording at {', '.join(kinds) or 'no arrays'}"
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}: {len(self.calls)} calls, {len(self.guards)} values read>"
 
     def forget(self) -> None:
         """Let go of the recorded values, but for those that the backward computation is still to be planned with."""
@@ -206,6 +218,24 @@ def record(function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arra
         Unrecordable: what it does cannot be repeated.
     """
     recorder = Recorder()
+    unseen = Generators(function)
+    try:
+        found = _run(recorder, function, leaves, spec, arrays, name)
+        if unseen.changed():
+            raise Unrecordable(
+                "it draws random numbers from a generator of NumPy's: draw with chainrule (rand, randn ...), or pass the "
+                "numbers as an argument"
+            )
+    except BaseException:
+        recorder.rewind()
+        unseen.rewind()
+        raise
+    return found
+
+
+def _run(
+    recorder: Recorder, function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arrays: list[Any], name: str
+) -> Recording:
     found = Recording()
     with LOCK, open_level("compile", Traced) as level:
         recorder.level = level
@@ -229,7 +259,7 @@ def record(function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arra
         if any(entry.moved for entry in lifted):
             raise Unrecordable("it changes the history, or requires_grad, of a tensor from outside")
         recorder.check_arrays()
-    found.calls, found.guards, found.generators = recorder.calls[:forward], recorder.guards, recorder.sources
+    found.calls, found.guards, found.drawn = recorder.calls[:forward], recorder.guards, recorder.sources
     found.effects = [*[NewGrad(leaf, var) for leaf, var in grads], *assigned]
     found.states = _states(recorder, arguments, lifted, [leaf for leaf, _ in grads])
     del args, kwargs, result, outputs

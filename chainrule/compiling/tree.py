@@ -86,6 +86,16 @@ class Tree:
             found += segment.branches.values()
         return found
 
+    def paths(self) -> list[list[Segment]]:
+        """The way to the end of each recording."""
+        found = [[self.root]]
+        for path in found:
+            found += [[*path, after] for after in path[-1].branches.values()]
+        return [path for path in found if path[-1].recording is not None]
+
+    def path_to(self, last: Segment) -> list[Segment]:
+        return next(path for path in self.paths() if path[-1] is last)
+
     @property
     def recordings(self) -> list[Recording]:
         return [segment.recording for segment in self.segments() if segment.recording is not None]
@@ -137,7 +147,7 @@ class Tree:
                     self._layouts.append((var.number, source, var.shape, var.dtype, var.array.strides))
         self.states += [state for state in recording.states if not any(_same_source(state, s) for s in self.states)]
         self.writes |= {var.number for var, _ in recording.writes}
-        self.generators += [g for g in recording.generators if not any(g is known for known in self.generators)]
+        self.generators += [g for g, _ in recording.drawn if not any(g is known for known in self.generators)]
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -159,12 +169,19 @@ class Tree:
         Raises:
             Missing: there is none for what is read on the way.
         """
+        segment = self.reach(values, report)
+        assert segment.recording is not None
+        return segment.recording, segment.plan.run([values[n] for n in segment.takes], report)
+
+    def reach(self, values: dict[int, Any], report: Callable[[Any], None] | None = None) -> Segment:
+        """Compute what is read on the way; the last segment, which is not run, and alone changes anything.
+
+        Raises:
+            Missing: no recording has read it.
+        """
         segment = self.root
-        while True:
+        while segment.guard is not None:
             made = segment.plan.run([values[n] for n in segment.takes], report)
-            if segment.guard is None:
-                assert segment.recording is not None
-                return segment.recording, made
             values.update(zip(segment.makes, made, strict=True))
             for number, strides in segment.strides:
                 if values[number].strides != strides:
@@ -173,6 +190,7 @@ class Tree:
             if follows is None:
                 raise Missing
             segment = follows
+        return segment
 
 
 def _segments(recording: Recording) -> list[Segment]:
@@ -218,9 +236,11 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> No
     known = {var.number: var for var in recording.sources} | constants
     known |= {var.number: var for call in recording.calls for var in call.results}
     arguments = [var.number for var, source in recording.sources.items() if type(source) is Argument]
+    views = {var.number: call for call in recording.calls for var in call.results if _is_view(call, var)}
     for segment, new in reversed(pairs):
-        defined = {var.number for call in new.calls for var in call.results}
-        used = {var.number for call in new.calls for var in operands(call)}
+        calls = _with_views(new, views)
+        defined = {var.number for call in calls for var in call.results}
+        used = {var.number for call in calls for var in operands(call)}
         after = frozenset().union(*[follows.needs for follows in segment.branches.values()])
         writes: list[tuple[Var, Var]] = []
         if new.guard is None:
@@ -242,8 +262,30 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> No
                 Program(
                     [known[n] for n in segment.takes],
                     [constants[n] for n in sorted(used & constants.keys())],
-                    new.calls,
+                    calls,
                     [known[n] for n in makes],
                     writes,
                 )
             )
+
+
+def _is_view(call: Call, var: Var) -> bool:
+    """Whether an array of a call is memory of one that it was given."""
+    return len(call.results) == 1 and any(np.may_share_memory(var.array, x.array) for x in operands(call))
+
+
+def _with_views(segment: Segment, views: dict[int, Call]) -> list[Call]:
+    """The calls of a segment, after those that gave views of what was computed before: these are taken again.
+
+    What one segment hands to another has a layout of its own; a view has that of what it shows.
+    """
+    own = {var.number for call in segment.calls for var in call.results}
+    missing = [var.number for call in segment.calls for var in operands(call) if var.number not in own]
+    if segment.recording is not None:
+        missing += [var.number for var in segment.recording.outputs() if var.number not in own]
+    taken: dict[int, Call] = {}
+    for number in missing:
+        if number in views and number not in taken:
+            taken[number] = views[number]
+            missing += [var.number for var in operands(views[number])]
+    return [*[taken[number] for number in sorted(taken)], *segment.calls]

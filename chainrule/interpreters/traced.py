@@ -200,7 +200,7 @@ class Recorder:
         looked_at: the tensors whose ``.grad`` was asked for.
         starts: the tensors from outside that gradients can flow to, where they are on the tape, and whether that place
             was made for the recording.
-        sources: generators that random numbers were drawn from.
+        sources: generators that random numbers were drawn from, and their states before.
         depth: how many transformations the code that runs is inside of, of those without a level.
         with_arrays: whether Arrays are among the arguments.
         scalars: numbers of Vars that plain code has as scalars of NumPy's.
@@ -218,7 +218,7 @@ class Recorder:
         self.rebound: list[Tensor] = []
         self.looked_at: list[Tensor] = []
         self.starts: list[tuple[Tensor, Leaf, bool]] = []
-        self.sources: list[Any] = []
+        self.sources: list[tuple[Any, Any]] = []
         self.contents: list[tuple[Var, int]] = []
         self.depth = 0
         self.with_arrays = False
@@ -555,8 +555,13 @@ class Recorder:
         """Called when a generator is about to be used."""
         if not self._drawing:
             raise Unrecordable("random numbers are drawn that depend on values")
-        if not any(source is known for known in self.sources):
-            self.sources.append(source)
+        if not any(source is known for known, _ in self.sources):
+            self.sources.append((source, source.get_state()))
+
+    def rewind(self) -> None:
+        """Have the generators where they were when they were first used."""
+        for source, state in self.sources:
+            source.set_state(state)
 
 
 def _content(array: np.ndarray[Any, Any]) -> int:

@@ -1,0 +1,71 @@
+"""What compiled functions say about themselves, and what they refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+
+
+def branching(x):
+    if x.sum() > 0:
+        x = x * 2
+    return np.linalg.solve(np.eye(3) + np.outer(x, x), x)
+
+
+def test_a_plan_has_a_line_for_each_step_and_says_what_python_reads():
+    compiled = cr.compile(branching)
+    plan = compiled.plan(np.ones(3))
+    text = str(plan)
+    assert "solve" in text and "test_inspection.py:" in text and "Python reads %3" in text
+    assert len(plan.plans) == 2 and len(plan.steps) >= 5
+    assert plan.memory <= compiled.memory
+    assert plan.executor == ("mixed" if cr.compile.executor == "native" else "python")
+    assert len(compiled.recordings) == 1
+    assert compiled.plan(-np.ones(3)).plans[0] is plan.plans[0]
+    assert len(compiled.recordings) == 2
+
+
+def test_looking_at_a_plan_changes_nothing():
+    w = cr.tensor([1.0, 2.0])
+    compiled = cr.compile(lambda x: w.add_(x + cr.rand(2)).sum())
+    cr.manual_seed(0)
+    before = cr.get_rng_state()
+    compiled.plan(cr.ones(2)), compiled.plan(cr.ones(2))
+    assert w.tolist() == [1.0, 2.0] and cr.get_rng_state() == before
+    assert "by Python" in str(compiled.plan(cr.ones(2))) or cr.compile.executor != "native"
+
+
+def test_explain_accounts_for_all_recordings():
+    compiled = cr.compile(branching)
+    compiled(np.ones(3)), compiled(-np.ones(3))
+    text = compiled.explain()
+    assert text.startswith(f"compiled branching: executor {cr.compile.executor}")
+    assert text.count("recording at float64[3]") == 2 and "if x.sum() > 0:" in text
+
+
+def test_numpys_own_random_numbers_are_not_taken_for_constants():
+    rng = np.random.default_rng(0)
+
+    def noisy(x):
+        return x + rng.standard_normal(3) + np.random.rand(3)
+
+    compiled = cr.compile(noisy)
+    np.random.seed(0)
+    with pytest.warns(UserWarning, match="a generator of NumPy's: draw with chainrule"):
+        ours = [compiled(np.zeros(3)) for _ in range(3)]
+    rng = np.random.default_rng(0)
+    np.random.seed(0)
+    assert np.array_equal(ours, [noisy(np.zeros(3)) for _ in range(3)])
+    with pytest.raises(RuntimeError, match="has no plan for these arguments, since it runs as it is"):
+        compiled.plan(np.zeros(3))
+    assert "not recorded: it draws random numbers" in compiled.explain()
+
+
+def test_a_function_called_in_ever_new_ways_is_not_recorded_for_ever():
+    compiled = cr.compile(lambda x, f: f(x))
+    with pytest.warns(UserWarning, match="called in too many ways"):
+        for _ in range(600):
+            assert compiled(np.ones(2), lambda x: x * 2).tolist() == [2.0, 2.0]
+    assert len(compiled.recordings) <= 512
