@@ -51,7 +51,7 @@ def low_level_callable(name: str, tree: Tree, arguments: tuple[np.ndarray[Any, A
 
 def _why_not(recording: Recording, plan: Plan) -> str:
     """Why a recording can't be a C function; "" if it can."""
-    if recording.generators:
+    if recording.drawn:
         return "it draws random numbers"
     if recording.effects or recording.writes or recording.states or recording.backward is not None:
         return "it changes tensors from outside, or gradients flow through it"
