@@ -369,8 +369,8 @@ static PyObject *runner_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     Py_ssize_t arena_bytes, commit = -1;
     Runner *self;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnOOO|On:Runner", names, &code, &arena_bytes, &inputs, &constants, &outputs, &writes, &commit)) return NULL;
-    if (arena_bytes < 0) {
-        PyErr_SetString(PyExc_ValueError, "arena_bytes is negative");
+    if (arena_bytes < 0 || arena_bytes > PY_SSIZE_T_MAX / 4) {
+        PyErr_SetString(PyExc_ValueError, "arena_bytes is negative, or more than there can be");
         return NULL;
     }
     self = (Runner *)type->tp_alloc(type, 0);
