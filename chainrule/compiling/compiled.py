@@ -247,6 +247,43 @@ class Compiled:
             return again()
         return _finish(recording, made, leaves, again)
 
+    def into(self, out: Any, *args: Any, **kwargs: Any) -> Any:
+        """Call it, and have the results written into arrays of the caller's.
+
+        Args:
+            out: arrays (or tensors) of the results' shapes and dtypes, in their structure.
+            args, kwargs: the function's.
+
+        Returns:
+            ``out``.
+
+        Raises:
+            ValueError: ``out`` has another structure, or an array in it another shape or dtype; nothing is written then.
+
+        >>> import numpy as np
+        >>> import chainrule as cr
+        >>> g = cr.compile(cr.grad(lambda x: np.sum(x ** 2)))
+        >>> memory = np.empty(2)
+        >>> g.into(memory, np.array([1., 2.])) is memory, memory
+        (True, array([2., 4.]))
+        """
+        targets, spec = tree_flatten(out)
+        memories = [x._raw if isinstance(x, Tensor) else x for x in targets]
+        direct = self._direct
+        ordinary = not kwargs and not SPECIAL and not STACK.levels and all([type(x) is ndarray for x in targets])
+        if ordinary and direct is not None and direct.spec == spec and direct.into(args, memories):
+            return out
+        results, found = tree_flatten(self(*args, **kwargs))
+        values = [np.asarray(x._raw if isinstance(x, Tensor) else x) for x in results]
+        if found != spec or any(
+            (a.shape, a.dtype) != (b.shape, b.dtype) for a, b in zip(values, memories, strict=True)
+        ):
+            raise errors.compile_into(self.name, found, values)
+        for memory, value in zip(memories, values, strict=True):
+            _about_to_write([memory])
+            memory[...] = value
+        return out
+
     # -- other callers -----------------------------------------------------------------------------------------------
 
     def as_low_level_callable(self, *examples: Any) -> Any:

@@ -29,7 +29,7 @@ class Direct:
         entry: native code, and what it is given besides arrays.
     """
 
-    __slots__ = ("_code", "_count", "_numbers", "_others", "_reporting", "_scalars", "_single", "_spec", "_tuple")
+    __slots__ = ("_code", "_count", "_numbers", "_others", "_reporting", "_scalars", "_single", "_tuple", "spec")
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Direct:
         others: list[Any],
         entry: tuple[Any, Any],
     ) -> None:
-        self._spec = spec
+        self.spec = spec
         self._scalars = scalars
         self._single = spec.kind is None
         self._tuple = spec.kind is tuple and all([child.kind is None for child in spec.children])
@@ -51,6 +51,25 @@ class Direct:
 
     def call(self, args: tuple[Any, ...]) -> Any:
         """What the function returns; None for arguments that are no arrays, or of another layout."""
+        arrays = self._arrays(args)
+        made = None if arrays is None else self._code(arrays, self._reporting)
+        if made is None:
+            return None
+        for i in self._scalars:
+            made[i] = made[i][()]
+        if self._single:
+            return made[0]
+        return tuple(made) if self._tuple else tree_unflatten(made, self.spec)
+
+    def into(self, args: tuple[Any, ...], out: list[Any]) -> bool:
+        """Have the results written into arrays; False for arguments, or arrays, of another layout."""
+        arrays = self._arrays(args)
+        if arrays is None or any(type(x) is ndarray and np.may_share_memory(x, y) for x in arrays for y in out):
+            return False  # a result may be written before all arguments are read
+        return bool(self._code.run_into(arrays, out, self._reporting))
+
+    def _arrays(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """What the native code is called with."""
         if len(args) != self._count:
             return None
         if self._numbers:
@@ -60,15 +79,7 @@ class Direct:
                     return None
                 given[i] = np.asarray(given[i])
             args = tuple(given)
-        arrays = (*args, *[source.array(args, args) for source in self._others]) if self._others else args
-        made = self._code(arrays, self._reporting)
-        if made is None:
-            return None
-        for i in self._scalars:
-            made[i] = made[i][()]
-        if self._single:
-            return made[0]
-        return tuple(made) if self._tuple else tree_unflatten(made, self._spec)
+        return (*args, *[source.array(args, args) for source in self._others]) if self._others else args
 
 
 def direct_of(tree: Tree, args: tuple[Any, ...], report: Callable[[Iterable[str]], None]) -> Direct | None:

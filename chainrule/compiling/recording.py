@@ -401,6 +401,8 @@ def _backward(recorder: Recorder, arguments: _Arguments, outputs: list[Any]) -> 
     live = [i for i, t in enumerate(tensors) if isinstance(t, Tensor) and t._edge is not None and not _used_up(t._edge)]
     if not live:
         return None
+    if any(start.hooks is not None for _, start, _ in recorder.starts):
+        raise Unrecordable("it returns tensors that gradients can flow to, from leaves with hooks")
     read = len(recorder.guards)
     indices = {id(t): leaf for (leaf, _, _), (_, t, _) in zip(arguments.histories, arguments.stand_ins, strict=True)}
     seeds = [Traced(recorder.new(np.ones(tensors[i]._raw.shape, tensors[i]._raw.dtype)), recorder.level) for i in live]

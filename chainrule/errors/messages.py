@@ -385,6 +385,8 @@ random_in_vmap() -> RuntimeError
     vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different'
     randomness flags on vmap or perform the randomness operation out of vmap{here}: vmap(f, randomness='different')
     draws anew for each example, 'same' once for all.
+compile_into(name, spec, values) -> ValueError
+    compile: {name}{here} returns {spec} with arrays of the shapes and dtypes {values:layouts}: out has to be like that
 compile_no_plan(name, reason) -> RuntimeError
     compile: {name}{here} has no plan for these arguments, since it runs as it is: {reason}
 warn_compile_failed(name, reason) -> warning

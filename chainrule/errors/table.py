@@ -31,6 +31,7 @@ SHOWN: dict[str, Callable[[Any], Any]] = {
     "commas": ", ".join,
     "reprs": lambda values: ", ".join(map(repr, values)),
     "by": lambda values: " x ".join(map(str, values)),
+    "layouts": lambda arrays: ", ".join(f"{x.dtype}{list(x.shape)}" for x in arrays),
     "first": lambda values: repr(next(iter(values))),
     "shape": shape_of,
     "sizes": lambda value: list(shape_of(value)),

@@ -322,8 +322,8 @@ class Recorder:
         edge = tensor._edge
         if edge is None:
             return None
-        if edge.hooks is not None or any(edge is known for _, known, _ in self.starts):
-            raise Unrecordable("it uses a tensor with hooks, or one that is an argument as well")
+        if any(edge is known for _, known, _ in self.starts):
+            raise Unrecordable("it uses a tensor that is an argument as well")
         fresh = type(edge) is not Leaf
         start = Leaf(tensor) if fresh else edge
         self.starts.append((tensor, start, fresh))

@@ -298,3 +298,61 @@ def test_floating_point_exceptions_follow_errstate():
     with np.errstate(all="call", call=lambda kind, flag: met.append(kind)):
         compiled(np.zeros(3))
     assert met == ["divide by zero"]
+
+
+def test_results_are_written_into_memory_of_the_callers():
+    gradient = cr.grad(lambda x: np.sum(np.tanh(x)))
+    compiled, out = cr.compile(gradient), np.empty(6)
+    for k in range(3):
+        assert compiled.into(out, x + k) is out and np.array_equal(out, gradient(x + k))
+    both = (np.empty(6), {"a": np.empty(())})
+    pair = cr.compile(lambda x: (x * 2, {"a": x.sum()}))
+    for k in range(3):
+        pair.into(both, x + k)
+        assert_same((both[0], both[1]["a"][()]), ((x + k) * 2, (x + k).sum()))
+    y = x.copy()
+    for _ in range(3):
+        wanted = gradient(y)
+        assert np.array_equal(compiled.into(y, y), wanted)  # an argument's own memory
+    with pytest.raises(
+        ValueError, match=r"returns TreeSpec\(\*\) with arrays of the shapes and dtypes float64\[6\]: out has"
+    ):
+        compiled.into(np.empty(5), x)
+    tensor = T(np.zeros(6))
+    cr.compile(lambda x: x * 2).into(tensor, T(x))
+    assert np.array_equal(tensor, x * 2)
+
+
+def test_rows_and_functions_of_the_users_own_are_steps():
+    calls = []
+
+    @cr.primitive.elementwise(d={"x": lambda x: 3 * x * x})
+    def cube(x):
+        calls.append(1)
+        return np.array([v**3 for v in np.ravel(x)]).reshape(np.shape(x))
+
+    compiled = check(cr.grad(lambda x: cube(x).sum()), (x,), (-x,), recordings=1)
+    before = len(calls)
+    compiled(x)
+    assert len(calls) == before + 1  # in every call, as without compile
+    assert "cube" in str(compiled.plan(x))
+
+
+def test_hooks_run_while_recording():
+    def make():
+        w = T([1.0, 2.0], requires_grad=True)
+        w.register_hook(lambda g: g * 2)
+
+        def step(x):
+            h = w * x
+            h.register_hook(lambda g: g + 1)
+            (h.sum() + (w * x).sum()).backward()
+            return h.detach()
+
+        return w, step
+
+    (w, step), (v, plain) = make(), make()
+    compiled = cr.compile(step)
+    for k in range(3):
+        assert_same(compiled(T([1.0, k])), plain(T([1.0, k])))
+    assert w.grad.tolist() == v.grad.tolist() and not compiled._eager
