@@ -462,10 +462,16 @@ def _find_sources(found: Recording, recorder: Recorder, arguments: _Arguments, l
 def _references(calls: list[Call], recorder: Recorder) -> Counter[int]:
     """How often the recording itself refers to an array: as the content of a Var, or as the memory of one."""
     counts: Counter[int] = Counter()
+    seen: set[int] = set()
     for var in (*recorder.roots(), *[var for call in calls for var in call.results]):
         counts[id(var.array)] += 1
-        if var.array.base is not None:
-            counts[id(var.array.base)] += 1
+        holder: Any = var.array
+        while id(holder) not in seen:  # a view made by its address holds on to memory by more than one step
+            seen.add(id(holder))
+            holder = holder.base if isinstance(holder, ndarray) else getattr(holder, "array", None)
+            if holder is None:
+                break
+            counts[id(holder)] += 1
     return counts
 
 

@@ -257,7 +257,7 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> No
             segment.takes = [*arguments, *inner]
             segment.makes = makes
             if new.guard is not None:
-                segment.strides = [(n, known[n].array.strides) for n in makes if not known[n].array.flags.c_contiguous]
+                segment.strides = [(n, known[n].array.strides) for n in makes if known[n].shape]
             segment.plan = Plan(
                 Program(
                     [known[n] for n in segment.takes],

@@ -845,6 +845,15 @@ class Traced(ArrayLike):
     def __bool__(self) -> bool:
         return bool(self.recorder.read(self))
 
+    def __int__(self) -> int:
+        return int(self.recorder.read(self))
+
+    def __float__(self) -> float:
+        return float(self.recorder.read(self))
+
+    def __index__(self) -> int:
+        return self.recorder.read(self).__index__()
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object")

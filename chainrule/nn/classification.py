@@ -20,7 +20,7 @@ from chainrule.ops import reductions
 from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import indexing
 from chainrule.table import nn as rows
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, in_one, is_array, lies_within
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -89,8 +89,9 @@ def _class_weights(weight: Any, classes: int) -> Any:
 def _picks(target: Any, classes: int, weight: Any, ignore_index: int, mode: str, dtype: Any) -> tuple[Any, Any]:
     """For each row the class to pick, and the factor of its logarithm: minus its weight, over all weights if a mean."""
     index = target.reshape(-1)
-    plain = type(index._raw) is ndarray and (weight is None or type(weight._raw) is ndarray)
-    if not plain:  # inside a transformation there are no numbers to look at
+    if not (
+        is_array(index._raw) and (weight is None or is_array(weight._raw))
+    ):  # inside a transformation there are no numbers to look at
         keep = ew.ne(index, ignore_index)
         index = ew.where(keep, index, 0)
         weights = cast(keep, dtype)
@@ -98,10 +99,20 @@ def _picks(target: Any, classes: int, weight: Any, ignore_index: int, mode: str,
             weights = ew.mul(weights, indexing.take(weight, index, axis=-1))
         return index, ew.neg(weights) if mode != "mean" else ew.true_divide(ew.neg(weights), reductions.sum(weights))
     index = index._raw
-    low, high = (index.min(), index.max()) if index.size else (0, 0)
-    inside = low >= 0 and high < classes
-    if inside and weight is None and not (low <= ignore_index <= high):
+    if weight is None and in_one(_all_count, index, classes, ignore_index):
         return index, (-1 / index.size if mode == "mean" and index.size else -1.0)
+    given = None if weight is None else weight._raw
+    return in_one(_index_and_coef, index, classes, given, ignore_index, mode, dtype)
+
+
+def _all_count(index: Any, classes: int, ignore_index: int) -> Any:
+    """Whether all indices are of classes, and none is left out."""
+    low, high = (index.min(), index.max()) if index.size else (0, 0)
+    return np.asarray(low >= 0 and high < classes and not (low <= ignore_index <= high))
+
+
+def _index_and_coef(index: Any, classes: int, weight: Any, ignore_index: int, mode: str, dtype: Any) -> tuple[Any, Any]:
+    inside = index.size == 0 or (index.min() >= 0 and index.max() < classes)
     keep = index != ignore_index
     if not inside:
         wrong = index[keep & ((index < 0) | (index >= classes))]
@@ -112,7 +123,7 @@ def _picks(target: Any, classes: int, weight: Any, ignore_index: int, mode: str,
         index = np.where(keep, index, 0)
     weights = keep.astype(dtype)
     if weight is not None:
-        weights *= weight._raw[index]
+        weights *= weight[index]
     total = weights.sum() if mode == "mean" else 1
     return index, -weights / (total or 1)
 
@@ -260,7 +271,7 @@ def binary_cross_entropy(
             "ensure they have the same size."
         )
     for name, z in (("input", x._raw), ("target", y._raw)):
-        if type(z) is ndarray and z.size and not (z.min() >= 0 and z.max() <= 1):
+        if is_array(z) and not lies_within(z, 0, 1):
             raise RuntimeError(
                 f"all elements of {name} should be between 0 and 1. binary_cross_entropy_with_logits takes any scores for input."
             )

@@ -24,7 +24,7 @@ from chainrule.ops import joining, products, reductions, shaping
 from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import indexing
 from chainrule.table import nn as rows
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, is_array, lies_within
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -134,7 +134,7 @@ def embedding(
         )
     n = weight.shape[0]
     plain = type(index._raw) is ndarray
-    if plain and index._raw.size and not (index._raw.min() >= 0 and index._raw.max() < n):
+    if is_array(index._raw) and not lies_within(index._raw, 0, n - 1):
         raise IndexError(f"index out of range in self: embedding looks up rows from 0 to {n - 1}")
     if padding_idx is not None:
         if not -n <= padding_idx < n:
@@ -168,7 +168,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Integers as rows of zeros with a 1, of shape (*tensor.shape, num_classes); by default all up to the largest."""
     if tensor.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if type(tensor._raw) is ndarray:
+    if is_array(tensor._raw):
         if tensor.numel() and tensor._raw.min() < 0:
             raise RuntimeError("Class values must be non-negative.")
         if num_classes == -1:

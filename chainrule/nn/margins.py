@@ -17,6 +17,7 @@ from chainrule.nn.reducing import mode_of, reduced
 from chainrule.ops import elementwise as ew
 from chainrule.ops import gathering, reductions
 from chainrule.ops.arguments import takes_tensors, tensor_of
+from chainrule.types.arrays import is_array, lies_within
 
 
 @op()
@@ -138,7 +139,7 @@ def _class_count(x: Any) -> int:
 
 def _in_range(function: str, index: Any, classes: int) -> None:
     data = index._raw
-    if type(data) is np.ndarray and data.size and not (data.min() >= 0 and data.max() < classes):
+    if is_array(data) and not lies_within(data, 0, classes - 1):
         raise RuntimeError(f"target out of range: {function} has classes from 0 to {classes - 1}")
 
 
@@ -158,9 +159,9 @@ def multilabel_margin_loss(
     classes = _class_count(x)
     if tuple(target.shape) != tuple(x.shape):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(x.shape)}")
-    if type(target._raw) is not np.ndarray:
+    if not is_array(target._raw):
         raise errors.data_dependent(target, f"the labels of {name}")
-    labels = target._raw.reshape(-1, classes)
+    labels = target._concrete("labels").reshape(-1, classes)
     if labels.size and not (labels.min() >= -1 and labels.max() < classes):
         raise RuntimeError(f"target out of range: {name} has classes from 0 to {classes - 1}, and −1 ends a row")
     used = np.logical_and.accumulate(labels >= 0, axis=1)

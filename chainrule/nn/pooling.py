@@ -19,7 +19,7 @@ from chainrule.ops import gathering, joining, products, reductions, shaping
 from chainrule.ops.arguments import tensor_of
 from chainrule.table import pooling as rows
 from chainrule.table import windows
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, is_array, lies_within
 
 
 def _short(values: Ints) -> str:
@@ -346,13 +346,12 @@ def max_unpool(
     if indices.dtype != np.int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
     number = math.prod(size)
-    if type(indices._raw) is np.ndarray:
+    if is_array(indices._raw) and not lies_within(indices._raw, 0, number - 1):
         outside = indices._raw[(indices._raw < 0) | (indices._raw >= number)]
-        if outside.size:
-            raise RuntimeError(
-                f"Found an invalid max index: {outside[0]} (output volumes are of size {'x'.join(map(str, size))}): "
-                f"{function} takes the indices that max_pool{axes}d returned"
-            )
+        raise RuntimeError(
+            f"Found an invalid max index: {outside[0]} (output volumes are of size {'x'.join(map(str, size))}): "
+            f"{function} takes the indices that max_pool{axes}d returned"
+        )
     lead = x.ndim - axes
     zeros = x.new_zeros((*x.shape[:lead], number))
     flat = zeros.scatter(-1, shaping.flatten(indices, lead), shaping.flatten(x, lead))

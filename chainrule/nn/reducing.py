@@ -13,6 +13,7 @@ from chainrule.ops import elementwise as ew
 from chainrule.ops import reductions, shaping
 from chainrule.ops.arguments import tensor_of
 from chainrule.types import promotion
+from chainrule.types.arrays import is_array
 
 ndarray = np.ndarray
 
@@ -76,6 +77,6 @@ def pair(name: str, input: Any, target: Any, accepts: str = "f") -> tuple[Any, A
 def at_least(x: Any, low: float) -> Any:
     """The elements, limited from below; the gradient passes as if they were not."""
     plain = x.detach()
-    if type(plain._raw) is ndarray and (plain._raw >= low).all():
+    if is_array(plain._raw) and (plain._raw >= low).all():
         return x
     return ew.add(x, ew.sub(ew.clamp(plain, min=low), plain))

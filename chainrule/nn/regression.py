@@ -18,6 +18,7 @@ from chainrule.nn.reducing import at_least, mode_of, pair, reduced, times_weight
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import nn as rows
+from chainrule.types.arrays import is_array
 
 ndarray = np.ndarray
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -159,7 +160,7 @@ def gaussian_nll_loss(
         var = ew.mul(input.detach(), 0.0) + var
     else:
         var = tensor_of("gaussian_nll_loss", var)
-        if type(var._raw) is ndarray and (var._raw < 0).any():
+        if is_array(var._raw) and (var._raw < 0).any():
             raise ValueError("var has negative entry/entries")
     shape, other = tuple(input.shape), tuple(var.shape)
     if shape != other:

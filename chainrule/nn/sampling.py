@@ -18,7 +18,7 @@ from chainrule.ops import elementwise as ew
 from chainrule.ops import gathering, products, reductions, shaping
 from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table.pooling import bag_argmax
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, is_array, lies_within
 
 # -- grid_sample -----------------------------------------------------------------------------------------------------
 
@@ -273,13 +273,11 @@ def _check_rows(index: Any, weight: Any, padding_idx: int | None) -> None:
     if weight.ndim != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
     n = weight.shape[0]
-    if type(index._raw) is np.ndarray:
+    if is_array(index._raw) and not lies_within(index._raw, 0, n - 1):
         outside = index._raw[(index._raw < 0) | (index._raw >= n)]
-        if outside.size:
-            raise RuntimeError(
-                "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
-                f"{outside[0]}: weight has {n} rows"
-            )
+        raise RuntimeError(
+            f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {outside[0]}: weight has {n} rows"
+        )
     if padding_idx is not None and not -n <= padding_idx < n:
         raise RuntimeError(
             f"padding_idx must be within the number of embeddings, {-n} through {n - 1}, but got {padding_idx}"
@@ -302,9 +300,9 @@ def _bags(name: str, input: Any, offsets: Any, include_last: bool) -> tuple[Any,
         raise ValueError("offsets has to be a 1D Tensor but got None")
     if offsets.ndim != 1:
         raise ValueError("offsets has to be a 1D Tensor")
-    if not (type(index._raw) is type(offsets._raw) is np.ndarray):
+    if not (is_array(index._raw) and is_array(offsets._raw)):
         raise errors.data_dependent(offsets, f"the offsets of {name}")
-    starts = offsets._raw
+    starts = offsets._concrete(f"the offsets of {name}")
     if include_last:
         starts = starts[:-1]
     if starts.size and starts[0] != 0:

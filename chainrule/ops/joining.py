@@ -20,7 +20,7 @@ from chainrule.ops.shaping import _ints, apart, expand, reshape, transpose, unsq
 from chainrule.table import indexing
 from chainrule.table import shape as rows
 from chainrule.types import promotion
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, is_array, lies_within
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -385,7 +385,7 @@ def index_select(input: Any, dim: int, index: Any) -> Tensor:
     d = errors.check_dim("index_select", dim, x.ndim)
     n = x._raw.shape[d]
     plain = where._raw if isinstance(where, Tensor) else where
-    if type(plain) is ndarray and plain.size and (plain.max() >= n or plain.min() < 0):
+    if is_array(plain) and not lies_within(plain, 0, n - 1):
         raise IndexError(f"index out of range in self: index_select along a dimension of size {n}")
     if where.ndim == 0:
         where = where.reshape(1)

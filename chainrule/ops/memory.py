@@ -17,6 +17,7 @@ from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.ops.reductions import sum as sum_
 from chainrule.table import memory as rows
 from chainrule.table import shape as moves
+from chainrule.types.arrays import is_array
 
 ndarray = np.ndarray
 
@@ -24,8 +25,8 @@ ndarray = np.ndarray
 @op("Tensor.storage_offset")
 def storage_offset_of(self: Tensor) -> int:
     """How many elements of the memory come before the tensor's first."""
-    array = self._raw
-    if type(array) is not ndarray:
+    array = memory_of(self._raw) if is_array(self._raw) else None
+    if array is None:
         return 0  # an example's elements are counted from its own first
     start = array.__array_interface__["data"][0] - owner(array).__array_interface__["data"][0]
     return int(start // array.itemsize)
@@ -121,7 +122,7 @@ def view_as_complex(input: Any) -> Tensor:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if x.shape[-1] != 2:
         raise RuntimeError(f"Tensor must have a last dimension of size 2, but its shape is {tuple(x.shape)}")
-    if type(x._raw) is ndarray and x._raw.strides[-1] != x._raw.itemsize:
+    if is_array(x._raw) and x._raw.strides[-1] != x._raw.itemsize:
         raise RuntimeError("Tensor must have a last dimension with stride 1: call .contiguous() first")
     return bind(rows.view_as_complex, (x,), {})  # type: ignore[no-any-return]
 

@@ -15,7 +15,7 @@ from chainrule.core.protocol import ArrayLike, implements
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.numpy_reductions import checked_axes, sliced, without_nan
 from chainrule.table import indexing
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, is_array
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -95,7 +95,7 @@ def _distances(h: Any, n: int) -> Any:
     if np.shape(h)[0] != n:
         raise ValueError("when 1d, distances must match the length of the corresponding dimension")
     apart = np.diff(inexact(h))
-    even = type(apart) is ndarray and apart.size and (apart == apart[0]).all()
+    even = is_array(apart) and apart.size and (apart == apart[0]).all()
     return apart[0] if even else apart
 
 

@@ -130,8 +130,8 @@ BLENDS = {
 }
 
 
-def checked_levels(name: str, x: Any, q: Any, interpolation: str) -> Tensor:
-    """The levels of a quantile as a constant vector or number, after checking them."""
+def checked_levels(name: str, x: Any, q: Any, interpolation: str) -> np.ndarray[Any, Any]:
+    """The levels of a quantile as a vector or number, after checking them."""
     if interpolation not in BLENDS:
         raise RuntimeError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
@@ -145,7 +145,7 @@ def checked_levels(name: str, x: Any, q: Any, interpolation: str) -> Tensor:
         raise RuntimeError(f"{name}() q values must be in the range [0, 1], but got {levels}")
     if not x.numel():
         raise RuntimeError(f"{name}() input tensor must be non-empty")
-    return wrap(levels)
+    return levels
 
 
 @op(method=True, out=True)
@@ -154,7 +154,7 @@ def quantile(
 ) -> Tensor:
     """The q-quantile along ``dim`` (q between 0 and 1, a number or a 1-D tensor); nan where there is one."""
     x = tensor_of("quantile", input, "f")
-    levels = checked_levels("quantile", x, q, interpolation)._raw
+    levels = checked_levels("quantile", x, q, interpolation)
     flat = x.reshape(-1) if dim is None or not x.ndim else x
     axis = axis_of("quantile", -1 if dim is None else dim, flat.ndim) or -1
     n = flat._raw.shape[axis]

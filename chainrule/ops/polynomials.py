@@ -12,7 +12,7 @@ from chainrule.api.declare import op
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import floating
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, is_array
 
 
 def _chebyshev(k: int, x: AnyArray, p: Any, before: Any) -> Any:
@@ -44,9 +44,9 @@ _MOST = 100_000
 def _evaluated(name: str, x: AnyArray, n: Any, shifted: bool) -> Any:
     if not isinstance(x, Tensor) and not isinstance(n, Tensor):
         raise errors.wrong_operand(f"special_{name}", 0, x)
-    degrees = n._raw if isinstance(n, Tensor) else np.asarray(n)
-    if type(degrees) is not np.ndarray:
+    if isinstance(n, Tensor) and not is_array(n._raw):
         raise errors.data_dependent(n, f"the degrees of special.{name}")
+    degrees = n._concrete("degrees") if isinstance(n, Tensor) else np.asarray(n)
     x = floating(ew.add(x, ew.mul(n, 0)) if isinstance(n, Tensor) else x)  # one shape and dtype
     x = 2 * x - 1 if shifted else x
     degrees = np.nan_to_num(np.trunc(degrees), nan=-1, posinf=-1, neginf=-1)

@@ -19,6 +19,7 @@ from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import shape as rows
 from chainrule.table import windows
 from chainrule.types import dtypes
+from chainrule.types.arrays import is_array
 from chainrule.types.size import Size
 
 ndarray = np.ndarray
@@ -112,7 +113,7 @@ def view(input: Any, *sizes: Any, size: Any = None) -> Tensor:
     if len(sizes) == 1 and isinstance(sizes[0], (np.dtype, type)):
         return wrap(x._array().view(dtypes.as_dtype(sizes[0])))
     target = _filled("view", x._raw.shape, _ints("view", sizes if size is None else (size,)))
-    if type(x._raw) is ndarray and not _viewable(x._raw, target):
+    if is_array(x._raw) and not _viewable(memory_of(x._raw), target):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."

@@ -166,8 +166,9 @@ def nanquantile(
     moved = sort(flat, axis).values.movedim(axis, -1)
     number = sum_(ew.logical_not(ew.isnan(moved.detach())), -1, True)
     if isinstance(q, Tensor) and interpolation == "linear":
-        levels = q
-    position = ew.mul(ew.clamp(ew.sub(number, 1), min=0), levels.reshape(-1))
+        position = ew.mul(ew.clamp(ew.sub(number, 1), min=0), q.reshape(-1))
+    else:
+        position = ew.mul(ew.clamp(ew.sub(number, 1), min=0), wrap(levels.reshape(-1)))
     low, high = (cast(f(position.detach()), np.dtype(np.int64)) for f in (ew.floor, ew.ceil))
     below, above = gather(moved, -1, low), gather(moved, -1, high)
     weight = BLENDS[interpolation](position, low, high)

@@ -86,6 +86,15 @@ def unscalar(x: Any) -> Any:
     return x.as_array() if is_recorded(x) else x
 
 
+def lies_within(x: Any, low: Any, high: Any) -> bool:
+    """Whether all elements of an array are between two numbers, or are one of them."""
+    return bool(in_one(_lies_within, x, low, high))
+
+
+def _lies_within(x: Any, low: Any, high: Any) -> Any:
+    return np.asarray(not x.size or (x.min() >= low and x.max() <= high))
+
+
 def in_one(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """What a function of arrays gives that goes by the numbers which way to take: a recording has it as one call."""
     for x in args:

@@ -24,6 +24,7 @@ from chainrule.ops.linalg.numpy_face import checked, stretched
 from chainrule.table import eigen
 from chainrule.table import linalg as rows
 from chainrule.table import lu as _lu_rows
+from chainrule.types.arrays import is_array, lies_within
 
 ndarray = np.ndarray
 
@@ -73,7 +74,7 @@ def _numpy_eigvals(a: Any) -> Any:
 def _real(w: Any) -> bool:
     """Whether all eigenvalues are real numbers, which NumPy returns as such up to 2.4."""
     data = getattr(w, "_raw", w)
-    return type(data) is ndarray and not data.imag.any() and not _always_complex()
+    return is_array(data) and not data.imag.any() and not _always_complex()
 
 
 @functools.cache
@@ -105,8 +106,8 @@ def _first_zero(LU: Any) -> Any:
 
 def refuse(info: Any, message: str) -> None:
     """Raise for the first matrix whose ``info`` (the message's ``{k}``) says that it failed."""
-    if type(info._raw) is ndarray and info._raw.any():
-        flat = info._raw.reshape(-1)
+    if is_array(info._raw) and info._raw.any():
+        flat = info._concrete("info").reshape(-1)
         at = int(np.flatnonzero(flat)[0])
         batch = f"(Batch element {at}): " if info.ndim else ""
         head, colon, rest = message.format(k=int(flat[at])).partition(": ")
@@ -185,8 +186,8 @@ def _pivots(function: str, pivots: Any) -> Any:
 
 
 def _order(function: str, pivots: Any, rows_: int) -> Any:
-    data = pivots._raw if type(pivots._raw) is ndarray else pivots._raw.concrete()
-    if data is not None and data.size and not (data.min() >= 1 and data.max() <= rows_):
+    data = pivots._raw if is_array(pivots._raw) else pivots._raw.concrete()
+    if data is not None and not lies_within(data, 1, rows_):
         raise RuntimeError(f"{function}: pivots are rows counted from 1: between 1 and {rows_}")
     return bind(_lu_rows.row_order, (pivots,), {"rows": rows_})
 
