@@ -27,6 +27,7 @@ from chainrule.types.dtype import (
 )
 from chainrule.api.array import Array
 from chainrule.api.declare import namespace as _namespace
+from chainrule.core import regions as _regions
 from chainrule.types.dtypes import finfo, iinfo, set_default_dtype
 from chainrule.api.grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from chainrule.types.promotion import can_cast, promote_types, result_type
@@ -113,6 +114,14 @@ def _graph(self: Tensor, **options: object) -> object:
 def _why(self: Tensor) -> object:
     """Why this tensor's ``.grad`` is what it is, or why there is none."""
     return importlib.import_module("chainrule.explaining.why").why(self)
+
+
+def _compile_region(region: object) -> object:
+    """Native loops for a part of a backward pass; they load when a large one comes by."""
+    return importlib.import_module("chainrule.compiling.regions").program(region)
+
+
+_regions.COMPILE = _compile_region  # type: ignore[assignment]
 
 
 def _later(name: str) -> object:

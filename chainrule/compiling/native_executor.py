@@ -283,13 +283,18 @@ class Native:
 
     # -- one call ----------------------------------------------------------------------------------------------------
 
-    def runner(self) -> Any:
-        """The whole plan as one call."""
+    def words(self) -> Words:
+        """The code of the whole plan."""
         lowering = self._lowering
         given = [value.buffer for value in lowering.inputs]
         made = [value.buffer for value in lowering.owners]
         segments: Any = self.units + self._commits
-        written = Words(segments, given, made, self.private, False)
+        return Words(segments, given, made, self.private, False)
+
+    def runner(self) -> Any:
+        """The whole plan as one call."""
+        lowering = self._lowering
+        written = self.words()
         return Runner(
             np.array(written.code, np.intp),
             self.memory,

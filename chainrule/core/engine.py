@@ -182,6 +182,7 @@ def _visit(
     retain_graph, create_graph, freed = this.retain_graph, this.create_graph, this.freed
     pending: dict[Any, Any] = {}
     owned: set[Any] = set()  # edges whose pending cotangent is a sum made here, so may be added to in place
+    alone: set[Any] = set()  # large nodes that are in no region
     for root, g in zip(this.roots, this.cotangents, strict=True):
         if root in pending:
             _add(pending, owned, root, g)
@@ -201,12 +202,12 @@ def _visit(
         if type(node) is not Output:
             if (
                 type(g) is ndarray
-                and g.size >= regions.LARGE
-                and useful is None
+                and g.size >= regions.NOTICED
                 and not create_graph
                 and hooks is None
                 and watch is None
-                and _region(node, g, order, pending, owned, retain_graph)
+                and node not in alone
+                and _region(this, node, g, order, pending, owned, alone)
             ):
                 continue
             edges = node.edges
@@ -267,31 +268,33 @@ def _visit(
 
 
 def _region(
+    this: Sweep,
     node: Node,
     g: ndarray[Any, Any],
     order: list[Any],
     pending: dict[Any, Any],
     owned: set[Any],
-    retain_graph: bool,
+    alone: set[Any],
 ) -> bool:
-    """Run the elementwise nodes that start here block by block, if there are several; whether there were."""
+    """Run the elementwise nodes that start here together, if that pays; whether it did."""
     if node.prim.kind != "elementwise" or not g.flags.c_contiguous:
         return False
-    members = regions.find(node, g, order, pending)
-    if len(members) < 2:
+    region = regions.find(node, g, order, pending, this.wanted, this.useful)
+    if region is None:
         return False
-    del order[1 - len(members) :]
-    for edge, grad in regions.sweep(members, g, pending).items():
-        if edge in pending:
-            _add(pending, owned, edge, grad)
-        else:
-            pending[edge] = grad
-            owned.add(edge)
-    if not retain_graph:
-        freed = LOCAL.sweep.freed
-        for member in members:
+    grads = region.sweep(pending)
+    if grads is None:
+        alone.update(region.members)
+        return False
+    for member in region.members[1:]:
+        order.pop()
+        pending.pop(member, None)
+    pending.update(grads)
+    owned.update(grads)
+    if not this.retain_graph:
+        for member in region.members:
             if member.saved:
-                member.saved = freed
+                member.saved = this.freed
     return True
 
 

@@ -4,10 +4,14 @@ On large arrays the time of an elementwise rule is the time its temporaries take
 the cotangents in a run of elementwise nodes depends on element i only. So the run is done for one block of elements
 after the other: the block's cotangents stay in cache from the first node to the last, and only what leaves the run
 is written to memory. The rules are the same; they just get slices.
+
+A run that comes again and again is handed to a floor above (``COMPILE``), which makes native loops of its rules.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from sys import maxsize
 from typing import Any
 
 import numpy as np
@@ -16,102 +20,206 @@ from chainrule.core.node import Freed, Node, Output
 from chainrule.core.versions import CLOCK
 
 ndarray = np.ndarray
+Arrays = list[np.ndarray[Any, Any]]
 
-#: elements from which a region is worth its bookkeeping, and about how many are in a block
+#: elements from which runs are looked for: long ones, those of two nodes, and single nodes
+NOTICED, SHORT, SINGLE = 1_024, 32_768, 262_144
+#: elements from which Python's blocks are worth it, and about how many are in one
 LARGE = 65_536
 BLOCK = 40_000
 
+#: what makes a program of a region: arrays -> what leaves it, or None where Python has to do it. Entered from above
+COMPILE: Callable[[Region], Program | None] | None = None
+Program = Callable[[Arrays], Arrays | None]
+#: for each region's key how often it was met; from ``OFTEN`` times on its program, None if there can be none
+_PROGRAMS: dict[Any, Any] = {}
+OFTEN, _MOST = 3, 512
 
-def find(node: Node, g: Any, order: list[Any], pending: dict[Any, Any]) -> list[Node]:
-    """The run of elementwise nodes that starts with ``node`` and goes on at the end of ``order``.
+#: parameters of rows that read the same have the same value
+_PLAIN = frozenset({bool, int, float, str, type(None)})
+_MASK = np.dtype(bool)
 
-    Each member gets a cotangent of one shape, from the members before it or from ``pending``.
+
+class Region:
+    """A run of elementwise nodes, whose cotangents have one shape and dtype.
+
+    Args:
+        useful: the edges that the sweep is confined to; None: it goes everywhere.
+
+    Attributes:
+        members: the nodes, newest first. Each gets its cotangent from those before it, from outside, or both.
+        arriving: the members that get a cotangent from outside, with it.
+        arrays: what the rules read, each array once.
+        key: all else that decides what they compute.
     """
-    shape, dtype = g.shape, g.dtype
-    if not _fits(node, shape, dtype):
-        return []
-    members = [node]
-    fed = set(node.edges)
-    for other in reversed(order):
-        if type(other) is Output or not _fits(other, shape, dtype):
-            break
-        waiting = pending.get(other)
-        if waiting is None:
-            if other not in fed:
-                break
-        elif (
-            type(waiting) is not ndarray
-            or waiting.shape != shape
-            or waiting.dtype != dtype
-            or not waiting.flags.c_contiguous
+
+    __slots__ = ("_numbers", "_places", "_useful", "arrays", "arriving", "dtype", "key", "members", "shape")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], useful: set[Any] | None) -> None:
+        self.shape, self.dtype = shape, dtype
+        self.members: list[Node] = []
+        self.arriving: dict[Any, Any] = {}
+        self.arrays: Arrays = []
+        self.key: list[Any] = []
+        self._useful = useful
+        self._places: dict[int, int] = {}  # of arrays, by identity
+        self._numbers: dict[Any, Any] = {None: None}  # of edges
+
+    def leads_to(self, node: Node) -> bool:
+        return node in self._numbers
+
+    def take(self, node: Node, g: Any) -> bool:
+        """Make a node a member, if it is elementwise. ``g`` is the cotangent that arrives from outside, if there is one."""
+        saved, params = node.saved, node.params
+        if (
+            node.prim.kind != "elementwise"
+            or node.in_avals is not None
+            or node.hooks is not None
+            or type(saved) is Freed
+            or (saved and CLOCK.latest > node.seq)
+            or (params and not all([type(value) in _PLAIN for value in params.values()]))
         ):
-            break
-        members.append(other)
-        fed.update(other.edges)
-    return members
-
-
-def _fits(node: Node, shape: Any, dtype: Any) -> bool:
-    if (
-        node.prim.kind != "elementwise"
-        or node.in_avals is not None
-        or node.hooks is not None
-        or type(node.saved) is Freed
-    ):
-        return False
-    if node.saved and CLOCK.latest > node.seq:
-        return False
-    for value in node.saved:
-        if type(value) is ndarray:
-            if value.shape != shape or value.dtype != dtype or not value.flags.c_contiguous:
-                return False
-        elif not (value is None or type(value) is float or type(value) is int):
             return False
-    return True
+        places, known = self._places, len(self._places)
+        key: list[Any] = [node.prim, repr(params) if params else None]
+        for value in saved if g is None else (g, *saved):
+            if type(value) is ndarray:
+                place = places.get(id(value))
+                if place is None:
+                    if not self._fits(value):
+                        del self.arrays[known:]
+                        return False
+                    place = places[id(value)] = len(places)
+                    self.arrays.append(value)
+                    key.append(value.dtype)
+                key.append(place)
+            elif value is None or type(value) is float or type(value) is int:
+                key.append(repr(value))
+            else:
+                del self.arrays[known:]
+                return False
+        numbers = self._numbers
+        key.append(numbers.setdefault(node, len(numbers)))
+        for edge in self.edges_of(node):
+            key.append(numbers.setdefault(edge, len(numbers)))
+        self.key += key
+        self.members.append(node)
+        if g is not None:
+            self.arriving[node] = g
+        return True
 
+    def _fits(self, array: Any) -> bool:
+        dtype = array.dtype
+        return array.shape == self.shape and (dtype is self.dtype or dtype is _MASK) and array.flags.c_contiguous
 
-def sweep(members: list[Node], g: Any, pending: dict[Any, Any]) -> dict[Any, Any]:
-    """Run the members' rules on every block; the cotangents of the edges that leave the region.
+    def edges_of(self, node: Node) -> tuple[Any, ...]:
+        """Where a member's cotangents are wanted: None where they are not."""
+        useful, edges = self._useful, node.edges
+        return edges if useful is None else tuple([edge if edge in useful else None for edge in edges])
 
-    Cotangents of members that were pending are used up.
-    """
-    shape, dtype, size = g.shape, g.dtype, g.size
-    inside = set(members)
-    arriving = {members[0]: g.reshape(-1)}
-    for node in members[1:]:
-        waiting = pending.pop(node, None)
-        if waiting is not None:
-            arriving[node] = waiting.reshape(-1)
-    leaving = {
-        edge: np.empty(shape, dtype)
-        for node in members
-        for edge in node.edges
-        if edge is not None and edge not in inside
-    }
-    flat = {edge: out.reshape(-1) for edge, out in leaving.items()}
-    plan = [
-        (node, node.pullback, tuple([v.reshape(-1) if type(v) is ndarray else v for v in node.saved]), node.edges)
-        for node in members
-    ]
-    step = -(-size // max(1, round(size / BLOCK)))
-    for start in range(0, size, step):
-        stop = start + step
-        block = {node: whole[start:stop] for node, whole in arriving.items()}
-        summed: set[Any] = set()
-        for node, pullback, saved, edges in plan:
-            parts = tuple([v[start:stop] if type(v) is ndarray else v for v in saved])
-            grads = pullback(node, block.pop(node), parts, edges)
-            for edge, grad in zip(edges, grads):
+    def leaving(self) -> list[Any]:
+        """The edges that lead out of the run."""
+        members = {None, *self.members}
+        return [edge for edge in self._numbers if edge not in members]
+
+    def sweep(self, pending: dict[Any, Any]) -> dict[Any, Any] | None:
+        """The cotangents of the edges that leave, in arrays that nobody else has; None: it is not worth it.
+
+        What is pending at these edges is part of the sums, which so have the order and the bits of a plain sweep.
+        """
+        leaving = self.leaving()
+        for edge in leaving:
+            if edge in pending and not self._add_to(edge, pending[edge]):
+                return None
+        grads = None if COMPILE is None else self._natively()
+        if grads is None:
+            if len(self.members) < 2 or self.arrays[0].size < LARGE:
+                return None
+            grads = self._in_blocks(leaving)
+        return dict(zip(leaving, grads, strict=True))
+
+    def _add_to(self, edge: Any, g: Any) -> bool:
+        """Have a pending cotangent added to; whether it can be."""
+        if type(g) is not ndarray or g.shape != self.shape or g.dtype is not self.dtype:
+            return False
+        self.arriving[edge] = g = np.ascontiguousarray(g)
+        place = self._places.setdefault(id(g), len(self._places))
+        if place == len(self.arrays):
+            self.arrays.append(g)
+        self.key += (self._numbers[edge], place)
+        return True
+
+    def _natively(self) -> Arrays | None:
+        """By the program for regions like this one, from when it has been met often enough to be worth making."""
+        key = tuple(self.key)
+        known = _PROGRAMS.get(key, 0)
+        if type(known) is int:
+            if known == 0 and len(_PROGRAMS) >= _MOST:
+                _PROGRAMS.clear()
+            known = _PROGRAMS[key] = known + 1 if known < OFTEN or COMPILE is None else COMPILE(self)
+        return None if known is None or type(known) is int else known(self.arrays)
+
+    def _in_blocks(self, leaving: list[Any]) -> Arrays:
+        """By the rules, on one block of elements after the other."""
+        size = self.arrays[0].size
+        results = [np.empty(self.shape, self.dtype) for _ in leaving]
+        flat = [array.reshape(-1) for array in self.arrays]
+        step = -(-size // max(1, round(size / BLOCK)))
+        for start in range(0, size, step):
+            block = slice(start, start + step)
+            for out, part in zip(results, self.rules([array[block] for array in flat], leaving), strict=True):
+                out.reshape(-1)[block] = part
+        return results
+
+    def rules(self, arrays: list[Any], leaving: list[Any]) -> list[Any]:
+        """Run the members' rules with others in the place of the arrays: blocks of them, or what records."""
+        places = self._places
+        waiting = {node: arrays[places[id(g)]] for node, g in self.arriving.items()}
+        sums: set[Any] = set()
+        for node in self.members:
+            saved = tuple([arrays[places[id(value)]] if type(value) is ndarray else value for value in node.saved])
+            edges = self.edges_of(node)
+            for edge, grad in zip(edges, node.pullback(node, waiting.pop(node), saved, edges), strict=True):
                 if edge is None:
                     continue
-                before = block.get(edge)
+                before = waiting.get(edge)
                 if before is None:
-                    block[edge] = grad
-                elif edge in summed:
+                    waiting[edge] = grad
+                elif edge in sums:
                     np.add(before, grad, before)
                 else:
-                    block[edge] = before + grad
-                    summed.add(edge)
-        for edge, out in flat.items():
-            out[start:stop] = block[edge]
-    return leaving
+                    total = waiting[edge] = before + grad
+                    if type(total) is ndarray:
+                        sums.add(edge)
+        return [waiting[edge] for edge in leaving]
+
+
+def find(
+    node: Node, g: Any, order: list[Any], pending: dict[Any, Any], wanted: set[Any] | None, useful: set[Any] | None
+) -> Region | None:
+    """The run of elementwise nodes that starts with ``node`` and goes on at the end of ``order``, if there is one.
+
+    Each member gets a cotangent of one shape, from the members before it or from ``pending``. None of them is ``wanted``:
+    their cotangents are not to be had.
+    """
+    more = _fewest(g.size) - 1
+    if more and (len(order) < more or type(order[-more]) is Output or order[-more].prim.kind != "elementwise"):
+        return None
+    region = Region(g.shape, g.dtype, useful)
+    following: Any = node
+    waiting: Any = g
+    while type(following) is not Output and (wanted is None or following not in wanted):
+        if not region.take(following, waiting) or len(region.members) > len(order):
+            break
+        following = order[-len(region.members)]
+        waiting = pending.get(following)
+        if type(waiting) is not ndarray and (waiting is not None or not region.leads_to(following)):
+            break
+    return region if region.members else None
+
+
+def _fewest(size: int) -> int:
+    """How many nodes there have to be for a run to pay."""
+    if COMPILE is None:
+        return 2 if size >= LARGE else maxsize
+    return 1 if size >= SINGLE else 2 if size >= SHORT else 6

@@ -47,6 +47,7 @@ Words = list[int]
 
 LOOP, GROUP = 0, 1
 ARENA, SCRATCH, FIRST_INPUT = 0, 1, 2
+GROUP_ROWS = 3
 
 
 def loop_step(

@@ -1,0 +1,331 @@
+"""Elementwise regions of backward passes: by native loops, by blocks in Python, or node by node, the bits are the same."""
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+import chainrule.table
+from chainrule import native
+from chainrule.api.functions import general
+from chainrule.core import regions
+from chainrule.primitive import elementwise
+from chainrule.rows.primitive import TABLE
+from chainrule.testing import samples_of
+
+for module in pkgutil.iter_modules(chainrule.table.__path__):
+    importlib.import_module(f"chainrule.table.{module.name}")
+
+SIZE = 40_003  # from where two threads share the work; no multiple of any vector's length
+ROWS = sorted(
+    name
+    for name, row in TABLE.items()
+    if row.kind == "elementwise" and row.differentiable and "f" in row.accepts and row.domain != "complex"
+)
+needs_extension = pytest.mark.skipif(not native.AVAILABLE, reason="the extension is not built")
+
+
+@pytest.fixture(params=["native", "native, one thread", "blocks"])
+def way(request, monkeypatch):
+    """Regions of any length and from a few elements on, in one of the ways to do them; ``plain()`` switches them off."""
+    monkeypatch.setattr(regions, "_PROGRAMS", {})
+    monkeypatch.setattr(regions, "OFTEN", 0)
+    monkeypatch.setattr(regions, "SINGLE", 1)
+    monkeypatch.setattr(regions, "LARGE", 1)
+    monkeypatch.setattr(regions, "BLOCK", 9_000)
+    if request.param == "blocks":
+        monkeypatch.setattr(regions, "COMPILE", None)
+    elif not native.AVAILABLE:
+        pytest.skip("the extension is not built")
+    threads = native.get_threads() if native.AVAILABLE else None
+    if threads is not None:
+        native.set_threads(1 if request.param == "native, one thread" else 2)
+    yield request.param
+    if threads is not None:
+        native.set_threads(threads)
+
+
+def programs():
+    return [known for known in regions._PROGRAMS.values() if type(known) is not int and known is not None]
+
+
+def plainly(run):
+    noticed = regions.NOTICED
+    regions.NOTICED = sys.maxsize
+    try:
+        return run()
+    finally:
+        regions.NOTICED = noticed
+
+
+def same(run):
+    """The bits of what ``run`` returns, arrays, are those that it returns when the nodes run one by one."""
+    expected = plainly(run)
+    for _ in range(2):  # making programs, and with programs
+        found = run()
+        assert [x.tobytes() for x in found] == [x.tobytes() for x in expected]
+
+
+def drawn(domain, size, dtype, seed):
+    rng = np.random.default_rng(seed)
+    low, high = domain if isinstance(domain, tuple) else (-2, 2)
+    return rng.uniform(low, high, size).astype(dtype)
+
+
+@pytest.mark.parametrize("way", ["native", "blocks"], indirect=True)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_every_row(name, dtype, way):
+    row = TABLE[name]
+    seen = []
+    for sample in samples_of(row):
+        if sample.params in seen or sample.complex or not all(isinstance(shape, tuple) for shape in sample.shapes):
+            continue
+        seen.append(sample.params)
+        size = 10_007
+        data = []
+        for k, domain in enumerate(sample.domains):
+            data.append(drawn(domain, size, bool if domain == "bool" else dtype, k))
+        g = drawn((-1, 1), size, dtype, 9)
+
+        def run(data=data, g=g, params=sample.params):
+            leaves = [cr.tensor(x) for x in data]
+            wanted = [t.requires_grad_() for t in leaves if t.is_floating_point()]
+            y = general(row, tuple(leaves), dict(params))
+            (y * y).backward(cr.tensor(g))
+            return [t.grad.numpy() for t in wanted if t.grad is not None]
+
+        same(run)
+
+
+def program_of_many(shape=(SIZE,), dtype=np.float64):
+    rng = np.random.default_rng(0)
+    x = cr.tensor(rng.uniform(0.5, 1.5, shape).astype(dtype)).requires_grad_()
+    w = cr.tensor(rng.uniform(0.5, 1.5, shape).astype(dtype)).requires_grad_()
+    h = cr.exp(-x * w)
+    y = (cr.sin(h) * w + h / (x + 2) - cr.sqrt(x * 3.0)) * h
+    z = cr.where(y > 0.1, y, y * 2).tanh()
+    return x, w, h, z
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(SIZE,), (203, 199), (40, 1, 1009), (1024,)])
+def test_a_program_with_branches(shape, dtype, way):
+    def run():
+        x, w, _, z = program_of_many(shape, dtype)
+        (z.sum() + (x * w).clip(0.7, 1.2).sum()).backward()
+        return x.grad.numpy(), w.grad.numpy()
+
+    same(run)
+    assert bool(programs()) == (way != "blocks")
+
+
+def test_what_is_wanted_on_the_way_arrives(way):
+    def run():
+        x, w, h, z = program_of_many()
+        kept = h * 1.5
+        kept.retain_grad()
+        (z + kept).sum().backward(retain_graph=True)
+        found = cr.autograd.grad(z.sum(), [x, h], retain_graph=True)
+        return [x.grad.numpy(), w.grad.numpy(), kept.grad.numpy(), *[g.numpy() for g in found]]
+
+    same(run)
+
+
+def test_hooks_see_their_gradients(way):
+    def run():
+        seen = []
+        x, w, h, z = program_of_many()
+        h.register_hook(lambda g: seen.append(g.numpy().copy()))
+        z.register_hook(lambda g: g * 2)
+        z.sum().backward()
+        return [x.grad.numpy(), w.grad.numpy(), *seen]
+
+    same(run)
+
+
+def test_saved_values_are_freed_unless_they_are_retained(way):
+    x, _, _, z = program_of_many()
+    z.backward(cr.ones(SIZE, dtype=cr.float64), retain_graph=True)
+    first = x.grad.numpy().copy()
+    z.backward(cr.ones(SIZE, dtype=cr.float64))
+    np.testing.assert_array_equal(x.grad.numpy(), 2 * first)
+    with pytest.raises(RuntimeError, match="second time"):
+        z.backward(cr.ones(SIZE, dtype=cr.float64))
+
+
+def test_gradients_of_two_leaves_do_not_share_memory(way):
+    x, y = (cr.ones(SIZE, dtype=cr.float64).requires_grad_() for _ in range(2))
+    for _ in range(2):
+        x.grad = y.grad = None
+        ((x + y) * 2.0).backward(cr.ones(SIZE, dtype=cr.float64))
+        assert not np.shares_memory(x.grad.numpy(), y.grad.numpy())
+        x.grad.zero_()
+        assert (y.grad == 2).all()
+
+
+def test_numbers_are_told_apart_by_their_sign_and_type(way):
+    x = cr.ones(SIZE, dtype=cr.float64).requires_grad_()
+    for number in (0.0, -0.0, 2, 2.0, 3.5, float("nan"), 0.0):
+        x.grad = None
+        (x * number * 1.0).backward(cr.ones(SIZE, dtype=cr.float64))
+        expected = np.full(SIZE, 1.0) * 1.0 * number
+        assert x.grad.numpy().tobytes() == expected.tobytes()
+
+
+def test_saved_values_that_were_overwritten_are_refused(way):
+    x = cr.ones(SIZE, dtype=cr.float64).requires_grad_()
+    y = cr.exp(x * 2)
+    z = y * 3 * y
+    y.detach().zero_()
+    with pytest.raises(RuntimeError, match=r"overwritten|modified"):
+        z.sum().backward()
+
+
+def warned(run):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run()
+    return sorted({(w.category, str(w.message), w.filename) for w in caught}, key=str)
+
+
+def test_floating_point_warnings_are_those_of_the_rules(way):
+    def run():
+        x = cr.tensor(np.full(SIZE, 1e200)).requires_grad_()
+        y = cr.log(x * 1.0) * 1e150 * 1.0
+        y.backward(cr.tensor(np.full(SIZE, 1e200)))
+
+    expected = plainly(lambda: warned(run))
+    assert any("overflow" in text for _, text, _ in expected)
+    assert warned(run) == expected
+    assert warned(run) == expected
+    with np.errstate(over="ignore"):
+        assert warned(run) == []
+
+
+def test_an_exception_leaves_no_gradient(way):
+    x = cr.tensor(np.full(SIZE, 1.0)).requires_grad_()
+    y = x * 1e200 * 1.0
+    g = cr.tensor(np.full(SIZE, 1e200))
+    for _ in range(2):
+        with np.errstate(over="raise"), pytest.raises(FloatingPointError, match="overflow"):
+            y.backward(g, retain_graph=True)
+        assert x.grad is None
+    with np.errstate(over="ignore"):
+        y.backward(g)
+    assert np.isinf(x.grad.numpy()).all()
+
+
+@needs_extension
+def test_one_program_serves_all_shapes(monkeypatch):
+    monkeypatch.setattr(regions, "_PROGRAMS", {})
+    for shape in [(SIZE,), (33_000,), (200, 300), (40, 30, 50), (100_001,)] * 4:
+        x = cr.ones(*shape, dtype=cr.float64).requires_grad_()
+        cr.sin(cr.exp(x) * x).backward(cr.ones(*shape, dtype=cr.float64))
+    assert len(regions._PROGRAMS) == len(programs()) == 1
+
+
+@needs_extension
+def test_what_changes_every_time_is_not_compiled(monkeypatch):
+    monkeypatch.setattr(regions, "_PROGRAMS", {})
+    monkeypatch.setattr(regions, "_MOST", 10)
+    x = cr.ones(SIZE, dtype=cr.float64).requires_grad_()
+    for k in range(25):
+        cr.sin(x * float(k)).backward(cr.ones(SIZE, dtype=cr.float64))
+    assert set(regions._PROGRAMS.values()) == {1}
+    assert len(regions._PROGRAMS) <= 10
+
+
+def test_rules_of_the_users_own_always_run(way):
+    seen = []
+
+    def partial(x):
+        seen.append(type(x))
+        return 2 * x
+
+    square = elementwise(d=partial)(lambda x: x * x)
+    x = cr.ones(SIZE, dtype=cr.float64).requires_grad_()
+    for _ in range(3):
+        seen.clear()
+        (square(x * 2.0) * 3.0).backward(cr.ones(SIZE, dtype=cr.float64))
+        assert set(seen) == {np.ndarray}
+    assert not programs()
+
+
+def test_threads_share_programs(way):
+    expected = plainly(lambda: _gradient(SIZE))
+    found = []
+
+    def run():
+        found.extend(_gradient(SIZE).tobytes() == expected.tobytes() for _ in range(5))
+
+    workers = [threading.Thread(target=run) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert found == [True] * 20
+
+
+def _gradient(size):
+    x = cr.tensor(np.linspace(-1, 1, size)).requires_grad_()
+    y = x
+    for _ in range(8):
+        y = cr.tanh(y * x)
+    y.backward(cr.ones(size, dtype=cr.float64))
+    return x.grad.numpy()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_the_child_of_a_fork_computes():
+    done = _python(
+        """
+        import os, warnings
+        import numpy as np, chainrule as cr
+        warnings.simplefilter("ignore", DeprecationWarning)
+        def gradient():
+            x = cr.tensor(np.linspace(-1, 1, 300_000)).requires_grad_()
+            cr.tanh(cr.sin(x) * x).backward(cr.ones(300_000, dtype=cr.float64))
+            return x.grad.numpy().tobytes()
+        expected = [gradient() for _ in range(6)][-1]
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if gradient() == expected else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert gradient() == expected
+        """
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_extension_loads_when_regions_come_again_and_again():
+    done = _python(
+        """
+        import sys
+        import chainrule as cr
+        def gradient(size):
+            x = cr.ones(size).requires_grad_()
+            cr.tanh(cr.sin(x) * x).backward(cr.ones(size))
+        for _ in range(20):
+            gradient(30)
+        gradient(300_000)
+        assert "chainrule.native" not in sys.modules and "chainrule.compiling" not in sys.modules
+        for _ in range(20):
+            gradient(300_000)
+        assert "chainrule.native" in sys.modules
+        """
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def _python(program):
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60)
