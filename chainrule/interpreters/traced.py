@@ -12,6 +12,7 @@ are recorded, too; when the recording ends they have their arrays again.
 
 from __future__ import annotations
 
+import functools
 import operator
 import sys
 import weakref
@@ -928,10 +929,30 @@ def _multiplies_alike(x: Any, y: Any) -> bool:
         return False
     if x.ndim == y.ndim == 1:
         return bool(x.shape == y.shape)
-    if x.ndim != 2 or y.ndim not in (1, 2) or 1 in x.shape + y.shape or x.shape[1] != y.shape[0]:
+    if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[1] != y.shape[0]:
         return False
     dense: bool = _dense(x) and (_dense(y) if y.ndim == 2 else y.strides[0] == y.itemsize)
-    return dense and same_bits(x.dot(y), x @ y)
+    if not dense or not same_bits(x.dot(y), x @ y):
+        return False
+    return 1 not in x.shape + y.shape or _rounds_alike(x.dtype, x.shape, x.strides, y.shape, y.strides)
+
+
+@functools.lru_cache(maxsize=4096)
+def _rounds_alike(dtype: np.dtype[Any], *layouts: tuple[int, ...]) -> bool:
+    """Whether ``np.dot`` and ``np.matmul`` of a vector and a matrix round alike: tried with many numbers, and signs of zeros."""
+    numbers = np.random.default_rng(0)
+    for trial in range(12):
+        operands = []
+        for shape, strides in (layouts[:2], layouts[2:]):
+            memory = numbers.standard_normal((*shape, 1 + (dtype.kind == "c")))
+            memory = np.trunc(memory) if trial < 4 else memory
+            values = (memory[..., 0] + 1j * memory[..., -1] if dtype.kind == "c" else memory[..., 0]).astype(dtype)
+            rows_first = len(shape) == 1 or strides[0] >= strides[1]
+            operands.append(np.asarray(values, order="C" if rows_first else "F"))
+        x, y = operands
+        if not same_bits(x.dot(y), x @ y):
+            return False
+    return True
 
 
 def _dense(x: np.ndarray[Any, Any]) -> bool:
