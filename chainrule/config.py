@@ -24,15 +24,19 @@ NATIVE = _is_on("CHAINRULE_NATIVE", "1")
 
 
 class Threads:
-    """How many threads share a large step: what the user chose, 0 for as many as this process may use."""
+    """How many threads share a large step: what the user chose, or as many as there are processors for this process."""
 
-    def __init__(self, count: int) -> None:
-        self.count = count
+    def __init__(self, chosen: int) -> None:
+        self._chosen = chosen
         self._followers: list[Callable[[int], object]] = []
+
+    @property
+    def count(self) -> int:
+        return self._chosen or processors()
 
     def choose(self, count: int) -> None:
         """Take a number, and tell those who follow it."""
-        self.count = count
+        self._chosen = count
         for follower in self._followers:
             follower(count)
 
@@ -40,6 +44,17 @@ class Threads:
         """Call ``follower`` with the number, now and whenever it changes."""
         self._followers.append(follower)
         follower(self.count)
+
+
+def processors() -> int:
+    """How many processors this process may use: those it may run on, and what its container has of them."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as limits:
+            quota, period = limits.read().split()
+        return max(1, min(count, round(int(quota) / int(period))))
+    except (OSError, ValueError):  # no such file, or "max": there is no quota
+        return count
 
 
 def _whole_number(name: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from chainrule import config
@@ -76,6 +75,4 @@ def set_num_threads(count: int) -> None:
 
 def get_num_threads() -> int:
     """How many threads share a large step of a compiled function: what was set, or as many as this process may use."""
-    if config.THREADS.count:
-        return config.THREADS.count
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return config.THREADS.count

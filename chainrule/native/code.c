@@ -118,7 +118,7 @@ static int run_loop(const npy_intp *step, char *const *bases) {
         return 0;
     }
     if (step[LOOP_SPLIT] && loop_work(step) >= SHARED_FROM) {
-        return run_parts(part_of_loop, &shared, shared.loop.outer[0], 0, NULL);
+        return run_parts(part_of_loop, &shared, shared.loop.outer[0], loop_work(step), 0, NULL);
     }
     call_outer(&shared.loop, shared.start, 0, shared.loop.outer[0]);
     return 0;
@@ -180,7 +180,7 @@ static int run_group(const npy_intp *step, char *const *bases) {
     group.step = step;
     group.bases = bases;
     if (step[GROUP_SPLIT] && (double)step[GROUP_ROWS] * (double)step[GROUP_N] >= SHARED_FROM) {
-        return run_parts(part_of_group, &group, blocks, step[GROUP_SCRATCH], bases[SCRATCH_BASE]);
+        return run_parts(part_of_group, &group, blocks, group_work(step), step[GROUP_SCRATCH], bases[SCRATCH_BASE]);
     }
     part_of_group(&group, 0, blocks, bases[SCRATCH_BASE]);
     return 0;

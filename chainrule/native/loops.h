@@ -26,12 +26,13 @@ const char *survey_code(const npy_intp *code, npy_intp start, npy_intp stop, npy
 /* run the steps in [start, stop); returns floating-point exceptions as NumPy's bits (divide 1, over 2, under 4, invalid 8) */
 int run_code(const npy_intp *code, npy_intp start, npy_intp stop, char *const *bases);
 
-/* pool.c: call part(context, first, last, scratch) until [0, count) is done, in several threads where that pays.
-   `scratch` is the calling thread's; others bring `scratch_bytes` of their own. Returns the exceptions of all. */
+/* pool.c: call part(context, first, last, scratch) until [0, count) is done, in several threads if `work`, about how many
+   element operations it is, pays for them. `scratch` is the calling thread's; others bring `scratch_bytes` of their own.
+   Returns the exceptions that others met. */
 typedef void (*Part)(const void *context, npy_intp first, npy_intp last, char *scratch);
-int run_parts(Part part, const void *context, npy_intp count, npy_intp scratch_bytes, char *scratch);
+int run_parts(Part part, const void *context, npy_intp count, double work, npy_intp scratch_bytes, char *scratch);
 int get_threads(void);
-void set_threads(int count); /* 0: as many as this process may use */
+void set_threads(int count);
 
 /* floating-point exceptions of this thread since they were cleared, in NumPy's bits */
 void clear_exceptions(void);

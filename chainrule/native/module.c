@@ -484,8 +484,8 @@ static PyObject *choose_threads(PyObject *module, PyObject *count) {
     long number = PyLong_AsLong(count);
     (void)module;
     if (number == -1 && PyErr_Occurred()) return NULL;
-    if (number < 0) {
-        PyErr_SetString(PyExc_ValueError, "a number of threads is not negative");
+    if (number < 1) {
+        PyErr_SetString(PyExc_ValueError, "there is one thread at least");
         return NULL;
     }
     set_threads(number < 1024 ? (int)number : 1024);
@@ -496,7 +496,7 @@ static PyMethodDef functions[] = {
     {"loop", address_of_loop, METH_VARARGS, "loop(ufunc, index): addresses of an inner loop and its data, or None"},
     {"execute", (PyCFunction)(void (*)(void))execute, METH_FASTCALL, "execute(code, start, stop, bases): run a range of a program; floating-point exceptions found"},
     {"get_threads", threads_used, METH_NOARGS, "how many threads share large steps"},
-    {"set_threads", choose_threads, METH_O, "set_threads(count), 0: as many as this process may use"},
+    {"set_threads", choose_threads, METH_O, "set_threads(count)"},
     {NULL, NULL, 0, NULL},
 };
 

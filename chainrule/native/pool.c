@@ -3,10 +3,6 @@
    The thread that calls does its share; the others are there to help, and nothing waits for one that has not come yet.
    So a pool that is busy, or that a fork left behind, costs speed and nothing else. Threads never touch Python. */
 
-#if defined(__linux__) && !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* sched_getaffinity */
-#endif
-
 #include "loops.h"
 
 #if defined(_WIN32)
@@ -14,7 +10,8 @@
 int get_threads(void) { return 1; }
 void set_threads(int count) { (void)count; }
 
-int run_parts(Part part, const void *context, npy_intp count, npy_intp scratch_bytes, char *scratch) {
+int run_parts(Part part, const void *context, npy_intp count, double work, npy_intp scratch_bytes, char *scratch) {
+    (void)work;
     (void)scratch_bytes;
     part(context, 0, count, scratch);
     return 0;
@@ -27,11 +24,12 @@ int run_parts(Part part, const void *context, npy_intp count, npy_intp scratch_b
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define MOST_THREADS 64
 /* how often a thread looks for work before it sleeps: some ten microseconds */
 #define LOOKS 1000
+/* element operations, some twenty microseconds, for which a thread is woken */
+#define WORTH_A_THREAD 65536
 
 #if defined(__x86_64__) || defined(__i386__)
 #define RELAX() __builtin_ia32_pause()
@@ -58,33 +56,17 @@ static struct {
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t wake;
     Job *job;       /* NULL: nothing to join */
+    int seats;      /* how many helpers may still join it */
     int generation; /* counts jobs; read without the lock by threads that look for work */
     int helping;    /* helpers inside the job */
     int started;    /* helpers there are */
-} pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, 0, 0};
+} pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, 0, 0, 0};
 
-static int chosen; /* threads the user asked for, 0: as many as there are processors for this process */
+static int threads_wanted = 1;
 
-static int processors(void) {
-    long count;
-#if defined(__linux__)
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-#endif
-    count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (int)count;
-}
+int get_threads(void) { return LOAD(threads_wanted); }
 
-int get_threads(void) {
-    int count = LOAD(chosen);
-    if (count == 0) {
-        count = processors();
-        STORE(chosen, count);
-    }
-    return count < MOST_THREADS ? count : MOST_THREADS;
-}
-
-void set_threads(int count) { STORE(chosen, count); }
+void set_threads(int count) { STORE(threads_wanted, count < 1 ? 1 : count < MOST_THREADS ? count : MOST_THREADS); }
 
 /* Take parts of a job until none is left. */
 static void help(Job *job, char *scratch) {
@@ -121,8 +103,11 @@ static void *helper(void *unused) {
         pthread_mutex_lock(&pool.lock);
         while (pool.generation == seen) pthread_cond_wait(&pool.wake, &pool.lock);
         seen = pool.generation;
-        job = pool.job;
-        if (job != NULL) pool.helping++;
+        job = pool.seats > 0 ? pool.job : NULL;
+        if (job != NULL) {
+            pool.seats--;
+            pool.helping++;
+        }
         pthread_mutex_unlock(&pool.lock);
         if (job == NULL) continue;
         help_with_own_scratch(job, &scratch, &bytes);
@@ -157,12 +142,13 @@ static void start_helpers(int count) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void publish(Job *job) {
+static void publish(Job *job, int seats) {
     pthread_mutex_lock(&pool.lock);
     pool.job = job;
+    pool.seats = seats;
     STORE(pool.generation, pool.generation + 1);
     pthread_mutex_unlock(&pool.lock);
-    pthread_cond_broadcast(&pool.wake);
+    while (seats-- > 0) pthread_cond_signal(&pool.wake);
 }
 
 /* No helper can join any more; wait for those that are inside. */
@@ -177,10 +163,11 @@ static void withdraw(void) {
     }
 }
 
-int run_parts(Part part, const void *context, npy_intp count, npy_intp scratch_bytes, char *scratch) {
+int run_parts(Part part, const void *context, npy_intp count, double work, npy_intp scratch_bytes, char *scratch) {
     int threads = get_threads();
     Job job;
     if (count < threads) threads = (int)count;
+    if (work / WORTH_A_THREAD < threads) threads = (int)(work / WORTH_A_THREAD);
     if (threads < 2 || pthread_mutex_trylock(&pool.busy) != 0) {
         part(context, 0, count, scratch);
         return 0;
@@ -194,7 +181,7 @@ int run_parts(Part part, const void *context, npy_intp count, npy_intp scratch_b
     job.scratch_bytes = scratch_bytes;
     job.found = 0;
     fegetenv(&job.mode);
-    publish(&job);
+    publish(&job, threads - 1);
     help(&job, scratch);
     withdraw();
     pthread_mutex_unlock(&pool.busy);
