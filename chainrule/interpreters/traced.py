@@ -931,6 +931,8 @@ def _multiplies_alike(x: Any, y: Any) -> bool:
         return bool(x.shape == y.shape)
     if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[1] != y.shape[0]:
         return False
+    if 1 in (x.size, y.size) or (x.dtype.kind == "c" and 1 in x.shape + y.shape):
+        return False  # np.dot adds a multiple of an array to zeros, or takes another routine for an outer product
     dense: bool = _dense(x) and (_dense(y) if y.ndim == 2 else y.strides[0] == y.itemsize)
     if not dense or not same_bits(x.dot(y), x @ y):
         return False

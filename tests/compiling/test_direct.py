@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import operator
 
 import numpy as np
 import pytest
@@ -171,3 +172,29 @@ def test_the_collector_is_as_it_was():
     with pytest.raises(ZeroDivisionError):
         cr.compile(lambda x: 1 / 0)(X)
     assert gc.isenabled()
+
+
+def _turned_product(x, y):
+    return x.T @ y
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(8, 16, 1), (8, 1, 16), (1, 16, 5), (1, 16, 1), (8, 1, 1), (1, 1, 16), (1, 1, 1), (3, 2, 4)]
+)
+def test_products_of_matrices_that_are_vectors(m, k, n, dtype):
+    """Zeros of both signs, infinities and nan show which routine was taken."""
+    r = np.random.default_rng(0)
+    values = np.array([0.0, -0.0, 1.0, -1.5, np.inf, np.nan, 3e-40])
+
+    def bits(x):
+        return np.where(np.isnan(x), np.nan, x).tobytes()
+
+    for turned in (False, True):
+        multiply = _turned_product if turned else operator.matmul
+        compiled = cr.compile(multiply)
+        for _ in range(20):
+            x, y = r.choice(values, (k, m) if turned else (m, k)), r.choice(values, (k, n))
+            x, y = cr.tensor(x.astype(dtype)), cr.tensor(y.astype(dtype))
+            with np.errstate(all="ignore"):
+                assert bits(compiled(x, y).numpy()) == bits(multiply(x, y).numpy())
