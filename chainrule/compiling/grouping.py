@@ -95,6 +95,10 @@ class Group:
         """All buffers that it uses."""
         return self.reads | self.written.keys()
 
+    @property
+    def writes(self) -> list[Buffer]:
+        return list(self.written)
+
     def is_needed_by(self, work: Work) -> bool:
         """Whether a loop has to come after the group."""
         return (

@@ -58,7 +58,7 @@ def one_run(operands: list[Layout], inputs: int, shape: Shape) -> Axis | None:
         elif len(shape) == 1:
             strides.append(operand.strides[0])
         else:
-            found = _contiguity(operand)
+            found = contiguity(operand)
             if found == 0 or (order and found != order):
                 return None
             order = found
@@ -66,8 +66,8 @@ def one_run(operands: list[Layout], inputs: int, shape: Shape) -> Axis | None:
     return Axis(size(shape), tuple(strides))
 
 
-def _contiguity(operand: Layout) -> int:
-    """1: in C order, 2: in Fortran order, 3: both."""
+def contiguity(operand: Layout) -> int:
+    """1: in C order, 2: in Fortran order, 3: both, 0: neither."""
     return is_run(operand, reversed(range(len(operand.shape)))) + 2 * is_run(operand, range(len(operand.shape)))
 
 

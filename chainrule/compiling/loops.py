@@ -21,6 +21,7 @@ from chainrule.compiling.iteration import (
     Layout,
     Shape,
     broadcast_strides,
+    contiguity,
     dense_strides,
     is_run,
     merged_axes,
@@ -164,6 +165,11 @@ class LoopLowerer:
         Args:
             reads: the Values of the Vars among its arguments.
         """
+        function = call.function
+        if not (
+            isinstance(function, np.ufunc) or function in REDUCTIONS or function in _OTHERS or type(function) is Whole
+        ):
+            return None  # nor is it remembered, and so kept
         values = iter(reads)
         try:
             parts: list[Any] = [self._function(call.function), call.method]
@@ -578,6 +584,24 @@ class _Lowering:
             )
         )
 
+    def _dot(self, call: Call) -> None:
+        """``np.dot`` where one of the lengths is 1: it calls the functions of BLAS that `matmul` calls, or has one product.
+
+        Of numbers that are not complex, so that the one product has one rounding.
+        """
+        if len(self.reads) != 2 or call.kwargs or any(x.dtype.char not in "fd" for x in self.reads):
+            raise Unlowered
+        lengths = [length for x in self.reads for length in x.layout.shape]
+        if (
+            [len(x.layout.shape) for x in self.reads] not in ([2, 2], [2, 1], [1, 2])
+            or 1 not in lengths
+            or 0 in lengths
+        ):
+            raise Unlowered
+        if any(size(x.layout.shape) == 1 or not contiguity(x.layout) for x in self.reads):
+            raise Unlowered
+        self._generalized(call, np.matmul)
+
     # -- copies ------------------------------------------------------------------------------------------------------
 
     def _where(self, call: Call) -> None:
@@ -802,6 +826,7 @@ _OTHERS: dict[Any, Callable[[_Lowering, Call], None]] = {
     np.ones_like: _Lowering._filled,
     np.full: _Lowering._filled,
     np.full_like: _Lowering._filled,
+    np.dot: _Lowering._dot,
     np.where: _Lowering._where,
     np.copy: _Lowering._cast,
     np.reshape: _Lowering._reshaped,

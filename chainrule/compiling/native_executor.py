@@ -41,6 +41,9 @@ SHORTEST, LONGEST = 1024, 8192
 ROUND = 64  # elements that blocks are a multiple of: vectors end where they end in one long run
 
 
+UNFIT = "an array of a plan has not the layout that it was planned for, or is read-only and to be written"
+
+
 class Segment:
     """Steps that run one after the other without Python.
 
@@ -323,7 +326,9 @@ class Native:
         written = Words([segment], given, [], self.private, True)
         arena = ((self.memory,), np.dtype(np.uint8), (1,))
         layouts = [arena, *[_layout(buffer.root) for buffer in given]]
-        runner = Runner(np.array(written.code, np.intp), 0, layouts, written.constants(), [])
+        targets = {buffer for item in segment.items for buffer in item.writes if buffer.kind == INPUT}
+        writes = [1 + i for i, buffer in enumerate(given) if buffer in targets]
+        runner = Runner(np.array(written.code, np.intp), 0, layouts, written.constants(), [], writes)
         roots = [buffer.root for buffer in given]
         return Step(None, SegmentCall(runner), ([MEMORY, *roots], NOTE), {}, roots, [])
 
@@ -345,9 +350,7 @@ class Whole:
             self._reporting = report, reporting
         outputs = self._runner(arrays, reporting)
         if outputs is None:
-            raise ValueError(
-                "an array of a plan has not the layout that it was planned for, or is read-only and to be written"
-            )
+            raise ValueError(UNFIT)
         return outputs if self._places is None else [outputs[i] for i in self._places]
 
     def entry(self, report: Report) -> tuple[Any, Any] | None:
@@ -382,7 +385,7 @@ class SegmentCall:
 
     def __call__(self, arrays: list[Any], report: Callable[[int], object]) -> None:
         if self._run(arrays, (), report) is None:
-            raise ValueError("an array of a plan has not the layout that it was planned for")
+            raise ValueError(UNFIT)
 
 
 def _layout(value: Value) -> tuple[Any, Any, Any]:

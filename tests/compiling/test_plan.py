@@ -9,6 +9,7 @@ from compiling.recording import Written
 
 from chainrule.compiling.plan import Plan
 from chainrule.compiling.python_executor import Changed
+from chainrule.native import AVAILABLE
 
 R = np.random.default_rng(0)
 
@@ -286,3 +287,17 @@ def test_a_plan_keeps_no_array_of_a_call():
     ref = weakref.ref(out)
     del out
     assert ref() is None
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("python_too", [False, True])
+def test_a_read_only_input_is_not_written(native, python_too):
+    p = Written(np.ones(3), np.eye(3))
+    x, y = p.inputs
+    p.writes = [(x, p(np.add, x, p(np.linalg.det, y) if python_too else 1.0))]
+    plan = Plan(p, native and AVAILABLE)
+    a = np.zeros(3)
+    a.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        plan.run([a, np.eye(3)])
+    assert a.tolist() == [0.0] * 3
