@@ -5,6 +5,7 @@ ARGS ?=
 N ?= 1000
 V := .venv
 VB := .venv-bench
+BUILT_FROM := pyproject.toml setup.py $(wildcard chainrule/native/*.[ch])
 
 export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -81,10 +82,10 @@ $(V)/bin/python $(VB)/bin/python:
 	@echo "making a virtual environment, $(@D:/bin=)"
 	@$(PYTHON) -m venv $(@D:/bin=)
 
-$(V)/.has-%: pyproject.toml | $(V)/bin/python
+$(V)/.has-%: $(BUILT_FROM) | $(V)/bin/python
 	@$(V)/bin/python tools/install.py $*
 	@touch $@
 
-$(VB)/.has-%: pyproject.toml | $(VB)/bin/python
+$(VB)/.has-%: $(BUILT_FROM) | $(VB)/bin/python
 	@$(VB)/bin/python tools/install.py $*
 	@touch $@

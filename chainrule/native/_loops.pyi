@@ -7,6 +7,7 @@ Layout = tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...]]
 Arrays = list[np.ndarray[Any, Any]] | tuple[np.ndarray[Any, Any], ...]
 
 OWN: dict[str, int]
+VERSION: int
 
 class Runner:
     scratch_bytes: int

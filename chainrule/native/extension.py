@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from chainrule import config
-from chainrule.native.code import FIRST_INPUT, loop_step, program
+from chainrule.native.code import FIRST_INPUT, VERSION, loop_step, program
 
 __all__ = ["AVAILABLE", "OWN", "Runner", "execute", "get_threads", "loop", "set_threads", "why_not"]
 
@@ -25,6 +25,11 @@ except ModuleNotFoundError:
     why_not = "the extension was not built: there was no C compiler when chainrule was installed"
 except (ImportError, AttributeError, RuntimeError) as problem:  # the latter from a NumPy of another binary interface
     why_not = f"the extension is not loaded: {problem}"
+else:
+    from chainrule.native import _loops
+
+    if getattr(_loops, "VERSION", 1) != VERSION:
+        why_not = "the extension was built from other sources: `make native`, or install chainrule again"
 
 
 def _difference(ufunc: np.ufunc, types: str) -> str:

@@ -510,6 +510,7 @@ static int fill_module(PyObject *module) {
         return -1;
     }
     Py_DECREF(type);
+    if (PyModule_AddIntConstant(module, "VERSION", VERSION) < 0) return -1;
     own = own_loops();
     if (own == NULL || PyModule_AddObjectRef(module, "OWN", own) < 0) {
         Py_XDECREF(own);

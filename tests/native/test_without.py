@@ -1,0 +1,35 @@
+"""What holds without the extension, too."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import sys
+import numpy as np
+import chainrule
+assert not [name for name in sys.modules if name.startswith(("chainrule.native", "chainrule.compiling"))]
+f = chainrule.compile(chainrule.grad(lambda x: np.sum(np.tanh(x) * x)))
+x = np.linspace(-1.0, 1.0, 5)
+assert f(x).tobytes() == f(x + 0).tobytes() == chainrule.grad(lambda x: np.sum(np.tanh(x) * x))(x).tobytes()
+from chainrule import native
+print(native.AVAILABLE, native.why_not)
+try:
+    native.loop(np.add, 0)
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_the_environment_can_say_so_and_importing_chainrule_loads_neither():
+    environment = {**os.environ, "CHAINRULE_NATIVE": "0"}
+    run = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    first, second = run.stdout.splitlines()
+    assert first == "False the extension is not loaded: CHAINRULE_NATIVE=0 in the environment"
+    assert (
+        second
+        == "chainrule.native is not available: the extension is not loaded: CHAINRULE_NATIVE=0 in the environment"
+    )
