@@ -261,28 +261,31 @@ class Native:
         self.whole = all(isinstance(unit, Segment) for unit in self.units + self._commits)
         self.groups: list[Group] = []
         self.private: set[Buffer] = set()
-        self.memory = arrange(self._note_uses())
+        placed, together = self._note_uses()
+        self.memory = arrange(placed)
+        for buffer, place in together.items():
+            buffer.offset = place.offset
 
-    def _note_uses(self) -> list[Buffer]:
-        """Note when buffers are used; those that need a place in the arena."""
-        time = 0
+    def _note_uses(self) -> tuple[list[Buffer], dict[Buffer, Buffer]]:
+        """Note when buffers are used; those that need a place in the arena, and those that take the place of another."""
         used: dict[Buffer, None] = {}
+        together: dict[Buffer, Buffer] = {}
+        items: list[Any] = []
         for unit in self.units + self._commits:
-            items: list[Any] = unit.items if isinstance(unit, Segment) else [self._lowering.steps[unit]]
-            for item in items:
-                time += 1
-                for buffer in item.touched:
-                    buffer.used(time)
-                    if buffer.kind == ARENA:
-                        used[buffer] = None
-                if isinstance(item, Group):
-                    self.groups.append(item)
+            items += unit.items if isinstance(unit, Segment) else [self._lowering.steps[unit]]
+        for time, item in enumerate(items):
+            for buffer in item.touched:
+                buffer.used(time)
+                if buffer.kind == ARENA:
+                    used[buffer] = None
+            if isinstance(item, Group):
+                self.groups.append(item)
         for group in self.groups:
-            for buffer, (offset, stride, _, row) in group.written.items():
-                alone = buffer.kind == ARENA and buffer.uses == 1 and not row and offset == 0
-                if alone and stride * group.total == buffer.nbytes:
-                    self.private.add(buffer)
-        return [buffer for buffer in used if buffer not in self.private]
+            self.private |= {buffer for buffer in group.written if _is_private(buffer, group)}
+        for time, item in enumerate(items):
+            if isinstance(item, Work) and item.loop.in_place:
+                _take_place(item, time, together)
+        return [buffer for buffer in used if buffer not in self.private and buffer not in together], together
 
     # -- one call ----------------------------------------------------------------------------------------------------
 
@@ -331,6 +334,31 @@ class Native:
         runner = Runner(np.array(written.code, np.intp), 0, layouts, written.constants(), [], writes)
         roots = [buffer.root for buffer in given]
         return Step(None, SegmentCall(runner), ([MEMORY, *roots], NOTE), {}, roots, [])
+
+
+def _is_private(buffer: Buffer, group: Group) -> bool:
+    """Whether nothing but a group uses a buffer, all of it in the order of its elements."""
+    offset, stride, _, row = group.written[buffer]
+    whole = not row and offset == 0 and stride * group.total == buffer.nbytes
+    return whole and buffer.kind == ARENA and buffer.uses == 1
+
+
+def _take_place(work: Work, time: int, together: dict[Buffer, Buffer]) -> None:
+    """Have the result of an elementwise loop take the place of an operand that is not used any more."""
+    last = len(work.args) - 1
+    result, pattern = work.args[last][0], work.pattern(last)
+    offset, stride, _, row = pattern
+    if result.kind != ARENA or result.first != time or row or offset or stride * work.loop.total != result.nbytes:
+        return
+    for k in range(last):
+        buffer = work.args[k][0]
+        if buffer is None or buffer.kind != ARENA or buffer.last != time or buffer.nbytes != result.nbytes:
+            continue
+        if all([work.pattern(j) == pattern for j in range(last) if work.args[j][0] is buffer]):
+            place = together[buffer] if buffer in together else buffer
+            together[result] = place
+            place.last = max(place.last, result.last)
+            return
 
 
 class Whole:

@@ -301,3 +301,16 @@ def test_a_read_only_input_is_not_written(native, python_too):
     with pytest.raises(ValueError, match="read-only"):
         plan.run([a, np.eye(3)])
     assert a.tolist() == [0.0] * 3
+
+
+def test_results_take_the_place_of_operands_that_are_not_needed_any_more():
+    p = Written(normal(50))
+    x = p.inputs[0]
+    y = p(np.add, x, 1.0)
+    for _ in range(4):
+        y = p(np.multiply, y, 2.0)
+    reversed_ = p(operator.getitem, y, slice(None, None, -1))
+    p.outputs = [p(np.negative, p(np.add, y, reversed_))]  # not in the place of y, which it reads backwards, too
+    plan = check(p, [normal(50)])
+    if AVAILABLE:
+        assert plan.memory == 2 * 448
