@@ -351,11 +351,11 @@ def _take_place(work: Work, time: int, together: dict[Buffer, Buffer]) -> None:
     if result.kind != ARENA or result.first != time or row or offset or stride * work.loop.total != result.nbytes:
         return
     for k in range(last):
-        buffer = work.args[k][0]
+        buffer: Any = work.args[k][0]
         if buffer is None or buffer.kind != ARENA or buffer.last != time or buffer.nbytes != result.nbytes:
             continue
         if all([work.pattern(j) == pattern for j in range(last) if work.args[j][0] is buffer]):
-            place = together[buffer] if buffer in together else buffer
+            place = together.get(buffer, buffer)
             together[result] = place
             place.last = max(place.last, result.last)
             return
