@@ -42,6 +42,33 @@ int read_exceptions(void) {
            (found & FE_INVALID ? 8 : 0);
 }
 
+/* ---- rows */
+
+/* Call a loop for `count` rows, which lie `steps` apart. Loops may move the pointers they are given. Short rows are many, and
+   those of one or two operands keep their pointers in registers. */
+static void call_rows(InnerLoop fn, void *data, const npy_intp *dims, const npy_intp *strides, npy_intp nargs, char *const *start, const npy_intp *steps, npy_intp count) {
+    char *args[MAX_ARGS];
+    npy_intp i, k;
+    if (nargs == 2) {
+        char *x = start[0], *out = start[1];
+        for (i = 0; i < count; i++, x += steps[0], out += steps[1]) {
+            args[0] = x, args[1] = out;
+            fn(args, dims, strides, data);
+        }
+    } else if (nargs == 3) {
+        char *x = start[0], *y = start[1], *out = start[2];
+        for (i = 0; i < count; i++, x += steps[0], y += steps[1], out += steps[2]) {
+            args[0] = x, args[1] = y, args[2] = out;
+            fn(args, dims, strides, data);
+        }
+    } else {
+        for (i = 0; i < count; i++) {
+            for (k = 0; k < nargs; k++) args[k] = start[k] + i * steps[k];
+            fn(args, dims, strides, data);
+        }
+    }
+}
+
 /* ---- LOOP */
 
 /* The words of a LOOP by name. */
@@ -68,16 +95,15 @@ static LoopStep read_loop(const npy_intp *step) {
 /* Call the loop at every index of the outer dimensions from `axis` on. */
 static void call_outer(const LoopStep *loop, char *const *start, npy_intp axis, npy_intp length) {
     const npy_intp *strides = loop->outer + axis * (1 + loop->nargs) + 1;
-    char *at[MAX_ARGS], *args[MAX_ARGS];
+    char *at[MAX_ARGS];
     npy_intp i, k, nargs = loop->nargs;
+    if (axis + 1 == loop->nouter) {
+        call_rows(loop->fn, loop->data, loop->dims, loop->strides, nargs, start, strides, length);
+        return;
+    }
     for (k = 0; k < nargs; k++) at[k] = start[k];
     for (i = 0; i < length; i++) {
-        if (axis + 1 < loop->nouter) {
-            call_outer(loop, at, axis + 1, strides[nargs]);
-        } else {
-            for (k = 0; k < nargs; k++) args[k] = at[k]; /* loops may move the pointers they are given */
-            loop->fn(args, loop->dims, loop->strides, loop->data);
-        }
+        call_outer(loop, at, axis + 1, strides[nargs]);
         for (k = 0; k < nargs; k++) at[k] += strides[k];
     }
 }
@@ -134,25 +160,21 @@ typedef struct {
 static void run_step_of_block(const npy_intp *step, char *const *bases, char *scratch, npy_intp row, npy_intp rows, npy_intp n) {
     InnerLoop fn = (InnerLoop)step[STEP_FN];
     void *data = (void *)step[STEP_DATA];
-    npy_intp nargs = step[STEP_NARGS], k, i;
+    npy_intp nargs = step[STEP_NARGS], k;
     const npy_intp *strides = step + STEP_HEAD, *arg = strides + nargs;
-    char *at[MAX_ARGS], *args[MAX_ARGS];
+    npy_intp steps[MAX_ARGS];
+    char *at[MAX_ARGS];
     for (k = 0; k < nargs; k++) {
         char *base = arg[4 * k + BASE] == SCRATCH_BASE ? scratch : bases[arg[4 * k + BASE]];
         at[k] = base + arg[4 * k + OFFSET] + row * arg[4 * k + ADVANCE];
+        steps[k] = arg[4 * k + ROW];
     }
     if (step[STEP_FLAT]) {
         npy_intp all = rows * n;
         fn(at, &all, strides, data);
         return;
     }
-    for (i = 0; i < rows; i++) {
-        for (k = 0; k < nargs; k++) {
-            args[k] = at[k];
-            at[k] += arg[4 * k + ROW];
-        }
-        fn(args, &n, strides, data);
-    }
+    call_rows(fn, data, &n, strides, nargs, at, steps, rows);
 }
 
 /* Do blocks [first, last) of a group. */
