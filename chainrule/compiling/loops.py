@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from chainrule.compiling.iteration import (
     Axis,
@@ -29,7 +28,7 @@ from chainrule.compiling.iteration import (
     size,
     sorted_axes,
 )
-from chainrule.compiling.layout import ARENA, Buffer, Value, address
+from chainrule.compiling.layout import ARENA, Buffer, Value, address, with_strides
 from chainrule.compiling.steps import REDUCTIONS, Made, element
 from chainrule.interpreters.traced import Call, Var, Whole
 from chainrule.native import OWN, loop
@@ -211,6 +210,8 @@ class LoopLowerer:
             return (kind, *[self._part(item, values) for item in x])
         if kind is float or kind is complex or isinstance(x, np.generic):
             return (kind, repr(x))
+        if kind is dict:
+            return (kind, *[(name, self._part(item, values)) for name, item in x.items()])
         if kind is slice:
             return (kind, self._part(x.start, values), self._part(x.stop, values), self._part(x.step, values))
         return (kind, x)
@@ -262,8 +263,8 @@ class _Lowering:
             self._named_reduction(call, REDUCTIONS[function])
         elif function in _OTHERS:
             _OTHERS[function](self, call)
-        elif type(function) is Whole and function.prim.name == "embed":
-            self._embedded(**function.params)
+        elif type(function) is Whole and function.prim.name in _ROWS:
+            _ROWS[function.prim.name](self, **function.params)
         else:
             raise Unlowered
 
@@ -654,15 +655,55 @@ class _Lowering:
     def _embedded(self, shape: Shape, index: tuple[Any, ...]) -> None:
         """Zeros with an array at a basic index."""
         (x,), (out,) = self.reads, self.writes
-        if not all([type(item) in (int, slice) or item is None or item is Ellipsis for item in index]):
-            raise Unlowered
-        zeros = as_strided(np.empty((), out.dtype), out.layout.shape, out.layout.strides)  # where the index leads
-        part = element(zeros, index)
-        if x.dtype != out.dtype:
-            raise Unlowered
         self.copy(Operand(self.template.number(np.zeros((), out.dtype)), (), (), out.dtype), out)
-        offset = address(part) - address(zeros) if part.size else 0
-        self.copy(x, Operand(out.slot, part.shape, part.strides, out.dtype, offset))
+        self._write(x, out, lambda array: element(array, index) if _is_basic(index) else None)
+
+    def _put(self, index: tuple[Any, ...], accumulate: bool) -> None:
+        """An array with values at a basic index."""
+        if accumulate:
+            raise Unlowered
+        base, values = self.reads
+        self.copy(base, self.writes[0])
+        self._write(values, self.writes[0], lambda array: element(array, index) if _is_basic(index) else None)
+
+    def _put_view(self, steps: Any) -> None:
+        """An array with values where a view of it is."""
+        base, values = self.reads
+        self.copy(base, self.writes[0])
+        self._write(values, self.writes[0], lambda array: functools.reduce(_after_step, steps, array))
+
+    def _write(self, values: Operand, out: Operand, view: Callable[[Any], Any]) -> None:
+        """Copy values to where a view of the result is."""
+        memory = with_strides(np.zeros(out.layout.shape, out.dtype), out.layout.strides)
+        region = view(memory)
+        if type(region) is not ndarray or region.dtype != values.dtype:
+            raise Unlowered
+        if region.size == 0:
+            return
+        if not np.may_share_memory(memory, region):
+            raise Unlowered  # it is no view, but a copy
+        offset = address(region) - address(memory)
+        self.copy(values, Operand(out.slot, region.shape, region.strides, region.dtype, offset))
+
+    def _outer(self, call: Call) -> None:
+        """``np.outer`` is the product of a column and a row."""
+        if call.kwargs or len(self.reads) != 2 or any(len(x.layout.shape) != 1 for x in self.reads):
+            raise Unlowered
+        dtypes, found = ufunc_loop(np.multiply, [x.dtype for x in self.reads])
+        x, y = [self._converted(x, dtype) for x, dtype in zip(self.reads, dtypes, strict=False)]
+        (n,), (m,), (step,), (stride,) = x.layout.shape, y.layout.shape, x.layout.strides, y.layout.strides
+        column = Operand(x.slot, (n, 1), (step, 0), x.dtype, x.offset)
+        row = Operand(y.slot, (1, m), (0, stride), y.dtype, y.offset)
+        self._elementwise("outer", found, [column, row], self.writes, is_exact(np.multiply, dtypes[0]))
+
+
+def _is_basic(index: tuple[Any, ...]) -> bool:
+    return all([type(item) in (int, slice) or item is None or item is Ellipsis for item in index])
+
+
+def _after_step(array: Any, step: tuple[Any, dict[str, Any]]) -> Any:
+    row, params = step
+    return row(array, **params)
 
 
 def _pieces(axes: list[Axis], reduced: int) -> list[tuple[list[Axis], int]]:
@@ -833,6 +874,13 @@ _OTHERS: dict[Any, Callable[[_Lowering, Call], None]] = {
     np.ravel: _Lowering._reshaped,
     np.concatenate: _Lowering._joined,
     np.stack: _Lowering._joined,
+    np.outer: _Lowering._outer,
+}
+#: rows that are recorded as one call
+_ROWS: dict[str, Callable[..., None]] = {
+    "embed": _Lowering._embedded,
+    "index_put": _Lowering._put,
+    "copy_slices": _Lowering._put_view,
 }
 if hasattr(np, "astype"):
     _OTHERS[np.astype] = _Lowering._cast

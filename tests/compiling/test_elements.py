@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from compiling.recording import Written
 
+import chainrule as cr
 from chainrule.compiling.plan import Plan
 from chainrule.interpreters.traced import Whole
 from chainrule.native import AVAILABLE
@@ -126,3 +127,101 @@ def test_parts_of_one_shape_at_other_places():
     longer = p(Whole(TABLE["embed"], {"shape": (4,), "index": (0,)}), x)
     p.outputs = [*parts, longer]
     check(p, [np.array(-1.0)])
+
+
+def whole(name, **params):
+    return Whole(TABLE[name], params)
+
+
+STEPS = [
+    ((4,), (), [("getitem", {"index": (2,)})]),
+    ((4,), (3,), [("getitem", {"index": (slice(1, None),)})]),
+    (
+        (3, 4),
+        (2, 3),
+        [("getitem", {"index": (slice(None), slice(None, None, 2))}), ("transpose", {"axis0": -2, "axis1": -1})],
+    ),
+    ((3, 3), (3,), [("diagonal", {"offset": 0, "axis1": -2, "axis2": -1})]),
+    ((3, 4), (4, 3), [("transpose", {"axis0": -2, "axis1": -1})]),
+    ((3, 4), (0, 4), [("getitem", {"index": (slice(3, None),)})]),
+    ((2, 3), (), [("getitem", {"index": (1,)}), ("getitem", {"index": (-1,)})]),
+]
+
+
+@pytest.mark.parametrize(("shape", "part", "steps"), STEPS)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
+def test_parts_that_are_replaced(shape, part, steps, dtype):
+    replace = whole("copy_slices", steps=tuple((TABLE[name], params) for name, params in steps))
+    p = Written(normal(shape, dtype), normal(part, dtype))
+    base, x = p.inputs
+    doubled = p(np.multiply, base, 2.0)
+    first = p(replace, base, x)
+    second = p(replace, doubled, p(np.negative, x))
+    p.outputs = [p(np.add, first, second), first, p(np.tanh, second)]
+    plan = check(p, [normal(shape, dtype), normal(part, dtype)])
+    if AVAILABLE:
+        assert plan.executor == "native"
+
+
+def test_a_part_that_is_copied_is_no_view():
+    """The region of a base whose memory no view of that shape has."""
+    steps = ((TABLE["view"], {"shape": (12,)}), (TABLE["getitem"], {"index": (slice(0, 12, 5),)}))
+    base = normal((4, 3)).T
+    p = Written(base, normal(3))
+    p.outputs = [p(whole("copy_slices", steps=steps), *p.inputs)]
+    check(p, [normal((4, 3)).T, normal(3)])
+
+
+@pytest.mark.parametrize("shift", [slice(1, None), slice(None, -1)])
+def test_a_part_that_overlaps_what_it_is_copied_from(shift):
+    other = slice(None, -1) if shift.start else slice(1, None)
+    p = Written(normal(50))
+    y = p(np.tanh, p.inputs[0])
+    for _ in range(3):
+        part = p(operator.getitem, y, (other,))
+        y = p(whole("copy_slices", steps=((TABLE["getitem"], {"index": (shift,)}),)), y, part)
+    p.outputs = [p(np.negative, y)]
+    check(p, [normal(50)])
+
+
+@pytest.mark.parametrize(
+    "index", [(1,), (slice(1, 3),), (Ellipsis, 0), (np.array([0, 2]),), (slice(None), np.array([1, 0]))]
+)
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_values_put_at_an_index(index, accumulate):
+    p = Written(normal((3, 4)), normal(()))
+    p.outputs = [p(whole("index_put", index=index, accumulate=accumulate), *p.inputs)]
+    plan = check(p, [normal((3, 4)), normal(())])
+    if AVAILABLE and not accumulate and not any(isinstance(item, np.ndarray) for item in index):
+        assert plan.executor == "native"
+
+
+@pytest.mark.parametrize("dtypes", [("f8", "f8"), ("f4", "f8"), ("c16", "c16"), ("i8", "f4"), ("i4", "i4")])
+@pytest.mark.parametrize(("n", "m"), [(3, 5), (1, 4), (4, 1), (1, 1), (0, 3), (70, 300)])
+def test_outer_products(dtypes, n, m):
+    def pair():
+        return [normal(n, dtypes[0]), normal(m, dtypes[1])]
+
+    p = Written(*pair())
+    p.outputs = [
+        p(np.outer, *p.inputs),
+        p(np.outer, p(operator.getitem, p.inputs[0], (slice(None, None, -1),)), p.inputs[1]),
+    ]
+    check(p, pair())
+
+
+def test_assignments_in_a_compiled_function():
+    def van_der_pol(y):
+        d = np.zeros_like(y)
+        d[0] = y[1]
+        d[1] = (1 - y[0] ** 2) * y[1] - y[0]
+        d[:] += y[::-1]
+        return d
+
+    compiled = cr.compile(van_der_pol)
+    gradient = cr.compile(cr.func.jacrev(van_der_pol))
+    for _ in range(4):
+        y = normal(2)
+        assert compiled(y).tobytes() == van_der_pol(y).tobytes()
+        assert gradient(y).tobytes() == cr.func.jacrev(van_der_pol)(y).tobytes()
+    assert len(compiled.recordings) == 1
