@@ -8,6 +8,7 @@ A page is one program. Its blocks share a namespace, in the order in which they 
 - messages speak of the page as of a file (``jacobian.py:5``), and count its lines of code; ``title="train.py"`` gives
   a block a file of its own;
 - ``{.python .other title="JAX"}`` is code for another library: run by itself where that library is installed, else shown;
+- ``<!-- native -->`` says that the page shows what the extension does: without it the tests leave the page out;
 - ``<!-- picture: expression -->`` and ``<!-- explained: expression | title -->`` are the SVG and the page of an
   explanation; the site shows them, and every run makes them.
 

@@ -33,6 +33,7 @@ MODULES = {
     "autograd": ("autograd", ["autograd"]),
     "func": ("func", ["func"]),
     "explain": ("explain", ["explaining"]),
+    "compile": ("compile", ["compiling"]),
     "autograd-functional": ("autograd.functional", ["autograd.functional"]),
     "autograd-forward_ad": ("autograd.forward_ad", ["autograd.forward_ad"]),
     "autograd-graph": ("autograd.graph", ["autograd.graph"]),
@@ -52,6 +53,7 @@ MODULES = {
 FIRST = {
     "autograd": "backward grad Function no_grad enable_grad set_grad_enabled inference_mode detect_anomaly gradcheck",
     "func": "grad value_and_grad vmap jacrev jacfwd hessian hvp vjp jvp linearize linear_transpose",
+    "compile": "compile Compiled",
     "explain": "explain Explanation Step Arrow Graph Value",
     "autograd-functional": "jacobian hessian hvp vhp vjp jvp",
     "autograd-forward_ad": "dual_level make_dual unpack_dual",
@@ -90,6 +92,7 @@ CALLED = {
     "func.jvp": "Jacobian-vector product, pushforward, directional derivative",
     "func.linearize": "tangent map",
     "func.linear_transpose": "adjoint of a linear function",
+    "compiling.compile": "jit, fast repeated calls, plans",
     "autograd.backward": "reverse mode, backpropagation",
     "autograd.grad": "gradients returned",
     "autograd.Function": "custom gradient",
@@ -139,6 +142,7 @@ SECTION = re.compile(r"^(Args|Returns|Raises|Example|Attributes|Yields):$")
 #: The pages of the reference by what they are for, as the index lists them.
 PARTS = {
     "Differentiate": ["autograd", "func", "autograd-functional", "autograd-forward_ad", "autograd-graph", "checkpoint"],
+    "Call again and again": ["compile"],
     "See what was computed": ["explain", "testing"],
     "Tensors": ["tensor", "tensor-data", "tensor-methods", "tensor-inplace", "array", "creation", "random"],
     "Operations": ["elementwise", "reductions", "shapes", "indexing", "products", "views"],
@@ -196,7 +200,7 @@ def _entries() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:
 
 #: Modules whose names are, in part, the package's own as well; both are described on one page.
 SHARED = {"autograd": "autograd", "func": "func", "linalg": "linalg", "ops.linalg.decompositions": "linalg", "ops.linalg.factors": "linalg",
-          "special": "special", "signal": "signal", "nn": "nn", "explaining": "explain", "random": "random"}  # fmt: skip
+          "special": "special", "signal": "signal", "nn": "nn", "explaining": "explain", "compiling": "compile", "random": "random"}  # fmt: skip
 
 
 def _page_of(name: str) -> str | None:
