@@ -200,7 +200,8 @@ def _entries() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:
 
 #: Modules whose names are, in part, the package's own as well; both are described on one page.
 SHARED = {"autograd": "autograd", "func": "func", "linalg": "linalg", "ops.linalg.decompositions": "linalg", "ops.linalg.factors": "linalg",
-          "special": "special", "signal": "signal", "nn": "nn", "explaining": "explain", "compiling": "compile", "random": "random"}  # fmt: skip
+          "special": "special", "signal": "signal", "nn": "nn", "explaining": "explain", "compiling": "compile",
+          "random": "random"}  # fmt: skip
 
 
 def _page_of(name: str) -> str | None:
