@@ -13,10 +13,21 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.api.array import FAST, WRITERS, Array, apply, apply_ufunc, array_of, as_arrays, carries, plain_or_stacked
+from chainrule.api.array import (
+    FAST,
+    WRITERS,
+    Array,
+    apply,
+    apply_ufunc,
+    array_of,
+    as_arrays,
+    carries,
+    plain_or_stacked,
+    recorded_as_numpy,
+)
 from chainrule.core import inplace
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.modes import LOCAL, recording
+from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf
 from chainrule.core.protocol import EXCHANGED, UFUNCS
 from chainrule.core.tensor import Tensor, wrap
@@ -161,7 +172,9 @@ _KNOWN = (ndarray, np.generic, int, float, complex, list, tuple)
 
 def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     """``x op y`` and, for an arithmetic ``sign``, ``y op x`` and ``x op= y``. (Comparisons are their own reflections.)"""
-    compute = FAST.get(ufunc) or (lambda x, y: apply_ufunc(ufunc, "__call__", (x, y), None, {}))
+    compute: Callable[[Any, Any], Any] = FAST.get(ufunc) or (lambda x, y: apply_ufunc(ufunc, "__call__", (x, y), None, {}))
+    if symbol in ("matmul", "pow", "floordiv", "mod"):
+        compute = _or_as_numpy(ufunc, compute)
 
     def forward(self: Array, other: Any) -> Any:
         if type(other) is Array or isinstance(other, _KNOWN):
@@ -187,6 +200,19 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     for name, method in methods.items():
         method.__name__ = f"__{name}__"
         setattr(Array, f"__{name}__", method)
+
+
+def _or_as_numpy(ufunc: np.ufunc, ours: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """An operator that NumPy computes otherwise than the row does: recorded as NumPy's where it is NumPy's."""
+
+    def compute(x: Any, y: Any) -> Any:
+        if SPECIAL and LOCAL.recorder is not None:
+            found = recorded_as_numpy(ufunc, "operator" if ufunc is np.power else "__call__", (x, y), {})
+            if found is not None:
+                return found
+        return ours(x, y)
+
+    return compute
 
 
 def _arranged(other: Any) -> Any:

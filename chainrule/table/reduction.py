@@ -238,7 +238,7 @@ def height(x: AnyArray, axis: int) -> Any:
 
 def _heights(x: AnyArray) -> Any:
     """``height`` along the last axis, in one shape."""
-    return np.broadcast_to(height(x, -1), (*shape_of(x)[:-1], 1))
+    return np.array(np.broadcast_to(height(x, -1), (*shape_of(x)[:-1], 1)))
 
 
 def dot_along(x: AnyArray, y: AnyArray, axis: int) -> Any:
