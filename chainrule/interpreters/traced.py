@@ -470,7 +470,10 @@ class Recorder:
         """Have a function of NumPy's recorded as it is. None: it fails, or its results are views, or no arrays."""
         begin, read = len(self.calls), len(self.guards)
         try:
-            found = operator.pow(*args) if method == "operator" else self.call(function, method, args, kwargs)
+            if method == "operator" and not any(map(self._is_weak, args)):
+                found = operator.pow(*args)
+            else:
+                found = self.call(function, "__call__" if method == "operator" else method, args, kwargs)
         except Exception:  # ours says why
             found = None
         parts = found if type(found) is tuple else (found,)
