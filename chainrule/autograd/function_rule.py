@@ -160,7 +160,7 @@ def pullback(node: Any, g: Any, saved: tuple[Any, ...], edges: tuple[Any, ...]) 
     if type(g) is ndarray:
         recorded = bare = False
         tensor = new(Tensor)
-        tensor._raw = g
+        tensor._raw = g if not SPECIAL or LOCAL.recorder is None else LOCAL.recorder.made(tensor, g)
         tensor._edge = tensor._cut = None
         gs: tuple[Any, ...] = (tensor,)
     elif type(g) is tuple:

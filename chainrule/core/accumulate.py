@@ -11,7 +11,7 @@ import numpy as np
 
 from chainrule.core.hooks import accumulated
 from chainrule.core.locks import new_lock
-from chainrule.core.modes import LOCAL
+from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, hold, wrap, wrapped
 from chainrule.core.versions import about_to_write, wrote
@@ -126,7 +126,7 @@ def _own(g: Any, escaped: set[int]) -> Tensor:
             g = g.copy()
         escaped.add(id(g))
         tensor = new(Tensor)  # an ordinary one, also in inference mode
-        tensor._raw = g
+        tensor._raw = g if not SPECIAL or LOCAL.recorder is None else LOCAL.recorder.made(tensor, g)
         tensor._edge = None
         tensor._cut = GRADIENT
         return tensor

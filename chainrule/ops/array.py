@@ -172,7 +172,9 @@ _KNOWN = (ndarray, np.generic, int, float, complex, list, tuple)
 
 def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     """``x op y`` and, for an arithmetic ``sign``, ``y op x`` and ``x op= y``. (Comparisons are their own reflections.)"""
-    compute: Callable[[Any, Any], Any] = FAST.get(ufunc) or (lambda x, y: apply_ufunc(ufunc, "__call__", (x, y), None, {}))
+    compute: Callable[[Any, Any], Any] = FAST.get(ufunc) or (
+        lambda x, y: apply_ufunc(ufunc, "__call__", (x, y), None, {})
+    )
     if symbol in ("matmul", "pow", "floordiv", "mod"):
         compute = _or_as_numpy(ufunc, compute)
 

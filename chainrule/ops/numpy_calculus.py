@@ -15,7 +15,7 @@ from chainrule.core.protocol import ArrayLike, implements
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.numpy_reductions import checked_axes, sliced, without_nan
 from chainrule.table import indexing
-from chainrule.types.arrays import AnyArray, is_array
+from chainrule.types.arrays import AnyArray, is_array, is_recorded
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -28,10 +28,22 @@ def arraylike(x: Any) -> Any:
 
 
 def known(x: Any) -> Any:
-    """The numbers as a plain array; None where there is no single one (inside ``vmap``)."""
+    """The numbers as a plain array, or what stands for one; None where there is no single one (inside ``vmap``)."""
     if isinstance(x, Tensor):
         x = x._raw
-    return x.concrete() if isinstance(x, ArrayLike) else np.asarray(x)
+    if not isinstance(x, ArrayLike):
+        return np.asarray(x)
+    if not x.readable:
+        return None
+    while isinstance(x, (ArrayLike, Tensor)) and not is_recorded(x):
+        x = x._raw if isinstance(x, Tensor) else x.inside
+    return x
+
+
+def read(x: Any) -> Any:
+    """``known``, for code that cannot do without the numbers."""
+    found = known(x)
+    return found.read() if is_recorded(found) else found
 
 
 def inexact(x: Any) -> Any:

@@ -13,7 +13,7 @@ from chainrule import errors
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import ArrayLike, implements
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.ops.numpy_calculus import arraylike, boxed, inexact, known, safely, take
+from chainrule.ops.numpy_calculus import arraylike, boxed, inexact, known, read, safely, take
 from chainrule.ops.numpy_reductions import NOTHING, checked_axes, in_order, keeps
 from chainrule.table import indexing
 from chainrule.types.arrays import AnyArray
@@ -27,7 +27,7 @@ def numbers(x: Any, what: str) -> Any:
     """The plain array of the values, where the result depends on the numbers; an error inside ``vmap``."""
     if isinstance(x, Tensor):
         return x._concrete(what)
-    values = known(x)
+    values = read(x)
     if values is None:
         raise errors.escaped_to_numpy(type(x).__name__)
     return values

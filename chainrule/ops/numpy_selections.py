@@ -12,7 +12,7 @@ import numpy as np
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import UFUNC_METHODS, implements
 from chainrule.core.tensor import wrap
-from chainrule.ops.numpy_calculus import arraylike, boxed, known, take
+from chainrule.ops.numpy_calculus import arraylike, boxed, known, read, take
 from chainrule.ops.numpy_reductions import checked_axes, flattened, laid_alike
 from chainrule.ops.numpy_samples import numbers, settled
 from chainrule.table import indexing
@@ -164,7 +164,7 @@ def _conditions(condlist: Any, ndim: int) -> Any:
 
 
 def _piece(y: AnyArray, x: AnyArray, condition: Any, function: Any, args: Any, kw: Any) -> Any:
-    where = known(condition)
+    where = read(condition)
     if where is None:  # inside vmap every example has its own places, so the function gets all of x
         return np.where(
             condition, cast(arraylike(function(x, *args, **kw)), x.dtype) if callable(function) else function, y

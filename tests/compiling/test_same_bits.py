@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import compare
+from fuzz.comparing import compare
 
 import chainrule as cr
 import chainrule.table

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import compare
+from fuzz.comparing import compare
 from ops import cases
 
 import chainrule as cr

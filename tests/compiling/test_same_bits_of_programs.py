@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import compare, difference
+from fuzz.comparing import compare, difference
 from scipy.optimize import minimize
 
 import chainrule as cr

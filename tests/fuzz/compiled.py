@@ -1,0 +1,147 @@
+"""Random programs, compiled: what they compute has eager's bits, when it is recorded and when it is replayed.
+
+A program is one of the three other kinds (its seed says which): the inputs become the arguments of a function, in layouts
+of all sorts, and the other statements its body.
+"""
+
+from __future__ import annotations
+
+import random
+import textwrap
+import warnings
+from typing import Any
+
+import numpy as np
+
+import chainrule
+from chainrule.compiling.layout import with_strides
+
+from . import making
+from .comparing import compare
+from .judging import Failure, Outcome
+from .making import Statement
+
+# What eager does and a recording doesn't.
+DOCUMENTED = [
+    ("not compiled", "it is run as it is"),
+    ("for RuntimeError: one of the variables needed for gradient computation", "nothing is overwritten in a recording"),
+]
+
+
+def program(seed: int) -> list[Statement]:
+    """The seed is a comment of the first statement, from which layouts follow."""
+    kind = seed % 3
+    if kind == 0:
+        made = making.numpy_program(seed)
+    else:
+        made = making.torch_program(chainrule, seed) if kind == 1 else making.plain_program(chainrule, seed)
+    return [Statement("input", f"# {seed}"), *made]
+
+
+def against_eager(program: list[Statement]) -> Outcome:
+    """Call a program's function compiled and not: twice with the same numbers, then with others, then with other shapes."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = _function(program)
+        if made is None:
+            return Outcome([], [])
+        text, function, arguments = made
+        rng = random.Random(program[0].text)
+        first = {name: _laid_out(x, rng) for name, x in arguments.items()}
+        calls = [first, _changed(first, 1.01), _changed(first, -0.7)]
+        if len(first) == 1:
+            calls += [{name: x[:1]} for name, x in first.items() if isinstance(x, np.ndarray) and x.ndim]
+        found = compare(function, *[(call,) for call in calls])
+    if not found:
+        return Outcome([Statement("program", text)], [])
+    for begin, why in DOCUMENTED:
+        if begin in found:
+            return Outcome([], [], documented=f"{why}: {found[:160]}" if begin == "not compiled" else why)
+    return Outcome([], [], Failure("program", text, found))
+
+
+def _function(program: list[Statement]) -> Any:
+    """A program as the text of a function of its inputs, the function, and the inputs; None if nothing of it runs."""
+    env: dict[str, Any] = {"torch": chainrule, "np": np, "log": []}
+    inputs: dict[str, Any] = {}
+    body = []
+    for statement in program:
+        before = set(env)
+        try:
+            exec(statement.text, env)
+        except Exception:
+            continue
+        new = [name for name in env if name not in before and name[0] in "vx"]
+        if statement.kind == "input" and new:
+            inputs |= {name: env[name] for name in new}
+        elif statement.kind != "input" or "total" in statement.text:
+            body.append(statement.text)
+    if not inputs:
+        return None
+    if "f" in env or "def f" in program[-1].text:
+        body.append(_derivatives(program[-1].text))
+    lines = [f"{', '.join(inputs)}, = [inputs[name] for name in {list(inputs)}]", "log = []", *body]
+    text = "def main(inputs):\n" + textwrap.indent("\n".join([*lines, "return results(locals())"]), "    ")
+    scope = {"torch": chainrule, "np": np, "results": _results}
+    exec(text, scope)
+    return text, scope["main"], {name: _detached(x) for name, x in inputs.items()}
+
+
+def _derivatives(definition: str) -> str:
+    """Statements that differentiate the function that a program ends with."""
+    name = definition.rpartition("\ndef ")[2].removeprefix("def ").partition("(")[0]
+    along = "torch.cos(x) if hasattr(x, 'grad_fn') else np.cos(x)"
+    return (
+        f"v_value, v_slope = torch.func.value_and_grad({name})(x)\nv_along = torch.func.jvp({name}, (x,), ({along},))"
+    )
+
+
+def _results(variables: dict[str, Any]) -> Any:
+    """What a program made: numbers and tensors, and the gradients of its inputs."""
+    found = [_plain(x) for name, x in variables.items() if name[0] in "v" or name in ("total", "first", "logged")]
+    inputs = [x for x in variables["inputs"].values() if isinstance(x, chainrule.Tensor)]
+    return found, [None if x.grad is None else x.grad.detach() for x in inputs]
+
+
+def _plain(x: Any) -> Any:
+    if isinstance(x, chainrule.Tensor):
+        return x.detach()
+    if isinstance(x, (list, tuple)):
+        return [_plain(item) for item in x]
+    known = isinstance(x, (np.ndarray, np.generic, bool, int, float, complex, type(None)))
+    return x if known or hasattr(x, "_tensor") else type(x).__name__
+
+
+def _detached(x: Any) -> Any:
+    return x.detach().clone().requires_grad_(x.requires_grad) if isinstance(x, chainrule.Tensor) else x
+
+
+def _laid_out(x: Any, rng: random.Random) -> Any:
+    """The same numbers, elsewhere in memory."""
+    array = x.detach().numpy() if isinstance(x, chainrule.Tensor) else x
+    order = rng.choice(["same", "same", "F", "every other", "backwards"]) if array.ndim else "same"
+    if order == "F":
+        array = np.asfortranarray(array)
+    elif order == "every other":
+        array = with_strides(array, tuple(2 * stride for stride in array.strides))
+    elif order == "backwards" and array is x:
+        array = np.ascontiguousarray(array[::-1])[::-1]
+    return _as(x, array)
+
+
+def _as(x: Any, array: Any) -> Any:
+    """An array as an argument like x."""
+    return chainrule.from_numpy(array).requires_grad_(x.requires_grad) if isinstance(x, chainrule.Tensor) else array
+
+
+def _changed(arguments: dict[str, Any], factor: float) -> dict[str, Any]:
+    """Other numbers in the same places of memory."""
+
+    def changed(x: Any) -> Any:
+        array = x.detach().numpy() if isinstance(x, chainrule.Tensor) else x
+        new = with_strides(array, array.strides)
+        if array.dtype.kind in "fc":
+            new *= new.dtype.type(factor)
+        return _as(x, new)
+
+    return {name: changed(x) for name, x in arguments.items()}
