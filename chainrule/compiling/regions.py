@@ -80,8 +80,7 @@ class RegionProgram:
 
 def program(region: Region) -> RegionProgram | None:
     """The region's rules as native loops; None where these would not give the same bits."""
-    listed = all(node.prim.listed for node in region.members)
-    if not AVAILABLE or not listed or region.dtype.char not in "fd" or LOCAL.recorder is not None:
+    if not AVAILABLE or region.dtype.char not in "fd" or LOCAL.recorder is not None:
         return None
     leaving = region.leaving()
     samples = [_sample(array, k) for k, array in enumerate(region.arrays)]

@@ -70,9 +70,10 @@ class Region:
 
     def take(self, node: Node, g: Any) -> bool:
         """Make a node a member, if it is elementwise. ``g`` is the cotangent that arrives from outside, if there is one."""
-        saved, params = node.saved, node.params
+        prim, saved, params = node.prim, node.saved, node.params
         if (
-            node.prim.kind != "elementwise"
+            prim.kind != "elementwise"
+            or not prim.listed  # a rule of the user's may want whole arrays
             or node.in_avals is not None
             or node.hooks is not None
             or type(saved) is Freed
@@ -81,7 +82,7 @@ class Region:
         ):
             return False
         places, known = self._places, len(self._places)
-        key: list[Any] = [node.prim, repr(params) if params else None]
+        key: list[Any] = [prim, repr(params) if params else None]
         for value in saved if g is None else (g, *saved):
             if type(value) is ndarray:
                 place = places.get(id(value))
