@@ -6,11 +6,13 @@ block by block on both cores. Nothing in a group depends on how many elements th
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
+from chainrule.api.functions import call_instead
 from chainrule.compiling.grouping import Group, Work
 from chainrule.compiling.layout import CONSTANT
 from chainrule.compiling.loops import LoopLowerer
@@ -23,7 +25,7 @@ from chainrule.core.levels import open_level
 from chainrule.core.modes import LOCAL
 from chainrule.core.regions import Arrays, Region
 from chainrule.interpreters.traced import Program, Recorder, Traced, same_bits
-from chainrule.native import AVAILABLE, Runner
+from chainrule.native import AVAILABLE, Runner, SharedUfunc
 from chainrule.native.code import GROUP_ROWS
 
 #: elements that rules are recorded on: so many that their loops become a group
@@ -70,7 +72,9 @@ class RegionProgram:
         if len(self._runners) >= _MOST:
             self._runners.clear()
         code = np.array(self._code, np.intp)
-        code[GROUP_ROWS] = math.prod(shape)
+        code[GROUP_ROWS] = size = math.prod(shape)
+        if size >= regions.SINGLE:
+            _share_ufuncs()
         inputs, made = [
             [(shape, dtype, np.empty(shape, dtype).strides) for dtype in dtypes]
             for dtypes in (self._inputs, self._made)
@@ -93,6 +97,12 @@ def program(region: Region) -> RegionProgram | None:
     if outputs is None or not all(same_bits(x, y) for x, y in zip(outputs, expected, strict=True)):
         return None
     return found
+
+
+@functools.cache
+def _share_ufuncs() -> None:
+    """From now on threads share large operations, too."""
+    call_instead(SharedUfunc)
 
 
 def _sample(array: np.ndarray[Any, Any], k: int) -> np.ndarray[Any, Any]:

@@ -4,6 +4,16 @@ The extension is there if a compiler was when the package was built; if not, ``A
 why. Importing this package loads it: only what is about to use it should.
 """
 
-from chainrule.native.extension import AVAILABLE, OWN, Runner, execute, get_threads, loop, set_threads, why_not
+from chainrule.native.extension import (
+    AVAILABLE,
+    OWN,
+    Runner,
+    SharedUfunc,
+    execute,
+    get_threads,
+    loop,
+    set_threads,
+    why_not,
+)
 
-__all__ = ["AVAILABLE", "OWN", "Runner", "execute", "get_threads", "loop", "set_threads", "why_not"]
+__all__ = ["AVAILABLE", "OWN", "Runner", "SharedUfunc", "execute", "get_threads", "loop", "set_threads", "why_not"]

@@ -9,7 +9,7 @@ import numpy as np
 from chainrule import config
 from chainrule.native.code import FIRST_INPUT, VERSION, loop_step, program
 
-__all__ = ["AVAILABLE", "OWN", "Runner", "execute", "get_threads", "loop", "set_threads", "why_not"]
+__all__ = ["AVAILABLE", "OWN", "Runner", "SharedUfunc", "execute", "get_threads", "loop", "set_threads", "why_not"]
 
 
 def _unavailable(*args: Any) -> NoReturn:
@@ -20,16 +20,15 @@ why_not = ""
 try:
     if not config.NATIVE:
         raise ImportError("CHAINRULE_NATIVE=0 in the environment")
-    from chainrule.native._loops import OWN, Runner, execute, get_threads, loop, set_threads
+    from chainrule.native import _loops
+
+    if getattr(_loops, "VERSION", 1) != VERSION:
+        raise ImportError("it was built from other sources: `make native`, or install chainrule again")
+    from chainrule.native._loops import OWN, Runner, SharedUfunc, execute, get_threads, loop, set_threads
 except ModuleNotFoundError:
     why_not = "the extension was not built: there was no C compiler when chainrule was installed"
 except (ImportError, AttributeError, RuntimeError) as problem:  # the latter from a NumPy of another binary interface
     why_not = f"the extension is not loaded: {problem}"
-else:
-    from chainrule.native import _loops
-
-    if getattr(_loops, "VERSION", 1) != VERSION:
-        why_not = "the extension was built from other sources: `make native`, or install chainrule again"
 
 
 def _difference(ufunc: np.ufunc, types: str) -> str:
@@ -58,4 +57,4 @@ if AVAILABLE:
     config.THREADS.follow(set_threads)
 else:
     OWN = {}
-    Runner = execute = loop = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]
+    Runner = SharedUfunc = execute = loop = get_threads = set_threads = _unavailable  # type: ignore[assignment, misc]

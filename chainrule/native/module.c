@@ -500,16 +500,18 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static int add_type(PyObject *module, PyType_Spec *spec, const char *name) {
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    int done = type == NULL ? -1 : PyModule_AddObjectRef(module, name, type);
+    Py_XDECREF(type);
+    return done;
+}
+
 static int fill_module(PyObject *module) {
-    PyObject *type, *own;
+    PyObject *own;
     import_array1(-1);
     import_umath1(-1);
-    type = PyType_FromModuleAndSpec(module, &runner_spec, NULL);
-    if (type == NULL || PyModule_AddObjectRef(module, "Runner", type) < 0) {
-        Py_XDECREF(type);
-        return -1;
-    }
-    Py_DECREF(type);
+    if (add_type(module, &runner_spec, "Runner") < 0 || add_type(module, &shared_ufunc_spec, "SharedUfunc") < 0) return -1;
     if (PyModule_AddIntConstant(module, "VERSION", VERSION) < 0) return -1;
     own = own_loops();
     if (own == NULL || PyModule_AddObjectRef(module, "OWN", own) < 0) {

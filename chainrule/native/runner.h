@@ -6,6 +6,7 @@
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL chainrule_loops_array_api
+#define PY_UFUNC_UNIQUE_SYMBOL chainrule_loops_ufunc_api
 
 #include "loops.h"
 
@@ -37,6 +38,9 @@ int has_layout(PyObject *object, const Layout *layout);
 char *take_arena(Runner *self); /* NULL where there is no memory */
 void keep_arena(Runner *self, char *arena);
 char *aligned(char *address);
+
+/* shared.c: the type SharedUfunc */
+extern PyType_Spec shared_ufunc_spec;
 
 /* lowlevel.c: a method of Runner */
 PyObject *runner_low_level(PyObject *self, PyObject *args);
