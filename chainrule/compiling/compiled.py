@@ -12,6 +12,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.array import Array, array_of
+from chainrule.compiling.branched import Branched, branched_of
 from chainrule.compiling.differentiable import CompiledFunction, Replay
 from chainrule.compiling.direct import Direct, direct_of
 from chainrule.compiling.floating_point import reporter
@@ -60,7 +61,7 @@ class Compiled:
         self._eager: dict[Any, str] = {}  # signatures that are not recorded, and why
         self._by_value: set[Any] = set()  # signatures with numbers that cannot be arrays
         self._alive: list[Any] = []  # objects that signatures name by identity
-        self._direct: Direct | None = None  # of the recording that served last
+        self._direct: Direct | Branched | None = None  # of the recording that served last
         functools.update_wrapper(self, function, updated=())
 
     def __repr__(self) -> str:
@@ -89,7 +90,8 @@ class Compiled:
                 if tree is None:
                     return self._record(None, signature, leaves, spec, arrays, again)
         if not kwargs and not SPECIAL:
-            self._direct = direct_of(tree, args, reporter(self.name))
+            short = direct_of if tree.root.guard is None else branched_of
+            self._direct = short(tree, args, reporter(self.name))
         return self._replay(tree, values, signature, leaves, spec, arrays, again)
 
     def _find(self, signature: Any, leaves: list[Any], arrays: list[Any]) -> tuple[Tree | None, dict[int, Any]]:

@@ -89,7 +89,7 @@ def direct_of(tree: Tree, args: tuple[Any, ...], report: Callable[[Iterable[str]
     if (
         recording is None
         or not recording.results
-        or not _only_computes(recording)
+        or not only_computes(recording)
         or len(segment.takes) != len(tree.sources)
     ):
         return None
@@ -106,7 +106,7 @@ def direct_of(tree: Tree, args: tuple[Any, ...], report: Callable[[Iterable[str]
     return None if entry is None else Direct(recording.spec, scalars, count, numbers, sources[count:], entry)
 
 
-def _only_computes(recording: Recording) -> bool:
+def only_computes(recording: Recording) -> bool:
     """Whether a recording does nothing besides giving arrays, whatever the tensors are like that it meets."""
     others = recording.states or recording.drawn or recording.effects or recording.writes or recording.backward
     return not others and all([result.face in ("array", "scalar") for result in recording.results])
