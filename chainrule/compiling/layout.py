@@ -7,6 +7,7 @@ a stretch of the arena, the one block of memory in which all other arrays of a p
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,11 @@ class Buffer:
         kind, index: what it is, and which one of its kind.
         nbytes: its size.
         root: the array that it was made for.
-        first, last: when it is written first and used last.
-        uses: how many steps, or groups of loops, use it.
+        first, last: when it is used first and last.
         offset: where it begins in the arena.
     """
 
-    __slots__ = ("first", "index", "kind", "last", "nbytes", "offset", "root", "uses")
+    __slots__ = ("first", "index", "kind", "last", "nbytes", "offset", "root")
 
     root: Value
 
@@ -37,13 +37,8 @@ class Buffer:
         self.kind = kind
         self.nbytes = nbytes
         self.index = index
-        self.first = self.last = self.offset = self.uses = 0
-
-    def used(self, time: int) -> None:
-        if not self.uses:
-            self.first = time
-        self.last = time
-        self.uses += 1
+        self.first = self.last = -1
+        self.offset = 0
 
 
 class Value:
@@ -117,13 +112,10 @@ def is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) ->
 
 
 def arrange(buffers: Iterable[Buffer]) -> int:
-    """Give the buffers places in the arena, so that those that are needed at the same time do not overlap; its size.
-
-    In the order of their first steps, each gets the smallest free gap that holds it, or the end.
-    """
+    """Give the buffers places in the arena, so that those that are needed at the same time do not overlap; its size."""
     arena = Arena()
-    ordered = sorted(buffers, key=_first)
-    ending = sorted(ordered, key=_last)
+    ordered = sorted(buffers, key=attrgetter("first"))
+    ending = sorted(ordered, key=attrgetter("last"))
     done = 0
     for buffer in ordered:
         while ending[done].last < buffer.first:
@@ -133,75 +125,51 @@ def arrange(buffers: Iterable[Buffer]) -> int:
     return arena.size
 
 
-def _first(buffer: Buffer) -> int:
-    return buffer.first
-
-
-def _last(buffer: Buffer) -> int:
-    return buffer.last
-
-
 class Arena:
     """Stretches of memory that are taken and released.
 
-    Free stretches are kept by their size, and merged with their neighbours.
+    A stretch that is free is taken again for the same size. Where there is none, neighbours are joined, and the smallest free
+    stretch that is large enough is divided, or the arena gets longer.
     """
 
     def __init__(self) -> None:
         self.size = 0
-        self._starts: dict[int, int] = {}  # free stretches: start -> size
-        self._ends: dict[int, int] = {}  # end -> start
-        self._sized: dict[int, list[int]] = {}  # size -> starts, some of them outdated
+        self._end = 0  # from here on nothing is taken
+        self._free: dict[int, list[int]] = {}  # size -> starts
 
     def take(self, nbytes: int) -> int:
         size = _padded(nbytes)
-        fitting = (
-            size if self._has(size) else min((s for s in list(self._sized) if s > size and self._has(s)), default=0)
-        )
+        starts = self._free.get(size)
+        if starts:
+            return starts.pop()
+        self._join()
+        fitting = min([free for free, starts in self._free.items() if free >= size and starts], default=0)
         if not fitting:
-            start = self.size
-            free = self._ends.get(start)
-            if free is not None:  # the end of the arena is free: make it longer
-                self._forget(free)
-                start = free
-            self.size = start + size
-            return start
-        start = self._sized[fitting].pop()
-        self._forget(start)
+            self._end += size
+            self.size = max(self.size, self._end)
+            return self._end - size
+        start = self._free[fitting].pop()
         if fitting > size:
-            self._add(start + size, fitting - size)
+            self._free.setdefault(fitting - size, []).append(start + size)
         return start
 
     def release(self, start: int, nbytes: int) -> None:
-        size = _padded(nbytes)
-        before = self._ends.get(start)
-        if before is not None:
-            size += self._starts[before]
-            self._forget(before)
-            start = before
-        after = self._starts.get(start + size)
-        if after is not None:
-            self._forget(start + size)
-            size += after
-        self._add(start, size)
+        self._free.setdefault(_padded(nbytes), []).append(start)
 
-    def _has(self, size: int) -> bool:
-        """Whether there is a free stretch of exactly this size."""
-        starts = self._sized.get(size)
-        while starts:
-            if self._starts.get(starts[-1]) == size:
-                return True
-            starts.pop()
-        self._sized.pop(size, None)
-        return False
-
-    def _add(self, start: int, size: int) -> None:
-        self._starts[start] = size
-        self._ends[start + size] = start
-        self._sized.setdefault(size, []).append(start)
-
-    def _forget(self, start: int) -> None:
-        del self._ends[start + self._starts.pop(start)]
+    def _join(self) -> None:
+        """Join free stretches with their neighbours, and give back what is free at the end."""
+        stretches = sorted([(start, size) for size, starts in self._free.items() for start in starts])
+        joined: list[tuple[int, int]] = []
+        for start, size in stretches:
+            if joined and joined[-1][0] + joined[-1][1] == start:
+                joined[-1] = joined[-1][0], joined[-1][1] + size
+            else:
+                joined.append((start, size))
+        if joined and sum(joined[-1]) == self._end:
+            self._end = joined.pop()[0]
+        self._free = {}
+        for start, size in joined:
+            self._free.setdefault(size, []).append(start)
 
 
 def _padded(nbytes: int) -> int:

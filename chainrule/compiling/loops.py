@@ -173,7 +173,11 @@ class LoopLowerer:
         try:
             parts: list[Any] = [self._function(call.function), call.method]
             for x in call.args:
-                parts.append(self._part(x, values))
+                if type(x) is Var:
+                    value = next(values)
+                    parts.append(value.layout or self._layout(value))
+                else:
+                    parts.append(self._part(x, values))
             for name, x in call.kwargs.items():
                 parts.append((name, self._part(x, values)))
             key = tuple(parts)

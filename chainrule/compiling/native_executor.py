@@ -127,15 +127,18 @@ class Numbers:
 
     def __init__(self) -> None:
         self._content = bytearray()
-        self._known: dict[tuple[str, bytes], int] = {}
+        self._known: dict[Any, int] = {}  # by identity, and by content
 
     def offset(self, number: np.ndarray[Any, Any]) -> int:
-        key = number.dtype.str, number.tobytes()
-        known = self._known.get(key)
+        known = self._known.get(id(number))
         if known is None:
-            self._content += bytes(-len(self._content) % 32)
-            known = self._known[key] = len(self._content)
-            self._content += key[1]
+            key = number.dtype.str, number.tobytes()
+            known = self._known.get(key)
+            if known is None:
+                self._content += bytes(-len(self._content) % 32)
+                known = self._known[key] = len(self._content)
+                self._content += key[1]
+            self._known[id(number)] = known
         return known
 
     def array(self) -> np.ndarray[Any, Any]:
@@ -153,6 +156,7 @@ class Words:
     Args:
         segments: what is to be written.
         given: buffers that are arrays of the call, in their order; the arena is the first of them if ``arena_is_given``.
+        constants: buffers whose content is known.
         made: buffers of the outputs that the runner makes.
         private: buffers that live in the blocks of groups only.
 
@@ -164,14 +168,13 @@ class Words:
         self,
         segments: list[Segment],
         given: list[Buffer],
+        constants: list[Buffer],
         made: list[Buffer],
         private: set[Buffer],
         arena_is_given: bool,
     ) -> None:
         self._private = private
         self._arena = words.FIRST_INPUT if arena_is_given else words.ARENA
-        used = [buffer for segment in segments for buffer in segment.buffers()]
-        constants = list(dict.fromkeys(buffer for buffer in used if buffer.kind == CONSTANT))
         first = words.FIRST_INPUT + arena_is_given
         ordered = [*given, *constants]
         self._bases = {buffer: first + i for i, buffer in enumerate(ordered)}
@@ -204,8 +207,11 @@ class Words:
             return
         head, tail = item.loop.words
         code += head
-        for arg in item.args:
-            code += self._place(arg)
+        for buffer, offset, number in item.args:
+            if buffer is not None and buffer.kind == ARENA:
+                code += (self._arena, offset + buffer.offset)
+            else:
+                code += self._place((buffer, offset, number))
         code += tail
 
     def _group(self, group: Group) -> list[int]:
@@ -268,16 +274,17 @@ class Native:
 
     def _note_uses(self) -> tuple[list[Buffer], dict[Buffer, Buffer]]:
         """Note when buffers are used; those that need a place in the arena, and those that take the place of another."""
-        used: dict[Buffer, None] = {}
+        used: list[Buffer] = []
         together: dict[Buffer, Buffer] = {}
         items: list[Any] = []
         for unit in self.units + self._commits:
             items += unit.items if isinstance(unit, Segment) else [self._lowering.steps[unit]]
         for time, item in enumerate(items):
             for buffer in item.touched:
-                buffer.used(time)
-                if buffer.kind == ARENA:
-                    used[buffer] = None
+                buffer.last = time
+                if buffer.first < 0:
+                    buffer.first = time
+                    used.append(buffer)
             if isinstance(item, Group):
                 self.groups.append(item)
         for group in self.groups:
@@ -285,7 +292,8 @@ class Native:
         for time, item in enumerate(items):
             if isinstance(item, Work) and item.loop.in_place:
                 _take_place(item, time, together)
-        return [buffer for buffer in used if buffer not in self.private and buffer not in together], together
+        left_out = self.private | together.keys()
+        return [buffer for buffer in used if buffer.kind == ARENA and buffer not in left_out], together
 
     # -- one call ----------------------------------------------------------------------------------------------------
 
@@ -293,9 +301,10 @@ class Native:
         """The code of the whole plan."""
         lowering = self._lowering
         given = [value.buffer for value in lowering.inputs]
+        constants = [value.buffer for value in lowering.constants]
         made = [value.buffer for value in lowering.owners]
         segments: Any = self.units + self._commits
-        return Words(segments, given, made, self.private, False)
+        return Words(segments, given, constants, made, self.private, False)
 
     def runner(self) -> Any:
         """The whole plan as one call."""
@@ -325,8 +334,10 @@ class Native:
         return Executor(lowering, self.memory, _with_views(lowering, self.units, steps), commits)
 
     def _segment(self, segment: Segment) -> Step:
-        given = [buffer for buffer in segment.buffers() if buffer.kind in (INPUT, OUTPUT, LOOSE)]
-        written = Words([segment], given, [], self.private, True)
+        buffers = segment.buffers()
+        given = [buffer for buffer in buffers if buffer.kind in (INPUT, OUTPUT, LOOSE)]
+        constants = [buffer for buffer in buffers if buffer.kind == CONSTANT]
+        written = Words([segment], given, constants, [], self.private, True)
         arena = ((self.memory,), np.dtype(np.uint8), (1,))
         layouts = [arena, *[_layout(buffer.root) for buffer in given]]
         targets = {buffer for item in segment.items for buffer in item.writes if buffer.kind == INPUT}
@@ -340,7 +351,7 @@ def _is_private(buffer: Buffer, group: Group) -> bool:
     """Whether nothing but a group uses a buffer, all of it in the order of its elements."""
     offset, stride, _, row = group.written[buffer]
     whole = not row and offset == 0 and stride * group.total == buffer.nbytes
-    return whole and buffer.kind == ARENA and buffer.uses == 1
+    return whole and buffer.kind == ARENA and buffer.first == buffer.last
 
 
 def _take_place(work: Work, time: int, together: dict[Buffer, Buffer]) -> None:

@@ -114,6 +114,7 @@ class Lowering:
         inputs, outputs: the Values that are given, and those that are returned.
         buffers: all buffers of the arena, of outputs and of loose arrays.
         owners: the outputs, each once: what is made for each call, in order of their buffers.
+        constants: the Values whose content is known.
         commits: how many steps at the end write to inputs.
     """
 
@@ -122,6 +123,7 @@ class Lowering:
         self.values: dict[Var, Value] = {}
         self.buffers: list[Buffer] = []
         self.owners: list[Value] = []
+        self.constants: list[Value] = []
         self._simplified = simplified
         self._lowerer = lowerer
         self._count = 0
@@ -164,6 +166,7 @@ class Lowering:
             value = self.values.get(known)
             if value is None:
                 value = self._root(known, CONSTANT)
+                self.constants.append(value)
                 value.array = self._simplified.constants[known]
             self.values[var] = value
         return value
@@ -310,8 +313,11 @@ def note_uses(steps: list[Step]) -> None:
     """Note for each buffer when it is used."""
     for time, step in enumerate(steps):
         if not step.view:
-            for buffer in step.touched:
-                buffer.used(time)
+            for value in step.reads + step.writes:
+                buffer = value.buffer
+                buffer.last = time
+                if buffer.first < 0:
+                    buffer.first = time
 
 
 def called(call: Call) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from compiling.recording import Written
 
+from chainrule.compiling.layout import ARENA, Buffer, arrange
 from chainrule.compiling.plan import Plan
 from chainrule.compiling.python_executor import Changed
 from chainrule.native import AVAILABLE
@@ -314,3 +315,21 @@ def test_results_take_the_place_of_operands_that_are_not_needed_any_more():
     plan = check(p, [normal(50)])
     if AVAILABLE:
         assert plan.memory == 2 * 448
+
+
+def test_places_in_the_arena_do_not_overlap():
+    r = np.random.default_rng(1)
+    for _ in range(50):
+        buffers = []
+        for _ in range(60):
+            buffer = Buffer(ARENA, int(r.choice([8, 64, 100, 640, 1000, 5000])))
+            buffer.first = int(r.integers(100))
+            buffer.last = buffer.first + int(r.integers(20))
+            buffers.append(buffer)
+        size = arrange(buffers)
+        assert size >= max(sum(b.nbytes for b in buffers if b.first <= time <= b.last) for time in range(120))
+        for k, a in enumerate(buffers):
+            assert 0 <= a.offset <= size - a.nbytes and a.offset % 64 == 0
+            for b in buffers[:k]:
+                if a.first <= b.last and b.first <= a.last:
+                    assert a.offset + a.nbytes <= b.offset or b.offset + b.nbytes <= a.offset
