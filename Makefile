@@ -17,6 +17,7 @@ demo: $(V)/.has-examples
 	$(V)/bin/python examples/seeds.py
 	$(V)/bin/python examples/digits.py
 	$(V)/bin/python examples/curve_fit.py
+	$(V)/bin/python examples/compiled_fit.py
 
 test: $(V)/.has-test
 	@sh tools/browser.sh
