@@ -769,10 +769,13 @@ class Traced(ArrayLike):
             return super().__pow__(other)
         if self.scalar and _is_scalar(other):
             return self.recorder.call(_scalar_pow, "", (self, other), {})
-        ufunc = _POWERS.get(other) if type(other) in (int, float) and self.dtype.kind in "fc" else None
-        array = self.var.array
-        if ufunc is not None and same_bits(np.asarray(ufunc(array)), np.asarray(array**other)):
-            return self.recorder.call(ufunc, "__call__", (self,), {})
+        is_number = type(other) in (int, float)
+        if self.dtype.kind in "fc" and (is_number or np.ndim(other)):  # NumPy looks at the value of a 0-d exponent
+            ufunc = _POWERS.get(other, np.power) if is_number else np.power
+            operands = (self, other)[: ufunc.nin]
+            given = _arrays(operands)
+            if same_bits(np.asarray(ufunc(*given)), np.asarray(self.var.array ** _arrays(other))):
+                return self.recorder.call(ufunc, "__call__", operands, {})
         return self.recorder.call(operator.pow, "", (self, other), {})
 
     def as_array(self) -> Traced:
