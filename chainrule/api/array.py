@@ -155,7 +155,8 @@ class Array(ArrayMethods):
         return apply(function, *args, **kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
-        if dtype is None and not self._tensor._raw.shape and not is_plain(self):
+        kept = LOCAL.recorder is not None and LOCAL.recorder.plain  # what compile records, it has to see
+        if dtype is None and not self._tensor._raw.shape and (kept or not is_plain(self)):
             holder = np.empty((), object)  # so that np.array([x[0], x[1]]) holds the elements themselves
             holder[()] = self
             return holder
@@ -410,9 +411,19 @@ def recorded_as_numpy(function: Any, method: str, args: Any, kwargs: Any) -> Any
     return None if found is None else array_of(wrap(found))
 
 
+def recorded_operator(operation: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """``recorded_as_numpy`` for an operator, which for scalars and some exponents is not what the ufunc is."""
+    raw = _recorded((x, y)) if LOCAL.recorder.plain else None
+    found = None if raw is None else LOCAL.recorder.as_operator(operation, *raw)
+    return None if found is None else array_of(wrap(found))
+
+
 def _recorded(x: Any) -> Any:
     """Arguments with what is recorded in the place of Arrays; None if one carries a derivative, or is a Tensor."""
     kind = type(x)
+    if kind is ndarray:
+        x = plain_or_stacked(x)
+        return _recorded(array_of(x)) if isinstance(x, Tensor) else x
     if kind is Array:
         tensor = x._tensor
         if type(tensor._raw) is ndarray:
@@ -443,7 +454,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any
     return write_out(ufunc.__name__, out, result)
 
 
-_HOLDERS = frozenset({Array, Tensor, tuple, list, dict})
+_HOLDERS = frozenset({Array, Tensor, ndarray, tuple, list, dict})
 _SIMPLE = frozenset({Tensor, int, float, bool, complex, str, type(None)})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -57,6 +58,8 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self.function = function
         self.name = name
+        code = getattr(inspect.unwrap(function), "__code__", None)
+        self.where = errors.Where(code, 0) if code is not None else None
         self._trees: dict[Any, list[Tree]] = {}
         self._eager: dict[Any, str] = {}  # signatures that are not recorded, and why
         self._by_value: set[Any] = set()  # signatures with numbers that cannot be arrays
@@ -209,14 +212,14 @@ class Compiled:
 
     def _as_it_is(self, signature: Any, reason: str, again: Callable[[], Any], where: Any = None) -> Any:
         """Run what cannot be recorded, and do so from now on."""
-        if signature in self._trees and len(self._trees) > SIGNATURES:
-            del self._trees[signature]
         if not self._eager or len(self._trees) <= SIGNATURES:
             if where is None:
-                errors.warn_compile_failed(self.name, reason)
+                errors.warn_compile_failed(self.name, self.where, reason)
             else:
-                errors.warn_compile_changing(self.name, where)
+                errors.warn_compile_changing(self.name, self.where, where)
         self._eager[signature] = reason
+        self._trees.pop(signature, None)
+        self._direct = None
         return again()
 
     # -- replaying ---------------------------------------------------------------------------------------------------
@@ -436,7 +439,7 @@ def _record_call(
         results[i] = tensor if isinstance(results[i], Tensor) else array_of(tensor)
 
 
-def compile(function: Callable[..., Any]) -> Compiled:
+def compile(function: Any = None, **options: Any) -> Compiled:
     """A function that computes what ``function`` does, faster: recorded when first called, then replayed.
 
     Args:
@@ -448,7 +451,7 @@ def compile(function: Callable[..., Any]) -> Compiled:
         dtypes and values of arguments that are no arrays; others are recorded when they come.
 
     Raises:
-        TypeError: it is not callable.
+        TypeError: it is not callable, or there are options: it needs none of PyTorch's or JAX's.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -457,6 +460,8 @@ def compile(function: Callable[..., Any]) -> Compiled:
     >>> np.array_equal(g(x), cr.grad(lambda x: np.sum(np.tanh(x) ** 2))(x))
     True
     """
+    if options:
+        raise errors.compile_options(next(iter(options)))
     errors.check_function("compile", function)
     return Compiled(function, getattr(function, "__name__", type(function).__name__))
 

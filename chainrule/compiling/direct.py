@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling.recording import Argument, Recording
+from chainrule.compiling.outside import References
+from chainrule.compiling.recording import Argument, Captured, Recording
 from chainrule.compiling.tree import Tree
 from chainrule.tree import TreeSpec, tree_unflatten
 
@@ -27,9 +28,22 @@ class Direct:
         numbers: the positions of arguments that are numbers, and their types.
         others: the sources of the arrays that come after them.
         entry: native code, and what it is given besides arrays.
+        references: what the names that the function uses stood for.
     """
 
-    __slots__ = ("_code", "_count", "_numbers", "_others", "_reporting", "_scalars", "_single", "_tuple", "spec")
+    __slots__ = (
+        "_code",
+        "_count",
+        "_fixed",
+        "_numbers",
+        "_others",
+        "_references",
+        "_reporting",
+        "_scalars",
+        "_single",
+        "_tuple",
+        "spec",
+    )
 
     def __init__(
         self,
@@ -39,6 +53,7 @@ class Direct:
         numbers: list[tuple[int, type]],
         others: list[Any],
         entry: tuple[Any, Any],
+        references: References,
     ) -> None:
         self.spec = spec
         self._scalars = scalars
@@ -47,7 +62,10 @@ class Direct:
         self._count = count
         self._numbers = numbers
         self._others = others
+        captured = all([type(source) is Captured for source in others])
+        self._fixed = tuple([source.content for source in others]) if captured else None
         self._code, self._reporting = entry
+        self._references = references
 
     def call(self, args: tuple[Any, ...]) -> Any:
         """What the function returns; None for arguments that are no arrays, or of another layout."""
@@ -70,7 +88,7 @@ class Direct:
 
     def _arrays(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """What the native code is called with."""
-        if len(args) != self._count:
+        if len(args) != self._count or not self._references.hold():
             return None
         if self._numbers:
             given = list(args)
@@ -79,7 +97,9 @@ class Direct:
                     return None
                 given[i] = np.asarray(given[i])
             args = tuple(given)
-        return (*args, *[source.array(args, args) for source in self._others]) if self._others else args
+        if self._fixed is not None:
+            return args + self._fixed
+        return (*args, *[source.array(args, args) for source in self._others])
 
 
 def direct_of(tree: Tree, args: tuple[Any, ...], report: Callable[[Iterable[str]], None]) -> Direct | None:
@@ -103,7 +123,11 @@ def direct_of(tree: Tree, args: tuple[Any, ...], report: Callable[[Iterable[str]
         return None
     entry = segment.plan.entry(report)
     scalars = [i for i, result in enumerate(recording.results) if result.face == "scalar"]
-    return None if entry is None else Direct(recording.spec, scalars, count, numbers, sources[count:], entry)
+    return (
+        None
+        if entry is None
+        else Direct(recording.spec, scalars, count, numbers, sources[count:], entry, tree.references)
+    )
 
 
 def only_computes(recording: Recording) -> bool:

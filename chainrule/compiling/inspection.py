@@ -66,7 +66,7 @@ def _by_python(plan: PlanOfCall) -> list[str]:
         return []
     names: dict[str, int] = {}
     for step in plan.steps:
-        if step.template is None:
+        if step.template is None and not step.view:
             name = step.call.row or getattr(step.call.function, "__name__", "a function")
             names[name] = names.get(name, 0) + 1
     return [f"{name} by Python, {count} times" if count > 1 else f"{name} by Python" for name, count in names.items()]

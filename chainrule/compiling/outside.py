@@ -1,35 +1,178 @@
-"""What a function can reach outside of itself and use without anybody noticing: NumPy's generators of random numbers."""
+"""What a function uses of the program around it: names that may be bound anew, and NumPy's generators of random numbers.
+
+A recording has what these names stood for. Arrays are read where they lie, so what is written into them is seen; that a name
+stands for something else cannot be seen there, and is looked up in every call.
+"""
 
 from __future__ import annotations
 
+import dis
+import functools
+import operator
+import random
 import sys
-from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, MethodType, ModuleType
+from collections.abc import Callable, Iterable
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from chainrule.core.tensor import Tensor
+
 ndarray = np.ndarray
-_DEEPEST = 4
+_DEEPEST, _WIDEST = 5, 64
+_LIBRARIES = frozenset({"numpy", "scipy", "chainrule", *sys.stdlib_module_names})
+_content = operator.attrgetter("cell_contents")
+_is, _getitem = operator.is_, operator.getitem
+
+
+class Outside:
+    """What a function and its arguments refer to, as far as their code says.
+
+    Attributes:
+        names: (container, key, what was there) of globals, attributes, and elements of lists and dictionaries.
+        cells: (cell, what was in it) of variables of enclosing functions.
+        generators: NumPy's generators of random numbers.
+    """
+
+    def __init__(self, function: Callable[..., Any], arguments: Iterable[Any] = ()) -> None:
+        self.names: list[tuple[Any, Any, Any]] = []
+        self.cells: list[tuple[CellType, Any]] = []
+        self.generators: list[Any] = []
+        self._attributes = {"__call__"}  # what code asks of objects
+        known = 0
+        while known < len(self._attributes):
+            known = len(self._attributes)
+            for found in (self.names, self.cells, self.generators):
+                found.clear()  # type: ignore[attr-defined]
+            self._walk(function, arguments)
+
+    def _walk(self, function: Callable[..., Any], arguments: Iterable[Any]) -> None:
+        seen: set[int] = set()
+        later = [(function, 0), *[(x, 1) for x in arguments]]
+        for x, depth in later:  # which grows
+            if id(x) not in seen and depth <= _DEEPEST:
+                seen.add(id(x))
+                later += [(part, depth + 1) for part in self._parts(x)]
+
+    def _parts(self, x: Any) -> list[Any]:
+        """What something refers to and a function may use."""
+        kind = type(x)
+        if kind is FunctionType:
+            return self._of_function(x)
+        if kind is MethodType:
+            return [x.__func__, x.__self__]
+        if kind is list or kind is dict:
+            return self._of_container(x)
+        if kind is tuple:
+            return list(x[:_WIDEST])
+        if kind in _PLAIN or isinstance(x, (Tensor, ndarray, type)):
+            return []
+        if "numpy.random" in sys.modules and isinstance(x, (np.random.Generator, np.random.RandomState)):
+            self.generators.append(x.bit_generator if isinstance(x, np.random.Generator) else x._bit_generator)
+            return []
+        if (x.__name__ if kind is ModuleType else kind.__module__).partition(".")[0] in _LIBRARIES:
+            return [x.func, *x.args] if hasattr(x, "func") and hasattr(x, "args") else []  # a partial
+        inside = getattr(x, "__dict__", None)
+        parts = self._of_names(inside, self._attributes) if type(inside) is dict else []
+        return [*parts, *[f for cls in kind.__mro__ for name, f in vars(cls).items() if name in self._attributes]]
+
+    def _of_function(self, function: FunctionType) -> list[Any]:
+        parts: list[Any] = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+        library = str(function.__globals__.get("__name__", "")).partition(".")[0] in _LIBRARIES
+        for cell in function.__closure__ or ():
+            try:
+                content = cell.cell_contents
+            except ValueError:  # not filled yet
+                continue
+            parts.append(content)
+            if not library:
+                self.cells.append((cell, content))
+        if not library:
+            used, attributes = _names(function.__code__)
+            self._attributes |= attributes
+            parts += self._of_names(function.__globals__, used)
+        if hasattr(function, "__wrapped__"):
+            parts.append(function.__wrapped__)
+        return parts
+
+    def _of_names(self, names: dict[str, Any], asked: Iterable[str]) -> list[Any]:
+        """What a namespace has under names that are asked for."""
+        used = [name for name in asked if name in names]
+        self.names += [(names, name, names[name]) for name in used if type(names[name]) is not ModuleType]
+        return [names[name] for name in used]
+
+    def _of_container(self, x: Any) -> list[Any]:
+        if len(x) > _WIDEST:
+            return []
+        keys = list(x) if type(x) is dict else list(range(len(x)))
+        self.names += [(x, key, x[key]) for key in keys]
+        return [x[key] for key in keys]
+
+
+_PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None), CodeType})
+
+
+@functools.lru_cache(maxsize=1024)
+def _names(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
+    """The global names that code looks up, and the attributes that it asks for; those of functions within it as well."""
+    used: set[str] = set()
+    attributes: set[str] = set()
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            used.add(instruction.argval)
+        elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
+            attributes.add(instruction.argval)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            more = _names(inner)
+            used |= more[0]
+            attributes |= more[1]
+    return frozenset(used), frozenset(attributes)
+
+
+class References:
+    """What names stood for when a function was recorded: a recording holds while they stand for the same."""
+
+    __slots__ = ("_cells", "_containers", "_contents", "_keys", "_objects")
+
+    def __init__(self, outside: Outside) -> None:
+        self._containers = [container for container, _, _ in outside.names]
+        self._keys = [key for _, key, _ in outside.names]
+        self._objects = [found for _, _, found in outside.names]
+        self._cells = [cell for cell, _ in outside.cells]
+        self._contents = [content for _, content in outside.cells]
+
+    def hold(self) -> bool:
+        """Whether all names stand for what they stood for."""
+        try:
+            if self._keys and False in map(_is, map(_getitem, self._containers, self._keys), self._objects):
+                return False
+            return not self._cells or False not in map(_is, map(_content, self._cells), self._contents)
+        except (LookupError, ValueError):  # one is gone
+            return False
 
 
 class Generators:
-    """The random generators of NumPy's that a function may draw from, and their states when it was looked at.
+    """The generators of random numbers that code may draw from unseen, and their states when it was looked at.
 
-    Their numbers are plain arrays, which would be recorded as constants.
+    Their numbers are plain, so they would be recorded as constants.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, outside: Outside) -> None:
         self._states: list[tuple[Any, Any]] = []
+        self._python = random.getstate()
         if "numpy.random" in sys.modules:
-            sources = [*_reachable(function, set(), 0), np.random.get_bit_generator()]  # type: ignore[attr-defined]
+            sources = [*outside.generators, np.random.get_bit_generator()]  # type: ignore[attr-defined]
             self._states = [(source, source.state) for source in sources]
 
     def changed(self) -> bool:
         """Whether one of them was drawn from since."""
-        return any(not _same(source.state, state) for source, state in self._states)
+        drawn = any(not _same(source.state, state) for source, state in self._states)
+        return drawn or random.getstate() != self._python
 
     def rewind(self) -> None:
+        random.setstate(self._python)
         for source, state in self._states:
             source.state = state
 
@@ -38,52 +181,3 @@ def _same(x: Any, y: Any) -> bool:
     if isinstance(x, dict):
         return all(_same(x[key], y[key]) for key in x)
     return bool(np.array_equal(x, y)) if isinstance(x, ndarray) else bool(x == y)
-
-
-def _reachable(x: Any, seen: set[int], depth: int) -> Iterator[Any]:
-    """The bit generators among what a function closes over, its globals and defaults, and the attributes of these."""
-    if id(x) in seen or depth > _DEEPEST:
-        return
-    seen.add(id(x))
-    if isinstance(x, (np.random.Generator, np.random.RandomState)):
-        yield x.bit_generator if isinstance(x, np.random.Generator) else x._bit_generator
-        return
-    for part in _parts(x):
-        yield from _reachable(part, seen, depth + 1)
-
-
-def _parts(x: Any) -> list[Any]:
-    """What something refers to, as far as a function may use it."""
-    kind = type(x)
-    if kind is FunctionType:
-        cells = [_content(cell) for cell in x.__closure__ or ()]
-        names = _names(x.__code__)
-        used = [x.__globals__[name] for name in names if name in x.__globals__]
-        return [
-            *cells,
-            *(x.__defaults__ or ()),
-            *(x.__kwdefaults__ or {}).values(),
-            *used,
-            getattr(x, "__wrapped__", None),
-        ]
-    if kind is MethodType:
-        return [x.__func__, x.__self__]
-    if kind in (list, tuple) and len(x) <= 64:
-        return list(x)
-    if kind is dict and len(x) <= 64:
-        return list(x.values())
-    if isinstance(x, (ModuleType, type, ndarray)) or type(x).__module__.startswith(("numpy", "chainrule", "builtins")):
-        return []
-    return list(getattr(x, "__dict__", {}).values())[:64]
-
-
-def _names(code: CodeType) -> set[str]:
-    """The names that a function's code looks up, those of functions within it as well."""
-    return set(code.co_names).union(*[_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)])
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not filled yet
-        return None

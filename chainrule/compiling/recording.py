@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule.api.array import Array, array_of
-from chainrule.compiling.outside import Generators
+from chainrule.api.array import Array, array_of, as_arrays, plain_or_stacked
+from chainrule.compiling.outside import Generators, Outside, References
 from chainrule.compiling.simplify import operands
 from chainrule.core.engine import reachable, sweep
 from chainrule.core.levels import open_level
@@ -162,6 +162,7 @@ class Recording:
         effects: what else it changed.
         states: what it relies on about the tensors with a history.
         drawn: the generators that it drew random numbers from, and their states before.
+        references: what the names that it uses stood for.
         backward: how gradients flow to what it was given, where they can.
     """
 
@@ -177,6 +178,7 @@ class Recording:
         self.states: list[State] = []
         self.drawn: list[tuple[Any, Any]] = []
         self.backward: Backward | None = None
+        self.references: References | None = None
 
     def outputs(self) -> list[Var]:
         """The arrays that are to be made: results, effects, then what the backward computation needs."""
@@ -218,18 +220,20 @@ def record(function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arra
         Unrecordable: what it does cannot be repeated.
     """
     recorder = Recorder()
-    unseen = Generators(function)
+    outside = Outside(function, [x for x, array in zip(leaves, arrays, strict=True) if array is None])
+    unseen = Generators(outside)
     try:
         found = _run(recorder, function, leaves, spec, arrays, name)
         if unseen.changed():
             raise Unrecordable(
-                "it draws random numbers from a generator of NumPy's: draw with chainrule (rand, randn ...), or pass the "
+                "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or pass the "
                 "numbers as an argument"
             )
     except BaseException:
         recorder.rewind()
         unseen.rewind()
         raise
+    found.references = References(Outside(function))
     return found
 
 
@@ -331,6 +335,8 @@ class _Arguments:
 
 def _result(recorder: Recorder, x: Any, name: str) -> Result:
     """A leaf of what the function returned."""
+    if type(x) is ndarray:  # np.array([x[0], x[1]]) holds the elements themselves
+        x = as_arrays(plain_or_stacked(x))
     tensor = x._tensor if type(x) is Array else x
     if isinstance(tensor, Tensor):
         var = _var(recorder, tensor)

@@ -63,7 +63,8 @@ class Tree:
     Attributes:
         root: where all of them begin.
         sources: where the arrays that they start from are found, by the numbers of their Vars.
-        states: what has to be so for any of them to hold.
+        references: what the names that they use stood for.
+        states: what else has to be so for any of them to hold.
         generators: what they draw random numbers from.
         writes: the numbers of the arrays that some of them write.
     """
@@ -71,6 +72,8 @@ class Tree:
     def __init__(self, recording: Recording) -> None:
         path = _segments(recording)
         self.root = path[0]
+        assert recording.references is not None
+        self.references = recording.references
         self.sources: dict[int, Any] = {}
         self.states: list[Any] = []
         self.generators: list[Any] = []
@@ -153,6 +156,8 @@ class Tree:
 
     def start(self, leaves: list[Any], arrays: list[Any]) -> dict[int, Any] | None:
         """The arrays that a call starts from, by the numbers of their Vars; None if the recordings do not hold for it."""
+        if not self.references.hold():
+            return None
         for state in self.states:
             if not state.holds(leaves):
                 return None

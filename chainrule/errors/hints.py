@@ -159,7 +159,7 @@ _ELSEWHERE = {
         "data DataLoader": "an index is enough: `for i in range(0, len(x), n): batch = x[i:i + n]`",
         "init": "take randn(...) times a scale",
         "clip_grad_norm_ clip_grad_value_ utils": "take the norm of the gradients, and g.mul_(limit / norm)",
-        "jit compile": "there is no compiler: call the function as it is",
+        "jit": "it is called compile here",
         "functional_call": "there are no modules here: write the model as a function of its parameters (any nested "
         "container of them) and transform that",
         "stack_module_state": "there are no modules here: stack the parameters with "

@@ -389,12 +389,16 @@ compile_into(name, spec, values) -> ValueError
     compile: {name}{here} returns {spec} with arrays of the shapes and dtypes {values:layouts}: out has to be like that
 compile_no_plan(name, reason) -> RuntimeError
     compile: {name}{here} has no plan for these arguments, since it runs as it is: {reason}
-warn_compile_failed(name, reason) -> warning
-    compile: {name}{here} runs as it is, every time: {reason}
-warn_compile_changing(name, where) -> warning
-    compile: {name}{here} runs as it is from now on, for Python reads a value that is another one in nearly every call:
-    {where.quoted}. Compare arrays instead of numbers (`if x > 0`, not `if float(x) > 0`), or leave this part out of the
-    compiled function.
+warn_compile_failed(name, where, reason) -> warning
+    compile: {name}{where:bracketed} runs as it is, every time: {reason}
+warn_compile_changing(name, where, read) -> warning
+    compile: {name}{where:bracketed} runs as it is from now on, for Python reads a value that is another one in nearly
+    every call: {read.quoted}. Compare arrays instead of numbers (`if x > 0`, not `if float(x) > 0`), make arrays of values
+    with np.array or np.stack instead of writing into one, or leave this part out of the compiled function.
+compile_options(option) -> TypeError
+    compile() takes the function alone, not {option}=. It records for each combination of shapes, dtypes and values of
+    arguments that are no arrays (static_argnums= and dynamic= are not needed), runs what cannot be recorded as it is, with
+    a warning (fullgraph=), and has one way to compute, which gives the bits of the function itself (mode=, backend=).
 compile_low_level_arguments(name, shapes) -> TypeError
     as_low_level_callable: {name} is called with numbers (scipy.integrate) or with one array of one dimension
     (scipy.ndimage); the examples have the shapes {shapes}

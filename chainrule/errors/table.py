@@ -32,6 +32,7 @@ SHOWN: dict[str, Callable[[Any], Any]] = {
     "reprs": lambda values: ", ".join(map(repr, values)),
     "by": lambda values: " x ".join(map(str, values)),
     "layouts": lambda arrays: ", ".join(f"{x.dtype}{list(x.shape)}" for x in arrays),
+    "bracketed": bracketed,
     "first": lambda values: repr(next(iter(values))),
     "shape": shape_of,
     "sizes": lambda value: list(shape_of(value)),

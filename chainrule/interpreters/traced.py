@@ -364,7 +364,7 @@ class Recorder:
         row: str = "",
     ) -> Any:
         """Call a function of NumPy's arrays, and note it. Results that are arrays are values of this level."""
-        if self.weak and method in ("", "__call__") and self.plain:
+        if self.weak and method in ("", "__call__") and function is not _power_by_float and self.plain:
             found = self._of_floats(function, args)
             if found is not None:
                 return found
@@ -470,10 +470,7 @@ class Recorder:
         """Have a function of NumPy's recorded as it is. None: it fails, or its results are views, or no arrays."""
         begin, read = len(self.calls), len(self.guards)
         try:
-            if method == "operator" and not any(map(self._is_weak, args)):
-                found = operator.pow(*args)
-            else:
-                found = self.call(function, "__call__" if method == "operator" else method, args, kwargs)
+            found = self.call(function, method, args, kwargs)
         except Exception:  # ours says why
             found = None
         parts = found if type(found) is tuple else (found,)
@@ -482,6 +479,19 @@ class Recorder:
             del self.calls[begin:], self.guards[read:]
             return None
         return found
+
+    def as_operator(self, operation: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+        """Have an operator recorded as plain code computes it, with scalars where that has some. None: a ufunc does the same."""
+        if self._is_weak(x) or self._is_weak(y):
+            of_array = operation is operator.pow and self._is_weak(y) and not self._is_weak(x) and type(x) is Traced
+            return self.call(_power_by_float, "", (x, y), {}) if of_array else None
+        return operation(self._plain_value(x), self._plain_value(y))
+
+    def _plain_value(self, x: Any) -> Any:
+        if type(x) is Traced and x.var.number in self.scalars:
+            x = Traced(x.var, x.level)
+            x.scalar = True
+        return x
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
@@ -778,6 +788,13 @@ class Traced(ArrayLike):
                 return self.recorder.call(ufunc, "__call__", operands, {})
         return self.recorder.call(operator.pow, "", (self, other), {})
 
+    def __rpow__(self, other: Any) -> Any:
+        if not _is_ours(other):
+            return super().__rpow__(other)
+        return self.recorder.call(
+            _scalar_pow if self.scalar and _is_scalar(other) else operator.pow, "", (other, self), {}
+        )
+
     def as_array(self) -> Traced:
         return Traced(self.var, self.level) if self.scalar else self
 
@@ -891,7 +908,8 @@ class _OfScalars:
         self.__name__ = name
 
     def __call__(self, x: Any, y: Any) -> Any:
-        return self.operator(x[()] if type(x) is ndarray else x, y[()] if type(y) is ndarray else y)
+        # a number of Python's on the left may make one of Python's
+        return np.asarray(self.operator(x[()] if type(x) is ndarray else x, y[()] if type(y) is ndarray else y))[()]
 
 
 def _is_scalar(x: Any) -> bool:
@@ -919,6 +937,11 @@ def _as_scalars_do(operator: Any, name: str) -> None:
 
 def _is_complex(x: Traced, y: Any) -> bool:
     return x.dtype.kind == "c" or isinstance(y, complex) or (hasattr(y, "dtype") and y.dtype.kind == "c")
+
+
+def _power_by_float(x: Any, exponent: Any) -> Any:
+    """``x ** exponent`` by a float of Python's, for some of which NumPy has functions of their own."""
+    return x ** (exponent.item() if isinstance(exponent, (ndarray, np.generic)) else exponent)
 
 
 _scalar_pow = _OfScalars(operator.pow, "pow")

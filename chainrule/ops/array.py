@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -23,7 +24,7 @@ from chainrule.api.array import (
     as_arrays,
     carries,
     plain_or_stacked,
-    recorded_as_numpy,
+    recorded_operator,
 )
 from chainrule.core import inplace
 from chainrule.core.dispatch import bind, cast
@@ -170,16 +171,30 @@ FAST.update({ufunc: _fast_comparison(ufunc) for ufunc in _COMPARISONS.values()})
 _KNOWN = (ndarray, np.generic, int, float, complex, list, tuple)
 
 
+#: operators that NumPy computes otherwise than our rows do, or than its ufuncs: powers, and arithmetic of scalars
+_SPECIAL_OPERATORS: dict[np.ufunc, Callable[[Any, Any], Any]] = {
+    np.power: operator.pow,
+    np.multiply: operator.mul,
+    np.true_divide: operator.truediv,
+    np.floor_divide: operator.floordiv,
+    np.remainder: operator.mod,
+    np.matmul: operator.matmul,
+}
+
+
 def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     """``x op y`` and, for an arithmetic ``sign``, ``y op x`` and ``x op= y``. (Comparisons are their own reflections.)"""
     compute: Callable[[Any, Any], Any] = FAST.get(ufunc) or (
         lambda x, y: apply_ufunc(ufunc, "__call__", (x, y), None, {})
     )
-    if symbol in ("matmul", "pow", "floordiv", "mod"):
-        compute = _or_as_numpy(ufunc, compute)
+    operation = _SPECIAL_OPERATORS.get(ufunc)
 
     def forward(self: Array, other: Any) -> Any:
         if type(other) is Array or isinstance(other, _KNOWN):
+            if SPECIAL and operation is not None and LOCAL.recorder is not None:
+                found = recorded_operator(operation, self, _arranged(other))
+                if found is not None:
+                    return found
             return compute(self, _arranged(other))
         if isinstance(other, Tensor):
             return getattr(self._tensor, f"__{symbol}__")(other)
@@ -187,6 +202,10 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
 
     def reflected(self: Array, other: Any) -> Any:
         if isinstance(other, _KNOWN):
+            if SPECIAL and operation is not None and LOCAL.recorder is not None:
+                found = recorded_operator(operation, _arranged(other), self)
+                if found is not None:
+                    return found
             return compute(_arranged(other), self)
         if isinstance(other, Tensor):
             return getattr(other, f"__{symbol}__")(self._tensor)
@@ -202,19 +221,6 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     for name, method in methods.items():
         method.__name__ = f"__{name}__"
         setattr(Array, f"__{name}__", method)
-
-
-def _or_as_numpy(ufunc: np.ufunc, ours: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """An operator that NumPy computes otherwise than the row does: recorded as NumPy's where it is NumPy's."""
-
-    def compute(x: Any, y: Any) -> Any:
-        if SPECIAL and LOCAL.recorder is not None:
-            found = recorded_as_numpy(ufunc, "operator" if ufunc is np.power else "__call__", (x, y), {})
-            if found is not None:
-                return found
-        return ours(x, y)
-
-    return compute
 
 
 def _arranged(other: Any) -> Any:

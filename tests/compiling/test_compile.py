@@ -192,6 +192,34 @@ def test_floats_alone():
     check(lambda t: np.sin(t), (np.float64(0.3),), (np.float64(0.7),), recordings=1)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda y: y[0] ** 2 + y[0] ** 3 + np.sum(y) ** 2,
+        lambda y: 2.0 ** y[0],
+        lambda y: abs(y[0]) ** 0.5 * abs(y[1]) ** y[2],
+        lambda y: y[0] ** -1,
+        lambda y: (y[0] + 1j * y[1]) * (y[1] - 2j) / (y[0] + 3j),
+        lambda y: (np.power(y[0], 2), y**2, abs(y) ** 0.5, y**-1, 2.0**y),
+        lambda y: np.array([y[1], -y[0]]),
+        lambda y: np.array([[y[0], 1.0], [2, y[1]]]) @ y[:2] + np.asarray(y.sum()),
+    ],
+)
+def test_scalars_are_computed_as_numpy_computes_them(function):
+    compiled = cr.compile(function)
+    for y in np.random.default_rng(1).standard_normal((200, 3)):
+        assert_same(compiled(y), function(y))
+    assert len(compiled.recordings) == 1 and not compiled._eager
+
+
+@pytest.mark.parametrize("exponent", [0.3, 2.0, 0.5, -1.0, 1.0, 0.0])
+def test_powers_by_a_float(exponent):
+    compiled = cr.compile(lambda x, t: x**t)
+    compiled(abs(x), 0.7)
+    assert_same(compiled(abs(x), exponent), abs(x) ** exponent)
+    assert len(compiled.recordings) == 1
+
+
 def test_a_float_that_must_be_one_is_recorded_by_value():
     def function(x, t):
         assert isinstance(t, float)

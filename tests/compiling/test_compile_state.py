@@ -152,6 +152,41 @@ def test_what_is_captured_is_read_where_it_lies():
     assert compiled(cr.ones(3)).tolist() == [7.0, 7.0, 1.0]
 
 
+def test_names_that_are_bound_anew_are_seen():
+    module = {"np": np, "rate": 0.5, "A": np.ones(3)}
+    exec(compile("def scaled(x): return x * rate\ndef f(x): return scaled(x) + A", __file__, "exec"), module)
+    compiled = cr.compile(module["f"])
+    for rate, A in ((0.5, np.ones(3)), (0.25, np.ones(3)), (0.25, np.zeros(3))):
+        module |= {"rate": rate, "A": A}
+        for _ in range(2):
+            assert compiled(np.ones(3)).tolist() == (np.ones(3) * rate + A).tolist()
+    module["scaled"] = lambda x: x - 1
+    assert compiled(np.ones(3)).tolist() == [0.0] * 3
+
+    class Model:
+        def __init__(self):
+            self.w, self.k = np.ones(2), 2
+
+        def hidden(self, x):
+            return x * self.w
+
+        def __call__(self, x):
+            return self.hidden(x) * self.k
+
+    model = Model()
+    compiled = cr.compile(model)
+    for name, value in (("w", np.ones(2)), ("w", np.full(2, 5.0)), ("k", 7)):
+        setattr(model, name, value)
+        for _ in range(2):
+            assert compiled(np.ones(2)).tolist() == model(np.ones(2)).tolist()
+
+    weights = [np.ones(2)]
+    compiled = cr.compile(cr.grad(lambda x: np.sum(weights[0] * x)))
+    assert compiled(np.ones(2)).tolist() == [1.0, 1.0]
+    weights[0] = np.zeros(2)
+    assert compiled(np.ones(2)).tolist() == compiled(np.ones(2)).tolist() == [0.0, 0.0]
+
+
 def test_values_read_of_what_is_captured_are_guarded():
     flag, scale = T(1.0), T(2.0, requires_grad=True)
     compiled = cr.compile(lambda x: x * (2 if flag > 0 else 3) * scale.item())

@@ -53,7 +53,7 @@ def test_numpys_own_random_numbers_are_not_taken_for_constants():
 
     compiled = cr.compile(noisy)
     np.random.seed(0)
-    with pytest.warns(UserWarning, match="a generator of NumPy's: draw with chainrule"):
+    with pytest.warns(UserWarning, match="a generator of NumPy's or Python's: draw with"):
         ours = [compiled(np.zeros(3)) for _ in range(3)]
     rng = np.random.default_rng(0)
     np.random.seed(0)
@@ -61,6 +61,20 @@ def test_numpys_own_random_numbers_are_not_taken_for_constants():
     with pytest.raises(RuntimeError, match="has no plan for these arguments, since it runs as it is"):
         compiled.plan(np.zeros(3))
     assert "not recorded: it draws random numbers" in compiled.explain()
+
+
+def test_random_numbers_of_an_argument_are_noticed():
+    compiled, source = cr.compile(lambda x, rng: x + rng.normal(size=3)), np.random.default_rng(0)
+    with pytest.warns(UserWarning, match="draws random numbers"):
+        first = compiled(np.zeros(3), source)
+    assert not np.array_equal(first, compiled(np.zeros(3), source))
+
+
+def test_options_of_other_compilers_are_refused():
+    with pytest.raises(TypeError, match="takes the function alone, not fullgraph="):
+        cr.compile(branching, fullgraph=True)
+    with pytest.raises(TypeError, match="takes the function alone, not mode="):
+        cr.compile(mode="reduce-overhead")
 
 
 def test_a_function_called_in_ever_new_ways_is_not_recorded_for_ever():
