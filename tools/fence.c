@@ -10,77 +10,77 @@
 #include <Python.h>
 #include <numpy/arrayobject.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define PAGE 4096
-#define SLOTS 65536
+#define BUCKETS 4096
 #define MOST_BLOCKS 12000 /* the kernel's limit of mappings is near 65,000 */
 #define SMALLEST 32
 
-typedef struct { void *block, *map; size_t size, mapped; } Fenced;
+typedef struct Fenced {
+    struct Fenced *next;
+    void *block, *map;
+    size_t size, mapped;
+} Fenced;
 
-static Fenced table[SLOTS];
+static Fenced *buckets[BUCKETS];
 static int blocks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static PyMemAllocatorEx before;
 
-static Fenced *slot_of(const void *block) {
-    size_t i = ((size_t)block >> 4) % SLOTS;
-    while (table[i].block != NULL && table[i].block != block) i = (i + 1) % SLOTS;
-    return &table[i];
+/* Where the pointer to the record of a block is, or would be; called with the lock. */
+static Fenced **place_of(const void *block) {
+    Fenced **place = &buckets[((size_t)block >> 12) % BUCKETS];
+    while (*place != NULL && (*place)->block != block) place = &(*place)->next;
+    return place;
 }
-
-/* Slots of blocks that are gone keep a mark, so that those after them are found. */
-static char gone;
 
 static void *fenced(size_t size) {
     size_t room = (size + 15) / 16 * 16, mapped = (room + PAGE - 1) / PAGE * PAGE + PAGE;
+    Fenced *record, **place;
     char *map;
-    Fenced *slot;
     void *block = NULL;
     if (size < SMALLEST) return NULL;
     pthread_mutex_lock(&lock);
     map = blocks < MOST_BLOCKS ? mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
-    if (map != MAP_FAILED) {
+    record = map == MAP_FAILED ? NULL : malloc(sizeof(Fenced));
+    if (record != NULL) {
         mprotect(map + mapped - PAGE, PAGE, PROT_NONE);
         block = map + mapped - PAGE - room;
-        slot = slot_of(block);
-        slot->block = block;
-        slot->map = map;
-        slot->size = size;
-        slot->mapped = mapped;
+        place = place_of(block);
+        *record = (Fenced){NULL, block, map, size, mapped};
+        *place = record;
         blocks++;
     }
     pthread_mutex_unlock(&lock);
     return block;
 }
 
-/* The size of a fenced block that is let go, -1 if it is none. */
-static Py_ssize_t release(void *block) {
-    Fenced *slot;
-    Py_ssize_t size = -1;
-    if (block == NULL) return -1;
+/* Let a block go; false if it is none of ours. */
+static int release(const void *block) {
+    Fenced **place, *record;
     pthread_mutex_lock(&lock);
-    slot = slot_of(block);
-    if (slot->block == block) {
-        size = (Py_ssize_t)slot->size;
-        munmap(slot->map, slot->mapped);
-        slot->block = &gone;
+    place = place_of(block);
+    record = *place;
+    if (record != NULL) {
+        *place = record->next;
+        munmap(record->map, record->mapped);
+        free(record);
         blocks--;
     }
     pthread_mutex_unlock(&lock);
-    return size;
+    return record != NULL;
 }
 
+/* The size of a block, -1 if it is none of ours. */
 static Py_ssize_t size_of(const void *block) {
-    Fenced *slot;
-    Py_ssize_t size;
+    Fenced *record;
     pthread_mutex_lock(&lock);
-    slot = slot_of(block);
-    size = block != NULL && slot->block == block ? (Py_ssize_t)slot->size : -1;
+    record = *place_of(block);
     pthread_mutex_unlock(&lock);
-    return size;
+    return record == NULL ? -1 : (Py_ssize_t)record->size;
 }
 
 static void *raw_malloc(void *context, size_t size) {
@@ -97,7 +97,7 @@ static void *raw_calloc(void *context, size_t count, size_t size) {
 
 static void raw_free(void *context, void *block) {
     (void)context;
-    if (release(block) < 0) before.free(before.ctx, block);
+    if (!release(block)) before.free(before.ctx, block);
 }
 
 static void *raw_realloc(void *context, void *block, size_t size) {
