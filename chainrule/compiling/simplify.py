@@ -55,6 +55,8 @@ class Simplified:
         for var in call.results:
             array = var.array
             if not any([same_memory(array, constants[x]) for x in used]):
+                if any([same_memory(array, x.array) for x in used]):
+                    return False  # a view of what was copied here: it stays one
                 if array.nbytes > FOLDED:
                     return False
                 array = with_strides(array, array.strides)  # the recorded one may be in somebody's hands

@@ -400,12 +400,19 @@ def _renamed(kwargs: Any) -> dict[str, Any]:
     return {"array" if name == "a" else name: value for name, value in kwargs.items()}
 
 
-def reduced(function: Any, x: Any, axis: Any, dtype: Any, out: Any) -> None:
-    function.reduce(x, axis, dtype, out)
+#: whether reductions into an array that is given go through reversed axes the other way than those that make their result
+_REVERSED = np.lib.NumpyVersion(np.__version__) < "2.2.0"
+
+
+def reduced(function: Any, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool = False) -> None:
+    if _REVERSED and min(x.strides, default=0) < 0:
+        np.copyto(out, function.reduce(x, axis, dtype, None, keepdims))
+    else:
+        function.reduce(x, axis, dtype, out, keepdims)
 
 
 def reduced_keeping(function: Any, x: Any, axis: Any, dtype: Any, out: Any) -> None:
-    function.reduce(x, axis, dtype, out, True)
+    reduced(function, x, axis, dtype, out, True)
 
 
 def copied(x: Any, out: Any) -> None:
