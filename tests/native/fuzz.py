@@ -15,6 +15,7 @@ from chainrule import native
 from chainrule.compiling.plan import Plan
 from tests.compiling.recording import Written
 
+LETTERS = "fffdddFDle"
 UNARY = [np.negative, np.tanh, np.exp, np.sqrt, np.square, np.absolute, np.log1p, np.sin, np.sign, np.isfinite]
 BINARY = [np.add, np.subtract, np.multiply, np.divide, np.maximum, np.arctan2, np.less]
 REDUCTIONS = [np.add, np.maximum, np.multiply]
@@ -25,7 +26,7 @@ class Maker:
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
-        self.letter = str(self.rng.choice(list("fd")))
+        self.letter = str(self.rng.choice(list(LETTERS)))
         large = self.rng.random() < 0.2
         sizes = self.rng.integers(1, 300 if large else 12, 3)
         self.shapes = [tuple(sizes[:k]) for k in range(4)] if not large else [(), (sizes[0],), tuple(sizes[:2])]
@@ -34,7 +35,8 @@ class Maker:
 
     def array(self) -> np.ndarray:
         shape = self.shapes[self.rng.integers(len(self.shapes))]
-        x = self.rng.standard_normal(shape).astype(self.letter)
+        letter = self.letter if self.rng.random() < 0.8 else self.rng.choice(list(LETTERS))
+        x = (3 * self.rng.standard_normal(shape)).astype(letter)
         return np.asfortranarray(x) if self.rng.random() < 0.3 else x
 
     def pick(self) -> Any:
@@ -42,22 +44,30 @@ class Maker:
 
     def grow(self) -> None:
         x, program = self.pick(), self.program
-        kind = self.rng.integers(9)
         ndim = len(x.shape)
-        if kind <= 1:
+        axis = int(self.rng.integers(ndim)) if ndim else 0
+        kind = self.rng.integers(14)
+        if kind <= 2:
             new = program(UNARY[self.rng.integers(len(UNARY))], x)
-        elif kind <= 4:
+        elif kind <= 5:
             new = program(BINARY[self.rng.integers(len(BINARY))], x, self.pick() if self.rng.random() < 0.8 else 1.5)
-        elif kind == 5 and ndim:
+        elif kind == 6 and ndim:
             axes = tuple(int(a) for a in range(ndim) if self.rng.random() < 0.6)
             new = program(REDUCTIONS[self.rng.integers(3)], x, method="reduce", axis=axes or None)
-        elif kind == 6 and ndim > 1:
+        elif kind == 7 and ndim > 1:
             new = program(np.matmul, x, program(np.swapaxes, x, -1, -2))
-        elif kind == 7 and ndim:
-            axis = int(self.rng.integers(ndim))
-            new = program(np.concatenate, [x, x], axis) if self.rng.random() < 0.5 else program(np.flip, x, axis)
-        elif kind == 8:
+        elif kind == 8 and ndim:
+            new = program(np.concatenate, [x, x], axis) if self.rng.random() < 0.5 else program(np.stack, [x, x], axis)
+        elif kind == 9:
             new = program(np.where, program(np.less, x, 0.0), x, 0.25)
+        elif kind == 10 and ndim:
+            new = program(np.flip, x, axis)
+        elif kind == 11:
+            new = program(np.astype, x, np.dtype(self.rng.choice(list("fdD")))) if hasattr(np, "astype") else x
+        elif kind == 12 and ndim:
+            new = program(np.broadcast_to, x, (2, *x.shape))
+        elif kind == 13 and ndim:
+            new = program(np.add, x, method="accumulate", axis=axis)
         else:
             new = program(np.reshape, x, (-1,))
         if new.array.size < 400_000:
@@ -78,7 +88,7 @@ def check(seed: int) -> str:
     plan = Plan(program)
     inputs = [x.array.copy("K") for x in program.inputs]
     for x in inputs:
-        x[...] = maker.rng.standard_normal(x.shape)
+        x[...] = (3 * maker.rng.standard_normal(x.shape)).astype(x.dtype)
     for got, wanted in zip(plan.run(inputs), program.eager(*inputs), strict=True):
         assert got.tobytes() == wanted.tobytes(), f"seed {seed}:\n{plan}"
     return plan.executor
