@@ -294,7 +294,7 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
     return result if out is None else store_out(out, result)
 
 
-#: the globals of each copy
+#: the globals of each copy for a row of the table
 SCOPES: list[dict[str, Any]] = []
 
 
@@ -304,7 +304,8 @@ def specialised(template: Any, prim: Primitive, **constants: Any) -> Callable[..
     scope = {**template.__globals__, **row, **constants}
     code = template.__code__.replace(co_name=prim.name, co_qualname=prim.name)
     call = scope["CALL"] = FunctionType(code, scope, prim.name)
-    SCOPES.append(scope)
+    if prim.listed:
+        SCOPES.append(scope)
     call.__kwdefaults__ = {"out": None}
     return _named(call, prim)
 

@@ -22,7 +22,6 @@ from chainrule.compiling.simplify import Simplified
 from chainrule.compiling.steps import Lowering
 from chainrule.core import regions
 from chainrule.core.levels import open_level
-from chainrule.core.modes import LOCAL
 from chainrule.core.regions import Arrays, Region
 from chainrule.interpreters.traced import Program, Recorder, Traced, same_bits
 from chainrule.native import AVAILABLE, Runner, SharedUfunc
@@ -30,7 +29,6 @@ from chainrule.native.code import GROUP_ROWS
 
 #: elements that rules are recorded on: so many that their loops become a group
 SAMPLE = 4096
-_MOST = 16  # shapes that a program is kept ready for
 _LOWERER = LoopLowerer()
 _FLAGS = {"divide": 1, "over": 2, "under": 4, "invalid": 8}
 _SPECIAL = np.array([0.0, np.nan, 1.0, -0.0, np.inf, -1.0, -np.inf, 2.0, 1e-45, -1e-39, 3e38, 0.5, -90.0, 88.0])
@@ -46,20 +44,15 @@ class RegionProgram:
 
     def __init__(self, native: Native, lowering: Lowering) -> None:
         words = native.words()
-        self._code, self._constants = words.code, words.constants()
+        self._code, self._constants = np.array(words.code, np.intp), words.constants()
         self._inputs = [value.dtype for value in lowering.inputs]
         self._made = [value.dtype for value in lowering.owners]
         self._outputs = [lowering.owners.index(value) for value in lowering.outputs]
-        self._runners: dict[tuple[int, ...], Any] = {}
 
     def __call__(self, arrays: Arrays) -> Arrays | None:
         """The arrays; None if Python is to do it: there is something that NumPy warns of."""
-        shape = arrays[0].shape
-        runner = self._runners.get(shape)
-        if runner is None:
-            runner = self._runners[shape] = self._runner(shape)
         met: list[int] = []
-        made = runner(arrays, met.append)
+        made = self._runner(arrays[0].shape)(arrays, met.append)
         if made is None or (
             met and met[0] & sum([_FLAGS[kind] for kind, way in np.geterr().items() if way != "ignore"])
         ):
@@ -68,10 +61,10 @@ class RegionProgram:
             return [made[i].copy() if i in self._outputs[:k] else made[i] for k, i in enumerate(self._outputs)]
         return [made[i] for i in self._outputs]
 
+    @functools.lru_cache(maxsize=64)  # noqa: B019 -- of all programs together, which are few
     def _runner(self, shape: tuple[int, ...]) -> Any:
-        if len(self._runners) >= _MOST:
-            self._runners.clear()
-        code = np.array(self._code, np.intp)
+        """What runs the group on arrays of a shape."""
+        code = self._code.copy()
         code[GROUP_ROWS] = size = math.prod(shape)
         if size >= regions.SINGLE:
             _share_ufuncs()
@@ -84,7 +77,7 @@ class RegionProgram:
 
 def program(region: Region) -> RegionProgram | None:
     """The region's rules as native loops; None where these would not give the same bits."""
-    if not AVAILABLE or region.dtype.char not in "fd" or LOCAL.recorder is not None:
+    if not AVAILABLE or region.dtype.char not in "fd":
         return None
     leaving = region.leaving()
     samples = [_sample(array, k) for k, array in enumerate(region.arrays)]

@@ -206,6 +206,8 @@ def _visit(
                 and not create_graph
                 and hooks is None
                 and watch is None
+                and node.prim.kind == "elementwise"
+                and regions.may_start(g.size, order)
                 and node not in alone
                 and _region(this, node, g, order, pending, owned, alone)
             ):
@@ -277,11 +279,9 @@ def _region(
     alone: set[Any],
 ) -> bool:
     """Run the elementwise nodes that start here together, if that pays; whether it did."""
-    if node.prim.kind != "elementwise" or not g.flags.c_contiguous:
+    if not g.flags.c_contiguous:
         return False
     region = regions.find(node, g, order, pending, this.wanted, this.useful)
-    if region is None:
-        return False
     grads = region.sweep(pending)
     if grads is None:
         alone.update(region.members)

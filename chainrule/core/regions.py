@@ -10,12 +10,14 @@ A run that comes again and again is handed to a floor above (``COMPILE``), which
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from sys import maxsize
 from typing import Any
 
 import numpy as np
 
+from chainrule.core.modes import LOCAL
 from chainrule.core.node import Freed, Node, Output
 from chainrule.core.versions import CLOCK
 
@@ -23,7 +25,7 @@ ndarray = np.ndarray
 Arrays = list[np.ndarray[Any, Any]]
 
 #: elements from which runs are looked for: long ones, those of two nodes, and single nodes
-NOTICED, SHORT, SINGLE = 1_024, 32_768, 262_144
+NOTICED, SHORT, SINGLE = 512, 32_768, 262_144
 #: elements from which Python's blocks are worth it, and about how many are in one
 LARGE = 65_536
 BLOCK = 40_000
@@ -33,7 +35,7 @@ COMPILE: Callable[[Region], Program | None] | None = None
 Program = Callable[[Arrays], Arrays | None]
 #: for each region's key how often it was met; from ``OFTEN`` times on its program, None if there can be none
 _PROGRAMS: dict[Any, Any] = {}
-OFTEN, _MOST = 3, 512
+OFTEN, _MOST = 3, 256
 
 #: parameters of rows that read the same have the same value
 _PLAIN = frozenset({bool, int, float, str, type(None)})
@@ -128,13 +130,15 @@ class Region:
 
         What is pending at these edges is part of the sums, which so have the order and the bits of a plain sweep.
         """
+        if len(self.members) < _fewest(math.prod(self.shape)):
+            return None
         leaving = self.leaving()
         for edge in leaving:
             if edge in pending and not self._add_to(edge, pending[edge]):
                 return None
-        grads = None if COMPILE is None else self._natively()
+        grads = None if COMPILE is None or LOCAL.recorder is not None else self._natively()
         if grads is None:
-            if len(self.members) < 2 or self.arrays[0].size < LARGE:
+            if len(self.members) < 2 or math.prod(self.shape) < LARGE:
                 return None
             grads = self._in_blocks(leaving)
         return dict(zip(leaving, grads, strict=True))
@@ -162,7 +166,7 @@ class Region:
 
     def _in_blocks(self, leaving: list[Any]) -> Arrays:
         """By the rules, on one block of elements after the other."""
-        size = self.arrays[0].size
+        size = math.prod(self.shape)
         results = [np.empty(self.shape, self.dtype) for _ in leaving]
         flat = [array.reshape(-1) for array in self.arrays]
         step = -(-size // max(1, round(size / BLOCK)))
@@ -195,17 +199,23 @@ class Region:
         return [waiting[edge] for edge in leaving]
 
 
+def may_start(size: int, order: list[Any]) -> bool:
+    """Whether a run that pays may start before ``order``: what is as far ahead as it has to reach is elementwise."""
+    more = _fewest(size) - 1
+    if not more:
+        return True
+    ahead = order[-more] if len(order) >= more else None
+    return ahead is not None and type(ahead) is not Output and ahead.prim.kind == "elementwise"
+
+
 def find(
     node: Node, g: Any, order: list[Any], pending: dict[Any, Any], wanted: set[Any] | None, useful: set[Any] | None
-) -> Region | None:
-    """The run of elementwise nodes that starts with ``node`` and goes on at the end of ``order``, if there is one.
+) -> Region:
+    """The run of elementwise nodes that starts with ``node`` and goes on at the end of ``order``.
 
     Each member gets a cotangent of one shape, from the members before it or from ``pending``. None of them is ``wanted``:
     their cotangents are not to be had.
     """
-    more = _fewest(g.size) - 1
-    if more and (len(order) < more or type(order[-more]) is Output or order[-more].prim.kind != "elementwise"):
-        return None
     region = Region(g.shape, g.dtype, useful)
     following: Any = node
     waiting: Any = g
@@ -216,7 +226,7 @@ def find(
         waiting = pending.get(following)
         if type(waiting) is not ndarray and (waiting is not None or not region.leads_to(following)):
             break
-    return region if region.members else None
+    return region
 
 
 def _fewest(size: int) -> int:

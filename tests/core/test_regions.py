@@ -40,6 +40,7 @@ def way(request, monkeypatch):
     monkeypatch.setattr(regions, "OFTEN", 0)
     monkeypatch.setattr(regions, "SINGLE", 1)
     monkeypatch.setattr(regions, "LARGE", 1)
+    monkeypatch.setattr(regions, "NOTICED", 1)
     monkeypatch.setattr(regions, "BLOCK", 9_000)
     if request.param == "blocks":
         monkeypatch.setattr(regions, "COMPILE", None)
