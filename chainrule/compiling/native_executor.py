@@ -264,7 +264,8 @@ class Native:
         self.units = _units(steps, range(main), True)
         self._commits = _units(steps, range(main, len(steps)), False)
         self.segments = [unit for unit in self.units + self._commits if isinstance(unit, Segment)]
-        self.whole = all(isinstance(unit, Segment) for unit in self.units + self._commits)
+        objects = any(value.dtype.hasobject for value in lowering.inputs)
+        self.whole = not objects and all(isinstance(unit, Segment) for unit in self.units + self._commits)
         self.groups: list[Group] = []
         self.private: set[Buffer] = set()
         placed, together = self._note_uses()

@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule.compiling.grouping import Group
 from chainrule.compiling.layout import ARENA, Buffer, Value, arrange
-from chainrule.compiling.loops import LoopLowerer
+from chainrule.compiling.lowering import LoopLowerer
 from chainrule.compiling.native_executor import Native, Whole
 from chainrule.compiling.printing import table
 from chainrule.compiling.python_executor import Executor, Report

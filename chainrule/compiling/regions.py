@@ -15,7 +15,7 @@ import numpy as np
 from chainrule.api.functions import call_instead
 from chainrule.compiling.grouping import Group, Work
 from chainrule.compiling.layout import CONSTANT
-from chainrule.compiling.loops import LoopLowerer
+from chainrule.compiling.lowering import LoopLowerer
 from chainrule.compiling.native_executor import Native
 from chainrule.compiling.recording import LOCK
 from chainrule.compiling.simplify import Simplified

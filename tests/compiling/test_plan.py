@@ -333,3 +333,27 @@ def test_places_in_the_arena_do_not_overlap():
             for b in buffers[:k]:
                 if a.first <= b.last and b.first <= a.last:
                     assert a.offset + a.nbytes <= b.offset or b.offset + b.nbytes <= a.offset
+
+
+def test_objects_among_the_inputs():
+    p = Written(np.ones(3), np.array([None, 1], object))
+    x, y = p.inputs
+    p.outputs = [p(np.exp, x), y]
+    plan = Plan(p)
+    got = plan.run([np.zeros(3), np.array([2, "a"], object)])
+    assert got[0].tolist() == [1.0] * 3 and got[1].tolist() == [2, "a"]
+
+
+@pytest.mark.parametrize("ufunc", [np.maximum, np.minimum])
+def test_zeros_of_both_signs(ufunc):
+    p = Written(np.zeros((3, 37)), np.zeros(37), np.zeros((3, 1)))
+    x, y, z = p.inputs
+    p.outputs = [
+        p(ufunc, x, y),
+        p(ufunc, z, x),
+        p(ufunc, x, -0.0),
+        *[p(ufunc, x, method="reduce", axis=axis) for axis in (0, 1, None)],
+    ]
+    check(
+        p, [-np.zeros((3, 37)), np.zeros(37), np.zeros((3, 1))], [np.zeros((3, 37)), -np.zeros(37), -np.zeros((3, 1))]
+    )
