@@ -20,9 +20,9 @@ why_not = ""
 try:
     if not config.NATIVE:
         raise ImportError("CHAINRULE_NATIVE=0 in the environment")
-    from chainrule.native import _loops
+    from chainrule.native._loops import VERSION as BUILT
 
-    if getattr(_loops, "VERSION", 1) != VERSION:
+    if BUILT != VERSION:
         raise ImportError("it was built from other sources: `make native`, or install chainrule again")
     from chainrule.native._loops import OWN, Runner, SharedUfunc, execute, get_threads, loop, set_threads
 except ModuleNotFoundError:

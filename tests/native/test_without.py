@@ -6,8 +6,12 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import sys
+
+import pytest
 import numpy as np
 import chainrule
 assert not [name for name in sys.modules if name.startswith(("chainrule.native", "chainrule.compiling"))]
@@ -33,3 +37,25 @@ def test_the_environment_can_say_so_and_importing_chainrule_loads_neither():
         second
         == "chainrule.native is not available: the extension is not loaded: CHAINRULE_NATIVE=0 in the environment"
     )
+
+
+@pytest.mark.parametrize(
+    "extension, message",
+    [
+        ("None", "the extension was not built: there was no C compiler when chainrule was installed"),
+        (
+            "types.SimpleNamespace(VERSION=0)",
+            "the extension is not loaded: it was built from other sources: `make native`, or install chainrule again",
+        ),
+    ],
+)
+def test_an_extension_that_is_not_there_or_of_other_sources(extension, message):
+    program = f"""
+import sys, types
+import chainrule
+sys.modules["chainrule.native._loops"] = {extension}
+from chainrule import native
+print(native.why_not)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.stdout.strip() == message, run.stderr
