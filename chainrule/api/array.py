@@ -236,13 +236,13 @@ class Array(ArrayMethods):
 
     def __repr__(self) -> str:
         raw = self._tensor._raw
-        if type(raw) is ndarray:
-            return printing.array_repr(raw, self._tensor._history())
-        return f"Array({raw!r})"
+        data = raw if type(raw) is ndarray else raw.shown
+        return f"Array({raw!r})" if data is None else printing.array_repr(data, self._tensor._history())
 
     def __str__(self) -> str:
         raw = self._tensor._raw
-        return str(raw) if type(raw) is ndarray else repr(self)
+        data = raw if type(raw) is ndarray else raw.shown
+        return repr(self) if data is None else str(data)
 
     def __format__(self, spec: str) -> str:
         raw = self._tensor._raw

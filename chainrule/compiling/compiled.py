@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import gc
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,10 +30,11 @@ from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import BEFORE_WRITE, about_to_write, wrote
 from chainrule.interpreters.traced import Unrecordable
 from chainrule.tree import tree_flatten, tree_unflatten
-from chainrule.types.dtypes import native
 
 ndarray = np.ndarray
 SIGNATURES = 512  # beyond which a function is called with other arguments every time
+TRIES = 3  # calls after which what a function changes for Python alone is taken for what it always does
+VALUES = 16  # of a float that is no array, beyond which it is another one every time
 TREES = 64  # for one signature: states of .grad and requires_grad, and functions that are not the same twice
 
 
@@ -63,12 +66,24 @@ class Compiled:
         self._trees: dict[Any, list[Tree]] = {}
         self._eager: dict[Any, str] = {}  # signatures that are not recorded, and why
         self._by_value: set[Any] = set()  # signatures with numbers that cannot be arrays
+        self._tried: dict[Any, int] = {}  # how often one was not recorded that may be later
+        self._values: dict[Any, int] = {}  # how many recordings differ in the value of a float alone
         self._alive: list[Any] = []  # objects that signatures name by identity
         self._direct: Direct | Branched | None = None  # of the recording that served last
         functools.update_wrapper(self, function, updated=())
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}, {len(self.recordings)} recordings>"
+
+    def __reduce__(self) -> Any:
+        name = getattr(self.function, "__qualname__", "")
+        found: Any = sys.modules.get(getattr(self.function, "__module__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (compile, (self.function,))  # a decorated function is found by its name
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        return Compiled(copy.deepcopy(self.function, memo), self.name)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -83,7 +98,11 @@ class Compiled:
             return self.function(*args, **kwargs)  # part of another transformation, which sees the operations
         leaves, spec = tree_flatten((args, kwargs))
         signature, arrays = self._signature(leaves, spec)
-        if signature is None or signature in self._eager:
+        if (
+            signature is None
+            or signature in self._eager
+            or (self._values and _without_values(signature) in self._eager)
+        ):
             return self.function(*args, **kwargs)
         again = functools.partial(self.function, *args, **kwargs)
         tree, values = self._find(signature, leaves, arrays)
@@ -94,7 +113,7 @@ class Compiled:
                     return self._record(None, signature, leaves, spec, arrays, again)
         if not kwargs and not SPECIAL:
             short = direct_of if tree.root.guard is None else branched_of
-            self._direct = short(tree, args, reporter(self.name))
+            self._direct = short(tree, args, reporter(self.name, tree.ignored))
         return self._replay(tree, values, signature, leaves, spec, arrays, again)
 
     def _find(self, signature: Any, leaves: list[Any], arrays: list[Any]) -> tuple[Tree | None, dict[int, Any]]:
@@ -124,9 +143,9 @@ class Compiled:
         for x in leaves:
             kind = type(x)
             if kind is ndarray:
-                array = x if x.dtype.isnative and x.flags.aligned else np.array(native(x))
-                if x.dtype.kind not in "fciub":
-                    array = None
+                array = x if x.dtype.kind in "fciub" else None
+                if not (x.dtype.isnative and x.flags.aligned):
+                    return None, []
             elif kind is Tensor or kind is Array:
                 array = x._raw if kind is Tensor else x._tensor._raw
                 if type(array) is not ndarray:
@@ -142,7 +161,8 @@ class Compiled:
             arrays.append(array)
             if array is not None:
                 layout = None if array.flags.c_contiguous else array.strides
-                key.append((kind, array.dtype, array.shape, layout))
+                history = x.requires_grad if kind is Tensor or kind is Array else False
+                key.append((kind, array.dtype, array.shape, layout, history))
             else:
                 key.append(self._static(x))
         return tuple(key), arrays
@@ -174,6 +194,9 @@ class Compiled:
         except TooMany as many:
             return self._as_it_is(signature, f"Python reads other values in {many.where}", again, many.where)
         except Unrecordable as reason:
+            if reason.perhaps_later and self._tried.setdefault(signature, 0) < TRIES:
+                self._tried[signature] += 1
+                return again()
             return self._as_it_is(signature, str(reason), again)
         except Exception as error:
             if signature not in self._by_value and any(isinstance(x, (float, np.generic)) for x in leaves):
@@ -198,6 +221,7 @@ class Compiled:
             recording = record(self.function, leaves, spec, arrays, self.name)
             trees = self._trees.setdefault(signature, [])
             try:
+                self._count_values(signature)
                 if tree is None or not tree.add(recording):
                     if len(trees) >= TREES or len(self._trees) > SIGNATURES:
                         raise Unrecordable(
@@ -209,6 +233,16 @@ class Compiled:
                     source.set_state(state)
                 raise
             return recording
+
+    def _count_values(self, signature: Any) -> None:
+        """Raise if a float that is taken by its value is another one in nearly every call."""
+        general = _without_values(signature)
+        if general == signature or len(self._trees[signature]):
+            return
+        self._values[general] = count = self._values.get(general, 0) + 1
+        if count > VALUES:
+            self._eager[general] = "a number among its arguments is another one in nearly every call"
+            raise Unrecordable(f"{self._eager[general]}: pass it as a tensor or an array")
 
     def _as_it_is(self, signature: Any, reason: str, again: Callable[[], Any], where: Any = None) -> Any:
         """Run what cannot be recorded, and do so from now on."""
@@ -241,7 +275,7 @@ class Compiled:
                 return again()
             _about_to_write(memories)
         try:
-            recording, made = tree.run(values, reporter(self.name))
+            recording, made = tree.run(values, reporter(self.name, tree.ignored))
         except Missing:
             _rewind(tree, before)
             return self._record(tree, signature, leaves, spec, arrays, again)
@@ -374,6 +408,16 @@ class Compiled:
     def memory(self) -> int:
         """Bytes that the plans hold: buffers and constants."""
         return sum(s.plan.memory for trees in self._trees.values() for tree in trees for s in tree.segments())
+
+
+def _without_values(signature: Any) -> Any:
+    """A signature in which floats may have any value."""
+    return tuple(
+        [
+            float if type(part) is tuple and part[0] in (float, np.float64) and len(part) == 3 else part
+            for part in signature
+        ]
+    )
 
 
 def _states(tree: Tree) -> list[Any]:

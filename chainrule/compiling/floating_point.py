@@ -19,12 +19,12 @@ _WORDS = {
 
 
 @functools.lru_cache(maxsize=256)
-def reporter(name: str) -> Callable[[Iterable[str]], None]:
-    """What a plan is to call with the kinds of exceptions that were met."""
+def reporter(name: str, ignored: frozenset[str] = frozenset()) -> Callable[[Iterable[str]], None]:
+    """What a plan is to call with the kinds of exceptions that were met; ``ignored`` the function ignores somewhere itself."""
 
     def report(kinds: Iterable[str]) -> None:
         wanted: dict[str, Any] = dict(np.geterr())
-        for kind in sorted(kinds):
+        for kind in sorted({*kinds} - ignored):
             _treat(wanted[kind], kind, f"{_WORDS[kind]} encountered in compiled {name}")
 
     return report

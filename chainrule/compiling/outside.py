@@ -32,18 +32,20 @@ class Outside:
     Attributes:
         names: (container, key, what was there) of globals, attributes, and elements of lists and dictionaries.
         cells: (cell, what was in it) of variables of enclosing functions.
+        containers: (list or dictionary, a copy of it, or its length where it is long).
         generators: NumPy's generators of random numbers.
     """
 
     def __init__(self, function: Callable[..., Any], arguments: Iterable[Any] = ()) -> None:
         self.names: list[tuple[Any, Any, Any]] = []
         self.cells: list[tuple[CellType, Any]] = []
+        self.containers: list[tuple[Any, Any]] = []
         self.generators: list[Any] = []
         self._attributes = {"__call__"}  # what code asks of objects
         known = 0
         while known < len(self._attributes):
             known = len(self._attributes)
-            for found in (self.names, self.cells, self.generators):
+            for found in (self.names, self.cells, self.containers, self.generators):
                 found.clear()  # type: ignore[attr-defined]
             self._walk(function, arguments)
 
@@ -74,10 +76,45 @@ class Outside:
         if (x.__name__ if kind is ModuleType else kind.__module__).partition(".")[0] in _LIBRARIES:
             return [x.func, *x.args] if hasattr(x, "func") and hasattr(x, "args") else []  # a partial
         inside = getattr(x, "__dict__", None)
-        parts = self._of_names(inside, self._attributes) if type(inside) is dict else []
+        parts = []
+        if type(inside) is dict:
+            parts = self._of_names(inside, self._attributes)
+            self.containers.append((inside, inside.copy() if len(inside) <= _WIDEST else len(inside)))
         return [*parts, *[f for cls in kind.__mro__ for name, f in vars(cls).items() if name in self._attributes]]
 
+    # -- what became of it -------------------------------------------------------------------------------------------
+
+    def changed(self) -> str:
+        """The name of something that stands for something else now; "" if there is none."""
+        for names, key, found in self.names:
+            now = names.get(key, names) if type(names) is dict else names[key] if key < len(names) else names
+            if now is not found:
+                return str(key) if type(key) is str else "an element of a list or dictionary"
+        for cell, content in self.cells:
+            if cell.cell_contents is not content:
+                return "a variable of the enclosing function"
+        for x, before in self.containers:
+            if len(x) != (before if type(before) is int else len(before)):
+                return "a list or dictionary"
+        return ""
+
+    def restore(self) -> None:
+        """Have names stand for what they stood for."""
+        for x, before in self.containers:
+            if type(before) is int:
+                if type(x) is list:
+                    del x[before:]
+            elif len(x) != len(before):
+                x.clear()
+                x.extend(before) if type(x) is list else x.update(before)
+        for names, key, found in self.names:
+            names[key] = found
+        for cell, content in self.cells:
+            cell.cell_contents = content
+
     def _of_function(self, function: FunctionType) -> list[Any]:
+        if hasattr(function, "takes_arrays"):  # an operation: what a row of the user's does, it does in every call
+            return []
         parts: list[Any] = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         library = str(function.__globals__.get("__name__", "")).partition(".")[0] in _LIBRARIES
         for cell in function.__closure__ or ():
@@ -104,7 +141,9 @@ class Outside:
 
     def _of_container(self, x: Any) -> list[Any]:
         if len(x) > _WIDEST:
+            self.containers.append((x, len(x)))
             return []
+        self.containers.append((x, x.copy()))
         keys = list(x) if type(x) is dict else list(range(len(x)))
         self.names += [(x, key, x[key]) for key in keys]
         return [x[key] for key in keys]
@@ -119,9 +158,9 @@ def _names(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
     used: set[str] = set()
     attributes: set[str] = set()
     for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL"):
             used.add(instruction.argval)
-        elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
+        elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "STORE_ATTR"):
             attributes.add(instruction.argval)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):

@@ -162,6 +162,7 @@ class Recording:
         effects: what else it changed.
         states: what it relies on about the tensors with a history.
         drawn: the generators that it drew random numbers from, and their states before.
+        ignored: the kinds of floating-point exceptions that it ignores somewhere itself.
         references: what the names that it uses stood for.
         backward: how gradients flow to what it was given, where they can.
     """
@@ -179,6 +180,7 @@ class Recording:
         self.drawn: list[tuple[Any, Any]] = []
         self.backward: Backward | None = None
         self.references: References | None = None
+        self.ignored: frozenset[str] = frozenset()
 
     def outputs(self) -> list[Var]:
         """The arrays that are to be made: results, effects, then what the backward computation needs."""
@@ -226,12 +228,21 @@ def record(function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arra
         found = _run(recorder, function, leaves, spec, arrays, name)
         if unseen.changed():
             raise Unrecordable(
-                "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or pass the "
-                "numbers as an argument"
+                "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or "
+                "pass the numbers as an argument"
             )
+        name_changed = outside.changed()
+        if name_changed:
+            refusal = Unrecordable(
+                f"it changes {name_changed}, which is Python's: what is to last from call to call can be a tensor that is "
+                "written in place (t.add_(1), w.copy_(...)), or an argument and a result"
+            )
+            refusal.perhaps_later = True
+            raise refusal
     except BaseException:
         recorder.rewind()
         unseen.rewind()
+        outside.restore()
         raise
     found.references = References(Outside(function))
     return found
@@ -263,6 +274,7 @@ def _run(
         if any(entry.moved for entry in lifted):
             raise Unrecordable("it changes the history, or requires_grad, of a tensor from outside")
         recorder.check_arrays()
+    found.ignored = frozenset(recorder.ignored)
     found.calls, found.guards, found.drawn = recorder.calls[:forward], recorder.guards, recorder.sources
     found.effects = [*[NewGrad(leaf, var) for leaf, var in grads], *assigned]
     found.states = _states(recorder, arguments, lifted, [leaf for leaf, _ in grads])

@@ -67,6 +67,7 @@ class Tree:
         states: what else has to be so for any of them to hold.
         generators: what they draw random numbers from.
         writes: the numbers of the arrays that some of them write.
+        ignored: the kinds of floating-point exceptions that some of them ignore in a part.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -78,6 +79,7 @@ class Tree:
         self.states: list[Any] = []
         self.generators: list[Any] = []
         self.writes: set[int] = set()
+        self.ignored: frozenset[str] = frozenset()
         self._layouts: list[tuple[int, Any, tuple[int, ...], Any, tuple[int, ...]]] = []
         self._extend(recording)
         _plan_path(list(zip(path, path, strict=True)), recording)
@@ -149,6 +151,7 @@ class Tree:
                 if type(source) is not Argument:
                     self._layouts.append((var.number, source, var.shape, var.dtype, var.array.strides))
         self.states += [state for state in recording.states if not any(_same_source(state, s) for s in self.states)]
+        self.ignored |= recording.ignored
         self.writes |= {var.number for var, _ in recording.writes}
         self.generators += [g for g, _ in recording.drawn if not any(g is known for known in self.generators)]
 

@@ -340,6 +340,8 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
         """Set ``requires_grad`` of a tensor around this, where that is not for the tensor itself to do: then True."""
         return False
 
+    shown: Any = None  # the plain array that a value prints as
+
     notes_holders = False  # whether ``held_by`` wants to be called
 
     def held_by(self, tensor: Any) -> None:

@@ -254,6 +254,8 @@ class Tensor(Methods):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.bring(self)
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(value).__name__}")
@@ -269,6 +271,8 @@ class Tensor(Methods):
 
     @grad.deleter
     def grad(self) -> None:
+        if SPECIAL and LOCAL.recorder is not None:
+            LOCAL.recorder.bring(self)
         self._grad = None
 
     @property
@@ -512,12 +516,13 @@ class Tensor(Methods):
 
     def _described(self, more: list[str]) -> str:
         """How it prints, with more things to say behind what is always said."""
-        if type(self._raw) is not ndarray:
+        data = self._raw if type(self._raw) is ndarray else self._raw.shown
+        if data is None:
             return str(self._raw.described(more))
         suffixes = self._history()
         prefix = "tensor(" if type(self) in (Tensor, InferenceTensor) else f"{type(self).__name__}("
         suffixes += more
-        return printing.tensor_repr(self._raw, suffixes=suffixes, default_dtype=default_dtype(), prefix=prefix)
+        return printing.tensor_repr(data, suffixes=suffixes, default_dtype=default_dtype(), prefix=prefix)
 
     def _history(self) -> list[str]:
         """What a printed tensor says of its history."""

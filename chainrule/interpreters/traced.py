@@ -29,7 +29,7 @@ from chainrule.core.levels import STACK, escaped
 from chainrule.core.modes import LOCAL, leave_watched, set_watched
 from chainrule.core.node import Leaf
 from chainrule.core.protocol import ArrayLike, array_function, array_ufunc
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor
 from chainrule.core.view import views_of
 from chainrule.errors.places import note_frame
 from chainrule.rows.primitive import Primitive
@@ -162,7 +162,13 @@ class Guard:
 
 
 class Unrecordable(Exception):
-    """The function does something that no recording can repeat; the text says what."""
+    """The function does something that no recording can repeat; the text says what.
+
+    Attributes:
+        perhaps_later: whether it may do so in its first calls alone.
+    """
+
+    perhaps_later = False
 
 
 class _ReadInRow(Exception):
@@ -202,6 +208,7 @@ class Recorder:
         starts: the tensors from outside that gradients can flow to, where they are on the tape, and whether that place
             was made for the recording.
         sources: generators that random numbers were drawn from, and their states before.
+        ignored: the kinds of floating-point exceptions that are watched around the function, and ignored in a part of it.
         depth: how many transformations the code that runs is inside of, of those without a level.
         with_arrays: whether Arrays are among the arguments.
         scalars: numbers of Vars that plain code has as scalars of NumPy's.
@@ -221,6 +228,8 @@ class Recorder:
         self.starts: list[tuple[Tensor, Leaf, bool]] = []
         self.sources: list[tuple[Any, Any]] = []
         self.contents: list[tuple[Var, int]] = []
+        self.ignored: set[str] = set()
+        self._watched = {kind for kind, how in np.geterr().items() if how != "ignore"}
         self.depth = 0
         self.with_arrays = False
         self.scalars: set[int] = set()
@@ -428,6 +437,10 @@ class Recorder:
                 self.scalars.add(var.number)
         call.row = row or self._row
         call.pure = pure
+        if self._watched:
+            self.ignored.update(
+                [kind for kind, how in np.geterr().items() if how == "ignore" and kind in self._watched]
+            )
         note_frame(call, sys._getframe(1))
         self.calls.append(call)
         results = tuple([Traced(var, self.level) for var in call.results])
@@ -750,8 +763,9 @@ class Traced(ArrayLike):
     def read(self) -> np.ndarray[Any, Any]:
         return self.recorder.read(self)
 
-    def described(self, suffixes: list[str]) -> str:
-        return wrap(self)._described(suffixes) if escaped(self) else f"tensor({self.var.array!r})"
+    @property
+    def shown(self) -> Any:
+        return None if escaped(self) else self.var.array
 
     def __repr__(self) -> str:
         return f"Traced({self.var!r}, {self.var.array!r})"

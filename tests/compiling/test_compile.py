@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import collections
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -294,7 +297,7 @@ def test_bad_input():
 
 
 def test_a_value_that_escapes_is_an_error_that_names_the_lines():
-    kept = []
+    kept = collections.deque()
 
     def leak(x):
         kept.append(x * 2)
@@ -384,3 +387,45 @@ def test_hooks_run_while_recording():
     for k in range(3):
         assert_same(compiled(T([1.0, k])), plain(T([1.0, k])))
     assert w.grad.tolist() == v.grad.tolist() and not compiled._eager
+
+
+def test_a_number_that_always_changes_beside_tensors():
+    compiled = cr.compile(lambda x, rate: x * rate)
+    with pytest.warns(
+        UserWarning, match="a number among its arguments is another one in nearly every call: pass it as a ten"
+    ):
+        for k in range(40):
+            assert_same(compiled(T(x), 0.1 * k), T(x) * (0.1 * k))
+    assert len(compiled.recordings) < 40
+
+
+@cr.compile
+def doubled(x):
+    return x * 2
+
+
+def test_copies_and_pickles():
+    doubled(x)
+    assert pickle.loads(pickle.dumps(doubled)) is doubled
+    assert_same(copy.deepcopy(doubled)(x), x * 2)
+    again = pickle.loads(pickle.dumps(cr.compile(np.sort)))
+    assert_same(again(x), np.sort(x))
+
+
+def test_what_a_function_ignores_itself_is_not_reported(recwarn):
+    def function(x):
+        with np.errstate(divide="ignore"):
+            y = np.log(x)
+        return np.where(x > 0, y, 0.0)
+
+    compiled = cr.compile(function)
+    for _ in range(3):
+        compiled(np.zeros(3))
+    assert not recwarn.list
+
+
+def test_values_can_be_printed(capsys):
+    compiled = cr.compile(lambda x: (print(x, repr(x)), x * 2)[1])
+    for _ in range(2):
+        compiled(np.arange(2.0)), compiled(cr.arange(2.0))
+    assert capsys.readouterr().out == "[0. 1.] array([0., 1.])\ntensor([0., 1.]) tensor([0., 1.])\n"

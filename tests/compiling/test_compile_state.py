@@ -187,6 +187,87 @@ def test_names_that_are_bound_anew_are_seen():
     assert compiled(np.ones(2)).tolist() == compiled(np.ones(2)).tolist() == [0.0, 0.0]
 
 
+def test_what_python_keeps_from_call_to_call_is_left_to_python():
+    class Adam:
+        def __init__(self):
+            self.w = T([1.0, 2.0], requires_grad=True)
+            self.m, self.v, self.t = cr.zeros(2), cr.zeros(2), 0
+
+        def step(self, x):
+            self.w.grad = None
+            loss = ((self.w * x) ** 2).sum()
+            loss.backward()
+            self.t += 1
+            with cr.no_grad():
+                g = self.w.grad
+                self.m.mul_(0.9).add_(0.1 * g)
+                self.v.mul_(0.99).add_(0.01 * g * g)
+                self.w.sub_(0.1 * (self.m / (1 - 0.9**self.t)) / ((self.v / (1 - 0.99**self.t)).sqrt() + 1e-8))
+            return loss.detach()
+
+    ours, theirs = Adam(), Adam()
+    compiled = cr.compile(ours.step)
+    with pytest.warns(UserWarning, match="it changes t, which is Python's"):
+        for k in range(6):
+            assert compiled(T([1.0, k])).item() == theirs.step(T([1.0, k])).item()
+            assert ours.t == theirs.t == k + 1 and same([ours.w], [theirs.w])
+
+    history = []
+
+    def noting(x):
+        history.append(len(history))
+        return x.sum()
+
+    compiled = cr.compile(noting)
+    with pytest.warns(UserWarning, match="a list or dictionary"):
+        for _ in range(6):
+            compiled(np.ones(2))
+    assert history == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_is_made_in_the_first_call_alone():
+    class Lazy:
+        def __call__(self, x):
+            if not hasattr(self, "sum"):
+                self.sum = cr.zeros(2)
+            self.sum.add_(x)
+            return self.sum * 2
+
+    ours, theirs = Lazy(), Lazy()
+    compiled = cr.compile(ours)
+    for _ in range(4):
+        assert compiled(cr.ones(2)).tolist() == theirs(cr.ones(2)).tolist()
+    assert len(compiled.recordings) == 1 and not compiled._eager
+
+
+def test_gradients_that_are_dropped_at_the_beginning():
+    def make(weights):
+        def step(x, y):
+            for p in weights:
+                p.grad = None
+            loss = ((network(weights)(x) - y) ** 2).mean()
+            loss.backward()
+            with cr.no_grad():
+                for p in weights:
+                    p -= 0.1 * p.grad
+            return loss.detach()
+
+        return step
+
+    assert len(steps_are_same(make, 6).recordings) == 2
+
+
+def test_whether_an_argument_requires_grad_is_seen():
+    compiled = cr.compile(lambda x: x * 2)
+    assert not compiled(cr.ones(2)).requires_grad
+    assert compiled(cr.ones(2, requires_grad=True)).requires_grad
+    w = cr.ones(2)
+    compiled = cr.compile(lambda x: x * w)
+    assert not compiled(cr.ones(2)).requires_grad
+    w.requires_grad_()
+    assert compiled(cr.ones(2)).requires_grad
+
+
 def test_values_read_of_what_is_captured_are_guarded():
     flag, scale = T(1.0), T(2.0, requires_grad=True)
     compiled = cr.compile(lambda x: x * (2 if flag > 0 else 3) * scale.item())
