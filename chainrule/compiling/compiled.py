@@ -35,6 +35,7 @@ ndarray = np.ndarray
 SIGNATURES = 512  # beyond which a function is called with other arguments every time
 TRIES = 3  # calls after which what a function changes for Python alone is taken for what it always does
 VALUES = 16  # of a float that is no array, beyond which it is another one every time
+PATIENCE = 5.0  # seconds that a call waits for a recording in another thread
 TREES = 64  # for one signature: states of .grad and requires_grad, and functions that are not the same twice
 
 
@@ -107,10 +108,16 @@ class Compiled:
         again = functools.partial(self.function, *args, **kwargs)
         tree, values = self._find(signature, leaves, arrays)
         if tree is None:
-            with LOCK:
+            if not LOCK.acquire(
+                timeout=PATIENCE
+            ):  # a function that is being recorded waits for this call, in all likelihood
+                return again()
+            try:
                 tree, values = self._find(signature, leaves, arrays)  # another thread may have recorded it
                 if tree is None:
                     return self._record(None, signature, leaves, spec, arrays, again)
+            finally:
+                LOCK.release()
         if not kwargs and not SPECIAL:
             short = direct_of if tree.root.guard is None else branched_of
             self._direct = short(tree, args, reporter(self.name, tree.ignored))
@@ -192,7 +199,7 @@ class Compiled:
         except BadResult:
             raise
         except TooMany as many:
-            return self._as_it_is(signature, f"Python reads other values in {many.where}", again, many.where)
+            return self._as_it_is(signature, str(many), again, many.where)
         except Unrecordable as reason:
             if reason.perhaps_later and self._tried.setdefault(signature, 0) < TRIES:
                 self._tried[signature] += 1
@@ -270,10 +277,9 @@ class Compiled:
     ) -> Any:
         before = _states(tree)
         if tree.writes:
-            memories = [values[number] for number in tree.writes]
-            if _overlap(memories, values):
+            if _overlap(tree.writes, values):
                 return again()
-            _about_to_write(memories)
+            _about_to_write([values[number] for number in tree.writes])
         try:
             recording, made = tree.run(values, reporter(self.name, tree.ignored))
         except Missing:
@@ -387,7 +393,10 @@ class Compiled:
                 pass
             finally:
                 _rewind(tree, before)
-        recording = self._added(tree, signature, leaves, spec, arrays)
+        try:
+            recording = self._added(tree, signature, leaves, spec, arrays)
+        except (Unrecordable, TooMany) as reason:
+            raise errors.compile_no_plan(self.name, str(reason)) from None
         for source, state in recording.drawn:
             source.set_state(state)
         recording.forget()
@@ -438,11 +447,9 @@ def _about_to_write(memories: list[np.ndarray[Any, Any]]) -> None:
         wrote(memory, "compile", errors.user_line())
 
 
-def _overlap(memories: list[np.ndarray[Any, Any]], values: dict[int, Any]) -> bool:
+def _overlap(written: set[int], values: dict[int, Any]) -> bool:
     """Whether what is written is memory of another array, too: the recording was made where that was not so."""
-    return any(
-        other is not memory and np.may_share_memory(memory, other) for memory in memories for other in values.values()
-    )
+    return any(k != n and np.may_share_memory(values[n], other) for n in written for k, other in values.items())
 
 
 def _finish(recording: Recording, made: list[Any], leaves: list[Any], again: Callable[[], Any]) -> Any:

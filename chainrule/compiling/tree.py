@@ -27,6 +27,7 @@ class TooMany(Exception):
     """A value that Python reads is another one in nearly every call."""
 
     def __init__(self, where: Where) -> None:
+        super().__init__(f"Python reads other values in {where}")
         self.where = where
 
 

@@ -393,8 +393,9 @@ warn_compile_failed(name, where, reason) -> warning
     compile: {name}{where:bracketed} runs as it is, every time: {reason}
 warn_compile_changing(name, where, read) -> warning
     compile: {name}{where:bracketed} runs as it is from now on, for Python reads a value that is another one in nearly
-    every call: {read.quoted}. Compare arrays instead of numbers (`if x > 0`, not `if float(x) > 0`), make arrays of values
-    with np.array or np.stack instead of writing into one, or leave this part out of the compiled function.
+    every call: {read.quoted}. Compare arrays instead of numbers (`if x > 0`, not `if float(x) > 0`), return arrays and make
+    numbers of them outside (`.item()`), make arrays of values with np.array or np.stack instead of writing into one, or
+    leave this part out of the compiled function.
 compile_options(option) -> TypeError
     compile() takes the function alone, not {option}=. It records for each combination of shapes, dtypes and values of
     arguments that are no arrays (static_argnums= and dynamic= are not needed), runs what cannot be recorded as it is, with
@@ -404,6 +405,9 @@ compile_low_level_arguments(name, shapes) -> TypeError
     (scipy.ndimage); the examples have the shapes {shapes}
 compile_not_low_level(name, reason) -> RuntimeError
     as_low_level_callable: {name}{here} can't be called without Python: {reason}
+recorded_elsewhere(level) -> RuntimeError
+    this array or tensor{here} belongs to a function that another thread is recording, in the first call of what
+    {level.name}{level:called} made: call that once before threads share its tensors
 escaped_recording(level) -> RuntimeError
     this array or tensor{here} is a value of a function that was being recorded by {level.name}{level:called}, and that has
     ended: it was kept in a list, a global or an attribute. Return it from the function; what the function is to keep from

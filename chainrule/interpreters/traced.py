@@ -740,8 +740,10 @@ class Traced(ArrayLike):
     @property
     def recorder(self) -> Recorder:
         level: Any = self.level
-        if escaped(self) or level.recorder is not LOCAL.recorder:
+        if escaped(self):
             raise errors.escaped_recording(level)
+        if level.recorder is not LOCAL.recorder:
+            raise errors.recorded_elsewhere(level)
         return level.recorder  # type: ignore[no-any-return]
 
     def detached(self) -> Traced:

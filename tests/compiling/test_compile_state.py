@@ -318,6 +318,7 @@ def test_memory_that_overlaps_what_is_written_is_left_to_eager():
     compiled(np.ones(3), np.ones(3))
     a, b = np.arange(4.0), np.arange(4.0)
     assert compiled(a[1:], a[:-1]) == shift(b[1:], b[:-1]) and a.tolist() == b.tolist()
+    assert compiled(a, a) == shift(b, b) and a.tolist() == b.tolist()
 
 
 def test_the_tape_sees_writes_of_a_compiled_function():
@@ -455,3 +456,17 @@ def test_a_signal_handler_may_call_it():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert all(met)
+
+
+def test_a_function_that_waits_for_threads_of_its_own_is_no_deadlock(monkeypatch):
+    monkeypatch.setattr("chainrule.compiling.compiled.PATIENCE", 0.05)
+    inner = cr.compile(lambda x: x * 2)
+
+    def outer(x):
+        found = []
+        thread = threading.Thread(target=lambda: found.append(inner(np.ones(2))))
+        thread.start()
+        thread.join()
+        return x + found[0]
+
+    assert cr.compile(outer)(np.ones(2)).tolist() == [3.0, 3.0]
