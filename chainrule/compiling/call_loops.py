@@ -1,0 +1,115 @@
+"""The loops of one call, while they are put together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.compiling.iteration import (
+    Axis,
+    Layout,
+    Shape,
+    broadcast_strides,
+    dense_strides,
+    merged_axes,
+    one_run,
+    size,
+    sorted_axes,
+)
+from chainrule.compiling.layout import Value
+from chainrule.compiling.loops import READ, WRITE, Loop, Operand, Template, Unlowered, own_loop
+from chainrule.interpreters.traced import Var
+
+
+class CallLoops:
+    """What a call reads and writes, and the loops that it was found to be so far.
+
+    Args:
+        given, made: the Values that the call reads, and those that it makes.
+
+    Attributes:
+        template: the loops; reads, writes: the arrays as operands of loops.
+    """
+
+    def __init__(self, given: list[Value], made: list[Value]) -> None:
+        self.template = Template()
+        self.reads = [Operand((READ, i), v.shape, v.strides, v.dtype) for i, v in enumerate(given)]
+        self.writes = [Operand((WRITE, i), v.shape, v.strides, v.dtype) for i, v in enumerate(made)]
+
+    def arguments(self, args: tuple[Any, ...]) -> list[Any]:
+        """Arguments with Operands in the place of Vars."""
+        reads = iter(self.reads)
+        return [next(reads) if type(x) is Var else x for x in args]
+
+    def converted(self, x: Any, dtype: np.dtype[Any]) -> Operand:
+        """An argument in the dtype of the loop."""
+        if not isinstance(x, Operand):
+            try:
+                number = np.asarray(x, dtype)
+            except (OverflowError, TypeError, ValueError):
+                raise Unlowered from None
+            if number.shape:
+                raise Unlowered
+            return Operand(self.template.number(number), (), (), dtype)
+        if x.dtype == dtype:
+            return x
+        shape = x.layout.shape
+        order = sorted_axes([list(x.layout.strides)], len(shape))
+        strides = dense_strides(shape, order, dtype.itemsize)
+        cast = Operand(self.template.temporary(size(shape) * dtype.itemsize), shape, strides, dtype)
+        self.copy(x, cast)
+        return cast
+
+    def copy(self, x: Operand, out: Operand) -> None:
+        """Copy, broadcast and cast an array into another one."""
+        if x.dtype == out.dtype:
+            name = f"copy{x.dtype.itemsize}"
+        else:
+            name = f"cast_{x.dtype.str[1:]}_{out.dtype.str[1:]}"
+        self.elementwise(name, own_loop(name), [x], [out], exact=True)
+
+    def elementwise(
+        self, name: str, found: tuple[int, int], inputs: list[Operand], outputs: list[Operand], exact: bool
+    ) -> None:
+        """A loop over the broadcast elements of some operands.
+
+        NumPy's iterator copies operands that one stride does not go through, so that it can call the loop for more elements at
+        once. If the loop is exact, its results can't depend on that; if not, the same copies are made.
+        """
+        shape = outputs[0].layout.shape
+        if size(shape) == 0:
+            return
+        every = inputs + outputs
+        run = one_run([x.layout for x in every], len(inputs), shape)
+        if run is not None:
+            axes = [run]
+        else:
+            axes, order = iteration([x.layout for x in inputs], [x.layout for x in every], shape)
+            if len(axes) > 1 and not exact:
+                inputs = [self._as_run(x, shape, order) for x in inputs]
+                every = inputs + outputs
+                axes, _ = iteration([x.layout for x in inputs], [x.layout for x in every], shape)
+                if len(axes) > 1:
+                    raise Unlowered
+        args = [(x.slot, x.offset) for x in every]
+        itemsizes = [x.dtype.itemsize for x in every]
+        self.template.loops.append(Loop(name, found, axes, args, itemsizes, len(outputs), True, exact))
+
+    def _as_run(self, x: Operand, shape: Shape, order: list[int]) -> Operand:
+        """A copy of an operand, broadcast, in the order of the iteration; single numbers stay."""
+        if size(x.layout.shape) == 1:
+            return x
+        strides = dense_strides(shape, order, x.dtype.itemsize)
+        copy = Operand(self.template.temporary(size(shape) * x.dtype.itemsize), shape, strides, x.dtype)
+        if tuple(broadcast_strides(x.layout, shape)) == strides:
+            return x
+        self.copy(x, copy)
+        return copy
+
+
+def iteration(deciding: list[Layout], every: list[Layout], shape: Shape) -> tuple[list[Axis], list[int]]:
+    """The merged axes of an iteration, and the order of those of the shape."""
+    strides = [broadcast_strides(layout, shape) for layout in every]
+    order = sorted_axes(strides[: len(deciding)], len(shape))
+    return merged_axes(list(shape), strides, order), order
