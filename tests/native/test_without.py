@@ -10,8 +10,6 @@ import pytest
 
 PROGRAM = """
 import sys
-
-import pytest
 import numpy as np
 import chainrule
 assert not [name for name in sys.modules if name.startswith(("chainrule.native", "chainrule.compiling"))]
