@@ -632,7 +632,7 @@ def wrap(data: Any, edge: Any = None) -> Tensor:
         if data.notes_holders:
             data.held_by(tensor)
     elif isinstance(data, np.generic):
-        tensor._raw = np.asarray(data)
+        return wrap(np.asarray(data), edge)
     else:
         hold(tensor, plain(data))
     tensor._edge = edge

@@ -65,7 +65,7 @@ def as_strided(x, *, size, stride, offset):
 )
 def view_as_real(x):
     """Complex numbers as pairs of real ones, along a new last axis (and real ones, with zeros)."""
-    if type(x) is not ndarray or x.dtype.kind != "c":
+    if not is_array(x) or x.dtype.kind != "c":
         return np.stack([np.real(x), np.imag(x)], axis=-1)
     return x[..., None].view(np.float32 if x.dtype == np.complex64 else np.float64)
 
@@ -73,6 +73,6 @@ def view_as_real(x):
 @linear(transpose=lambda g: view_as_real(g), view=True, accepts="f", samples=[call((3, 2)), call((2,))])
 def view_as_complex(x):
     """Pairs of real numbers along the last axis, as complex ones."""
-    if type(x) is not ndarray or x.strides[-1] != x.itemsize:
+    if not is_array(x) or x.strides[-1] != x.itemsize:
         return x[..., 0] + 1j * x[..., 1]
     return x.view(np.complex64 if x.dtype == np.float32 else np.complex128)[..., 0]

@@ -14,7 +14,7 @@ from chainrule.rows.batching import reshape as to_shape
 from chainrule.rows.kinds import call, linear, unbroadcast
 from chainrule.rows.primitive import Primitive
 from chainrule.table.reduction import broadcast_to
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, is_array
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -131,7 +131,7 @@ def expand(x, *, shape):
 )
 def flip(x, *, axis):
     """The order along axes reversed."""
-    return np.flip(x, axis).copy() if type(x) is ndarray else np.flip(x, axis)
+    return np.flip(x, axis).copy() if is_array(x) else np.flip(x, axis)
 
 
 @linear(
@@ -268,7 +268,7 @@ def undiagonal(x, *, offset, axis1, axis2, sizes):
 @linear(transpose=lambda g: g, samples=[call((2, 3)), call(())], structure="diagonal", moves=True)
 def clone(x):
     """A copy, laid out as x is unless x is stretched."""
-    return np.array(x, order="C" if 0 in x.strides else "K") if type(x) is ndarray else np.positive(x)
+    return x.copy(order="C" if 0 in x.strides else "K") if is_array(x) else np.positive(x)
 
 
 @linear(transpose=lambda g: g, samples=[call((2, 3))], view=True, moves=True, structure="diagonal")
