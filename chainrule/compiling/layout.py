@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.types.arrays import with_strides as with_strides
+
 ALIGNMENT = 64
 Shape = tuple[int, ...]
 #: what a buffer is: memory of the caller's, of the plan, made anew for each call, returned by a Python function
@@ -85,16 +87,6 @@ def same_memory(array: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> boo
     """Whether an array is another one or a view of it (or of what that one is a view of)."""
     base = array.base
     return array is other or (base is not None and (base is other or base is other.base))
-
-
-def with_strides(array: np.ndarray[Any, Any], strides: Shape) -> np.ndarray[Any, Any]:
-    """A copy with these strides."""
-    spans = [(n - 1) * stride for n, stride in zip(array.shape, strides, strict=True)] if array.size else []
-    low, high = sum([span for span in spans if span < 0]), sum([span for span in spans if span > 0])
-    memory = np.empty(high - low + array.itemsize, np.uint8)
-    copy: np.ndarray[Any, Any] = np.ndarray(array.shape, array.dtype, memory, -low, strides)
-    copy[...] = array
-    return copy
 
 
 def is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:

@@ -191,11 +191,14 @@ class Tree:
         segment = self.root
         while segment.guard is not None:
             made = segment.plan.run([values[n] for n in segment.takes], report)
-            values.update(zip(segment.makes, made, strict=True))
+            key = made[segment.makes.index(segment.guard.var.number)].tobytes()
+            for number, array in zip(segment.makes, made, strict=True):
+                if number not in self.sources:  # whose own memory may be written at the end
+                    values[number] = array
             for number, strides in segment.strides:
                 if values[number].strides != strides:
                     values[number] = with_strides(values[number], strides)
-            follows = segment.branches.get(values[segment.guard.var.number].tobytes())
+            follows = segment.branches.get(key)
             if follows is None:
                 raise Missing
             segment = follows

@@ -21,7 +21,7 @@ from chainrule.core.tensor import InferenceTensor, Tensor, wrap
 from chainrule.core.versions import protected
 from chainrule.core.view import viewed
 from chainrule.rows.primitive import TABLE, Primitive
-from chainrule.types.arrays import unscalar
+from chainrule.types.arrays import is_array, unscalar
 from chainrule.types.dtypes import as_dtype
 from chainrule.types.shapes import dtype_of, shape_of
 
@@ -103,7 +103,7 @@ def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> 
             if edge is not None:
                 needs = True
         else:
-            constant = top > 1 and type(x) is Tensor and x._edge is None and type(x._raw) is ndarray
+            constant = top > 1 and type(x) is Tensor and x._edge is None and is_array(x._raw)
             datas.append(x._raw if constant else plain_array(x))
             edges.append(None)
             plain = plain or isinstance(x, ndarray)

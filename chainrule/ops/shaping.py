@@ -78,8 +78,8 @@ def reshape(input: Any, *sizes: Any, shape: Any = None) -> Tensor:
 def layout(x: Tensor) -> Any:
     """An array whose elements lie in memory as x's do; inside a transformation, as those of one example."""
     raw, view = x._raw, x._view
-    if type(raw) is ndarray:
-        return raw
+    if is_array(raw):
+        return memory_of(raw)
     if view is not None and not inplace.passes_through(view.steps):
         return inplace.replay_view(layout(view.base), view.steps)
     steps = raw.strides

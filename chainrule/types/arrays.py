@@ -101,3 +101,13 @@ def in_one(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if is_recorded(x):
             return x.recorder.call(function, "", args, kwargs)
     return function(*args, **kwargs)
+
+
+def with_strides(array: np.ndarray[Any, Any], strides: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """A copy with these strides."""
+    spans = [(n - 1) * stride for n, stride in zip(array.shape, strides, strict=True)] if array.size else []
+    low, high = sum([span for span in spans if span < 0]), sum([span for span in spans if span > 0])
+    memory = np.empty(high - low + array.itemsize, np.uint8)
+    copy: np.ndarray[Any, Any] = np.ndarray(array.shape, array.dtype, memory, -low, strides)
+    copy[...] = array
+    return copy
