@@ -86,7 +86,11 @@ def address(array: np.ndarray[Any, Any]) -> int:
 def same_memory(array: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
     """Whether an array is another one or a view of it (or of what that one is a view of)."""
     base = array.base
-    return array is other or (base is not None and (base is other or base is other.base))
+    if array is other or base is None:
+        return array is other
+    if not isinstance(base, np.ndarray):  # it was made by its address
+        return np.may_share_memory(array, other)
+    return base is other or base is other.base
 
 
 def is_dense(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:

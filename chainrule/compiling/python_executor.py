@@ -286,7 +286,8 @@ class _Sink:
                 f"{value.shape} and {value.dtype}"
             )
         pure = self._step.call is None or self._step.call.pure
-        if pure and array.base is not self._memory and array.strides == value.strides:
+        loose = array.base is None or not np.may_share_memory(array, self._memory)
+        if pure and loose and array.strides == value.strides:
             return array
         return with_strides(array, value.strides)
 

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from typing import Any, NamedTuple
 
-MODES = ("torch", "plain", "numpy")
+MODES = ("torch", "plain", "numpy", "compile")
 BATCH = 400
 SECONDS = 8
 BYTES = 6 << 30  # of addresses; PyTorch alone takes two
@@ -134,7 +134,7 @@ def table(runs: list[Run]) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("mode", choices=[*MODES, "all"], help="all: the three in turn")
+    parser.add_argument("mode", choices=[*MODES, "all"], help="all: one after the other")
     parser.add_argument("-n", type=int, default=200, help="how many programs")
     parser.add_argument("--seed", type=int, default=0, help="the first one's seed")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")

@@ -98,7 +98,9 @@ def _derivatives(definition: str) -> str:
 
 def _results(variables: dict[str, Any]) -> Any:
     """What a program made: numbers and tensors, and the gradients of its inputs."""
-    found = [_plain(x) for name, x in variables.items() if name[0] in "v" or name in ("total", "first", "logged")]
+    found = [
+        _plain(x) for name, x in sorted(variables.items()) if name[0] in "v" or name in ("total", "first", "logged")
+    ]
     inputs = [x for x in variables["inputs"].values() if isinstance(x, chainrule.Tensor)]
     return found, [None if x.grad is None else x.grad.detach() for x in inputs]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import chainrule
 
-from . import judging, making
+from . import compiled, judging, making
 
 
 def torch() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
@@ -27,4 +27,8 @@ def numpy() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     return making.numpy_program, lambda program: judging.against_numpy(program, chainrule)
 
 
-MODES = {"torch": torch, "plain": plain, "numpy": numpy}
+def compile() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
+    return compiled.program, compiled.against_eager
+
+
+MODES = {"torch": torch, "plain": plain, "numpy": numpy, "compile": compile}

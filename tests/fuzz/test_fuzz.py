@@ -40,6 +40,12 @@ def test_numpy_programs(first):
     assert run("numpy", range(first, first + 40)) > 100
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first", range(0, 90, 30))
+def test_compiled_programs(first):
+    assert run("compile", range(first, first + 30)) > 15
+
+
 @pytest.mark.parametrize("row", sorted({row for *_, row in judging.DOCUMENTED + judging.OF_NUMPY}))
 def test_every_difference_is_documented(row):
     page = Path(__file__).parents[2] / "docs" / "compat.md"
