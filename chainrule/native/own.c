@@ -30,21 +30,52 @@ typedef struct { npy_uint64 words[2]; } npy_pair;
 
 /* ---- select: condition, x, y -> out */
 
-#define SELECT(BYTES, TYPE)                                                            \
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define INDEPENDENT
+#endif
+
+/* without branches, for elements side by side; SX and SY are 0 where it is one number */
+#define PICK(BYTES, TYPE, SX, SY)                                                      \
+    if (sx == (SX) && sy == (SY)) {                                                    \
+        INDEPENDENT                                                                    \
+        for (i = 0; i < n; i++) {                                                      \
+            TYPE a, b, chosen = (TYPE)(0 - (TYPE)(c[i] != 0));                         \
+            memcpy(&a, x + i * (SX), BYTES);                                           \
+            memcpy(&b, y + i * (SY), BYTES);                                           \
+            a = (TYPE)((a & chosen) | (b & (TYPE)~chosen));                            \
+            memcpy(out + i * BYTES, &a, BYTES);                                        \
+        }                                                                              \
+        return;                                                                        \
+    }
+
+#define SELECT(BYTES, TYPE, DENSE)                                                     \
     SIGNATURE(select_##BYTES) {                                                        \
         npy_intp n = dims[0], sc = strides[0], sx = strides[1], sy = strides[2], so = strides[3], i; \
         char *c = args[0], *x = args[1], *y = args[2], *out = args[3];                 \
         (void)data;                                                                    \
+        if (sc == 1 && so == BYTES) {                                                  \
+            DENSE                                                                      \
+        }                                                                              \
         for (i = 0; i < n; i++, c += sc, x += sx, y += sy, out += so) {                \
             TYPE value;                                                                \
             memcpy(&value, *c ? x : y, BYTES);                                         \
             memcpy(out, &value, BYTES);                                                \
         }                                                                              \
     }
+#define SELECT_NUMBER(BYTES, TYPE)                                                     \
+    SELECT(BYTES, TYPE, PICK(BYTES, TYPE, BYTES, BYTES) PICK(BYTES, TYPE, BYTES, 0) PICK(BYTES, TYPE, 0, BYTES))
 
 #define SIZES(DO) DO(1, npy_uint8) DO(2, npy_uint16) DO(4, npy_uint32) DO(8, npy_uint64) DO(16, npy_pair)
 SIZES(COPY)
-SIZES(SELECT)
+SELECT_NUMBER(1, npy_uint8)
+SELECT_NUMBER(2, npy_uint16)
+SELECT_NUMBER(4, npy_uint32)
+SELECT_NUMBER(8, npy_uint64)
+SELECT(16, npy_pair, )
 
 /* ---- casts: VALUE is the element that x becomes */
 

@@ -65,3 +65,28 @@ def test_copies_and_choices(dtype):
         assert np.array_equal(out, a)
         run(f"select{size}", [c, a, b, out])
         assert np.array_equal(out, np.where(c, a, b))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", "f4", "f8", "c16"])
+@pytest.mark.parametrize("count", [1, 7, 1003])
+def test_choices_between_runs_and_numbers(dtype, count):
+    size = np.dtype(dtype).itemsize
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(-100, 100, count).astype(dtype) for _ in range(2))
+    condition = rng.random(count) < 0.5
+    number = np.lib.stride_tricks.as_strided(np.array([7], dtype), (count,), (0,))
+    for a, b in [(x, y), (x, number), (number, y), (number, number), (x, x)]:
+        want = np.where(condition, a, b)
+        for out in (np.zeros(count, dtype), np.zeros(2 * count, dtype)[::2]):
+            run(f"select{size}", [condition, a, b, out])
+            assert out.tobytes() == want.tobytes()
+    want = np.where(condition, x, y)
+    for out, first in [(x.copy(), True), (y.copy(), False)]:  # in place of one of them
+        given = [out, y] if first else [x, out]
+        run(f"select{size}", [condition, *given, out])
+        assert out.tobytes() == want.tobytes()
+    unaligned = np.zeros(size * count + 1, np.uint8)[1:].view(dtype)
+    unaligned[...] = x
+    out = np.zeros(count, dtype)
+    run(f"select{size}", [condition, unaligned, y, out])
+    assert out.tobytes() == want.tobytes()
