@@ -45,22 +45,30 @@ def named_reduction(loops: CallLoops, call: Call) -> None:
 
 def reduction(loops: CallLoops, ufunc: np.ufunc, given: dict[str, Any], axis: Any) -> None:
     """The loop of a reduction is called with the result as the first operand, too."""
-    if (
-        len(loops.reads) != 1
-        or not set(given) <= {"array", "axis", "dtype", "keepdims"}
-        or given.get("dtype") is not None
-    ):
+    known = {"array", "axis", "dtype", "keepdims", "initial"}
+    if len(loops.reads) != 1 or not set(given) <= known or given.get("dtype") is not None:
         raise Unlowered
     (x,), (out,) = loops.reads, loops.writes
     reduced = _normal_axes(given.get("axis", axis), len(x.layout.shape))
-    if reduced is None or x.dtype.char == "e":
+    if reduced is None or x.dtype.char == "e" or type(given.get("initial", 0)) not in (int, float):
         raise Unlowered
-    _reduce_to(loops, ufunc, x, out, reduced, bool(given.get("keepdims")))
+    _reduce_to(loops, ufunc, x, out, reduced, bool(given.get("keepdims")), given.get("initial"))
 
 
 def _reduce_to(
-    loops: CallLoops, ufunc: np.ufunc, x: Operand, out: Operand, reduced: tuple[int, ...], keepdims: bool
+    loops: CallLoops,
+    ufunc: np.ufunc,
+    x: Operand,
+    out: Operand,
+    reduced: tuple[int, ...],
+    keepdims: bool,
+    start: float | None = None,
 ) -> None:
+    """Reduce an array into another one.
+
+    Args:
+        start: the number to start with; None: what NumPy starts with.
+    """
     if x.dtype != out.dtype:
         if out.dtype.kind not in "iub":  # numbers whose order makes no difference can be converted first
             raise Unlowered
@@ -69,7 +77,8 @@ def _reduce_to(
     if any(dtype != x.dtype for dtype in dtypes):
         raise Unlowered
     steps = _steps_of_result(out.layout, reduced, len(x.layout.shape), keepdims)
-    _reduce(loops, ufunc, loop_of(ufunc, dtypes), x, out, steps, initial_of(ufunc, x.dtype))
+    initial = initial_of(ufunc, x.dtype) if start is None else np.asarray(start, x.dtype)
+    _reduce(loops, ufunc, loop_of(ufunc, dtypes), x, out, steps, initial)
 
 
 def mean(loops: CallLoops, call: Call) -> None:

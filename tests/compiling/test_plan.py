@@ -129,6 +129,9 @@ def test_reductions(axis, keepdims):
         p(np.sum, x, axis=axis, keepdims=keepdims),
         p(np.max, x, axis, keepdims=keepdims),
         p(np.any, x, axis=axis),
+        p(np.maximum, x, method="reduce", axis=axis, keepdims=keepdims, initial=-np.inf),
+        p(np.add, x, method="reduce", axis=axis, initial=0.5),
+        p(np.sum, x, axis=axis, initial=2),
         p(np.mean, x, axis=axis),
         p(np.add, x, method="accumulate", axis=1),
     ]
