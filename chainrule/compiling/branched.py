@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
-from chainrule.compiling.direct import only_computes
+from chainrule.compiling.direct import arrays_of, numbers_among, only_computes
 from chainrule.compiling.layout import with_strides
 from chainrule.compiling.recording import Argument, Recording
 from chainrule.compiling.tree import Segment, Tree
 from chainrule.tree import tree_unflatten
-
-ndarray = np.ndarray
-_KINDS = (ndarray, float, np.float64)
 
 
 class Node:
@@ -59,15 +54,9 @@ class Branched:
 
     def call(self, args: tuple[Any, ...]) -> Any:
         """What the function returns; None for arguments of another kind, or where something was read for the first time."""
-        if len(args) != self._count:
-            return None
-        arrays = list(args)
-        for i, kind in self._numbers:
-            if type(arrays[i]) is not kind:
-                return None
-            arrays[i] = np.asarray(arrays[i])
-        values = self._tree.start(arrays, arrays)
-        if values is None:
+        arrays = arrays_of(args, self._count, self._numbers)
+        values = None if arrays is None else self._tree.start(arrays, arrays)
+        if arrays is None or values is None:
             return None
         node: Node | None = self._root
         while node is not None:
@@ -95,10 +84,10 @@ def _returned(recording: Recording, made: list[Any]) -> Any:
 
 def branched_of(tree: Tree, args: tuple[Any, ...], report: Callable[[Iterable[str]], None]) -> Branched | None:
     """The short way for calls like one with these arguments, which a tree has served; None if there is none."""
-    if tree.states or tree.generators or tree.writes or not all([type(x) in _KINDS for x in args]):
+    numbers = numbers_among(args)
+    if numbers is None or tree.states or tree.generators or tree.writes:
         return None
     count = len(args)
-    numbers = [(i, type(x)) for i, x in enumerate(args) if type(x) is not ndarray]
     arguments = [source.at for source in tree.sources.values() if type(source) is Argument]
     if arguments != list(range(count)):
         return None

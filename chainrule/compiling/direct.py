@@ -88,18 +88,33 @@ class Direct:
 
     def _arrays(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """What the native code is called with."""
-        if len(args) != self._count or not self._references.hold():
+        arrays = arrays_of(args, self._count, self._numbers)
+        if arrays is None or not self._references.hold():
             return None
-        if self._numbers:
-            given = list(args)
-            for i, kind in self._numbers:
-                if type(given[i]) is not kind:
-                    return None
-                given[i] = np.asarray(given[i])
-            args = tuple(given)
         if self._fixed is not None:
-            return args + self._fixed
-        return (*args, *[source.array(args, args) for source in self._others])
+            return arrays + self._fixed
+        return (*arrays, *[source.array(arrays, arrays) for source in self._others])
+
+
+def numbers_among(args: tuple[Any, ...]) -> list[tuple[int, type]] | None:
+    """Which arguments are numbers, and their types; None if there are others than arrays and numbers."""
+    if not all([type(x) in (ndarray, float, np.float64) for x in args]):
+        return None
+    return [(i, type(x)) for i, x in enumerate(args) if type(x) is not ndarray]
+
+
+def arrays_of(args: tuple[Any, ...], count: int, numbers: list[tuple[int, type]]) -> tuple[Any, ...] | None:
+    """Arguments with arrays in the place of numbers; None if there are others than those that were served."""
+    if len(args) != count:
+        return None
+    if not numbers:
+        return args
+    arrays = list(args)
+    for i, kind in numbers:
+        if type(arrays[i]) is not kind:
+            return None
+        arrays[i] = np.asarray(arrays[i])
+    return tuple(arrays)
 
 
 def direct_of(tree: Tree, args: tuple[Any, ...], report: Callable[[Iterable[str]], None]) -> Direct | None:
@@ -115,11 +130,9 @@ def direct_of(tree: Tree, args: tuple[Any, ...], report: Callable[[Iterable[str]
         return None
     sources = [tree.sources[number] for number in segment.takes]
     count = len(args)
-    if not all([type(x) in (ndarray, float, np.float64) for x in args]):
-        return None
-    numbers = [(i, type(x)) for i, x in enumerate(args) if type(x) is not ndarray]
+    numbers = numbers_among(args)
     # an argument that the plan does not read is not in its place: nobody would look at its shape
-    if sum([type(source) is Argument for source in sources]) != count or not _in_order(sources[:count]):
+    if numbers is None or sum([type(x) is Argument for x in sources]) != count or not _in_order(sources[:count]):
         return None
     entry = segment.plan.entry(report)
     scalars = [i for i, result in enumerate(recording.results) if result.face == "scalar"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -158,7 +158,7 @@ class Tree:
 
     # -- running -----------------------------------------------------------------------------------------------------
 
-    def start(self, leaves: list[Any], arrays: list[Any]) -> dict[int, Any] | None:
+    def start(self, leaves: Sequence[Any], arrays: Sequence[Any]) -> dict[int, Any] | None:
         """The arrays that a call starts from, by the numbers of their Vars; None if the recordings do not hold for it."""
         if not self.references.hold():
             return None
