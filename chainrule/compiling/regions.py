@@ -17,7 +17,6 @@ from chainrule.compiling.grouping import Group, Work
 from chainrule.compiling.layout import CONSTANT
 from chainrule.compiling.lowering import LoopLowerer
 from chainrule.compiling.native_executor import Native
-from chainrule.compiling.recording import LOCK
 from chainrule.compiling.simplify import Simplified
 from chainrule.compiling.steps import Lowering
 from chainrule.core import regions
@@ -29,7 +28,6 @@ from chainrule.native.code import GROUP_ROWS
 
 #: elements that rules are recorded on: so many that their loops become a group
 SAMPLE = 4096
-_LOWERER = LoopLowerer()
 _FLAGS = {"divide": 1, "over": 2, "under": 4, "invalid": 8}
 _SPECIAL = np.array([0.0, np.nan, 1.0, -0.0, np.inf, -1.0, -np.inf, 2.0, 1e-45, -1e-39, 3e38, 0.5, -90.0, 88.0])
 
@@ -108,7 +106,7 @@ def _sample(array: np.ndarray[Any, Any], k: int) -> np.ndarray[Any, Any]:
 
 def _recorded(region: Region, samples: Arrays, leaving: list[Any]) -> Program | None:
     recorder = Recorder()
-    with LOCK, open_level("compile", Traced) as level:
+    with open_level("compile", Traced) as level:
         recorder.level = level
         level.recorder = recorder
         with recorder:
@@ -126,7 +124,7 @@ def _recorded(region: Region, samples: Arrays, leaving: list[Any]) -> Program | 
 
 def _compiled(recorded: Program) -> RegionProgram | None:
     """The program, if it is one group of loops that go through whole arrays, element by element."""
-    lowering = Lowering(recorded, Simplified(recorded), _LOWERER)
+    lowering = Lowering(recorded, Simplified(recorded), LoopLowerer())
     native = Native(lowering)
     segments = native.segments
     if native.memory or len(segments) != 1 or len(native.units) != 1 or len(segments[0].items) != 1:
