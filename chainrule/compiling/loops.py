@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from chainrule.native.code import loop_step
 
 READ, WRITE, TEMPORARY, NUMBER = range(4)
 Slot = tuple[int, int]
+#: elements that blocks are a multiple of, so that vectors end where they end in one long run; and the most that whole rows of
+#: such a multiple may have
+ROUND, LONGEST_ROWS = 64, 1 << 16
 #: dtypes that loops are looked up for
 KINDS = "fciub"
 
@@ -58,8 +62,10 @@ class Loop:
         self.core_strides = core_strides
         self.total = self.row = 0
         if elementwise and len(axes) <= 2:
-            self.total = size(tuple([axis.length for axis in axes]))
-            self.row = axes[0].length if len(axes) == 2 else 0
+            row = axes[0].length if len(axes) == 2 else 0
+            if lcm(row, ROUND) <= LONGEST_ROWS:
+                self.row = row
+                self.total = size(tuple([axis.length for axis in axes]))
 
     @functools.cached_property
     def words(self) -> tuple[list[int], list[int]]:

@@ -27,7 +27,7 @@ from chainrule.compiling.layout import (
     arrange,
     with_strides,
 )
-from chainrule.compiling.loops import READ, TEMPORARY, WRITE
+from chainrule.compiling.loops import READ, ROUND, TEMPORARY, WRITE
 from chainrule.compiling.python_executor import MEMORY, NOTE, Executor, Report, named
 from chainrule.compiling.steps import Lowering, Step
 from chainrule.native import Runner
@@ -38,8 +38,6 @@ ndarray = np.ndarray
 #: bytes that a group's loops hand to each other in a block, and limits of the elements of a block
 CACHED = 192 * 1024
 SHORTEST, LONGEST = 1024, 8192
-ROUND = 64  # elements that blocks are a multiple of: vectors end where they end in one long run
-
 
 UNFIT = "an array of a plan has not the layout that it was planned for, or is read-only and to be written"
 
@@ -243,7 +241,7 @@ def rows_of_block(group: Group, width: int) -> int:
     row = group.row or 1
     elements = min(max(CACHED // max(width, 16), SHORTEST), LONGEST)
     unit = ROUND // gcd(row, ROUND)
-    return max(unit, elements // row // unit * unit)
+    return min(max(unit, elements // row // unit * unit), group.total // row)
 
 
 class Native:
