@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from chainrule.api.grad_mode import enable_grad
 from chainrule.autograd.backward import grad
 from chainrule.autograd.function import Function
+from chainrule.compiling.iteration import Shape
+from chainrule.compiling.layout import with_strides
 from chainrule.compiling.plan import Plan
 from chainrule.compiling.recording import Backward, Recording
+from chainrule.compiling.simplify import operands
 from chainrule.core.modes import recording as records
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.interpreters.traced import Program, Unrecordable
+from chainrule.interpreters.traced import Call, Program
 from chainrule.tree import tree_leaves
 
 
@@ -48,8 +53,40 @@ class Replay:
         backward = self.backward
         if backward.plan is None:
             backward.plan = plan_of(self.recording)
-        found = iter(backward.plan.run([*cotangents, *residuals]))
+        given = zip([*cotangents, *residuals], backward.plan.inputs, strict=True)
+        found = iter(backward.plan.run([_laid_out(array, value.strides) for array, value in given]))
         return [None if var is None else next(found) for var in backward.grads]
+
+    def same_in_order(self, cotangents: list[Any]) -> bool:
+        """Whether gradients have the bits of eager's if cotangents are brought to C order, in which they were recorded."""
+        recording = self.recording
+        if all([g.flags.c_contiguous for g in cotangents]) or recording.drawn or recording.effects or recording.writes:
+            return True  # or what was done cannot be done again
+        return all(map(_is_repeated, cotangents)) and all(map(_takes_repeated, self.backward.calls))
+
+
+def _laid_out(array: Any, strides: Shape) -> Any:
+    """An array with these strides."""
+    fits = all([n < 2 or a == b for n, a, b in zip(array.shape, array.strides, strides, strict=True)])
+    return array if fits and array.flags.aligned else with_strides(array, strides)
+
+
+def _is_repeated(array: Any) -> bool:
+    """Whether an array is one in C order, broadcast: what the gradient of a sum is."""
+    part = array[tuple([slice(None) if stride else slice(1) for stride in array.strides])]
+    return bool(part.flags.c_contiguous)
+
+
+def _takes_repeated(call: Call) -> bool:
+    """Whether a call gives the same bits for arrays that are broadcast and for copies of them.
+
+    Loops and sums go through both in one order. Products of two matrices are ``np.dot``'s, which copies what is broadcast;
+    ``np.matmul`` takes such operands past BLAS.
+    """
+    function = call.function
+    if not isinstance(function, np.ufunc) or function.signature is None:
+        return True
+    return function is np.matmul and all([len(var.shape) == 2 for var in operands(call)])
 
 
 def plan_of(recording: Recording) -> Plan:
@@ -77,13 +114,17 @@ class CompiledFunction(Function):
         count = len(replay.backward.residuals)
         tensors = saved[count:]
         if not records():
-            found = replay.gradients([g.numpy() for g in cotangents], [t.numpy() for t in saved[:count]])
-            return None, *[None if g is None else wrap(g) for g in found]
+            arrays = [g.numpy() for g in cotangents]
+            if replay.same_in_order(arrays):
+                found = replay.gradients(arrays, [t.numpy() for t in saved[:count]])
+                return None, *[None if g is None else wrap(g) for g in found]
         if replay.recording.drawn:
-            raise Unrecordable(
-                "the gradient of a gradient through a compiled function that draws random numbers: compile that"
+            raise RuntimeError(
+                "compile: the gradient of a gradient through a function that draws random numbers takes the same numbers twice. "
+                "Compile the function that takes the gradients instead"
             )
+        create_graph = records()
         with enable_grad():
             results = tree_leaves(replay.again())
         outputs = [results[i] for i in replay.backward.results]
-        return None, *grad(outputs, tensors, cotangents, create_graph=True, allow_unused=True)
+        return None, *grad(outputs, tensors, cotangents, create_graph=create_graph, allow_unused=True)
