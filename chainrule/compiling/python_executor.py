@@ -73,11 +73,11 @@ class Executor:
             return
         token = _CALLERS.set((kept, np.geterrcall()))
         try:
-            with np.errstate(call=space.note, **watched):
+            with np.errstate(call=space.noted, **watched):
                 space.run(space.calls)
         finally:
             _CALLERS.reset(token)
-        found = space.found & watched.keys()
+        found = space.noted.found & watched.keys()
         if found:
             report(found)
 
@@ -110,6 +110,19 @@ MEMORY: Any = _Standin()
 NOTE: Any = _Standin()
 
 
+class _Noted:
+    """The floating-point exceptions that were met: it is called with what NumPy calls them, or with native code's bits."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def __call__(self, kind: Any, flag: Any = 0) -> None:
+        if type(kind) is int:
+            self.found |= named(kind)
+        else:
+            self.found.add(_NAMES[kind])
+
+
 class Workspace:
     """The arena and the arguments of all steps, for one call at a time."""
 
@@ -122,7 +135,7 @@ class Workspace:
         self._recorded = recorded
         self._arrays: dict[Value, np.ndarray[Any, Any]] = {}
         self._places: dict[Value, list[Place]] = {}
-        self.found: set[str] = set()
+        self.noted = _Noted()
         self.results: list[Any] = [None] * len(executor.outputs)
         uses = _uses(executor)
         self.calls = [self._call(step) for step in executor.steps if _is_needed(step, uses)]
@@ -139,13 +152,6 @@ class Workspace:
             if sink is not None:
                 sink(result)
 
-    def note(self, kind: Any, flag: Any = 0) -> None:
-        """Called with what a floating-point exception is, by NumPy (a name), or by native code (bits)."""
-        if type(kind) is int:
-            self.found |= named(kind)
-        else:
-            self.found.add(_NAMES[kind])
-
     def fill(self, arrays: list[np.ndarray[Any, Any]], made: list[np.ndarray[Any, Any]]) -> None:
         """Put the arrays of a call into their places."""
         for array, places in zip(arrays, self._inputs, strict=True):
@@ -157,7 +163,7 @@ class Workspace:
 
     def clear(self) -> None:
         """Hold nothing of the caller's."""
-        self.found.clear()
+        self.noted.found.clear()
         for container, key in self._changing:
             container[key] = None
 
@@ -195,7 +201,7 @@ class Workspace:
             container[key] = self._arena
             return False
         if x is NOTE:
-            container[key] = self.note
+            container[key] = self.noted
             return False
         if kind is list:
             parts: list[Any] = [None] * len(x)

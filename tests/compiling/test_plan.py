@@ -1,7 +1,9 @@
 """Plans compute what their programs compute, bit for bit, with fresh outputs."""
 
+import gc
 import operator
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -277,9 +279,6 @@ def test_threads_and_calls_within_calls():
 
 
 def test_a_plan_keeps_no_array_of_a_call():
-    import gc
-    import weakref
-
     p = chain(normal(10))
     plan = Plan(p)
     x = normal(10)
@@ -360,3 +359,21 @@ def test_zeros_of_both_signs(ufunc):
     check(
         p, [-np.zeros((3, 37)), np.zeros(37), np.zeros((3, 1))], [np.zeros((3, 37)), -np.zeros(37), -np.zeros((3, 1))]
     )
+
+
+@pytest.mark.parametrize("native", [False, AVAILABLE])
+def test_a_plan_goes_when_the_last_reference_to_it_goes(native):
+    p = chain(normal(10))
+    y = p(np.linalg.norm, p.outputs[0])
+    p.outputs = [p(np.add, p(np.add, y, 1.0), p.inputs[0])]
+    plan = Plan(p, native)
+    plan.run([normal(10)], lambda kinds: None)
+    ref = weakref.ref(plan)
+    space = [weakref.ref(x) for x in plan._run.__self__._idle]
+    assert len(space) == 1
+    gc.disable()
+    try:
+        del plan
+        assert ref() is None and space[0]() is None
+    finally:
+        gc.enable()
