@@ -263,6 +263,8 @@ def _run(
                 outputs, found.spec = tree_flatten(result)
                 found.results = [_result(recorder, x, name) for x in outputs]
                 finals = [(var, _var(recorder, tensor)) for tensor, var in recorder.written.values()]
+                if any(final.shape != var.shape for var, final in finals):
+                    raise Unrecordable("it changes the shape of a tensor from outside")
                 assigned = [NewData(tensor, _var(recorder, tensor)) for tensor in recorder.rebound]
                 grads = _changed_grads(recorder, arguments)
                 forward = len(recorder.calls)

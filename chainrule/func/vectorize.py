@@ -17,6 +17,7 @@ from chainrule.random import get_rng_state, set_rng_state
 from chainrule.transform.arguments import as_caller_type, check_randomness, has_tensor, is_array, tensor_in, untracked
 from chainrule.transform.forward import exit_level
 from chainrule.tree import TreeSpec, broadcast_prefix, is_container, tree_flatten, tree_leaves, tree_unflatten
+from chainrule.types.arrays import is_recorded
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -138,7 +139,9 @@ def _mapped_output(func: Any, y: Any, dim: int, level: Level, tensors: bool) -> 
         if not -ndim <= dim < ndim:
             raise errors.dim_range("vmap(out_dims=)", dim, ndim)
         payload = np.moveaxis(payload, 0, dim)
-    if type(payload) is ndarray and not payload.flags.writeable:  # what all examples share is stretched
+    if (
+        type(payload) is ndarray or is_recorded(payload)
+    ) and not payload.flags.writeable:  # what all examples share is stretched
         payload = payload.copy()
     return payload
 

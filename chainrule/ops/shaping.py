@@ -364,11 +364,12 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its memory is in row order, else a copy that is."""
     if layout(input).flags.c_contiguous:
         return input
-    if type(input._raw) is not ndarray:
+    if not is_array(input._raw):
         flat = bind(rows.unsafe_view, (rows.clone(input),), {"shape": (input.numel(),)})
         return bind(rows.unsafe_view, (flat,), {"shape": tuple(input._raw.shape)})
     copy = rows.clone(input)
-    copy._raw = np.ascontiguousarray(copy._raw)
+    if not copy._raw.flags.c_contiguous:
+        copy._raw = copy._raw.copy()
     return copy
 
 

@@ -21,6 +21,7 @@ from chainrule.core.tensor import Tensor
 from chainrule.interpreters.batched import Batched
 from chainrule.rows.batching import reshape
 from chainrule.transform.forward import JvpRun, exit_level
+from chainrule.types.arrays import is_recorded
 from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
@@ -198,6 +199,8 @@ class _Block:
         if self.by_columns:
             plain = type(found) is ndarray
             found = found.transpose((*range(1, found.ndim), 0)) if plain else np.moveaxis(found, 0, -1)
+        if is_recorded(found) and not found.flags.c_contiguous:
+            found = found.copy()
         return found if shape_of(found) == self.shape else reshape(found, self.shape)
 
 
