@@ -24,6 +24,7 @@ from chainrule.core.versions import BEFORE_WRITE, about_to_write, wrote
 from chainrule.core.view import Step, Through, View, views_of
 from chainrule.rows.primitive import TABLE
 from chainrule.types import promotion
+from chainrule.types.arrays import is_recorded
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -128,7 +129,7 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
         data[...] = new
         wrote(data, op, errors.user_line())
     else:
-        hold(tensor, new)
+        hold(tensor, _laid_as(new, data))
     edge = result._edge
     if recorded:
         rebase_history(tensor, edge, result._cut if edge is None else None)
@@ -141,6 +142,11 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
     if not arrays:
         reach_holders(tensor)
     return tensor
+
+
+def _laid_as(new: Any, data: Any) -> Any:
+    """What is written while recording, laid out as the memory that it would be written to."""
+    return new.laid_as(data) if is_recorded(new) and is_recorded(data) else new
 
 
 def reach_holders(tensor: Tensor) -> None:
@@ -210,7 +216,7 @@ def rebase_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
             before: Any = base._raw
             if base._edge is not None and level_of(before) < level_of(tensor._raw):  # its history goes inside
                 before, base._edge = wrap(before, base._edge), None
-            hold(base, dispatch.bind(TABLE["copy_slices"], (before, tensor._raw), params))
+            hold(base, _laid_as(dispatch.bind(TABLE["copy_slices"], (before, tensor._raw), params), before))
         if edge is not None or base._edge is not None:
             in_avals = ((base._raw.shape, base._raw.dtype), (tensor._raw.shape, tensor._raw.dtype))
             _set_edge(base, new_node(TABLE["copy_slices"], params, (base._edge, edge), in_avals=in_avals), cut)

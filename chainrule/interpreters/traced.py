@@ -821,6 +821,12 @@ class Traced(ArrayLike):
     def as_array(self) -> Traced:
         return Traced(self.var, self.level) if self.scalar else self
 
+    def laid_as(self, other: Traced) -> Traced:
+        """The same numbers, with the strides of another array."""
+        if _laid_alike(self.var.array, other.var.array):
+            return self
+        return self.recorder.call(with_strides, "", (self, other.strides), {})  # type: ignore[no-any-return]
+
     notes_holders = True
 
     def held_by(self, tensor: Any) -> None:
