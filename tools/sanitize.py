@@ -50,7 +50,16 @@ def main(count: str = "400") -> int:
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "PYTHONPATH": str(COPY),
     }
-    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/native", "tests/compiling/test_loops.py"]
+    tests = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/native",
+        "tests/compiling/test_loops.py",
+    ]
     fuzz = [sys.executable, "-m", "tests.native.fuzz", count]
     for command in (fuzz, tests):
         print("+", *command[1:], flush=True)

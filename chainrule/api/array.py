@@ -400,7 +400,7 @@ def recorded_as_numpy(function: Any, method: str, args: Any, kwargs: Any) -> Any
 
     Such arrays stand for what are plain arrays when the function is not compiled.
     """
-    if not LOCAL.recorder.plain or kwargs.get("out") is not None:
+    if not LOCAL.recorder.plain or method == "at" or kwargs.get("out") is not None:
         return None
     raw = _recorded((args, kwargs))
     if raw is None:

@@ -25,7 +25,6 @@ from chainrule.compiling.recording import LOCK, BadResult, Recording, record
 from chainrule.compiling.tree import Missing, TooMany, Tree
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, SPECIAL
-from chainrule.core.protocol import plain
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import BEFORE_WRITE, about_to_write, wrote
 from chainrule.interpreters.traced import Unrecordable
@@ -69,7 +68,6 @@ class Compiled:
         self._by_value: set[Any] = set()  # signatures with numbers that cannot be arrays
         self._tried: dict[Any, int] = {}  # how often one was not recorded that may be later
         self._values: dict[Any, int] = {}  # how many recordings differ in the value of a float alone
-        self._alive: list[Any] = []  # objects that signatures name by identity
         self._direct: Direct | Branched | None = None  # of the recording that served last
         functools.update_wrapper(self, function, updated=())
 
@@ -158,8 +156,8 @@ class Compiled:
                 if type(array) is not ndarray:
                     return None, []
             elif isinstance(x, (Tensor, ndarray)):
-                array = plain(x) if isinstance(x, ndarray) else x._raw
-                if type(array) is not ndarray:
+                array = np.asarray(x) if isinstance(x, np.memmap) else getattr(x, "_raw", None)
+                if type(array) is not ndarray:  # of another library's class, which computes as it likes
                     return None, []
             elif not by_value and (kind is float or (isinstance(x, np.generic) and x.dtype.kind in "fciub")):
                 array = np.asarray(x)
@@ -171,22 +169,13 @@ class Compiled:
                 history = x.requires_grad if kind is Tensor or kind is Array else False
                 key.append((kind, array.dtype, array.shape, layout, history))
             else:
-                key.append(self._static(x))
+                try:
+                    hash(x)
+                except TypeError:  # it may be another one without anybody noticing
+                    return None, []
+                exact = repr(x) if isinstance(x, (float, complex, np.inexact)) else None  # 0.0 == -0.0, nan != nan
+                key.append((kind, x, exact))
         return tuple(key), arrays
-
-    def _static(self, x: Any) -> Any:
-        """A leaf that is no array, as part of a signature: its value, or its identity where it has no hash."""
-        try:
-            hash(x)
-            return (
-                type(x),
-                x,
-                repr(x) if isinstance(x, (float, complex, np.inexact)) else None,
-            )  # 0.0 == -0.0, nan != nan
-        except TypeError:
-            if not any(x is known for known in self._alive):
-                self._alive.append(x)
-            return type(x), id(x)
 
     # -- recording ---------------------------------------------------------------------------------------------------
 
@@ -234,7 +223,8 @@ class Compiled:
                         raise Unrecordable(
                             "it is called in too many ways: with other shapes, values or functions every time"
                         )
-                    trees.append(Tree(recording))
+                    if not any([other.learns_from(recording) for other in trees]):
+                        trees.append(Tree(recording))
             except Exception:
                 for source, state in recording.drawn:
                     source.set_state(state)

@@ -12,7 +12,7 @@ import operator
 import random
 import sys
 from collections.abc import Callable, Iterable
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,9 @@ from chainrule.core.tensor import Tensor
 ndarray = np.ndarray
 _DEEPEST, _WIDEST = 5, 64
 _LIBRARIES = frozenset({"numpy", "scipy", "chainrule", *sys.stdlib_module_names})
+_FREE = 3  # changes of an array's content without consequence, after which it is free to change
+_SMALL, _SAMPLES = 1024, 128  # bytes up to which an array is compared as a whole; else about how many elements
+_bytes = operator.methodcaller("tobytes")
 _content = operator.attrgetter("cell_contents")
 _is, _getitem = operator.is_, operator.getitem
 
@@ -33,6 +36,7 @@ class Outside:
         names: (container, key, what was there) of globals, attributes, and elements of lists and dictionaries.
         cells: (cell, what was in it) of variables of enclosing functions.
         containers: (list or dictionary, a copy of it, or its length where it is long).
+        arrays: plain arrays.
         generators: NumPy's generators of random numbers.
     """
 
@@ -40,12 +44,13 @@ class Outside:
         self.names: list[tuple[Any, Any, Any]] = []
         self.cells: list[tuple[CellType, Any]] = []
         self.containers: list[tuple[Any, Any]] = []
+        self.arrays: list[np.ndarray[Any, Any]] = []
         self.generators: list[Any] = []
         self._attributes = {"__call__"}  # what code asks of objects
         known = 0
         while known < len(self._attributes):
             known = len(self._attributes)
-            for found in (self.names, self.cells, self.containers, self.generators):
+            for found in (self.names, self.cells, self.containers, self.arrays, self.generators):
                 found.clear()  # type: ignore[attr-defined]
             self._walk(function, arguments)
 
@@ -68,12 +73,17 @@ class Outside:
             return self._of_container(x)
         if kind is tuple:
             return list(x[:_WIDEST])
-        if kind in _PLAIN or isinstance(x, (Tensor, ndarray, type)):
+        if kind is ndarray:
+            self.arrays.append(x)
             return []
+        if kind in _PLAIN or isinstance(x, (Tensor, ndarray)):
+            return []
+        if isinstance(x, type):
+            return [] if _is_library(x.__module__) else self._of_names(vars(x), self._attributes)
         if "numpy.random" in sys.modules and isinstance(x, (np.random.Generator, np.random.RandomState)):
             self.generators.append(x.bit_generator if isinstance(x, np.random.Generator) else x._bit_generator)
             return []
-        if (x.__name__ if kind is ModuleType else kind.__module__).partition(".")[0] in _LIBRARIES:
+        if _is_library(x.__name__ if kind is ModuleType else kind.__module__) and kind.__name__ not in _NAMESPACES:
             return [x.func, *x.args] if hasattr(x, "func") and hasattr(x, "args") else []  # a partial
         inside = getattr(x, "__dict__", None)
         parts = []
@@ -87,7 +97,7 @@ class Outside:
     def changed(self) -> str:
         """The name of something that stands for something else now; "" if there is none."""
         for names, key, found in self.names:
-            now = names.get(key, names) if type(names) is dict else names[key] if key < len(names) else names
+            now = names.get(key, names) if type(names) is not list else names[key] if key < len(names) else names
             if now is not found:
                 return str(key) if type(key) is str else "an element of a list or dictionary"
         for cell, content in self.cells:
@@ -108,7 +118,8 @@ class Outside:
                 x.clear()
                 x.extend(before) if type(x) is list else x.update(before)
         for names, key, found in self.names:
-            names[key] = found
+            if type(names) is not MappingProxyType:
+                names[key] = found
         for cell, content in self.cells:
             cell.cell_contents = content
 
@@ -133,7 +144,7 @@ class Outside:
             parts.append(function.__wrapped__)
         return parts
 
-    def _of_names(self, names: dict[str, Any], asked: Iterable[str]) -> list[Any]:
+    def _of_names(self, names: Any, asked: Iterable[str]) -> list[Any]:
         """What a namespace has under names that are asked for."""
         used = [name for name in asked if name in names]
         self.names += [(names, name, names[name]) for name in used if type(names[name]) is not ModuleType]
@@ -149,6 +160,7 @@ class Outside:
         return [x[key] for key in keys]
 
 
+_NAMESPACES = frozenset({"SimpleNamespace", "Namespace"})
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None), CodeType})
 
 
@@ -170,10 +182,17 @@ def _names(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(used), frozenset(attributes)
 
 
-class References:
-    """What names stood for when a function was recorded: a recording holds while they stand for the same."""
+def _is_library(module: str) -> bool:
+    return module.partition(".")[0] in _LIBRARIES
 
-    __slots__ = ("_cells", "_containers", "_contents", "_keys", "_objects")
+
+class References:
+    """What names stood for when a function was recorded: a recording holds while they stand for the same.
+
+    Plain arrays have to have their content, too: code may have computed with them alone, unseen.
+    """
+
+    __slots__ = ("_arrays", "_cells", "_changes", "_containers", "_contents", "_keys", "_objects", "_probed", "_probes")
 
     def __init__(self, outside: Outside) -> None:
         self._containers = [container for container, _, _ in outside.names]
@@ -181,15 +200,46 @@ class References:
         self._objects = [found for _, _, found in outside.names]
         self._cells = [cell for cell, _ in outside.cells]
         self._contents = [content for _, content in outside.cells]
+        self._arrays = outside.arrays
+        self._changes: dict[int, int] = {}  # how often one had other content, and the recording was the same
+        self._probes = [_probe(x) for x in outside.arrays]
+        self._probed = [probe.tobytes() for probe in self._probes]
 
     def hold(self) -> bool:
         """Whether all names stand for what they stood for."""
         try:
             if self._keys and False in map(_is, map(_getitem, self._containers, self._keys), self._objects):
                 return False
-            return not self._cells or False not in map(_is, map(_content, self._cells), self._contents)
+            if self._cells and False in map(_is, map(_content, self._cells), self._contents):
+                return False
         except (LookupError, ValueError):  # one is gone
             return False
+        return not self._probes or list(map(_bytes, self._probes)) == self._probed
+
+    def adopt(self, new: References, met: set[int]) -> None:
+        """Take over what names stand for now, where that led to the same recording.
+
+        An array that a recording meets (``met``, by identity) and that was free to change again and again is not looked at
+        any more: it is read where it lies.
+        """
+        self._containers, self._keys, self._objects = new._containers, new._keys, new._objects
+        self._cells, self._contents = new._cells, new._contents
+        for array, before in zip(new._arrays, new._probed, strict=True):
+            if id(array) in met and self._changes.get(id(array), 0) < _FREE:
+                known = next((b for a, b in zip(self._arrays, self._probed, strict=True) if a is array), before)
+                self._changes[id(array)] = self._changes.get(id(array), 0) + (known != before)
+        kept = [k for k, array in enumerate(new._arrays) if self._changes.get(id(array), 0) < _FREE]
+        self._arrays = [new._arrays[k] for k in kept]
+        self._probes = [new._probes[k] for k in kept]
+        self._probed = [new._probed[k] for k in kept]
+
+
+def _probe(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A view of elements of an array, all of them or some from everywhere, that tell whether it was written."""
+    if x.nbytes <= _SMALL or not x.flags.c_contiguous:
+        return x if x.nbytes <= _SMALL or not x.ndim else x[(slice(None, None, max(1, x.shape[0] // _SAMPLES)),)]
+    flat = x.reshape(-1)
+    return flat[:: max(1, flat.size // _SAMPLES)]
 
 
 class Generators:

@@ -244,7 +244,7 @@ def record(function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arra
         unseen.rewind()
         outside.restore()
         raise
-    found.references = References(Outside(function))
+    found.references = References(outside)
     return found
 
 

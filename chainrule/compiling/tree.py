@@ -10,10 +10,10 @@ import numpy as np
 
 from chainrule.compiling.layout import with_strides
 from chainrule.compiling.plan import Plan
-from chainrule.compiling.recording import Argument, Leafed, Recording, same_leaf
+from chainrule.compiling.recording import Argument, Captured, Leafed, Recording, same_leaf
 from chainrule.compiling.simplify import operands
 from chainrule.errors.places import Where
-from chainrule.interpreters.traced import Call, Guard, Program, Var, same_call
+from chainrule.interpreters.traced import Call, Guard, Program, Var, same_bits, same_call
 
 ndarray = np.ndarray
 BRANCHES = 64  # at one place; a value that changes more often is not worth recording
@@ -155,6 +155,32 @@ class Tree:
         self.ignored |= recording.ignored
         self.writes |= {var.number for var, _ in recording.writes}
         self.generators += [g for g, _ in recording.drawn if not any(g is known for known in self.generators)]
+
+    def learns_from(self, recording: Recording) -> bool:
+        """Whether a recording is what the tree has, though names stand for something else, or arrays have other contents.
+
+        These then do not matter, as far as is known.
+        """
+        (old, *others) = self.recordings
+        if others or recording.guards or self.root.guard is not None:
+            return False
+        same = (
+            len(old.constants) == len(recording.constants)
+            and len(self.root.calls) == len(recording.calls)
+            and all(same_bits(x.array, y.array) for x, y in zip(old.constants, recording.constants, strict=True))
+            and all(map(same_call, self.root.calls, recording.calls))
+            and self.sources.keys() == {var.number for var in recording.sources}
+            and all(_same_source(self.sources[var.number], source) for var, source in recording.sources.items())
+            and [r.content for r in old.results if r.var is None]
+            == [r.content for r in recording.results if r.var is None]
+        )
+        same = (
+            same and len(old.states) == len(recording.states) and all(map(_same_source, old.states, recording.states))
+        )
+        if same and recording.references is not None:
+            met = {id(source.content) for source in self.sources.values() if type(source) is Captured}
+            self.references.adopt(recording.references, met)
+        return same
 
     # -- running -----------------------------------------------------------------------------------------------------
 

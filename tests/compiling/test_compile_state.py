@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import threading
+import types
 import weakref
 
 import numpy as np
@@ -266,6 +267,74 @@ def test_whether_an_argument_requires_grad_is_seen():
     assert not compiled(cr.ones(2)).requires_grad
     w.requires_grad_()
     assert compiled(cr.ones(2)).requires_grad
+
+
+def test_what_is_computed_from_plain_arrays_alone_is_computed_anew():
+    W, V, x = np.arange(1.0, 4.0), np.ones(3), np.ones(3)
+    functions = {
+        lambda x: np.sum(2.0 * W * x): 4,
+        lambda x: np.sqrt(V) * x: 4,
+        lambda x: x * V.sum(): 4,
+        lambda x: x * V[0]: 4,
+        lambda x: x * W: 1,  # which meets W itself
+        cr.grad(lambda x: np.sum(np.linalg.solve(np.outer(x, x) + np.eye(3), V))): 4,
+    }
+    for function, recordings in functions.items():
+        W[:], V[:] = np.arange(1.0, 4.0), 1.0
+        compiled = cr.compile(function)
+        for _ in range(4):
+            assert np.array_equal(compiled(x), function(x))
+            assert np.array_equal(compiled(x), function(x))
+            W[:] += 1
+            V[:] += 1
+        assert len(compiled.recordings) == recordings
+
+
+def test_settings_are_seen():
+    settings = types.SimpleNamespace(scale=1.0)
+
+    class Constants:
+        offset = 2.0
+
+    class Optimizer:
+        def __init__(self):
+            self.rate = 1.0
+
+        def step(self, x):
+            return x * self.rate * settings.scale + Constants.offset
+
+    class Trainer:
+        def __init__(self):
+            self.optimizer = Optimizer()
+
+        @cr.compile
+        def run(self, x):
+            return self.optimizer.step(x)
+
+    trainer = Trainer()
+    for holder, name in ((settings, "scale"), (Constants, "offset"), (trainer.optimizer, "rate")):
+        for value in (3.0, 5.0):
+            setattr(holder, name, value)
+            assert trainer.run(np.ones(1)) == trainer.optimizer.step(np.ones(1))
+
+
+def test_arguments_that_may_change_unseen_are_left_to_eager():
+    compiled, some = cr.compile(lambda x, s: x * len(s)), {1}
+    assert compiled(np.ones(1), some) == 1
+    some.add(2)
+    assert compiled(np.ones(1), some) == 2
+    masked = np.ma.masked_array([1.0, 2.0], [True, False])
+    assert type(cr.compile(lambda x: x * 2)(masked)) is type(masked)
+
+
+def test_writes_at_indices_happen_once():
+    def function(x):
+        y = x * 1
+        np.add.at(y, np.array([0, 0, 1]), 1.0)
+        return y
+
+    compiled = cr.compile(function)
+    assert [compiled(np.ones(3)).tolist() for _ in range(2)] == [[3.0, 2.0, 1.0]] * 2
 
 
 def test_values_read_of_what_is_captured_are_guarded():
