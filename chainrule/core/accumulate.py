@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.hooks import accumulated
+from chainrule.core.inplace import laid_as, refresh
 from chainrule.core.locks import new_lock
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.node import Leaf
@@ -62,7 +63,8 @@ def write_grads(
                 addends.append(g)
             elif not create_graph and LOCAL.recorder is not None:
                 LOCAL.recorder.bring(old)
-                hold(old, old._raw + _raw(g))
+                hold(old, laid_as(old._raw + _raw(g), old._raw))
+                refresh(old)
             else:
                 fresh.append(tensor)
                 fresh_grads.append(wrapped(old + g) if create_graph else wrap(old._raw + _raw(g)))

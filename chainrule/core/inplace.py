@@ -129,7 +129,7 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
         data[...] = new
         wrote(data, op, errors.user_line())
     else:
-        hold(tensor, _laid_as(new, data))
+        hold(tensor, laid_as(new, data))
     edge = result._edge
     if recorded:
         rebase_history(tensor, edge, result._cut if edge is None else None)
@@ -144,7 +144,7 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
     return tensor
 
 
-def _laid_as(new: Any, data: Any) -> Any:
+def laid_as(new: Any, data: Any) -> Any:
     """What is written while recording, laid out as the memory that it would be written to."""
     return new.laid_as(data) if is_recorded(new) and is_recorded(data) else new
 
@@ -216,7 +216,7 @@ def rebase_history(tensor: Tensor, edge: Any, cut: Any = None) -> None:
             before: Any = base._raw
             if base._edge is not None and level_of(before) < level_of(tensor._raw):  # its history goes inside
                 before, base._edge = wrap(before, base._edge), None
-            hold(base, _laid_as(dispatch.bind(TABLE["copy_slices"], (before, tensor._raw), params), before))
+            hold(base, laid_as(dispatch.bind(TABLE["copy_slices"], (before, tensor._raw), params), before))
         if edge is not None or base._edge is not None:
             in_avals = ((base._raw.shape, base._raw.dtype), (tensor._raw.shape, tensor._raw.dtype))
             _set_edge(base, new_node(TABLE["copy_slices"], params, (base._edge, edge), in_avals=in_avals), cut)

@@ -20,7 +20,7 @@ from chainrule.core.versions import protected, wrote
 from chainrule.ops.shaping import apart
 from chainrule.table import indexing as rows
 from chainrule.table.any_index import put_any, read_any
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, is_recorded
 
 ndarray = np.ndarray
 
@@ -97,6 +97,8 @@ def _tensor_item(item: Tensor) -> Any:
     if item._raw.dtype in (bool, np.uint8):  # the latter are PyTorch's masks of old
         return item._concrete("a boolean mask as an index").astype(bool, copy=False)
     raw = item._raw if type(item._raw) is ndarray else item._raw.concrete()
+    if raw is None and is_recorded(item._raw) and not item._raw.shape:
+        raw = item._concrete("an index")  # what it picks is a view
     if raw is None:  # every example has its own
         return item
     return raw if raw.shape else int(raw)
