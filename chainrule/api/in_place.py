@@ -99,6 +99,8 @@ def reshaped(tensor: Tensor, move: Callable[[Tensor], Tensor], op: str) -> Tenso
         result = move(tensor)
     view = result._view
     if family:
+        if LOCAL.recorder is not None:
+            LOCAL.recorder.check_reshaped(tensor)
         before = wrap(data, edge)
         for member in family:
             member._view.base = before

@@ -20,7 +20,7 @@ from chainrule.core.node import Freed, Leaf
 from chainrule.core.tensor import Tensor, hold, wrap
 from chainrule.core.versions import owner
 from chainrule.errors import GRADIENT
-from chainrule.interpreters.traced import Call, Guard, Lifted, Recorder, Traced, Unrecordable, Var
+from chainrule.interpreters.traced import Call, Guard, Lifted, Recorder, Traced, Unrecordable, Var, laid_alike
 from chainrule.tree import TreeSpec, tree_flatten, tree_unflatten
 
 ndarray = np.ndarray
@@ -263,8 +263,8 @@ def _run(
                 outputs, found.spec = tree_flatten(result)
                 found.results = [_result(recorder, x, name) for x in outputs]
                 finals = [(var, _var(recorder, tensor)) for tensor, var in recorder.written.values()]
-                if any(final.shape != var.shape for var, final in finals):
-                    raise Unrecordable("it changes the shape of a tensor from outside")
+                if not all(final.shape == var.shape and laid_alike(final.array, var.array) for var, final in finals):
+                    raise Unrecordable("it changes the shape, or the order of the axes, of a tensor from outside")
                 assigned = [NewData(tensor, _var(recorder, tensor)) for tensor in recorder.rebound]
                 grads = _changed_grads(recorder, arguments)
                 forward = len(recorder.calls)

@@ -345,6 +345,12 @@ class Recorder:
         self.bring(tensor)
         self.looked_at.append(tensor)
 
+    def check_reshaped(self, tensor: Tensor) -> None:
+        """Raise if a tensor that is to have another shape, and has views, stands for an array of the program."""
+        cell = self.cells.get(id(tensor))
+        if cell is not None and cell[0]() is tensor:
+            raise Unrecordable("it changes the shape of a tensor that has views")
+
     def held(self, tensor: Tensor) -> None:
         """Note that a tensor was given other values: if its memory is an array of the program, that is to change."""
         view = tensor._view
@@ -699,12 +705,12 @@ def _same(found: Any, expected: Any) -> bool:
     results = found[0] if isinstance(found[0], tuple) else (found[0],)
     wanted = expected if isinstance(expected, tuple) else (expected,)
     return len(results) == len(wanted) and all(
-        same_bits(r.var.array, np.asarray(w)) and _laid_alike(r.var.array, np.asarray(w))
+        same_bits(r.var.array, np.asarray(w)) and laid_alike(r.var.array, np.asarray(w))
         for r, w in zip(results, wanted, strict=True)
     )
 
 
-def _laid_alike(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
+def laid_alike(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
     """Whether two arrays of one shape have the same strides, where that matters."""
     return not x.size or all(a == b or n == 1 for a, b, n in zip(x.strides, y.strides, x.shape, strict=True))
 
@@ -823,7 +829,7 @@ class Traced(ArrayLike):
 
     def laid_as(self, other: Traced) -> Traced:
         """The same numbers, with the strides of another array."""
-        if _laid_alike(self.var.array, other.var.array):
+        if laid_alike(self.var.array, other.var.array):
             return self
         return self.recorder.call(with_strides, "", (self, other.strides), {})  # type: ignore[no-any-return]
 
