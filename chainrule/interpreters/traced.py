@@ -999,8 +999,8 @@ def _multiplies_alike(x: Any, y: Any) -> bool:
     """Whether ``np.dot`` hands two arrays to the very function of BLAS that ``np.matmul`` hands them to."""
     if not (type(x) is type(y) is ndarray and x.dtype == y.dtype and x.dtype.char in "fdFD" and x.size and y.size):
         return False
-    if x.ndim == y.ndim == 1:  # np.dot copies what lies backwards
-        return bool(x.shape == y.shape and min(x.strides[0], y.strides[0]) >= x.itemsize)
+    if x.ndim == y.ndim == 1:  # np.dot copies what does not lie densely
+        return bool(x.shape == y.shape and x.strides[0] == y.strides[0] == x.itemsize)
     if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[1] != y.shape[0]:
         return False
     if 1 in (x.size, y.size) or (x.dtype.kind == "c" and 1 in x.shape + y.shape):
