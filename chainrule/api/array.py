@@ -159,6 +159,8 @@ class Array(ArrayMethods):
         if dtype is None and not self._tensor._raw.shape and (kept or not is_plain(self)):
             holder = np.empty((), object)  # so that np.array([x[0], x[1]]) holds the elements themselves
             holder[()] = self
+            if kept:
+                LOCAL.recorder.boxed[id(self._tensor)] = self._tensor
             return holder
         if not is_plain(self):
             raw = self._tensor._raw
@@ -292,7 +294,8 @@ def plain_or_stacked(x: Any) -> Any:
     if not _is_objects(x):
         return x
     if any(isinstance(item, (Array, Tensor)) for item in x.flat):
-        parts = [as_tensors(item) if isinstance(item, (Array, Tensor)) else np.asarray(item) for item in x.flat]
+        parts = [item._tensor if isinstance(item, Array) else as_tensors(item) for item in x.flat]
+        parts = [part if isinstance(part, Tensor) else np.asarray(part) for part in parts]
         return np.reshape(np.stack(parts), x.shape)
     if all(isinstance(item, (int, float, complex, np.number, np.bool_)) for item in x.flat):
         return np.array(x.tolist()).reshape(x.shape)
@@ -411,10 +414,10 @@ def recorded_as_numpy(function: Any, method: str, args: Any, kwargs: Any) -> Any
     return None if found is None else array_of(wrap(found))
 
 
-def recorded_operator(operation: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+def recorded_operator(operation: Callable[[Any, Any], Any] | None, x: Any, y: Any) -> Any:
     """``recorded_as_numpy`` for an operator, which for scalars and some exponents is not what the ufunc is."""
     raw = _recorded((x, y)) if LOCAL.recorder.plain else None
-    found = None if raw is None else LOCAL.recorder.as_operator(operation, *raw)
+    found = None if raw is None or operation is None else LOCAL.recorder.as_operator(operation, *raw)
     return None if found is None else array_of(wrap(found))
 
 
@@ -426,6 +429,7 @@ def _recorded(x: Any) -> Any:
         return _recorded(array_of(x)) if isinstance(x, Tensor) else x
     if kind is Array:
         tensor = x._tensor
+        LOCAL.recorder.check_unboxed(tensor)
         if type(tensor._raw) is ndarray:
             LOCAL.recorder.bring(tensor)
         return tensor._raw if tensor._edge is None else None

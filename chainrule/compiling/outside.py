@@ -11,6 +11,7 @@ import functools
 import operator
 import random
 import sys
+import zlib
 from collections.abc import Callable, Iterable
 from types import CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
@@ -23,6 +24,7 @@ ndarray = np.ndarray
 _DEEPEST, _WIDEST = 5, 64
 _LIBRARIES = frozenset({"numpy", "scipy", "chainrule", *sys.stdlib_module_names})
 _FREE = 3  # changes of an array's content without consequence, after which it is free to change
+_COPIED = 1 << 24  # bytes up to which the content of an array can be put back
 _SMALL, _SAMPLES = 1024, 128  # bytes up to which an array is compared as a whole; else about how many elements
 _bytes = operator.methodcaller("tobytes")
 _content = operator.attrgetter("cell_contents")
@@ -92,6 +94,15 @@ class Outside:
             self.containers.append((inside, inside.copy() if len(inside) <= _WIDEST else len(inside)))
         return [*parts, *[f for cls in kind.__mro__ for name, f in vars(cls).items() if name in self._attributes]]
 
+    def keep_contents(self) -> None:
+        """Remember what is in the plain arrays."""
+        self._copies = [x.copy() if x.nbytes <= _COPIED else _digest(x) for x in self.arrays]
+
+    def _written(self) -> list[int]:
+        """The positions of the arrays that have other contents now."""
+        pairs = enumerate(zip(self.arrays, self._copies, strict=True))
+        return [i for i, (x, before) in pairs if not _has_content(x, before)]
+
     # -- what became of it -------------------------------------------------------------------------------------------
 
     def changed(self) -> str:
@@ -106,10 +117,13 @@ class Outside:
         for x, before in self.containers:
             if len(x) != (before if type(before) is int else len(before)):
                 return "a list or dictionary"
-        return ""
+        return "a plain array, where none of its own values takes part" if self._written() else ""
 
     def restore(self) -> None:
         """Have names stand for what they stood for."""
+        for i in self._written():
+            if type(self._copies[i]) is not int and self.arrays[i].flags.writeable:
+                self.arrays[i][...] = self._copies[i]
         for x, before in self.containers:
             if type(before) is int:
                 if type(x) is list:
@@ -232,6 +246,15 @@ class References:
         self._arrays = [new._arrays[k] for k in kept]
         self._probes = [new._probes[k] for k in kept]
         self._probed = [new._probed[k] for k in kept]
+
+
+def _digest(x: np.ndarray[Any, Any]) -> int:
+    return zlib.crc32(np.ascontiguousarray(x).data.cast("B"))
+
+
+def _has_content(x: np.ndarray[Any, Any], before: Any) -> bool:
+    """Whether an array is like its copy, or has its digest."""
+    return bool(_digest(x) == before if type(before) is int else x.tobytes() == before.tobytes())
 
 
 def _probe(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -223,6 +223,7 @@ def record(function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arra
     """
     recorder = Recorder()
     outside = Outside(function, [x for x, array in zip(leaves, arrays, strict=True) if array is None])
+    outside.keep_contents()
     unseen = Generators(outside)
     try:
         found = _run(recorder, function, leaves, spec, arrays, name)

@@ -39,7 +39,8 @@ class Segment:
         guard: what Python reads at its end; None at the end of the function.
         branches: what follows, by the bytes that were read.
         recording: at the end of the function, what it came to.
-        plan: computes ``makes`` from ``takes`` (numbers of Vars).
+        plan: computes ``makes`` from ``takes``: numbers of Vars, and with a minus those of sources. (A Var of one path and a
+            source of another may have one number.)
         strides: of those of ``makes`` that what follows wants in another order than C's.
         needs: the numbers of what is needed from before it, here or in what follows.
     """
@@ -63,7 +64,7 @@ class Tree:
 
     Attributes:
         root: where all of them begin.
-        sources: where the arrays that they start from are found, by the numbers of their Vars.
+        sources: where the arrays that they start from are found, by the numbers of their Vars, with a minus.
         references: what the names that they use stood for.
         states: what else has to be so for any of them to hold.
         generators: what they draw random numbers from.
@@ -115,7 +116,7 @@ class Tree:
             TooMany: what it read where it branches off was something else too often.
         """
         for var, source in recording.sources.items():
-            if not _same_source(self.sources.get(var.number, source), source):
+            if not _same_source(self.sources.get(-var.number, source), source):
                 return False
         path = _segments(recording)
         pairs = self._branch(path)
@@ -147,13 +148,13 @@ class Tree:
     def _extend(self, recording: Recording) -> None:
         """Take over what a recording starts from and relies on."""
         for var, source in recording.sources.items():
-            if var.number not in self.sources:
-                self.sources[var.number] = source
+            if -var.number not in self.sources:
+                self.sources[-var.number] = source
                 if type(source) is not Argument:
-                    self._layouts.append((var.number, source, var.shape, var.dtype, var.array.strides))
+                    self._layouts.append((-var.number, source, var.shape, var.dtype, var.array.strides))
         self.states += [state for state in recording.states if not any(_same_source(state, s) for s in self.states)]
         self.ignored |= recording.ignored
-        self.writes |= {var.number for var, _ in recording.writes}
+        self.writes |= {-var.number for var, _ in recording.writes}
         self.generators += [g for g, _ in recording.drawn if not any(g is known for known in self.generators)]
 
     def learns_from(self, recording: Recording) -> bool:
@@ -169,8 +170,8 @@ class Tree:
             and len(self.root.calls) == len(recording.calls)
             and all(same_bits(x.array, y.array) for x, y in zip(old.constants, recording.constants, strict=True))
             and all(map(same_call, self.root.calls, recording.calls))
-            and self.sources.keys() == {var.number for var in recording.sources}
-            and all(_same_source(self.sources[var.number], source) for var, source in recording.sources.items())
+            and self.sources.keys() == {-var.number for var in recording.sources}
+            and all(_same_source(self.sources[-var.number], source) for var, source in recording.sources.items())
             and [r.content for r in old.results if r.var is None]
             == [r.content for r in recording.results if r.var is None]
         )
@@ -218,9 +219,7 @@ class Tree:
         while segment.guard is not None:
             made = segment.plan.run([values[n] for n in segment.takes], report)
             key = made[segment.makes.index(segment.guard.var.number)].tobytes()
-            for number, array in zip(segment.makes, made, strict=True):
-                if number not in self.sources:  # whose own memory may be written at the end
-                    values[number] = array
+            values.update(zip(segment.makes, made, strict=True))
             for number, strides in segment.strides:
                 if values[number].strides != strides:
                     values[number] = with_strides(values[number], strides)
@@ -273,6 +272,7 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> No
     constants = {var.number: var for var in recording.constants}
     known = {var.number: var for var in recording.sources} | constants
     known |= {var.number: var for call in recording.calls for var in call.results}
+    sources = {var.number for var in recording.sources}
     arguments = [var.number for var, source in recording.sources.items() if type(source) is Argument]
     views = {var.number: call for call in recording.calls for var in call.results if _is_view(call, var)}
     for segment, new in reversed(pairs):
@@ -289,16 +289,16 @@ def _plan_path(pairs: list[tuple[Segment, Segment]], recording: Recording) -> No
             read = new.guard.var.number
             makes = sorted({n for n in after if n in defined} | {read})
         used |= set(makes)
-        segment.needs = frozenset((used | after) - defined - constants.keys())
+        segment.needs = frozenset((used | after) - defined - constants.keys() - sources)
         if segment.plan is None or makes != segment.makes:
-            inner = sorted((used & segment.needs) - set(arguments))
-            segment.takes = [*arguments, *inner]
+            taken = [*arguments, *sorted(used - defined - constants.keys() - set(arguments))]
+            segment.takes = [-n if n in sources else n for n in taken]
             segment.makes = makes
             if new.guard is not None:
                 segment.strides = [(n, known[n].array.strides) for n in makes if known[n].shape]
             segment.plan = Plan(
                 Program(
-                    [known[n] for n in segment.takes],
+                    [known[n] for n in taken],
                     [constants[n] for n in sorted(used & constants.keys())],
                     calls,
                     [known[n] for n in makes],

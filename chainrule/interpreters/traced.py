@@ -209,6 +209,7 @@ class Recorder:
         starts: the tensors from outside that gradients can flow to, where they are on the tape, and whether that place
             was made for the recording.
         sources: generators that random numbers were drawn from, and their states before.
+        boxed: the tensors, by identity, of Arrays that NumPy put into an array of objects.
         ignored: the kinds of floating-point exceptions that are watched around the function, and ignored in a part of it.
         depth: how many transformations the code that runs is inside of, of those without a level.
         with_arrays: whether Arrays are among the arguments.
@@ -230,6 +231,7 @@ class Recorder:
         self.sources: list[tuple[Any, Any]] = []
         self.contents: list[tuple[Var, int]] = []
         self.ignored: set[str] = set()
+        self.boxed: dict[int, Tensor] = {}
         self._watched = {kind for kind, how in np.geterr().items() if how != "ignore"}
         self.depth = 0
         self.with_arrays = False
@@ -280,6 +282,7 @@ class Recorder:
             table.clear()
         self.rebound.clear()
         self.looked_at.clear()
+        self.boxed.clear()
         self.starts.clear()
 
     def check_arrays(self) -> None:
@@ -591,6 +594,14 @@ class Recorder:
             raise Unrecordable("random numbers are drawn that depend on values")
         if not any(source is known for known, _ in self.sources):
             self.sources.append((source, source.get_state()))
+
+    def check_unboxed(self, tensor: Tensor) -> None:
+        """Raise for an element of an array of objects.
+
+        NumPy computes with that element by element, where without recording it has an array of numbers, and other loops.
+        """
+        if self.boxed and id(tensor) in self.boxed:
+            raise Unrecordable("it computes with np.array([...]) of its values: np.stack([...]) has them in one array")
 
     def rewind(self) -> None:
         """Have the generators where they were when they were first used."""

@@ -191,7 +191,7 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
 
     def forward(self: Array, other: Any) -> Any:
         if type(other) is Array or isinstance(other, _KNOWN):
-            if SPECIAL and operation is not None and LOCAL.recorder is not None:
+            if SPECIAL and LOCAL.recorder is not None:
                 found = recorded_operator(operation, self, _arranged(other))
                 if found is not None:
                     return found
@@ -202,7 +202,7 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
 
     def reflected(self: Array, other: Any) -> Any:
         if isinstance(other, _KNOWN):
-            if SPECIAL and operation is not None and LOCAL.recorder is not None:
+            if SPECIAL and LOCAL.recorder is not None:
                 found = recorded_operator(operation, _arranged(other), self)
                 if found is not None:
                     return found

@@ -215,6 +215,18 @@ def test_scalars_are_computed_as_numpy_computes_them(function):
     assert len(compiled.recordings) == 1 and not compiled._eager
 
 
+def test_arrays_of_elements_are_not_computed_with_one_by_one():
+    M = np.random.default_rng(2).standard_normal((2, 2))
+    functions = [lambda x: M @ np.array([x[0], x[1]]), lambda x: np.array([x[0], x[1]]) ** 3]
+    for function in functions:
+        compiled = cr.compile(function)
+        with pytest.warns(UserWarning, match=r"np.stack\(\[...\]\) has them in one array"):
+            compiled(x)
+        for k in range(50):
+            assert_same(compiled(x + k), function(x + k))
+    check(lambda x: M @ np.stack([x[0], x[1]]), (x,), (-x,), recordings=1)
+
+
 @pytest.mark.parametrize("exponent", [0.3, 2.0, 0.5, -1.0, 1.0, 0.0])
 def test_powers_by_a_float(exponent):
     compiled = cr.compile(lambda x, t: x**t)

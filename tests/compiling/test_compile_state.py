@@ -337,6 +337,40 @@ def test_writes_at_indices_happen_once():
     assert [compiled(np.ones(3)).tolist() for _ in range(2)] == [[3.0, 2.0, 1.0]] * 2
 
 
+def test_plain_arrays_that_plain_code_writes_are_left_to_python():
+    decaying, wanted = np.ones(3), np.ones(3)
+
+    def function(x):
+        decaying[1:] *= 0.5
+        return x * 2
+
+    compiled = cr.compile(function)
+    with pytest.warns(UserWarning, match="it changes a plain array, where none of its own values takes part"):
+        for _ in range(6):
+            compiled(np.ones(2))
+            wanted[1:] *= 0.5
+            assert np.array_equal(decaying, wanted)
+
+
+def test_what_is_met_between_two_reads():
+    captured = np.array([1.0, 2.0, 3.0, 4.0])
+
+    def function(x, y):
+        b = y * 1.0
+        if x.sum() > 0:
+            b = b + 1
+        b = b + cr.from_numpy(captured)
+        if x.sum() > -5:
+            b = b + 1
+        return b * 1
+
+    compiled = cr.compile(function)
+    for sign in (1.0, 1.0, -1.0, -1.0, 1.0, -20.0, -20.0, 1.0, -1.0):
+        x, y = T(np.full(4, sign)), T(np.arange(4.0) * sign)
+        assert compiled(x, y).tolist() == function(x, y).tolist()
+    assert len(compiled.recordings) == 3
+
+
 def test_values_read_of_what_is_captured_are_guarded():
     flag, scale = T(1.0), T(2.0, requires_grad=True)
     compiled = cr.compile(lambda x: x * (2 if flag > 0 else 3) * scale.item())
