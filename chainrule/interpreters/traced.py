@@ -399,6 +399,8 @@ class Recorder:
                     return x if type(x) is Traced else self.traced(x)
         if not all(isinstance(part, (ndarray, np.generic)) for part in parts):
             return self._plain_result(function, method, args, kwargs, out)
+        if not isinstance(function, np.ufunc):
+            parts = tuple([_spread(part, given) for part in parts])
         return self.note(function, method, args, kwargs, parts, several, pure, row)
 
     def _of_floats(self, function: Any, args: tuple[Any, ...]) -> Any:
@@ -709,6 +711,18 @@ def _flat(x: Any) -> list[Any]:
     if type(x) is dict:
         x = tuple(x.values())
     return [y for item in x for y in _flat(item)] if type(x) in (tuple, list) else [x]
+
+
+def _spread(part: Any, given: Any) -> Any:
+    """An array with a place in memory for every element, unless it is a view of an operand.
+
+    Elements that a function gives one place today may be different ones tomorrow.
+    """
+    if type(part) is not ndarray or 0 not in part.strides or part.size < 2:
+        return part
+    if any(type(x) is ndarray and np.may_share_memory(part, x) for x in _flat(given)):
+        return part
+    return part.copy()
 
 
 def _same(found: Any, expected: Any) -> bool:

@@ -381,6 +381,16 @@ def test_rows_and_functions_of_the_users_own_are_steps():
     assert "cube" in str(compiled.plan(x))
 
 
+def test_a_function_that_returns_one_element_for_all():
+    @cr.primitive.discrete()
+    def peaks(x):
+        return np.broadcast_to(x.max(), x.shape) if x.max() < 10 else x + 0
+
+    compiled = cr.compile(lambda x: peaks(x) * 2)
+    for values in (np.ones(3), np.zeros(3), np.arange(3.0) + 20):
+        assert compiled(values).tolist() == (np.asarray(peaks(values)) * 2).tolist()
+
+
 def test_hooks_run_while_recording():
     def make():
         w = T([1.0, 2.0], requires_grad=True)
