@@ -60,7 +60,7 @@ def main(count: str = "400") -> int:
         "tests/native",
         "tests/compiling/test_loops.py",
     ]
-    fuzz = [sys.executable, "-m", "tests.native.fuzz", count]
+    fuzz = [sys.executable, "-m", "tests.native.random_programs", count]
     for command in (fuzz, tests):
         print("+", *command[1:], flush=True)
         code = subprocess.run(command, cwd=COPY, env=env).returncode

@@ -55,5 +55,6 @@ sys.modules["chainrule.native._loops"] = {extension}
 from chainrule import native
 print(native.why_not)
 """
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    environment = {name: value for name, value in os.environ.items() if name != "CHAINRULE_NATIVE"}
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert run.stdout.strip() == message, run.stderr

@@ -1,6 +1,6 @@
 """Random programs as plans of native loops, against eager, on memory with fences (tools/fence.c) if there are any.
 
-python -m tests.native.fuzz [NUMBER] [FIRST SEED]
+python -m tests.native.random_programs [NUMBER] [FIRST SEED]
 """
 
 from __future__ import annotations
