@@ -26,7 +26,7 @@ for _module in pkgutil.iter_modules(chainrule.table.__path__):
     importlib.import_module(f"chainrule.table.{_module.name}")
 
 EVERY = bool(os.environ.get("CHAINRULE_EVERY_SAMPLE"))
-PART = 12  # of the cases of a row, one in so many runs
+PART = 18  # of the cases of a row, one in so many runs
 func = cr.func
 Function = Callable[..., Any]
 

@@ -1,7 +1,11 @@
-"""Compiled equals eager, bit for bit: public functions, with gradients, on the cases that the operations are compared on."""
+"""Compiled equals eager, bit for bit: public functions, with gradients, on the cases that the operations are compared on.
+
+One in three runs in the suite; all of them with ``CHAINRULE_EVERY_SAMPLE=1``.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +17,9 @@ from ops import cases
 import chainrule as cr
 from chainrule.api.declare import OPERATIONS
 from chainrule.tree import tree_map
+
+EVERY = bool(os.environ.get("CHAINRULE_EVERY_SAMPLE"))
+PART = 3  # one case in so many runs in the suite
 
 #: what is not the same, and why
 NOT_THE_SAME = {
@@ -75,7 +82,9 @@ def inputs(dtype: str, factor: float) -> dict[str, Any]:
 def test_cases(block: str) -> None:
     differences = {}
     for number, case in enumerate(cases.BLOCKS[block]):
-        dtype = ("float32", "float64")[number % 2]
+        if number % PART and not EVERY:
+            continue
+        dtype = ("float32", "float64")[number // PART % 2]
         found = compare(case_function(case), (inputs(dtype, 1),), (inputs(dtype, 1.01),))
         if found and not (case in NOT_THE_SAME and NOT_THE_SAME[case] in found):
             differences[case] = found
