@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from chainrule.compiling.direct import arrays_of, numbers_among, only_computes
-from chainrule.compiling.layout import with_strides
 from chainrule.compiling.recording import Argument, Recording
 from chainrule.compiling.tree import Segment, Tree
 from chainrule.tree import tree_unflatten
+from chainrule.types.arrays import with_strides
 
 
 class Node:

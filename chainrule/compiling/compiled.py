@@ -21,7 +21,7 @@ from chainrule.compiling.direct import Direct, direct_of
 from chainrule.compiling.floating_point import reporter
 from chainrule.compiling.inspection import EXECUTOR, PlanOfCall, account
 from chainrule.compiling.low_level import arguments_of, low_level_callable
-from chainrule.compiling.recording import LOCK, BadResult, Recording, record
+from chainrule.compiling.recording import LOCK, BadResult, Recording, record, rewind
 from chainrule.compiling.tree import Missing, TooMany, Tree
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, SPECIAL
@@ -226,8 +226,7 @@ class Compiled:
                     if not any([other.learns_from(recording) for other in trees]):
                         trees.append(Tree(recording))
             except Exception:
-                for source, state in recording.drawn:
-                    source.set_state(state)
+                rewind(recording.drawn)
                 raise
             return recording
 
@@ -265,7 +264,7 @@ class Compiled:
         arrays: Any,
         again: Callable[[], Any],
     ) -> Any:
-        before = _states(tree)
+        before = tree.generator_states()
         if tree.writes:
             if _overlap(tree.writes, values):
                 return again()
@@ -273,12 +272,12 @@ class Compiled:
         try:
             recording, made = tree.run(values, reporter(self.name, tree.ignored))
         except Missing:
-            _rewind(tree, before)
+            rewind(before)
             return self._record(tree, signature, leaves, spec, arrays, again)
         except FloatingPointError:
             raise
         except Exception:  # of a step in Python: eager says what and where
-            _rewind(tree, before)
+            rewind(before)
             return again()
         return _finish(recording, made, leaves, again)
 
@@ -376,19 +375,18 @@ class Compiled:
             raise errors.compile_no_plan(self.name, self._eager.get(signature, "it is part of another transformation"))
         tree, values = self._find(signature, leaves, arrays)
         if tree is not None:
-            before = _states(tree)
+            before = tree.generator_states()
             try:
                 return PlanOfCall(tree.path_to(tree.reach(values)))
             except Missing:
                 pass
             finally:
-                _rewind(tree, before)
+                rewind(before)
         try:
             recording = self._added(tree, signature, leaves, spec, arrays)
         except (Unrecordable, TooMany) as reason:
             raise errors.compile_no_plan(self.name, str(reason)) from None
-        for source, state in recording.drawn:
-            source.set_state(state)
+        rewind(recording.drawn)
         recording.forget()
         (path,) = [path for tree in self._trees[signature] for path in tree.paths() if path[-1].recording is recording]
         return PlanOfCall(path)
@@ -417,16 +415,6 @@ def _without_values(signature: Any) -> Any:
             for part in signature
         ]
     )
-
-
-def _states(tree: Tree) -> list[Any]:
-    return [source.get_state() for source in tree.generators] if tree.generators else []
-
-
-def _rewind(tree: Tree, before: list[Any]) -> None:
-    """Have the generators where they were when the call began."""
-    for source, state in zip(tree.generators, before, strict=False):
-        source.set_state(state)
 
 
 def _about_to_write(memories: list[np.ndarray[Any, Any]]) -> None:

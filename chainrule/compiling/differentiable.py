@@ -11,7 +11,6 @@ from chainrule.api.grad_mode import enable_grad
 from chainrule.autograd.backward import grad
 from chainrule.autograd.function import Function
 from chainrule.compiling.iteration import Shape
-from chainrule.compiling.layout import with_strides
 from chainrule.compiling.plan import Plan
 from chainrule.compiling.recording import Backward, Recording
 from chainrule.compiling.simplify import operands
@@ -19,6 +18,7 @@ from chainrule.core.modes import recording as records
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.traced import Call, Program
 from chainrule.tree import tree_leaves
+from chainrule.types.arrays import with_strides
 
 
 class Replay:

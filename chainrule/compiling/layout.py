@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.types.arrays import with_strides as with_strides
-
 ALIGNMENT = 64
 Shape = tuple[int, ...]
 #: what a buffer is: memory of the caller's, of the plan, made anew for each call, returned by a Python function

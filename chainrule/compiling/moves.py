@@ -14,7 +14,7 @@ from chainrule.compiling.iteration import (
     dense_strides,
     is_run,
 )
-from chainrule.compiling.layout import address, with_strides
+from chainrule.compiling.layout import address
 from chainrule.compiling.loops import (
     Operand,
     Unlowered,
@@ -22,6 +22,7 @@ from chainrule.compiling.loops import (
 )
 from chainrule.compiling.steps import element
 from chainrule.interpreters.traced import Call, Var
+from chainrule.types.arrays import with_strides
 
 ndarray = np.ndarray
 

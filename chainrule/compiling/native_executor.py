@@ -25,13 +25,13 @@ from chainrule.compiling.layout import (
     Value,
     address,
     arrange,
-    with_strides,
 )
 from chainrule.compiling.loops import READ, ROUND, TEMPORARY, WRITE
 from chainrule.compiling.python_executor import MEMORY, NOTE, Executor, Report, named
 from chainrule.compiling.steps import Lowering, Step
 from chainrule.native import Runner
 from chainrule.native import code as words
+from chainrule.types.arrays import with_strides
 
 ndarray = np.ndarray
 

@@ -11,7 +11,6 @@ import functools
 import operator
 import random
 import sys
-import zlib
 from collections.abc import Callable, Iterable
 from types import CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
@@ -19,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from chainrule.core.tensor import Tensor
+from chainrule.core.versions import digest, samples
 
 ndarray = np.ndarray
 _DEEPEST, _WIDEST = 5, 64
 _LIBRARIES = frozenset({"numpy", "scipy", "chainrule", *sys.stdlib_module_names})
 _FREE = 3  # changes of an array's content without consequence, after which it is free to change
 _COPIED = 1 << 24  # bytes up to which the content of an array can be put back
-_SMALL, _SAMPLES = 1024, 128  # bytes up to which an array is compared as a whole; else about how many elements
+_SMALL = 1024  # bytes up to which an array is compared as a whole; of others, some elements are
 _bytes = operator.methodcaller("tobytes")
 _content = operator.attrgetter("cell_contents")
 _is, _getitem = operator.is_, operator.getitem
@@ -96,7 +96,7 @@ class Outside:
 
     def keep_contents(self) -> None:
         """Remember what is in the plain arrays."""
-        self._copies = [x.copy() if x.nbytes <= _COPIED else _digest(x) for x in self.arrays]
+        self._copies = [x.copy() if x.nbytes <= _COPIED else digest(x) for x in self.arrays]
 
     def _written(self) -> list[int]:
         """The positions of the arrays that have other contents now."""
@@ -216,7 +216,7 @@ class References:
         self._contents = [content for _, content in outside.cells]
         self._arrays = outside.arrays
         self._changes: dict[int, int] = {}  # how often one had other content, and the recording was the same
-        self._probes = [_probe(x) for x in outside.arrays]
+        self._probes = [x if x.nbytes <= _SMALL else samples(x) for x in outside.arrays]
         self._probed = [probe.tobytes() for probe in self._probes]
 
     def hold(self) -> bool:
@@ -248,21 +248,9 @@ class References:
         self._probed = [new._probed[k] for k in kept]
 
 
-def _digest(x: np.ndarray[Any, Any]) -> int:
-    return zlib.crc32(np.ascontiguousarray(x).data.cast("B"))
-
-
 def _has_content(x: np.ndarray[Any, Any], before: Any) -> bool:
     """Whether an array is like its copy, or has its digest."""
-    return bool(_digest(x) == before if type(before) is int else x.tobytes() == before.tobytes())
-
-
-def _probe(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A view of elements of an array, all of them or some from everywhere, that tell whether it was written."""
-    if x.nbytes <= _SMALL or not x.flags.c_contiguous:
-        return x if x.nbytes <= _SMALL or not x.ndim else x[(slice(None, None, max(1, x.shape[0] // _SAMPLES)),)]
-    flat = x.reshape(-1)
-    return flat[:: max(1, flat.size // _SAMPLES)]
+    return bool(digest(x) == before if type(before) is int else x.tobytes() == before.tobytes())
 
 
 class Generators:

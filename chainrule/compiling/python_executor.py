@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling.layout import ALIGNMENT, ARENA, CONSTANT, Value, address, with_strides
+from chainrule.compiling.layout import ALIGNMENT, ARENA, CONSTANT, Value, address
 from chainrule.compiling.steps import Lowering, Step
+from chainrule.types.arrays import with_strides
 
 ndarray = np.ndarray
 #: an argument list, list or dict of a step, and a position in it

@@ -28,6 +28,12 @@ ndarray = np.ndarray
 LOCK = threading.RLock()
 
 
+def rewind(drawn: list[tuple[Any, Any]]) -> None:
+    """Have generators of random numbers in these states."""
+    for generator, state in drawn:
+        generator.set_state(state)
+
+
 class BadResult(TypeError):
     """A function returned what cannot be returned again."""
 
@@ -241,7 +247,7 @@ def record(function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arra
             refusal.perhaps_later = True
             raise refusal
     except BaseException:
-        recorder.rewind()
+        rewind(recorder.sources)
         unseen.rewind()
         outside.restore()
         raise

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling.layout import same_memory, with_strides
+from chainrule.compiling.layout import same_memory
 from chainrule.interpreters.traced import Call, Var
+from chainrule.types.arrays import with_strides
 
 ndarray = np.ndarray
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling.layout import with_strides
 from chainrule.compiling.plan import Plan
 from chainrule.compiling.recording import Argument, Captured, Leafed, Recording, same_leaf
 from chainrule.compiling.simplify import operands
 from chainrule.errors.places import Where
 from chainrule.interpreters.traced import Call, Guard, Program, Var, same_bits, same_call
+from chainrule.types.arrays import with_strides
 
 ndarray = np.ndarray
 BRANCHES = 64  # at one place; a value that changes more often is not worth recording
@@ -106,6 +106,10 @@ class Tree:
     @property
     def recordings(self) -> list[Recording]:
         return [segment.recording for segment in self.segments() if segment.recording is not None]
+
+    def generator_states(self) -> list[tuple[Any, Any]]:
+        """The generators that recordings draw from, and where they are."""
+        return [(generator, generator.get_state()) for generator in self.generators]
 
     # -- growing -----------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,6 @@ import functools
 import operator
 import sys
 import weakref
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -30,6 +29,7 @@ from chainrule.core.modes import LOCAL, leave_watched, set_watched
 from chainrule.core.node import Leaf
 from chainrule.core.protocol import ArrayLike, array_function, array_ufunc
 from chainrule.core.tensor import Tensor
+from chainrule.core.versions import digest
 from chainrule.core.view import views_of
 from chainrule.errors.places import note_frame
 from chainrule.rows.primitive import Primitive
@@ -269,7 +269,7 @@ class Recorder:
         var = self.arrays.get(id(array))
         if var is None:
             var = self.arrays[id(array)] = self.new(array)
-            self.contents.append((var, _content(array)))
+            self.contents.append((var, digest(array)))
         return var
 
     def roots(self) -> list[Var]:
@@ -288,7 +288,7 @@ class Recorder:
     def check_arrays(self) -> None:
         """Raise if a plain array that the program starts from was written meanwhile: not by what is recorded."""
         for var, content in self.contents:
-            if _content(var.array) != content:
+            if digest(var.array) != content:
                 raise Unrecordable(
                     f"an array of shape {var.shape} is written by code that is not recorded: make it an argument, or write "
                     "with operations on values of the function"
@@ -604,16 +604,6 @@ class Recorder:
         """
         if self.boxed and id(tensor) in self.boxed:
             raise Unrecordable("it computes with np.array([...]) of its values: np.stack([...]) has them in one array")
-
-    def rewind(self) -> None:
-        """Have the generators where they were when they were first used."""
-        for source, state in self.sources:
-            source.set_state(state)
-
-
-def _content(array: np.ndarray[Any, Any]) -> int:
-    """A number that changes when the array's content does."""
-    return zlib.crc32(np.ascontiguousarray(array).data.cast("B")) if array.size else 0
 
 
 class _OnFloats:

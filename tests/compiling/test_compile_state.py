@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import chainrule as cr
+from chainrule.core.versions import samples
 
 T = cr.tensor
 rng = np.random.default_rng(0)
@@ -288,6 +289,14 @@ def test_what_is_computed_from_plain_arrays_alone_is_computed_anew():
             W[:] += 1
             V[:] += 1
         assert len(compiled.recordings) == recordings
+
+
+@pytest.mark.parametrize(
+    "array", [np.ones(10**5), np.ones((2, 10**5)).T, np.ones((2, 10**5))[:, ::3], np.ones((9,) * 5).T[::2]]
+)
+def test_a_few_elements_from_everywhere_stand_for_a_large_array(array):
+    some = samples(array)
+    assert np.may_share_memory(some, array) and 100 < some.size < 3000
 
 
 def test_settings_are_seen():

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import chainrule as cr
-from chainrule.compiling.layout import with_strides
 from chainrule.interpreters.traced import same_bits
 from chainrule.tree import tree_flatten, tree_map
+from chainrule.types.arrays import with_strides
 
 
 def arrays_of(result: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import chainrule
-from chainrule.compiling.layout import with_strides
+from chainrule.types.arrays import with_strides
 
 from . import making
 from .comparing import compare
