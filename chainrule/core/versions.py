@@ -202,8 +202,13 @@ def samples(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if array.flags.c_contiguous or array.flags.f_contiguous:
         flat = array.reshape(-1, order="A")
         return flat[:: max(1, flat.size // _SAMPLES)]
-    each = int(_SAMPLES ** (1 / array.ndim)) + 1
-    return array[tuple([slice(None, None, max(1, n // each)) for n in array.shape])]
+    steps = [slice(None)] * array.ndim
+    left = float(_SAMPLES)
+    for done, axis in enumerate(sorted(range(array.ndim), key=array.shape.__getitem__)):  # what a short axis lacks,
+        each = int(left ** (1 / (array.ndim - done))) + 1  # the longer ones after it make up
+        steps[axis] = slice(None, None, max(1, array.shape[axis] // each))
+        left = max(1.0, left / min(each, max(1, array.shape[axis])))
+    return array[tuple(steps)]
 
 
 def fingerprint(array: np.ndarray[Any, Any]) -> int:
