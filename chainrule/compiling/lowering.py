@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling import moves, products, reductions
+from chainrule.compiling import gathers, moves, products, reductions
 from chainrule.compiling.call_loops import CallLoops
 from chainrule.compiling.layout import ARENA, Buffer, Value
 from chainrule.compiling.loops import KINDS, Operand, Template, Unlowered, is_exact, type_of, ufunc_loop
@@ -40,6 +40,8 @@ class LoopLowerer:
             reads: the Values of the Vars among its arguments.
         """
         function = call.function
+        if function in gathers.FUNCTIONS:
+            return self._lower(call, reads)  # what it comes to depends on the content of an array, too
         if not (isinstance(function, np.ufunc) or function in FUNCTIONS or type(function) is Whole):
             return None  # nor is it remembered, and so kept
         values = iter(reads)
@@ -116,7 +118,10 @@ class LoopLowerer:
         made = [Value(0, Buffer(ARENA, x.nbytes), 0, x.shape, x.strides, x.dtype) for x in arrays]
         loops = CallLoops(reads, made)
         try:
-            add(loops, call)
+            if call.function in gathers.FUNCTIONS:
+                gathers.gathered(loops, call, reads)
+            else:
+                add(loops, call)
         except Unlowered:
             return None
         return loops.template, [Made(x.shape, x.strides, x.dtype, x.buffer.nbytes, self._layout(x)) for x in made]

@@ -1,4 +1,4 @@
-/* Inner loops that NumPy does without a ufunc: copies, choices (np.where) and casts (astype).
+/* Inner loops that NumPy does without a ufunc: copies, gathers (np.take), choices (np.where) and casts (astype).
 
    Casts whose result C does not define (a float outside of the range of the integers) are left out. */
 
@@ -23,6 +23,26 @@ typedef struct { npy_uint64 words[2]; } npy_pair;
             for (i = 0; i < n; i++, in += from, out += to) {                           \
                 TYPE value;                                                            \
                 memcpy(&value, in, BYTES);                                             \
+                memcpy(out, &value, BYTES);                                            \
+            }                                                                          \
+        }                                                                              \
+    }
+
+/* ---- gather: x, positions -> out; data is the stride of x along the axis that positions count. Nobody checks them here. */
+
+#define GATHER(BYTES, TYPE)                                                            \
+    SIGNATURE(gather_##BYTES) {                                                        \
+        npy_intp n = dims[0], sx = strides[0], sp = strides[1], so = strides[2], step = (npy_intp)data, i; \
+        char *x = args[0], *positions = args[1], *out = args[2];                       \
+        TYPE value;                                                                    \
+        if (sx == 0 && sp == (npy_intp)sizeof(npy_intp) && so == BYTES && step == BYTES) { \
+            for (i = 0; i < n; i++) {                                                  \
+                memcpy(&value, x + ((npy_intp *)positions)[i] * BYTES, BYTES);         \
+                memcpy(out + i * BYTES, &value, BYTES);                                \
+            }                                                                          \
+        } else {                                                                       \
+            for (i = 0; i < n; i++, x += sx, positions += sp, out += so) {             \
+                memcpy(&value, x + *(npy_intp *)positions * step, BYTES);              \
                 memcpy(out, &value, BYTES);                                            \
             }                                                                          \
         }                                                                              \
@@ -71,6 +91,7 @@ typedef struct { npy_uint64 words[2]; } npy_pair;
 
 #define SIZES(DO) DO(1, npy_uint8) DO(2, npy_uint16) DO(4, npy_uint32) DO(8, npy_uint64) DO(16, npy_pair)
 SIZES(COPY)
+SIZES(GATHER)
 SELECT_NUMBER(1, npy_uint8)
 SELECT_NUMBER(2, npy_uint16)
 SELECT_NUMBER(4, npy_uint32)
@@ -143,13 +164,14 @@ CASTS(CAST)
 /* ---- their names */
 
 #define COPY_ENTRY(BYTES, TYPE) {"copy" #BYTES, copy_##BYTES},
+#define GATHER_ENTRY(BYTES, TYPE) {"gather" #BYTES, gather_##BYTES},
 #define SELECT_ENTRY(BYTES, TYPE) {"select" #BYTES, select_##BYTES},
 #define CAST_ENTRY(FROM, SOURCE, TO, TARGET, VALUE) {"cast_" #FROM "_" #TO, cast_##FROM##_##TO},
 
 static const struct {
     const char *name;
     InnerLoop loop;
-} OWN[] = {SIZES(COPY_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
+} OWN[] = {SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
 
 PyObject *own_loops(void) {
     PyObject *loops = PyDict_New();

@@ -68,6 +68,20 @@ def test_copies_and_choices(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["i1", "i2", "f4", "f8", "c16"])
+def test_gathers(dtype):
+    size = np.dtype(dtype).itemsize
+    x = np.arange(40).astype(dtype)
+    positions = np.array([7, 0, 7, 3, 1])
+    for step, along in [(1, positions), (2, positions), (1, np.repeat(positions, 3)[::3])]:
+        for out in (np.zeros(5, dtype), np.zeros(10, dtype)[::2]):
+            args = [(2 + k, 0) for k in range(3)]
+            words = loop_step(native.OWN[f"gather{size}"], step * size, 5, args, [0, along.strides[0], out.strides[0]])
+            code = program([words])
+            native.execute(code, 0, code.size, np.array([0, 0, *(a.ctypes.data for a in (x, along, out))], np.intp))
+            assert np.array_equal(out, x[::step][positions])
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", "f4", "f8", "c16"])
 @pytest.mark.parametrize("count", [1, 7, 1003])
 def test_choices_between_runs_and_numbers(dtype, count):
     size = np.dtype(dtype).itemsize

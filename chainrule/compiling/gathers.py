@@ -1,0 +1,99 @@
+"""``np.take`` and indexing with one array of positions that never change, as loops of our own.
+
+Whether positions are within bounds is looked at once, when the plan is made: so only constants are taken this way.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule.compiling.call_loops import CallLoops
+from chainrule.compiling.iteration import Axis, Layout, Shape, is_run, merged_axes, sorted_axes
+from chainrule.compiling.layout import Value
+from chainrule.compiling.loops import Loop, Unlowered, own_loop
+from chainrule.interpreters.traced import Call, Var
+
+BLOCK = 16384  # elements
+FUNCTIONS: frozenset[Any] = frozenset({np.take, operator.getitem})
+
+
+class Gather(NamedTuple):
+    """``x[..., positions, ...]``, with the positions along an axis of an array of this layout."""
+
+    layout: Layout
+    axis: int
+
+
+def gathered(loops: CallLoops, call: Call, reads: list[Value]) -> None:
+    """A loop over the elements of the result, each at its position."""
+    if len(loops.reads) != 2 or loops.reads[1].dtype != np.intp:
+        raise Unlowered
+    (x, positions), (out,) = loops.reads, loops.writes
+    layout, axis = _taken(call, x.layout) if call.function is np.take else _indexed(call, x.layout)
+    if not _within(reads[1].array, layout.shape[axis]) or x.dtype != out.dtype:
+        raise Unlowered
+    shape, along = out.layout.shape, positions.layout
+    strides_of_x = [*layout.strides[:axis], *[0] * len(along.shape), *layout.strides[axis + 1 :]]
+    strides_of_positions = [*[0] * axis, *along.strides, *[0] * (len(layout.shape) - axis - 1)]
+    strides = [strides_of_x, strides_of_positions, list(out.layout.strides)]
+    if not len(shape) == len(strides_of_x) == len(strides_of_positions):
+        raise Unlowered
+    if math.prod(shape) == 0:
+        return
+    address, _ = own_loop(f"gather{out.dtype.itemsize}")
+    itemsizes = [operand.dtype.itemsize for operand in (x, positions, out)]
+    for axes, offsets in _in_blocks(merged_axes(list(shape), strides, sorted_axes(strides[2:], len(shape)))):
+        args = [(part.slot, part.offset + offset) for part, offset in zip((x, positions, out), offsets, strict=True)]
+        loops.template.loops.append(Loop("take", (address, layout.strides[axis]), axes, args, itemsizes))
+
+
+def _in_blocks(axes: list[Axis]) -> list[tuple[list[Axis], Shape]]:
+    """A long run as blocks, which threads can share, and what is left: the axes of each part, and where it begins."""
+    (length, strides), *outer = axes
+    if outer or length < 2 * BLOCK:
+        return [(axes, (0, 0, 0))]
+    count, rest = divmod(length, BLOCK)
+    steps = tuple([stride * BLOCK for stride in strides])
+    parts: list[tuple[list[Axis], Shape]] = [([Axis(BLOCK, strides), Axis(count, steps)], (0, 0, 0))]
+    if rest:
+        parts.append(([Axis(rest, strides)], tuple([step * count for step in steps])))
+    return parts
+
+
+def _taken(call: Call, x: Layout) -> Gather:
+    """The arguments of ``np.take``."""
+    given = dict(zip(("a", "indices", "axis"), call.args, strict=False)) | call.kwargs
+    if len(call.args) > 3 or not set(given) <= {"a", "indices", "axis"}:
+        raise Unlowered
+    axis = given.get("axis")
+    if type(given["a"]) is not Var or type(given["indices"]) is not Var:
+        raise Unlowered
+    if type(axis) is int and -len(x.shape) <= axis < len(x.shape):
+        return Gather(x, axis % len(x.shape))
+    if axis is not None or not is_run(x, reversed(range(len(x.shape)))):
+        raise Unlowered
+    return Gather(Layout((math.prod(x.shape),), (x.itemsize,), x.itemsize), 0)
+
+
+def _indexed(call: Call, x: Layout) -> Gather:
+    """``x[index]`` with one array, and besides it an ellipsis and whole axes alone."""
+    index = call.args[1] if type(call.args[1]) is tuple else (call.args[1],)
+    places = [i for i, item in enumerate(index) if type(item) is Var]
+    others = [item for item in index if type(item) is not Var]
+    if type(call.args[0]) is not Var or len(places) != 1:
+        raise Unlowered
+    if not all([item is Ellipsis or (type(item) is slice and item == slice(None)) for item in others]):
+        raise Unlowered
+    after_ellipsis = Ellipsis in index[: places[0]]
+    return Gather(x, len(x.shape) - (len(index) - places[0]) if after_ellipsis else places[0])
+
+
+def _within(positions: np.ndarray[Any, Any] | None, length: int) -> bool:
+    """Whether positions are known, and count from the front."""
+    return positions is not None and (
+        not positions.size or (int(positions.min()) >= 0 and int(positions.max()) < length)
+    )

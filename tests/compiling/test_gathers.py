@@ -1,0 +1,89 @@
+"""``np.take`` and indexing by positions that never change, bit for bit."""
+
+import operator
+
+import numpy as np
+import pytest
+from compiling.recording import Written
+
+import chainrule as cr
+from chainrule.compiling.plan import Plan
+from chainrule.native import AVAILABLE, OWN
+
+pytestmark = pytest.mark.skipif("gather8" not in OWN, reason="the extension is not built")
+POSITIONS = {
+    "line": np.array([3, 0, 3, 1]),
+    "grid": np.array([[3, 0], [1, 2], [2, 2]]),
+    "strided": np.arange(8)[::-2] // 2,
+    "none": np.zeros((2, 0), np.intp),
+}
+
+
+FORMS = {
+    "take all": (np.take, lambda i: (i,), (3, 4)),
+    "take 0": (np.take, lambda i: (i, 0), (4, 3)),
+    "take 1": (np.take, lambda i: (i, 1), (2, 4, 3)),
+    "take -1": (np.take, lambda i: (i, -1), (3, 4)),
+    "x[i]": (operator.getitem, lambda i: (i,), (4, 3)),
+    "x[:, i]": (operator.getitem, lambda i: ((slice(None), i),), (2, 4, 3)),
+    "x[..., i]": (operator.getitem, lambda i: ((..., i),), (2, 3, 4)),
+    "x[..., i, :]": (operator.getitem, lambda i: ((..., i, slice(None)),), (5, 4, 3)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["?", "i2", "f4", "f8", "c16"])
+@pytest.mark.parametrize("form", FORMS)
+def test_same_bits(form, dtype):
+    function, arguments, shape = FORMS[form]
+    r = np.random.default_rng(0)
+    for order in ("C", "F", "strided"):
+        draws = [(10 * r.standard_normal((2, *shape))).astype(dtype) for _ in range(2)]
+        draws = [x[::2][0] if order == "strided" else np.asarray(x[1], order=order) for x in draws]
+        for positions in POSITIONS.values():
+            p = Written(draws[0], constants=[positions])
+            p.outputs = [p(function, p.inputs[0], *arguments(p.constants[0]))]
+            plan = Plan(p)
+            assert plan.executor == ("native" if order != "F" or form != "take all" else "mixed")
+            for x in draws:
+                (found,), (wanted,) = plan.run([x]), p.eager(x)
+                assert found.tobytes() == wanted.tobytes() and found.shape == wanted.shape
+
+
+@pytest.mark.parametrize("positions", [[-1, 0], [4, 5]])
+def test_positions_that_count_from_the_end(positions):
+    """Only those that are known to be there are taken without asking."""
+    x, i = np.arange(6.0), np.array(positions)
+    p = Written(x, constants=[i])
+    p.outputs = [p(operator.getitem, p.inputs[0], p.constants[0])]
+    plan = Plan(p)
+    assert plan.run([x + 1])[0].tolist() == (x + 1)[i].tolist()
+    assert plan.executor == ("mixed" if positions[0] < 0 else "native")
+
+
+def test_long_runs_are_taken_in_blocks():
+    x = np.random.default_rng(0).standard_normal(1000)
+    for length in (32767, 32768, 50001):
+        i = np.arange(length) * 7 % 1000
+        p = Written(x, constants=[i])
+        p.outputs = [p(np.take, p.inputs[0], p.constants[0])]
+        assert np.array_equal(Plan(p).run([-x])[0], -x[i])
+
+
+def test_positions_that_may_change_are_read_in_every_call():
+    i = np.array([0, 2, 1])
+    f = cr.compile(lambda x: np.take(x, i) * 2)
+    x = np.arange(3.0)
+    for _ in range(3):
+        assert f(x).tolist() == [0, 4, 2]
+    i[0] = 1
+    assert f(x).tolist() == [2, 4, 2]
+    i[0] = 5
+    with pytest.raises(IndexError):
+        f(x)
+
+
+def test_positions_made_on_the_way_are_constants():
+    f = cr.compile(lambda x: np.take(np.exp(x), np.array([2, 2, 0])))
+    x = np.arange(3.0)
+    assert f(x).tolist() == f(x).tolist() == np.exp(x)[[2, 2, 0]].tolist()
+    assert f.plan(x).executor == "native" or not AVAILABLE
