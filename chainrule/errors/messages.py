@@ -350,6 +350,10 @@ dual_already(level=0) -> RuntimeError
 dual_tangent_moves(level=0) -> RuntimeError
     Setting a forward grad that itself has a forward gradient at the same level {level} is not supported: the tangent
     carries a tangent. Give unpack_dual(tangent).primal; for second derivatives nest chainrule.jvp.
+jacobian_constant_written(op, operand) -> RuntimeError
+    one of the values needed for the Jacobian was modified by an inplace operation: operand {operand!r} of {op}{here}.
+    |Write the change out of place (y = y + 1 instead of y += 1), or change a clone() of it.
+
 jacobian_needs_function() -> ValueError
     jacobian(): mode='forward' runs the function again, so it needs the function: jacobian(f, x). Of tensors already
     computed there is only the graph, which is swept backward.

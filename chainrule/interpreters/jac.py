@@ -1,0 +1,167 @@
+"""Structured Jacobians: a value together with where its Jacobian comes from.
+
+``Jac(primal, origin, level)`` is a Dual whose tangent is every direction at once, and not computed yet: each operation on it
+computes its value and leaves a :class:`Step`. ``chainrule.jacobians`` walks the steps afterwards, when it is known what is
+made of each value, and carries the Jacobian's terms along.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.core.dispatch import INTERPRETERS, bind
+from chainrule.core.inplace import with_numbers
+from chainrule.core.node import next_seq
+from chainrule.core.protocol import ArrayLike, detached, on_numbers
+from chainrule.core.tensor import Tensor
+from chainrule.core.versions import CLOCK, protected, writes_of
+from chainrule.errors.places import note_frame
+from chainrule.rows.primitive import Primitive
+from chainrule.types.arrays import unscalar
+from chainrule.types.shapes import dtype_of, shape_of
+
+ndarray = np.ndarray
+
+
+class Step:
+    """One operation on values that have a Jacobian.
+
+    Attributes:
+        prim, params: the row, and its static parameters.
+        operands: the values it was given, without their Jacobians.
+        origins: where each operand's Jacobian comes from; None for a constant.
+        outs: the values it gave, as a tuple.
+        seq: its time; a step's operands come from earlier ones.
+        code, lasti: the place in the user's program.
+    """
+
+    __slots__ = ("code", "lasti", "operands", "origins", "outs", "params", "prim", "seq")
+
+    code: CodeType | None
+    lasti: int
+
+    def __init__(
+        self, prim: Primitive, operands: list[Any], origins: list[Any], outs: tuple[Any, ...], params: dict[str, Any]
+    ) -> None:
+        self.prim = prim
+        self.params = params
+        self.operands = operands
+        self.origins = origins
+        self.outs = outs
+        self.seq = next_seq()
+        note_frame(self, sys._getframe(2))
+
+    def out(self) -> Any:
+        """What the row's rules know as its result."""
+        return self.outs if len(self.prim.outputs) > 1 else self.outs[0]
+
+    def check_unwritten(self) -> None:
+        """Raise if a constant operand's memory was written since: its values are not those that were used.
+
+        Raises:
+            RuntimeError: it was.
+        """
+        if self.seq > CLOCK.latest:
+            return
+        for name, x, origin in zip(self.prim.operands, self.operands, self.origins, strict=False):
+            data = x._raw if isinstance(x, Tensor) else x
+            if origin is None and type(data) is ndarray:
+                writes = writes_of(data)
+                if writes is not None and writes.since(self.seq):
+                    raise errors.jacobian_constant_written(self.prim.name, name)
+
+
+class Jac(ArrayLike):
+    """An array-like of the primal's shape and dtype.
+
+    Attributes:
+        origin: a variable that Jacobians are taken with respect to; or a step, and which of its outputs; None for a constant.
+    """
+
+    __slots__ = ("dtype", "level", "origin", "primal", "shape")
+
+    def __init__(self, primal: Any, origin: Any, level: int) -> None:
+        self.primal = primal
+        self.origin = origin
+        self.level = level
+        self.shape = tuple(shape_of(primal))
+        self.dtype = dtype_of(primal)
+
+    @classmethod
+    def constant(cls, data: Any, level: int) -> Jac:
+        """What has no Jacobian."""
+        return cls(data, None, level)
+
+    @property
+    def inside(self) -> Any:
+        return self.primal
+
+    @property
+    def moving(self) -> bool:
+        return self.origin is not None or super().moving
+
+    def on_numbers(self, function: Callable[[Any], Any]) -> Any:
+        return on_numbers(self.primal, function)
+
+    def detached(self) -> Jac:
+        return Jac(detached(self.primal), None, self.level)
+
+    @classmethod
+    def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Jac:
+        old, new = (y if type(y) is cls and y.level == level else cls(y, None, level) for y in (x, numbers))
+        return cls(with_numbers(old.primal, new.primal), old.origin, level)
+
+    def concrete(self) -> Any:
+        data = self._data()
+        return data.concrete() if isinstance(data, ArrayLike) else data
+
+    def read(self) -> Any:
+        data = self._data()
+        return data.read() if isinstance(data, ArrayLike) else data
+
+    @property
+    def readable(self) -> bool:
+        data = self._data()
+        return data.readable if isinstance(data, ArrayLike) else True
+
+    def _data(self) -> Any:
+        return self.primal._raw if isinstance(self.primal, Tensor) else self.primal
+
+    def __repr__(self) -> str:
+        return f"Jac(level {int(self.level)}, {self.primal!r})"
+
+
+def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) -> Any:
+    primals: list[Any] = []
+    origins: list[Any] = []
+    depends = False
+    for x in operands:
+        if type(x) is Jac and x.level == level:
+            primals.append(x.primal)
+            origins.append(x.origin)
+            depends = depends or x.origin is not None
+            own = x.level
+        else:
+            primals.append(protected(x) if type(x) is ndarray else x)
+            origins.append(None)
+    out = bind(prim, primals, params)
+    if type(own) is not int and not own.alive:  # type: ignore[attr-defined]
+        raise errors.escaped_tensor(own, prim.name)
+    several = isinstance(out, tuple)
+    outs = tuple([x if type(x) is ndarray else unscalar(x) for x in (out if several else (out,))])
+    step = Step(prim, primals, origins, outs, params) if depends and prim.differentiable else None
+    results = tuple([_jac(x, step, i, own) for i, x in enumerate(outs)])
+    return results if several else results[0]
+
+
+def _jac(x: Any, step: Step | None, index: int, level: Any) -> Jac:
+    return Jac(x, None if step is None or dtype_of(x).kind not in "fc" else (step, index), level)
+
+
+INTERPRETERS[Jac] = _handle

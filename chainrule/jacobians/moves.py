@@ -1,0 +1,621 @@
+"""How an operation moves the terms of its operands' Jacobians, by what the row says its local Jacobian looks like.
+
+=============  =======================================================================================================
+structure      what happens to a term
+=============  =======================================================================================================
+diagonal       vals are multiplied by the partial derivative
+selection      the row itself is applied to cols and vals (mostly views); or, where some elements are constants, the row
+               applied to the positions of the operand's elements says where each one goes
+sum, mean      the axes that are summed become slots
+"ik,kj->ij"    the subscript that is summed becomes slots, whose vals are the other operand's
+axis, matrix,  the axes that the operation mixes become slots, whose vals are the local Jacobian's: the row's JVP along
+dense          unit tangents in these axes
+=============  =======================================================================================================
+
+Where a term's columns don't vary along the axes that are mixed, its vals are tangents like any others: the row's JVP moves
+them, in one batch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.levels import open_level
+from chainrule.core.protocol import ArrayLike
+from chainrule.core.tensor import Tensor
+from chainrule.interpreters.batched import Batched
+from chainrule.interpreters.jac import Step
+from chainrule.jacobians.terms import Index, Term, flat
+from chainrule.rows.primitive import Rule, unsupported
+from chainrule.rows.rules import environment, read
+from chainrule.transform.forward import exit_level
+from chainrule.types.shapes import dtype_of, shape_of
+
+ndarray = np.ndarray
+Terms = list[Term]
+Shape = tuple[int, ...]
+
+
+class Unstructured(Exception):
+    """Terms cannot be carried through an operation; the message says which, and why."""
+
+
+class Moves:
+    """Moves terms through the steps of one trace.
+
+    Args:
+        limit: the number of entries that one step may make.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._cols: dict[Any, tuple[Any, Index]] = {}
+
+    def through(self, step: Step, operands: Sequence[Terms]) -> list[Terms]:
+        """The terms of each output of a step, from those of its operands."""
+        prim = step.prim
+        if prim.kind == "elementwise":
+            return [merged([t for i, terms in enumerate(operands) for t in self._scaled(step, i, terms)])]
+        structure = prim.structure
+        if prim.moves:
+            return [[self._moved(step, term) for term in operands[0]]]
+        move = _BY_NAME.get(prim.name) or _BY_STRUCTURE.get(structure)
+        if move is None:
+            move = Moves._contracted if "->" in structure else Moves._mixed
+        outs: list[Terms] = [[] for _ in step.outs]
+        for i, terms in enumerate(operands):
+            if terms:
+                for out, more in zip(outs, move(self, step, i, terms), strict=True):
+                    out += more
+        return [merged(out) for out in outs]
+
+    # -- diagonal --------------------------------------------------------------------------------------------------------
+
+    def _scaled(self, step: Step, i: int, terms: Terms) -> Terms:
+        """Elementwise: every value times the partial with respect to operand i, after broadcasting."""
+        if not terms:
+            return []
+        out = step.outs[0]
+        factors = _partials(step, i)
+        if factors is None:
+            return []
+        shape = shape_of(out)
+        have = shape_of(step.operands[i])
+        return [scaled(t if have == shape else self._stretched(t, have, shape), factors, shape, out) for t in terms]
+
+    def _stretched(self, term: Term, have: Shape, shape: Shape) -> Term:
+        """A term of an operand that is broadcast to a shape."""
+        if term.rows is not None:
+            return gathered(term, np.broadcast_to(positions(have), shape), have)
+        slots = term.slots
+        front = (1,) * (len(shape) - len(have))
+        cols = np.broadcast_to(term.cols.reshape(slots, *front, *have), (slots, *shape))
+        vals = term.vals
+        if (known := shape_of(vals)) and front:
+            vals = np.reshape(vals, (known[0], *front, *known[1:]))
+        return Term(term.source, cols, vals)
+
+    # -- selections ------------------------------------------------------------------------------------------------------
+
+    def _moved(self, step: Step, term: Term) -> Term:
+        """A row whose value only moves elements, applied to cols and vals."""
+        prim, params, x = step.prim, step.params, step.operands[0]
+        if prim.name in ("alias", "clone"):
+            return term
+        if term.rows is not None:
+            src = prim.value(positions(shape_of(x)), **params)
+            return gathered(term, src, shape_of(x))
+        cols = self._moved_cols(step, term.cols)
+        return Term(term.source, cols, _moved_vals(step, term, cols))
+
+    def _moved_cols(self, step: Step, cols: Index) -> Index:
+        """cols after a move; equal moves of the same cols give the same array, so that their terms can be merged."""
+        prim, params = step.prim, step.params
+        try:
+            key = (where(cols), prim.name, tuple(params.items()))
+            known = self._cols.get(key)
+        except TypeError:  # an index with arrays, or slices
+            return _batched(step, cols)
+        if known is None:
+            self._cols[key] = known = (cols, _batched(step, cols))
+        return known[1]
+
+    def _selected(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """Elements of the operand among others and constants: the row, applied to positions, says where each one goes."""
+        src = sources(step, i)
+        have = shape_of(step.operands[i])
+        return [[gathered(term, src, have) for term in terms]]
+
+    def _put(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """Values that are written into an array at an index, or added to what is there."""
+        if not step.params.get("accumulate"):
+            return self._selected(step, i, terms)
+        if i == 0:
+            return [terms]
+        shape = shape_of(step.outs[0])
+        target = positions(shape)[step.params["index"]]
+        have = shape_of(step.operands[1])
+        spread = [self._stretched(t, have, target.shape) if have != target.shape else t for t in terms]
+        return [[scattered(t, target) for t in spread]]
+
+    # -- sums ------------------------------------------------------------------------------------------------------------
+
+    def _summed(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """The axes that are summed become slots."""
+        x, params = step.operands[0], step.params
+        shape = shape_of(x)
+        axes = tuple(sorted([a % len(shape) for a in params["axis"]]))
+        count = math.prod([shape[a] for a in axes])
+        results = []
+        for term in terms:
+            if term.rows is None:
+                moved = bundled(term, axes, bool(params["keepdims"]))
+            else:
+                kept = positions(tuple([1 if a in axes else n for a, n in enumerate(shape)]))
+                moved = scattered(term, np.broadcast_to(kept, shape))
+            if step.prim.structure == "mean":
+                moved.vals = moved.vals / count if count else moved.vals * np.nan
+            results.append(moved)
+        return [results]
+
+    # -- everything that mixes elements ----------------------------------------------------------------------------------
+
+    def _contracted(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """A product of two operands that is summed over a subscript; further operands are added to it."""
+        if i > 1:
+            have, shape = shape_of(step.operands[i]), shape_of(step.outs[0])
+            return [[self._stretched(t, have, shape) for t in terms]]
+        letters, out = step.prim.structure.split("->")
+        mine, other = letters.split(",") if i == 0 else letters.split(",")[::-1]
+        x, y = step.operands[i], step.operands[1 - i]
+        n, m = len(shape_of(x)), len(shape_of(y))
+        ins = tuple([k - len(mine) for k, c in enumerate(mine) if c not in out])
+        outs = tuple([k - len(out) for k, c in enumerate(out) if c not in mine])
+        rest = [c for c in mine if c in out]
+        lead = max(n - len(mine), m - len(other))
+
+        def local() -> list[Any]:
+            """The other operand, as (summed, *leading axes, *kept ones of this operand, *its own kept ones)."""
+            order = [c for c in other if c not in out] + [c for c in other if c in out]
+            axes = [other.index(c) - len(other) for c in order]
+            summed = len(order) - len(outs)
+            given = m - len(other)
+            moved = np.moveaxis(y, [a + m for a in axes[:summed]], range(summed)) if summed else y
+            own = shape_of(moved)
+            moved = np.reshape(
+                moved,
+                (
+                    *own[:summed],
+                    *(1,) * (lead - given),
+                    *own[summed : summed + given],
+                    *(1,) * len(rest),
+                    *own[summed + given :],
+                ),
+            )
+            return [moved]
+
+        return self._along(step, i, terms, ins, [outs], local)
+
+    def _mixed(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """An operation that mixes the elements along some axes, and does the same along all others."""
+        ins, outs = mixing(step, i)
+
+        def local() -> list[Any]:
+            return self._local(step, i, ins, outs)
+
+        return self._along(step, i, terms, ins, outs, local)
+
+    def _along(
+        self,
+        step: Step,
+        i: int,
+        terms: Terms,
+        ins: tuple[int, ...],
+        outs: list[tuple[int, ...]],
+        local: Callable[[], list[Any]],
+    ) -> list[Terms]:
+        """Terms through an operation that mixes axes ``ins`` of operand i, giving axes ``outs`` of each output."""
+        results: list[Terms] = [[] for _ in step.outs]
+        blocks: list[Any] | None = None
+        for term in terms:
+            if term.rows is not None:
+                raise Unstructured(f"{step.prim.name} mixes elements of which only some have an entry")
+            if _uniform(term.cols, ins):
+                found = push(step, i, term.full_vals() if term.slots > 1 else _given_vals(term, step.operands[i]))
+                for result, vals, out, axes in zip(results, found, step.outs, outs, strict=True):
+                    if vals is not None:
+                        cols = _spread(_first_along(term.cols, ins), shape_of(out), axes)
+                        result.append(Term(term.source, cols, vals))
+                continue
+            if blocks is None:
+                blocks = local()
+            self._check(step, i, term, ins, outs)
+            for result, block, out, axes in zip(results, blocks, step.outs, outs, strict=True):
+                if block is not None:
+                    result.append(_through_blocks(term, ins, block, shape_of(out), axes))
+        return results
+
+    def _check(self, step: Step, i: int, term: Term, ins: tuple[int, ...], outs: list[tuple[int, ...]]) -> None:
+        shape = shape_of(step.operands[i])
+        k = math.prod([shape[a] for a in ins])
+        entries = k * term.slots * max([math.prod(shape_of(out)) for out in step.outs])
+        if entries > self.limit:
+            raise Unstructured(
+                f"{step.prim.name} mixes {k:,} elements with each other, which makes {entries:,} entries"
+            )
+
+    def _local(self, step: Step, i: int, ins: tuple[int, ...], outs: list[tuple[int, ...]]) -> list[Any]:
+        """The local Jacobian along the axes that are mixed: for each output (in, *rest, *out), from unit tangents."""
+        x = step.operands[i]
+        shape = shape_of(x)
+        lengths = [shape[a] for a in ins]
+        k = math.prod(lengths)
+        if k * math.prod(shape) > self.limit or k * max([math.prod(shape_of(out)) for out in step.outs]) > self.limit:
+            raise Unstructured(f"{step.prim.name} mixes {k:,} elements with each other")
+        unit = np.eye(k, dtype=dtype_of(x)).reshape(k, *lengths, *(1,) * (len(shape) - len(ins)))
+        unit = np.moveaxis(unit, range(1, 1 + len(ins)), [a + 1 + len(shape) for a in ins])
+        tangents = np.broadcast_to(unit, (k, *shape))
+        found = push(step, i, tangents)
+        if dtype_of(x).kind == "c":
+            turned = push(step, i, tangents * 1j)
+            pairs = [None if a is None else (a, b) for a, b in zip(found, turned, strict=True)]
+            return [
+                None if p is None else tuple([_last(v, axes) for v in p]) for p, axes in zip(pairs, outs, strict=True)
+            ]
+        return [None if vals is None else _last(vals, axes) for vals, axes in zip(found, outs, strict=True)]
+
+
+_BY_STRUCTURE: dict[str, Callable[..., list[Terms]]] = {
+    "selection": Moves._selected,
+    "sum": Moves._summed,
+    "mean": Moves._summed,
+}
+
+
+def _cast(moves: Moves, step: Step, i: int, terms: Terms) -> list[Terms]:
+    """Another dtype."""
+    return [[Term(t.source, t.cols, _real_if(t.vals, step.outs[0]), t.rows) for t in terms]]
+
+
+_BY_NAME: dict[str, Callable[..., list[Terms]]] = {"cast": _cast, "index_put": Moves._put}
+
+
+# -- factors and tangents ------------------------------------------------------------------------------------------------
+
+
+def _partials(step: Step, i: int) -> Any:
+    """What an elementwise row multiplies a tangent of operand i by: a number or an array-like; None where that is 0.
+
+    For a complex operand it is a pair: what it makes of 1, and of 1j.
+    """
+    prim = step.prim
+    name = prim.operands[i]
+    cells = prim.declared[2]  # type: ignore[index]
+    d, vjp, jvp = cells["d"], cells["vjp"], cells["jvp"]
+    env = environment(prim, step.operands, step.outs[0], step.params)
+    rule: Rule | unsupported | float | None = jvp.get(name, d.get(name, vjp.get(name)))
+    if isinstance(rule, unsupported):
+        raise Unstructured(f"{prim.name} has no derivative with respect to {name}: {rule.why}")
+    if rule is None:
+        return None
+    turning = dtype_of(step.operands[i]).kind == "c"
+    if name not in jvp and name in d:
+        factor = read(prim, d[name], env) if callable(rule) else rule
+        if isinstance(factor, (int, float)) and factor == 0:
+            return None
+        return (factor, factor * 1j) if turning else factor
+    out = step.outs[0]
+    tangent = "t" if name in jvp else "g"
+
+    def of(unit: Any) -> Any:
+        ones = np.full(shape_of(out), unit, dtype_of(step.operands[i]) if turning else _real(dtype_of(out)))
+        return read(prim, rule, {**env, tangent: ones})
+
+    return (of(1), of(1j)) if turning else of(1)
+
+
+def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.empty(0, dtype).real.dtype
+
+
+def scaled(term: Term, factors: Any, shape: Shape, out: Any) -> Term:
+    """A term of an operand that has the output's shape, times a factor for each row."""
+    vals = term.vals
+    if isinstance(factors, tuple):
+        one, turn = [_at_rows(f, shape, term) for f in factors]
+        vals = np.real(vals) * one + np.imag(vals) * turn
+    else:
+        factor = _at_rows(factors, shape, term)
+        if isinstance(factor, (int, float)) and factor == 1:
+            return term
+        vals = factor if isinstance(vals, (int, float)) and vals == 1 else vals * factor
+    return Term(term.source, term.cols, _real_if(vals, out), term.rows)
+
+
+def _at_rows(factor: Any, shape: Shape, term: Term) -> Any:
+    """A factor for each element of a value, as one for each row of a term."""
+    have = shape_of(factor)
+    if not have and not hasattr(factor, "dtype"):
+        return factor
+    if term.rows is None:
+        return np.reshape(factor, (1,) * (1 + len(shape) - len(have)) + tuple(have))
+    full = factor if have == shape else np.broadcast_to(factor, shape)
+    return flat(full)[term.rows][None]
+
+
+def _real_if(vals: Any, out: Any) -> Any:
+    """The real part of what became of complex tangents, where the result is real."""
+    if dtype_of(out).kind != "c" and (isinstance(vals, complex) or (hasattr(vals, "dtype") and vals.dtype.kind == "c")):
+        return np.real(vals)
+    return vals
+
+
+def push(step: Step, i: int, tangents: Any) -> list[Any]:
+    """The row's JVP of a batch of tangents of operand i, for each output with the batch in front; None for zeros."""
+    size = shape_of(tangents)[0]
+    with open_level("jacobian", Batched, size, "same", True) as level:
+        given: list[Any] = [None] * len(step.operands)
+        given[i] = Batched(tangents, level)
+        found = step.prim.jvp(step.operands, given, step.out(), step.params)  # type: ignore[misc]
+        several = isinstance(found, tuple)
+        parts = found if several else (found,) * len(step.outs) if found is None else (found,)
+        return [None if t is None else _real_if(exit_level(t, level), o) for t, o in zip(parts, step.outs, strict=True)]
+
+
+def _given_vals(term: Term, x: Any) -> Any:
+    """The vals of a term of one slot, as tangents of the operand."""
+    full = np.broadcast_to(term.vals, term.cols.shape)
+    return full if hasattr(term.vals, "dtype") else full.astype(dtype_of(x))
+
+
+# -- cols and vals through views and gathers -----------------------------------------------------------------------------
+
+
+def where(array: ndarray[Any, Any]) -> Any:
+    """What tells whether two index arrays are the same part of the same memory."""
+    return (array.__array_interface__["data"][0], array.shape, array.strides)
+
+
+def _batched(step: Step, array: Any) -> Any:
+    """The row applied to what has an axis of slots in front."""
+    prim = step.prim
+    return prim.batch(prim, (array,), (True,), shape_of(array)[0], step.params)  # type: ignore[misc]
+
+
+def _moved_vals(step: Step, term: Term, cols: Index) -> Any:
+    """vals after a move that took the term's cols to ``cols``; along axes in which they did not vary they still don't."""
+    vals = term.vals
+    known = shape_of(vals)
+    if not known or max(known) == 1:
+        return vals if not known else np.reshape(vals, (1,) * cols.ndim)
+    full = tuple(term.cols.shape)
+    if known == full:
+        return _batched(step, vals)
+    small = np.broadcast_to(np.empty(known, bool), full)
+    moved = _batched(step, small)
+    still = tuple([slice(0, 1) if stride == 0 else slice(None) for stride in moved.strides])
+    return _batched(step, np.broadcast_to(vals, full))[still]
+
+
+def positions(shape: Shape) -> Index:
+    return np.arange(math.prod(shape)).reshape(shape)
+
+
+def plain(x: Any) -> Any:
+    """The numbers of a constant operand, which is needed to know where elements go."""
+    data = x._raw if isinstance(x, Tensor) else x
+    if isinstance(data, ArrayLike):
+        data = data.read()
+        if data is None:
+            raise Unstructured("an index has a value for each example")
+    return data
+
+
+def sources(step: Step, i: int) -> Index:
+    """For every element of the output the position in operand i that it is an element of; −1 for none."""
+    prim = step.prim
+    given: list[Any] = []
+    for k, x in enumerate(step.operands):
+        name = prim.operands[min(k, len(prim.operands) - 1)]
+        if k == i:
+            given.append(positions(shape_of(x)) + 1)
+        elif prim.variadic or name in prim.vjps:
+            given.append(np.zeros(shape_of(x), np.intp))
+        else:
+            given.append(plain(x))
+    params = {name: 0 if name == "value" else value for name, value in step.params.items()}
+    src: Index = np.asarray(prim.value(*given, **params), np.intp) - 1
+    return src
+
+
+def gathered(term: Term, src: Index, have: Shape) -> Term:
+    """The term of a value whose elements are those of another, at positions ``src`` (−1: a constant)."""
+    at = src.reshape(-1)
+    if term.rows is None:
+        kept = None if not at.size or at.min() >= 0 else np.flatnonzero(at >= 0)
+        if kept is None:
+            slots = term.slots
+            cols = term.cols.reshape(slots, -1)[:, at].reshape(slots, *src.shape)
+            return Term(term.source, cols, _taken(term, at, src.shape))
+        at = at[kept]
+        return Term(term.source, term.cols.reshape(term.slots, -1)[:, at], _taken(term, at, at.shape), kept)
+    rows, picks = _joined(term.rows, at, math.prod(have))
+    cols = term.cols[:, picks]
+    vals = term.vals[:, picks] if shape_of(term.vals)[1:] not in ((), (1,)) else term.vals
+    return Term(term.source, cols, vals, rows)
+
+
+def _taken(term: Term, at: Index, shape: Shape) -> Any:
+    """The vals of the rows at some positions, in a shape."""
+    vals = term.vals
+    known = shape_of(vals)
+    if not known:
+        return vals
+    slots = known[0]
+    if max(known[1:], default=1) == 1:
+        return np.reshape(vals, (slots, *(1,) * len(shape)))
+    full = np.reshape(np.broadcast_to(vals, (slots, *term.cols.shape[1:])), (slots, -1))
+    return np.reshape(full[:, at], (slots, *shape))
+
+
+def _joined(rows: Index, at: Index, size: int) -> tuple[Index, Index]:
+    """For all pairs of a wanted position and an entry in that row: the number of the former, and of the latter."""
+    order = np.argsort(rows, kind="stable")
+    counts = np.bincount(rows, minlength=size)
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]]) if size else np.zeros(0, np.intp)
+    wanted = np.flatnonzero(at >= 0)
+    each = counts[at[wanted]]
+    total = int(each.sum())
+    first = np.repeat(starts[at[wanted]] - (np.cumsum(each) - each), each)
+    return np.repeat(wanted, each), order[first + np.arange(total)]
+
+
+def scattered(term: Term, dst: Index) -> Term:
+    """The term of a value that the elements of another are added into, at positions ``dst``."""
+    to = dst.reshape(-1)
+    if term.rows is not None:
+        return Term(term.source, term.cols, term.vals, to[term.rows])
+    cols = term.cols.reshape(term.slots, -1)
+    return Term(term.source, cols, _taken(term, np.arange(to.size), to.shape), to)
+
+
+def bundled(term: Term, axes: tuple[int, ...], keep: bool) -> Term:
+    """A term with some axes of its rows made slots."""
+
+    def moved(array: Any) -> Any:
+        shape = shape_of(array)
+        front = np.moveaxis(array, [a + 1 for a in axes], range(len(axes)))
+        rest = tuple([1 if a in axes else n for a, n in enumerate(shape[1:]) if keep or a not in axes])
+        return np.reshape(front, (math.prod([shape[a + 1] for a in axes]) * shape[0], *rest))
+
+    vals = term.vals
+    known = shape_of(vals)
+    if known:
+        fixed = all(known[a + 1] == 1 for a in axes) and known[0] == 1
+        if not fixed:
+            full = tuple([term.cols.shape[k] if k == 0 or k - 1 in axes else n for k, n in enumerate(known)])
+            vals = np.broadcast_to(vals, full)
+        vals = moved(vals)
+    return Term(term.source, moved(term.cols), vals)
+
+
+# -- blocks --------------------------------------------------------------------------------------------------------------
+
+
+def mixing(step: Step, i: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """The axes of operand i that a row mixes, and those of each output that they become; all others correspond, in order."""
+    structure = step.prim.structure
+    shape = shape_of(step.operands[i])
+    n = len(shape)
+    if structure == "axis" and len(step.prim.vjps) == 1:
+        axis = step.params["axis"]
+        ins = tuple(sorted([a if a < 0 else a - n for a in (axis if isinstance(axis, tuple) else (axis,))]))
+        if all(len(shape_of(out)) in (n, n - len(ins)) for out in step.outs):
+            return ins, [ins if len(shape_of(out)) == n else () for out in step.outs]
+    if structure == "matrix" and len(step.prim.vjps) == 1 and n >= 2:
+        core = [len(shape_of(out)) - (n - 2) for out in step.outs]
+        if all(c >= 0 and shape_of(out)[: n - 2] == shape[: n - 2] for c, out in zip(core, step.outs, strict=True)):
+            return (-2, -1), [tuple(range(-c, 0)) for c in core]
+    return tuple(range(-n, 0)), [tuple(range(-len(shape_of(out)), 0)) for out in step.outs]
+
+
+def _uniform(cols: Index, ins: tuple[int, ...]) -> bool:
+    """Whether the columns of a term don't vary along axes of its rows."""
+    return all(cols.strides[a] == 0 or cols.shape[a] == 1 for a in ins)
+
+
+def _first_along(cols: Index, ins: tuple[int, ...]) -> Index:
+    """cols without axes along which they don't vary."""
+    index: list[Any] = [slice(None)] * cols.ndim
+    for a in ins:
+        index[a] = 0
+    return cols[tuple(index)]
+
+
+def _spread(cols: Index, shape: Shape, axes: tuple[int, ...]) -> Index:
+    """cols of the axes that correspond, repeated along the axes that an operation made."""
+    slots = cols.shape[0]
+    n = len(shape)
+    made = [a + n for a in axes]
+    rest = [k for k in range(n) if k not in made]
+    front = (1,) * (len(rest) - (cols.ndim - 1))
+    laid = cols.reshape(slots, *front, *cols.shape[1:])
+    laid = laid.reshape(slots, *[1 if k in made else laid.shape[1 + rest.index(k)] for k in range(n)])
+    return np.broadcast_to(laid, (slots, *shape))
+
+
+def _last(vals: Any, axes: tuple[int, ...]) -> Any:
+    """(slots, *out) with some of the output's axes last."""
+    n = len(shape_of(vals))
+    return np.moveaxis(vals, [a + n for a in axes], range(n - len(axes), n)) if axes else vals
+
+
+def _through_blocks(term: Term, ins: tuple[int, ...], block: Any, shape: Shape, axes: tuple[int, ...]) -> Term:
+    """A term times local Jacobians (in, *rest, *out): the axes that were mixed become slots."""
+    ndim = term.cols.ndim
+    slots = term.slots
+    k = math.prod([term.cols.shape[a] for a in ins])
+    front = np.moveaxis(term.cols, [a + ndim for a in ins], range(len(ins)))
+    rest_in = front.shape[len(ins) + 1 :]
+    cols = _spread(front.reshape(k * slots, *rest_in), shape, axes)
+    rest = len(shape) - len(axes)
+    vals = term.vals
+    if known := shape_of(vals):
+        if any(known[a] != 1 for a in ins):
+            vals = np.broadcast_to(
+                vals, tuple([term.cols.shape[a] if a - ndim in ins else n for a, n in enumerate(known)])
+            )
+        vals = np.moveaxis(vals, [a + ndim for a in ins], range(len(ins)))
+        have = shape_of(vals)
+        vals = np.reshape(
+            vals,
+            (
+                math.prod(have[: len(ins)]),
+                have[len(ins)],
+                *(1,) * (rest - len(rest_in)),
+                *have[len(ins) + 1 :],
+                *(1,) * len(axes),
+            ),
+        )
+    pair = block if isinstance(block, tuple) else (block,)
+    laid = [
+        np.reshape(b, (k, 1, *shape_of(b)[len(shape_of(b)) - len(shape) :]))
+        for b in (_flat_ins(b, len(shape)) for b in pair)
+    ]
+    if len(laid) == 2:
+        product = np.real(vals) * laid[0] + np.imag(vals) * laid[1]
+    else:
+        product = laid[0] if isinstance(vals, (int, float)) and vals == 1 else vals * laid[0]
+    made = shape_of(product)
+    if slots > 1 and made[1] == 1:
+        product = np.broadcast_to(product, (made[0], slots, *made[2:]))
+        made = shape_of(product)
+    product = np.reshape(product, (k * slots, *made[2:]))
+    n = len(shape)
+    product = np.moveaxis(product, range(1 + rest, 1 + n), [a + n + 1 for a in axes]) if axes else product
+    return Term(term.source, cols, product)
+
+
+def _flat_ins(block: Any, n: int) -> Any:
+    """A block with the axes that were mixed as one."""
+    shape = shape_of(block)
+    return np.reshape(block, (math.prod(shape[: len(shape) - n]), *shape[len(shape) - n :]))
+
+
+# -- merging -------------------------------------------------------------------------------------------------------------
+
+
+def merged(terms: Terms) -> Terms:
+    """Terms in the same rows and columns, as one."""
+    if len(terms) < 2:
+        return terms
+    kept: dict[Any, Term] = {}
+    for term in terms:
+        key = (id(term.source), where(term.cols), None if term.rows is None else where(term.rows))
+        other = kept.get(key)
+        kept[key] = term if other is None else Term(term.source, term.cols, other.vals + term.vals, term.rows)
+    return list(kept.values())
