@@ -21,6 +21,7 @@ from chainrule.explaining.simplify import partial
 from chainrule.explaining.terms import Bound, Product, Term, combine, delta_term, expression
 from chainrule.explaining.tree import Entry, Index, NoForm
 from chainrule.explaining.values import Value
+from chainrule.rows.structure import structure_of
 
 _PATHS = 64  # that are walked
 _TERMS = 6  # that are shown
@@ -152,12 +153,12 @@ class Walk:
             return index, Product()
         if prim.moves:
             return self._renamed(arrow, index), Product()
-        if prim.structure in ("sum", "mean"):
+        structure = structure_of(prim, arrow.position, step.params)
+        if structure in ("sum", "mean"):
             return self._summed(arrow, index)
-        subscripts = prim.structure if "->" in prim.structure else None
-        if subscripts is None:
+        if "->" not in structure:
             raise NoForm
-        return self._contracted(arrow, subscripts, index)
+        return self._contracted(arrow, structure, index)
 
     # -- elements
 

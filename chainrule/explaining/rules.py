@@ -18,6 +18,7 @@ from chainrule.explaining.notation import LATEX, MATHML, NUMBERS, TEXT, Alphabet
 from chainrule.explaining.simplify import cotangent_name, parse, simplify
 from chainrule.explaining.tree import NoForm, is_scalar
 from chainrule.explaining.values import Value, identifier, operands_of, outputs_of
+from chainrule.rows.structure import structure_of
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -222,9 +223,9 @@ class Rule:
 
     @functools.cached_property
     def _letters(self) -> tuple[Any, ...]:
-        operands, _, out = self.prim.structure.partition("->")
-        letters = [*operands.split(","), out[-1:]] if out else []
-        mine = letters[self.arrow.position] if len(self.prim.operands) > 1 and letters else ""
+        structure = structure_of(self.prim, self.arrow.position, self.arrow.step.params)
+        operands, product, _ = structure.partition("->")
+        mine = operands.split(",")[self.arrow.position] if product else ""
         return letters_of(self.arrow.input.shape, mine)
 
     @functools.cached_property

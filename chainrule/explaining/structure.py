@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule.explaining.formula import broadcast_axes
 from chainrule.rows import kinds
+from chainrule.rows.structure import structure_of
 
 _PRODUCTS = {  # the Jacobians of a product by its left and its right operand, of which o is the other one
     "ik,kj->ij": ("I ⊗ {o}ᵀ", "{o} ⊗ I"),
@@ -20,7 +21,8 @@ _PRODUCTS = {  # the Jacobians of a product by its left and its right operand, o
 
 def of(arrow: Any) -> tuple[str, str]:
     """A short name for a local Jacobian's structure, and a sentence about it."""
-    prim, structure = arrow.step.record.node.prim, arrow.step.record.node.prim.structure
+    prim = arrow.step.record.node.prim
+    structure = structure_of(prim, arrow.position, arrow.step.params)
     out, x = arrow.step.output, arrow.input
     by, every = f"∂{out.name}/∂{x.name}", f"every element of {out.name}"
     if prim.kind == "function":
@@ -33,10 +35,12 @@ def of(arrow: Any) -> tuple[str, str]:
         if not callable(partial) and partial == 1:
             return "diagonal", f"the identity: {by} is 1 on the diagonal, 0 elsewhere"
         return "diagonal", f"diagonal: an element of {out.name} depends on the same element of {x.name} only"
-    if structure == "diagonal":
+    if structure == "diagonal" and prim.kind == "linear":
         return "diagonal", f"the identity: {out.name} has {x.name}'s elements"
-    if prim.name == "linear" or "->" in structure:
-        return _product(arrow, by)
+    if structure == "diagonal":
+        return "diagonal", f"diagonal: an element of {out.name} depends on the same element of {x.name} only"
+    if "->" in structure:
+        return _product(arrow, by, structure)
     if structure in ("sum", "mean"):
         scale, value = ("the mean", "1/n") if structure == "mean" else ("the sum", "1")
         entries = f"1/{math.prod(x.shape) // max(math.prod(out.shape), 1)}" if structure == "mean" else "ones"
@@ -44,18 +48,25 @@ def of(arrow: Any) -> tuple[str, str]:
         return short, f"rows of {value}: {every} is {scale} of some elements of {x.name}, each of which counts once"
     if structure == "selection":
         return "selection", f"a selection: {every} is an element of {x.name}, or does not depend on {x.name}"
+    if structure == "scatter":
+        added = "is added to" if prim.kind == "linear" else "counts at"
+        return "scatter", f"a selection, transposed: each element of {x.name} {added} one place of {out.name}, or none"
     if structure == "axis":
-        axis = arrow.step.params["axis"]
+        params = arrow.step.params
+        axis = params["axes"] if "axes" in params else params["axis"]
         axis = axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis
         return "block diagonal", f"one block for each slice of {x.name} along axis {axis}, zero elsewhere"
-    if structure == "matrix" and len(x.shape) > 2:
-        return "block diagonal", f"one block for each matrix of the stack {x.name}, zero elsewhere"
+    own = structure.partition(":")[0]
+    if ":" in structure and len(x.shape) > len(own):
+        part = {0: "element", 1: "vector", 2: "matrix"}.get(len(own), "part")
+        stack = f"the stack {x.name}" if own else x.name
+        return "block diagonal", f"one block for each {part} of {stack}, zero elsewhere"
     if prim.kind == "linear":
         return "dense", f"constant: {out.name} is linear in {x.name}, so {by} does not depend on {x.name}'s numbers"
     return "dense", f"{every} can depend on every element of {x.name}"
 
 
-def _product(arrow: Any, by: str) -> tuple[str, str]:
+def _product(arrow: Any, by: str, structure: str) -> tuple[str, str]:
     """Kronecker products, for arrays flattened row by row."""
     values, prim = arrow.step.operand_values, arrow.step.record.node.prim
     out, x = arrow.step.output, arrow.input
@@ -66,10 +77,10 @@ def _product(arrow: Any, by: str) -> tuple[str, str]:
         return text, f"{text}: {linear}"
     other = values.get(1 - arrow.position)
     o = other.name if other is not None else "AB"[1 - arrow.position]
-    if prim.structure not in _PRODUCTS:
-        return "contraction", f"{by} holds {o}'s elements (subscripts {prim.structure})"
-    text = _PRODUCTS[prim.structure][arrow.position].format(o=o)
-    stacked = len(out.shape) > len(prim.structure.split("->")[1])
+    if structure not in _PRODUCTS:
+        return "contraction", f"{by} holds {o}'s elements (subscripts {structure})"
+    text = _PRODUCTS[structure][arrow.position].format(o=o)
+    stacked = len(out.shape) > len(structure.split("->")[1])
     if stacked and len(x.shape) == len(out.shape):
         sentence = f"one block {text} for each matrix of the stack, rows flattened one after another"
         return f"block diagonal of {text}", sentence

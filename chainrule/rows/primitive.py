@@ -94,10 +94,8 @@ class Primitive:
         listed: whether it is in ``TABLE``; rows of ``chainrule.primitive`` are their functions' own.
         tied: recorded cotangents count as depending on the operands, though with derivative 0: PyTorch's rule has them.
         accepts: the kinds of dtypes (as in ``dtype.kind``) that the operation makes sense for.
-        structure: what the local Jacobian looks like. "diagonal": an element of the result depends on the same element of
-            the operand. "selection": it is an element of the operand, or a constant. "sum", "mean": it is one of some of
-            them. "ik,kj->ij": a product summed over subscripts. "axis", "matrix": dense along the parameter ``axis``, or
-            the last two axes, and block diagonal along all others. "zero". "dense": anything.
+        structure: what the local Jacobian looks like: a word or subscripts (``rows.structure`` has them all), a function
+            from the parameters to these, or one of them for each operand.
         moves: whether the value only moves elements, so that what it does to positions says where they go.
         view: whether the result shows the operand's memory; ``overlaps``: maybe more than once at one place.
         naming: what PyTorch calls the node: a text, or a function of the parameters (and the node).
@@ -136,7 +134,7 @@ class Primitive:
         view: bool = False,
         overlaps: bool = False,
         moves: bool = False,
-        structure: str = "",
+        structure: Any = "",
         naming: str | Callable[..., str] | None = None,
         remedy: str = "",
         on_bools: str = "",
@@ -167,7 +165,7 @@ class Primitive:
         self.view = view
         self.overlaps = overlaps
         self.moves = moves
-        self.structure = structure or ("selection" if moves else "dense")
+        self.structure: Any = structure or ("selection" if moves else "dense")
         self.naming = naming
         self.remedy = remedy
         self.on_bools = on_bools

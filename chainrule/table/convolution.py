@@ -9,7 +9,7 @@ modes follow. Windows are views; their columns are made a few examples, or a few
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -193,6 +193,12 @@ def cropped(x: AnyArray, shape: Ints) -> Any:
     return x[(slice(None), slice(None), *[slice(n) for n in shape[2:]])]
 
 
+def _axes(pattern: str, params: Mapping[str, Any]) -> str:
+    """A structure, with letters for the axes of the kernel (#) and of the windows' places (@)."""
+    k = len(params["stride"])
+    return pattern.replace("#", "klmrst"[:k]).replace("@", "pquvwx"[:k])
+
+
 # -- the three rows --------------------------------------------------------------------------------------------------
 
 _ONE = {"stride": (1,), "padding": (0,), "dilation": (1,), "groups": 1}
@@ -215,6 +221,7 @@ _TWO = {"stride": (1, 2), "padding": (1, 0), "dilation": (1, 1), "groups": 1}
         call((1, 1, 3, 4), (2, 1, 2, 2), **_TWO),
     ],
     promotion="none",
+    structure={"x": "windows", "weight": lambda params: _axes("oc#:no@", params)},
 )
 def convolution(x, weight, *, stride, padding, dilation, groups):
     """The product of every window of x (n, channels, …) with each weight (out, channels/groups, …)."""
@@ -257,6 +264,7 @@ def convolution(x, weight, *, stride, padding, dilation, groups):
         call((1, 2, 4, 2), (2, 1, 2, 2), size=(3, 4), **_TWO),
     ],
     promotion="none",
+    structure="windows",
 )
 def convolution_input(x, weight, *, size, stride, padding, dilation, groups):
     """The transpose of a convolution in its input: every element of x (n, out, …) spreads a weight over a window."""
@@ -290,6 +298,7 @@ def convolution_input(x, weight, *, size, stride, padding, dilation, groups):
         call((1, 2, 4, 2), (1, 1, 3, 4), kernel=(2, 2), **_TWO),
     ],
     promotion="none",
+    structure={"x": lambda params: _axes("no@:oc#", params), "y": "windows"},
 )
 def convolution_weight(x, y, *, kernel, stride, padding, dilation, groups):
     """The transpose of a convolution in its weight: products of x (n, out, …) with the windows of y, summed."""
@@ -332,6 +341,7 @@ _BLOCK_CALL = "kernel=kernel, stride=stride, padding=padding, dilation=dilation"
     batch=_examples_first,
     naming="Im2ColBackward0",
     samples=[call((1, 2, 3, 4), **_BLOCKS)],
+    structure="selection",
 )
 def im2col(x, *, kernel, stride, padding, dilation):
     """The windows of x (n, channels, …) as columns: (n, channels·kernel, windows)."""
@@ -345,6 +355,7 @@ def im2col(x, *, kernel, stride, padding, dilation):
     batch=_examples_first,
     naming="Col2ImBackward0",
     samples=[call((1, 8, 4), size=(3, 4), **_BLOCKS)],
+    structure="scatter",
 )
 def col2im(x, *, size, kernel, stride, padding, dilation):
     """The transpose of ``im2col``: columns (n, channels·kernel, windows), each added where its window was."""

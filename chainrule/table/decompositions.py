@@ -84,7 +84,7 @@ def _eigh_jvp(t: AnyArray, w: Any, v: Any) -> Any:
         call((2, 3, 3), make="hermitian", UPLO="U", complex=False),
     ],
     promotion="float",
-    structure="matrix",
+    structure="ab:k,ij",
     remedy="the derivative of eigenvectors divides by differences of eigenvalues, and two of them are equal",
 )
 def eigh(x, *, UPLO):
@@ -192,7 +192,7 @@ _SVD_TEXT = (
         call((2, 2, 3), full_matrices=False, complex=False),
     ],
     promotion="float",
-    structure="matrix",
+    structure="ab:ij,k,lm",
     remedy="the derivative of singular vectors divides by differences of singular values, and two of them are equal",
 )
 def svd(x, *, full_matrices):
@@ -272,7 +272,7 @@ def _qr_jvp(t: AnyArray, q: Any, r: Any, x_shape: tuple[int, ...], *, mode: str)
         call((2, 2, 3), make="general", mode="reduced"),
     ],
     promotion="float",
-    structure="matrix",
+    structure="ab:ij,kl",
 )
 def qr(x, *, mode):
     """The decomposition q @ r: orthonormal columns times an upper triangle."""
@@ -303,7 +303,7 @@ def _pinv_jvp(t: AnyArray, x: AnyArray, out: AnyArray) -> Any:
     naming="LinalgPinvBackward0",
     samples=[call((3, 2), make="general", atol=0.0, rtol=1e-15), call((2, 2, 3), make="general", atol=0.0, rtol=1e-15)],
     promotion="float",
-    structure="matrix",
+    structure="ab:ij",
 )
 def pinv(x, *, atol, rtol):
     """The Moore–Penrose pseudoinverse; singular values up to max(atol, rtol·largest) count as zero."""
@@ -354,7 +354,7 @@ def _directional(x: AnyArray, t: AnyArray) -> Any:
     naming="LinalgMatrixExpBackward0",
     samples=[call((3, 3)), call((2, 2, 2))],
     promotion="float",
-    structure="matrix",
+    structure="ab:ij",
 )
 def matrix_exp(x):
     """The matrix exponential Σ xᵏ/k!, by scaling and squaring."""

@@ -68,6 +68,7 @@ def _eig_jvp(t: AnyArray, w: Any, v: Any) -> Any:
     naming="LinalgEigBackward0",
     samples=[call((3, 3), strict=False), call((2, 2, 2), strict=False)],
     promotion="float",
+    structure="ab:k,ij",
 )
 def eig(x, *, strict):
     """Eigenvalues, in no order, and eigenvectors of length 1 (in columns), as complex numbers.

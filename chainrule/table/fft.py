@@ -52,6 +52,7 @@ def _name(params: dict[str, Any], node: Any) -> str:
         call((0, 3), axes=(-1,), norm="backward", inverse=False),
         call((1,), axes=(-1,), norm="ortho", inverse=False),
     ],
+    structure="axis",
 )
 def fft_c2c(x, *, axes, norm, inverse):
     """The Fourier transform over axes, or its inverse."""
@@ -77,6 +78,7 @@ def fft_c2c(x, *, axes, norm, inverse):
         call((2,), axes=(-1,), norm="ortho"),
     ],
     accepts="f",
+    structure="axis",
 )
 def fft_r2c(x, *, axes, norm):
     """The Fourier transform of real numbers over axes: half of it, up to frequency n/2 of the last of them."""
@@ -104,6 +106,7 @@ def _c2r_transpose(g: AnyArray, x_dtype: Any, *, axes: tuple[int, ...], norm: st
         call((1,), axes=(-1,), norm="backward", n=1),
         call((2,), axes=(-1,), norm="ortho", n=2),
     ],
+    structure="axis",
 )
 def fft_c2r(x, *, axes, norm, n):
     """The inverse transform over axes of half a spectrum, to n real points along the last of them.

@@ -160,6 +160,7 @@ read = index  # by a name that a rule's parameter ``index`` does not hide
         call((2, 3), shape=(2, 3, 4), index=(np.array([0, 1]), slice(None), np.array([2, 2]))),
         call((3,), shape=(2, 3), index=(np.array([False, True]), np.array([0, 2, 0]))),
     ],
+    structure="scatter",
 )
 def add_at(x, *, shape, index):
     """Zeros of a shape, with x added at an index; what meets at one place is summed."""
@@ -205,7 +206,10 @@ def _put_values(
         call((2, 3, 4), (2, 1), index=(slice(None), np.array([0, 2]), slice(1, 3)), accumulate=True),
         call((2, 3, 4), (3,), index=(np.array([0, 1]), slice(None), np.array([2, 3])), accumulate=False),
     ],
-    structure="selection",
+    structure={
+        "x": lambda params: "diagonal" if params["accumulate"] else "selection",
+        "values": lambda params: "scatter" if params["accumulate"] else "selection",
+    },
 )
 def index_put(x, values, *, index, accumulate):
     """x with values written (or added) at an index."""
@@ -253,6 +257,7 @@ def reached(x: AnyArray, index: Any, axis: int) -> Any:
         call((2, 3), np.array([[0, 2, 2, 1], [1, 1, 0, 2]]), (2, 4), axis=-1),
         call((3, 2), np.array([[2, 0]]), (1, 2), axis=-2),
     ],
+    structure={"x": "diagonal", "src": "scatter"},
 )
 def scatter_add(x, index, src, *, axis):
     """x with every element of src added at its index along an axis."""
@@ -363,6 +368,7 @@ def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, par
         call((2, 2, 2, 2), np.array([[1, 1], [2, 0]]), axis=-2, length=3),
         call((2,), np.array(1), axis=-1, length=3),
     ],
+    structure="scatter",
 )
 def take_add(x, index, *, axis, length):
     """The transpose of ``take``: zeros of ``length`` along the axis, with the entries of x added at their indices."""

@@ -83,7 +83,7 @@ def _singular(x: AnyArray) -> errors.LinAlgError:
     naming="LinalgInvExBackward0",
     samples=[call((3, 3), make="general"), call((2, 2, 2), make="general")],
     promotion="float",
-    structure="matrix",
+    structure="ab:ij",
 )
 def inv(x):
     """The inverse of every matrix."""
@@ -101,7 +101,7 @@ def inv(x):
     naming="LinalgSolveExBackward0",
     samples=[call((3, 3), (3, 2), make="general"), call((2, 3, 3), (2, 3, 1), make="general")],
     promotion="none",
-    structure="matrix",
+    structure={"x": "ab:ij", "y": "kj:ij"},
 )
 def solve(x, y):
     """The matrix X with x @ X = y; both are matrices, and have the same leading axes."""
@@ -170,7 +170,7 @@ _TRIANGLES = [
     naming="LinalgSolveTriangularBackward0",
     samples=_TRIANGLES,
     promotion="none",
-    structure="matrix",
+    structure={"x": "ab:ij", "y": "kj:ij"},
 )
 def solve_triangular(x, y, *, upper, unitriangular):
     """The matrix X with T @ X = y, where T is the upper or lower triangle of x."""
@@ -244,7 +244,7 @@ def _adjugate(x: AnyArray) -> Any:
     naming="LinalgDetBackward0",
     samples=[call((3, 3), make="general"), call((2, 2, 2), make="general")],
     promotion="float",
-    structure="matrix",
+    structure="ab:",
 )
 def det(x):
     """The determinant of every matrix. The derivative is right for singular matrices, too."""
@@ -282,7 +282,7 @@ def _slogdet_jvp(t: AnyArray, x: AnyArray, sign: Any, logabsdet: Any) -> Any:
     naming="LinalgSlogdetBackward0",
     samples=[call((3, 3), make="general"), call((2, 2, 2), make="general")],
     promotion="float",
-    structure="matrix",
+    structure="ab:,",
 )
 def slogdet(x):
     """Sign and logarithm of the absolute value of the determinant of every matrix."""
@@ -345,7 +345,7 @@ def _not_positive(x: AnyArray) -> errors.LinAlgError:
     naming="LinalgCholeskyExBackward0",
     samples=[call((3, 3), make="spd"), call((2, 2, 2), make="spd")],
     promotion="float",
-    structure="matrix",
+    structure="ab:ij",
 )
 def cholesky(x):
     """The lower triangular L with L @ Lᴴ = x, for positive definite x. The gradient is Hermitian."""

@@ -186,6 +186,7 @@ _TEXT = (
     naming="LinalgLuFactorExBackward0",
     samples=[call((3, 3), make="general"), call((4, 2), make="general"), call((2, 2, 3), make="general")],
     promotion="float",
+    structure="ab:ij,k,l",
 )
 def lu_factor(x):
     """The factors of x[order] = L @ U in one matrix (L without its unit diagonal), and the exchanges of rows."""

@@ -62,6 +62,7 @@ def as_strided(x, *, size, stride, offset):
     view=True,
     domain="complex",
     samples=[call((2, 3)), call(())],
+    structure=":r",
 )
 def view_as_real(x):
     """Complex numbers as pairs of real ones, along a new last axis (and real ones, with zeros)."""
@@ -70,7 +71,13 @@ def view_as_real(x):
     return x[..., None].view(np.float32 if x.dtype == np.complex64 else np.float64)
 
 
-@linear(transpose=lambda g: view_as_real(g), view=True, accepts="f", samples=[call((3, 2)), call((2,))])
+@linear(
+    transpose=lambda g: view_as_real(g),
+    view=True,
+    accepts="f",
+    samples=[call((3, 2)), call((2,))],
+    structure="r:",
+)
 def view_as_complex(x):
     """Pairs of real numbers along the last axis, as complex ones."""
     if not is_array(x) or x.strides[-1] != x.itemsize:

@@ -240,6 +240,7 @@ def _mse_tangent(t: AnyArray, x: AnyArray, y: AnyArray, *, ndim: int, mean: bool
     ],
     promotion="none",
     accepts="f",
+    structure=lambda params: "abcdefghijklmnopqrstuvwxyz"[: params["ndim"]] + ":",
 )
 def mse_loss(x, y, *, ndim, mean):
     """The mean (or sum) of the squares of x − y over the last ``ndim`` axes; both operands have one shape and dtype."""
@@ -298,6 +299,7 @@ _G_PICKED = "((np.expand_dims(g, -1) if reduce else g) * coef)[..., None]"
     promotion="none",
     accepts="biuf",
     tied=True,
+    structure={"x": lambda params: "nc:" if params["reduce"] else "nc:n"},
 )
 def nll_loss(x, index, coef, *, reduce):
     """coef·x[index] for every row of x (n, classes), summed over the rows if reduce is true."""
@@ -335,6 +337,7 @@ def _cross_entropy_jvp(t: AnyArray, x: AnyArray, index: Any, coef: Any, *, reduc
     samples=_PICKS,
     promotion="none",
     accepts="f",
+    structure={"x": lambda params: "nc:" if params["reduce"] else "nc:n"},
 )
 def cross_entropy(x, index, coef, *, reduce):
     """coef·log_softmax(x)[index] for every row of x (n, classes), summed over the rows if reduce is true."""
@@ -375,7 +378,7 @@ def _linear_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
     samples=[call((2, 3), (4, 3), (4,), complex=False)],
     promotion="none",
     accepts="f",
-    structure="ik,jk->ij",
+    structure="ik,jk,j->ij",
 )
 def linear(x, weight, bias):
     """x @ weightᵀ + bias for a matrix x, a layer's weight (out, in) and its bias (out,)."""

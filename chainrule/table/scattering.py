@@ -72,6 +72,7 @@ def _products_before(place: Any, factor: Any) -> Any:
     ],
     domain=(0.4, 2),
     naming="ScatterReduceBackward0",
+    structure={"x": "diagonal", "src": "scatter"},
 )
 def scatter_prod(x, index, src, *, axis):
     """x with every element of src multiplied into the place of its index along an axis."""
@@ -125,6 +126,7 @@ def _best_jvp_src(
     ],
     accepts="biuf",
     naming="ScatterReduceBackward0",
+    structure={"x": "diagonal", "src": "scatter"},
 )
 def scatter_best(x, index, src, *, axis, largest, include_self):
     """x with the maximum (or minimum) at each place of itself and what is scattered there; ties share the gradient."""

@@ -42,6 +42,7 @@ def unfold(x, *, axis, size, step):
     transpose=lambda g, *, length, **params: unfold(g, **params),
     naming="UnfoldBackwardBackward0",
     samples=[call((4, 2), axis=-1, size=2, step=1, length=5), call((2, 2, 2, 3), axis=-2, size=3, step=2, length=6)],
+    structure="scatter",
 )
 def fold_windows(x, *, axis, size, step, length):
     """The transpose of ``unfold``: zeros of ``length`` along the axis, with every window added where it was."""
