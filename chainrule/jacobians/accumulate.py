@@ -14,6 +14,7 @@ from typing import Any
 from chainrule.interpreters.jac import Jac, Step
 from chainrule.jacobians.moves import Moves, Terms
 from chainrule.jacobians.terms import Variable
+from chainrule.rows.structure import structure_of
 from chainrule.types.shapes import dtype_of, shape_of
 
 #: A value is cut where its terms, or their slots, are more than so many.
@@ -72,11 +73,10 @@ class Accumulation:
     def _walk(self, step: Step) -> None:
         step.check_unwritten()
         operands = [self._terms(origin) for origin in step.origins]
-        if _mixes(step):
-            for i, terms in enumerate(operands):
-                if any(t.rows is not None for t in terms):
-                    operands[i] = self._cut(terms, step.operands[i])
-                    self._replace(step.origins[i], operands[i])
+        for i, terms in enumerate(operands):
+            if any(t.rows is not None for t in terms) and _mixes(step, i):
+                operands[i] = self._cut(terms, step.operands[i])
+                self._replace(step.origins[i], operands[i])
         outs = self.moves.through(step, operands)
         for origin in step.origins:
             if type(origin) is tuple:
@@ -106,6 +106,6 @@ def _many(terms: Terms) -> bool:
 _KEEPS_ROWS = {"diagonal", "selection", "sum", "mean"}
 
 
-def _mixes(step: Step) -> bool:
-    """Whether a step combines elements, so that terms need a row for each."""
-    return step.prim.structure not in _KEEPS_ROWS and not step.prim.moves
+def _mixes(step: Step, i: int) -> bool:
+    """Whether a step combines elements of operand i, so that terms need a row for each."""
+    return not step.prim.moves and structure_of(step.prim, i, step.params) not in _KEEPS_ROWS

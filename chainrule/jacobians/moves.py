@@ -8,8 +8,8 @@ selection      the row itself is applied to cols and vals (mostly views); or, wh
                applied to the positions of the operand's elements says where each one goes
 sum, mean      the axes that are summed become slots
 "ik,kj->ij"    the subscript that is summed becomes slots, whose vals are the other operand's
-axis, matrix,  the axes that the operation mixes become slots, whose vals are the local Jacobian's: the row's JVP along
-dense          unit tangents in these axes
+axis, "ab:ij"  the axes that the operation mixes become slots, whose vals are the local Jacobian's: the row's JVP along
+               unit tangents in these axes
 =============  =======================================================================================================
 
 Where a term's columns don't vary along the axes that are mixed, its vals are tangents like any others: the row's JVP moves
@@ -32,6 +32,7 @@ from chainrule.interpreters.jac import Step
 from chainrule.jacobians.terms import Index, Term, flat
 from chainrule.rows.primitive import Rule, unsupported
 from chainrule.rows.rules import environment, read
+from chainrule.rows.structure import letters_of, structure_of
 from chainrule.transform.forward import exit_level
 from chainrule.types.shapes import dtype_of, shape_of
 
@@ -60,15 +61,12 @@ class Moves:
         prim = step.prim
         if prim.kind == "elementwise":
             return [merged([t for i, terms in enumerate(operands) for t in self._scaled(step, i, terms)])]
-        structure = prim.structure
         if prim.moves:
             return [[self._moved(step, term) for term in operands[0]]]
-        move = _BY_NAME.get(prim.name) or _BY_STRUCTURE.get(structure)
-        if move is None:
-            move = Moves._contracted if "->" in structure else Moves._mixed
         outs: list[Terms] = [[] for _ in step.outs]
         for i, terms in enumerate(operands):
             if terms:
+                move = _move(step, i)
                 for out, more in zip(outs, move(self, step, i, terms), strict=True):
                     out += more
         return [merged(out) for out in outs]
@@ -157,7 +155,7 @@ class Moves:
             else:
                 kept = positions(tuple([1 if a in axes else n for a, n in enumerate(shape)]))
                 moved = scattered(term, np.broadcast_to(kept, shape))
-            if step.prim.structure == "mean":
+            if step.prim.name == "mean":
                 moved.vals = moved.vals / count if count else moved.vals * np.nan
             results.append(moved)
         return [results]
@@ -169,8 +167,8 @@ class Moves:
         if i > 1:
             have, shape = shape_of(step.operands[i]), shape_of(step.outs[0])
             return [[self._stretched(t, have, shape) for t in terms]]
-        letters, out = step.prim.structure.split("->")
-        mine, other = letters.split(",") if i == 0 else letters.split(",")[::-1]
+        letters, out = structure_of(step.prim, i, step.params).split("->")
+        mine, other = letters.split(",")[:2] if i == 0 else letters.split(",")[1::-1]
         x, y = step.operands[i], step.operands[1 - i]
         n, m = len(shape_of(x)), len(shape_of(y))
         ins = tuple([k - len(mine) for k, c in enumerate(mine) if c not in out])
@@ -274,6 +272,15 @@ _BY_STRUCTURE: dict[str, Callable[..., list[Terms]]] = {
     "sum": Moves._summed,
     "mean": Moves._summed,
 }
+
+
+def _move(step: Step, i: int) -> Callable[..., list[Terms]]:
+    """What moves the terms of operand i."""
+    move = _BY_NAME.get(step.prim.name)
+    if move is None:
+        structure = structure_of(step.prim, i, step.params)
+        move = Moves._contracted if "->" in structure else _BY_STRUCTURE.get(structure, Moves._mixed)
+    return move
 
 
 def _cast(moves: Moves, step: Step, i: int, terms: Terms) -> list[Terms]:
@@ -508,19 +515,15 @@ def bundled(term: Term, axes: tuple[int, ...], keep: bool) -> Term:
 
 def mixing(step: Step, i: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """The axes of operand i that a row mixes, and those of each output that they become; all others correspond, in order."""
-    structure = step.prim.structure
-    shape = shape_of(step.operands[i])
-    n = len(shape)
-    if structure == "axis" and len(step.prim.vjps) == 1:
-        axis = step.params["axis"]
-        ins = tuple(sorted([a if a < 0 else a - n for a in (axis if isinstance(axis, tuple) else (axis,))]))
-        if all(len(shape_of(out)) in (n, n - len(ins)) for out in step.outs):
-            return ins, [ins if len(shape_of(out)) == n else () for out in step.outs]
-    if structure == "matrix" and len(step.prim.vjps) == 1 and n >= 2:
-        core = [len(shape_of(out)) - (n - 2) for out in step.outs]
-        if all(c >= 0 and shape_of(out)[: n - 2] == shape[: n - 2] for c, out in zip(core, step.outs, strict=True)):
-            return (-2, -1), [tuple(range(-c, 0)) for c in core]
-    return tuple(range(-n, 0)), [tuple(range(-len(shape_of(out)), 0)) for out in step.outs]
+    structure = structure_of(step.prim, i, step.params)
+    n = len(shape_of(step.operands[i]))
+    ranks = [len(shape_of(out)) for out in step.outs]
+    letters = [letters_of(structure, i, step.params, n, m, k) for k, m in enumerate(ranks)]
+    if None in letters:
+        return tuple(range(-n, 0)), [tuple(range(-m, 0)) for m in ranks]
+    pairs = [pair for pair in letters if pair is not None]
+    ins = [tuple([k - len(mine) for k, c in enumerate(mine) if c not in out]) for mine, out in pairs]
+    return ins[0], [tuple([k - len(out) for k, c in enumerate(out) if c not in mine]) for mine, out in pairs]
 
 
 def _uniform(cols: Index, ins: tuple[int, ...]) -> bool:
