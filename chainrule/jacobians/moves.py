@@ -88,10 +88,12 @@ class Moves:
     def _stretched(self, term: Term, have: Shape, shape: Shape) -> Term:
         """A term of an operand that is broadcast to a shape."""
         if term.rows is not None:
-            return gathered(term, np.broadcast_to(positions(have), shape), have)
+            return Gather(np.broadcast_to(positions(have), shape), have).of(term)
         slots = term.slots
         front = (1,) * (len(shape) - len(have))
-        cols = np.broadcast_to(term.cols.reshape(slots, *front, *have), (slots, *shape))
+        cols = self._once(
+            term.cols, shape, lambda: np.broadcast_to(term.cols.reshape(slots, *front, *have), (slots, *shape))
+        )
         vals = term.vals
         if (known := shape_of(vals)) and front:
             vals = np.reshape(vals, (known[0], *front, *known[1:]))
@@ -105,28 +107,29 @@ class Moves:
         if prim.name in ("alias", "clone"):
             return term
         if term.rows is not None:
-            src = prim.value(positions(shape_of(x)), **params)
-            return gathered(term, src, shape_of(x))
+            have = shape_of(x)
+            return Gather(np.asarray(prim.value(positions(have), **params)), have).of(term)
         cols = self._moved_cols(step, term.cols)
         return Term(term.source, cols, _moved_vals(step, term, cols))
 
     def _moved_cols(self, step: Step, cols: Index) -> Index:
         """cols after a move; equal moves of the same cols give the same array, so that their terms can be merged."""
-        prim, params = step.prim, step.params
-        try:
-            key = (where(cols), prim.name, tuple(params.items()))
-            known = self._cols.get(key)
-        except TypeError:  # an index with arrays, or slices
+        key = _hashable(step.params)
+        if key is None:
             return _batched(step, cols)
+        return self._once(cols, (step.prim.name, key), lambda: _batched(step, cols))
+
+    def _once(self, cols: Index, key: Any, make: Callable[[], Index]) -> Index:
+        """What is made of cols, made once: cols that are equal because they came about alike are one object."""
+        known = self._cols.get((id(cols), key))
         if known is None:
-            self._cols[key] = known = (cols, _batched(step, cols))
+            self._cols[id(cols), key] = known = (cols, make())  # which keeps cols, and its id
         return known[1]
 
     def _selected(self, step: Step, i: int, terms: Terms) -> list[Terms]:
         """Elements of the operand among others and constants: the row, applied to positions, says where each one goes."""
-        src = sources(step, i)
-        have = shape_of(step.operands[i])
-        return [[gathered(term, src, have) for term in terms]]
+        gather = Gather(sources(step, i), shape_of(step.operands[i]))
+        return [[gather.of(term) for term in terms]]
 
     def _put(self, step: Step, i: int, terms: Terms) -> list[Terms]:
         """Values that are written into an array at an index, or added to what is there."""
@@ -304,7 +307,7 @@ def _partials(step: Step, i: int) -> Any:
     cells = prim.declared[2]  # type: ignore[index]
     d, vjp, jvp = cells["d"], cells["vjp"], cells["jvp"]
     env = environment(prim, step.operands, step.outs[0], step.params)
-    rule: Rule | unsupported | float | None = jvp.get(name, d.get(name, vjp.get(name)))
+    rule: Any = jvp.get(name, d.get(name, vjp.get(name)))
     if isinstance(rule, unsupported):
         raise Unstructured(f"{prim.name} has no derivative with respect to {name}: {rule.why}")
     if rule is None:
@@ -382,9 +385,28 @@ def _given_vals(term: Term, x: Any) -> Any:
 # -- cols and vals through views and gathers -----------------------------------------------------------------------------
 
 
-def where(array: ndarray[Any, Any]) -> Any:
-    """What tells whether two index arrays are the same part of the same memory."""
-    return (array.__array_interface__["data"][0], array.shape, array.strides)
+def _hashable(params: dict[str, Any]) -> Any:
+    """What tells parameters apart; None where that takes a look into arrays."""
+    found: list[Any] = []
+    for value in params.values():
+        if type(value) is tuple:
+            items = [(x.start, x.stop, x.step) if type(x) is slice else x for x in value]
+            if not all([x is None or x is Ellipsis or type(x) in _HASHABLE for x in items]):
+                return None
+            found.append(tuple(items))
+        elif value is None or type(value) in _HASHABLE:
+            found.append(value)
+        else:
+            return None
+    key = tuple(found)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+_HASHABLE = (int, float, str, bool, tuple)
 
 
 def _batched(step: Step, array: Any) -> Any:
@@ -439,21 +461,37 @@ def sources(step: Step, i: int) -> Index:
     return src
 
 
-def gathered(term: Term, src: Index, have: Shape) -> Term:
-    """The term of a value whose elements are those of another, at positions ``src`` (−1: a constant)."""
-    at = src.reshape(-1)
-    if term.rows is None:
-        kept = None if not at.size or at.min() >= 0 else np.flatnonzero(at >= 0)
-        if kept is None:
-            slots = term.slots
-            cols = term.cols.reshape(slots, -1)[:, at].reshape(slots, *src.shape)
-            return Term(term.source, cols, _taken(term, at, src.shape))
-        at = at[kept]
-        return Term(term.source, term.cols.reshape(term.slots, -1)[:, at], _taken(term, at, at.shape), kept)
-    rows, picks = _joined(term.rows, at, math.prod(have))
-    cols = term.cols[:, picks]
-    vals = term.vals[:, picks] if shape_of(term.vals)[1:] not in ((), (1,)) else term.vals
-    return Term(term.source, cols, vals, rows)
+class Gather:
+    """Where the elements of a value come from.
+
+    Attributes:
+        src: for each the position in another value; −1 for a constant.
+        have: the shape of the other value.
+        kept: the positions of those that are no constants; None if all are.
+        at: where those come from.
+    """
+
+    __slots__ = ("at", "have", "kept", "src")
+
+    def __init__(self, src: Index, have: Shape) -> None:
+        self.src = src
+        self.have = have
+        at = src.reshape(-1)
+        self.kept = None if not at.size or at.min() >= 0 else np.flatnonzero(at >= 0)
+        self.at = at if self.kept is None else at[self.kept]
+
+    def of(self, term: Term) -> Term:
+        """The term of the value whose elements are taken from that of this term."""
+        src, at, slots = self.src, self.at, term.slots
+        if term.rows is None:
+            flat_cols = term.cols.reshape(slots, -1)
+            if self.kept is None:
+                cols = flat_cols.take(at, 1).reshape(slots, *src.shape)
+                return Term(term.source, cols, _taken(term, at, src.shape))
+            return Term(term.source, flat_cols.take(at, 1), _taken(term, at, at.shape), self.kept)
+        rows, picks = _joined(term.rows, src.reshape(-1), math.prod(self.have))
+        vals = term.vals[:, picks] if shape_of(term.vals)[1:] not in ((), (1,)) else term.vals
+        return Term(term.source, term.cols.take(picks, 1), vals, rows)
 
 
 def _taken(term: Term, at: Index, shape: Shape) -> Any:
@@ -614,11 +652,11 @@ def _flat_ins(block: Any, n: int) -> Any:
 
 def merged(terms: Terms) -> Terms:
     """Terms in the same rows and columns, as one."""
-    if len(terms) < 2:
+    if len(terms) == 1 or not terms:
         return terms
     kept: dict[Any, Term] = {}
     for term in terms:
-        key = (id(term.source), where(term.cols), None if term.rows is None else where(term.rows))
+        key = (id(term.cols), id(term.rows), id(term.source))
         other = kept.get(key)
         kept[key] = term if other is None else Term(term.source, term.cols, other.vals + term.vals, term.rows)
     return list(kept.values())

@@ -23,22 +23,23 @@ class Variable:
     """What columns count: the elements of one input, or of a value that the computation was cut at.
 
     Attributes:
-        seed: the numbers of the elements, in the variable's shape.
+        seed: the numbers of the elements, in the variable's shape; ``cols`` with an axis of one slot in front.
         terms: the Jacobian of a value that was cut, with respect to earlier variables; None for an input.
     """
 
-    __slots__ = ("dtype", "seed", "shape", "size", "terms")
+    __slots__ = ("cols", "dtype", "seed", "shape", "size", "terms")
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], terms: list[Term] | None = None) -> None:
         self.shape = shape
         self.size = math.prod(shape)
         self.dtype = dtype
         self.seed: Index = np.arange(self.size).reshape(shape)
+        self.cols = self.seed[None]
         self.terms = terms
 
     def identity(self) -> Term:
         """The Jacobian of the variable with respect to itself."""
-        return Term(self, self.seed[None], 1)
+        return Term(self, self.cols, 1)
 
 
 class Term:
