@@ -30,7 +30,7 @@ from chainrule.core.tensor import Tensor
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.jac import Step
 from chainrule.jacobians.terms import Index, Term, flat
-from chainrule.rows.primitive import Rule, unsupported
+from chainrule.rows.primitive import unsupported
 from chainrule.rows.rules import environment, read
 from chainrule.rows.structure import letters_of, structure_of
 from chainrule.transform.forward import exit_level
