@@ -1,0 +1,287 @@
+"""Matrices from terms: dense ones, and the rows of a sparse one.
+
+A dense Jacobian is zeros that every term is added to. Where the columns of a term are a linear function of its indices,
+so are the places of its entries in the matrix, and the sum is one strided operation; the others go through a ``Pattern``.
+
+A ``Pattern`` is found from the integers of terms alone. It keeps how the numbers in ``vals`` become the entries of a sparse
+matrix: they are laid in one row, each once (the *pool*), and one ``take`` brings them into order. Where entries meet at one
+place, one ``np.add.reduceat`` adds them up. So the numbers can be anything that answers to NumPy, and the same terms with
+other numbers need nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.dispatch import bind
+from chainrule.jacobians.terms import Index, Term, flat
+from chainrule.table.indexing import take_add
+from chainrule.types.shapes import dtype_of, shape_of
+
+ndarray = np.ndarray
+Matrix = np.ndarray[Any, Any]
+
+#: terms of one block of a larger matrix: ``(terms, rows, first row, first column)``
+Block = tuple[Sequence[Term], int, int, int]
+
+_NUMBERS = (int, float, complex, np.generic)
+
+
+# -- the numbers of terms ---------------------------------------------------------------------------------------------
+
+
+def is_plain(terms: Iterable[Term]) -> bool:
+    """Whether all numbers are NumPy's or Python's, so that matrices can be written into."""
+    return all([type(term.vals) is ndarray or isinstance(term.vals, _NUMBERS) for term in terms])
+
+
+def dtype_of_terms(terms: Sequence[Term]) -> np.dtype[Any]:
+    """What the numbers of terms promote to, where Python's numbers are weak."""
+    numbers = [term.vals for term in terms if isinstance(term.vals, (int, float, complex))]
+    found = [dtype_of(term.vals) for term in terms if not isinstance(term.vals, (int, float, complex))]
+    if not found:
+        found = [term.source.dtype for term in terms] or [np.dtype(np.float64)]
+    return np.result_type(*found, *numbers)
+
+
+def _aligned_shape(term: Term) -> tuple[int, ...]:
+    """The shape of vals with as many axes as cols."""
+    shape = tuple(shape_of(term.vals))
+    return (1,) * (term.cols.ndim - len(shape)) + shape
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    """An array-like in a dtype that loses nothing but digits.
+
+    Raises:
+        TypeError: complex numbers would become real ones.
+    """
+    have = dtype_of(x)
+    if have == dtype:
+        return x
+    if not np.can_cast(have, dtype, "same_kind"):
+        raise TypeError(f"a Jacobian of {np.dtype(dtype).name} cannot hold derivatives of {have.name}")
+    return np.astype(x, dtype)
+
+
+# -- sparse matrices --------------------------------------------------------------------------------------------------
+
+
+class Pattern:
+    """Where the entries of a sparse matrix are, and how they come from the numbers of terms.
+
+    Attributes:
+        shape: of the matrix.
+        indptr, indices: as in ``scipy.sparse.csr_array``; the columns of a row ascend, and none comes twice.
+        places: the entries' positions in the flat matrix; they ascend.
+        pool: how long the pool of numbers is.
+        order: for each entry, in the order of its place, where in the pool it is; None if they lie in order. Entries
+            that are added up come one after the other.
+        starts: the first of those that are added up, for each entry of the matrix; None if no two entries meet.
+    """
+
+    __slots__ = ("indices", "indptr", "order", "places", "pool", "shape", "starts")
+
+    def __init__(self, blocks: Sequence[Block], shape: tuple[int, int]) -> None:
+        m, n = self.shape = shape
+        kind = np.int32 if max(shape) < 2**31 and _entries(blocks) < 2**31 else np.int64
+        columns, places, sources, self.pool = _laid_out(blocks, n, kind)
+        counts = _entries_by_row(blocks, m)
+        order = None
+        if not (places[1:] >= places[:-1]).all():
+            order = places.argsort(kind="stable")  # slots are ascending runs, which it merges
+            places, columns, sources = places.take(order), columns.take(order), sources.take(order)
+        first = places[1:] != places[:-1]
+        self.starts: Index | None = None
+        indptr = np.zeros(m + 1, kind)
+        np.cumsum(counts, out=indptr[1:])
+        if not first.all():
+            self.starts = np.concatenate(([0], np.flatnonzero(first) + 1))
+            places, columns = places.take(self.starts), columns.take(self.starts)
+            indptr = self.starts.searchsorted(indptr).astype(kind)
+        self.indptr, self.indices, self.places = indptr, columns, places
+        in_order = self.pool == len(sources) and (order is None or bool((sources[1:] > sources[:-1]).all()))
+        self.order: Index | None = None if in_order else sources
+
+    @classmethod
+    def of(cls, terms: Sequence[Term], out_shape: tuple[int, ...], size: int) -> Pattern:
+        """The pattern of the Jacobian of a value with respect to a variable of ``size`` elements."""
+        m = math.prod(out_shape)
+        return cls([(terms, m, 0, 0)], (m, size))
+
+    @property
+    def nnz(self) -> int:
+        """How many entries are stored; zeros among them count."""
+        return len(self.indices)
+
+    def row_numbers(self) -> Index:
+        """The row of each entry."""
+        return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+
+    def data(self, terms: Sequence[Term], dtype: Any = None) -> Any:
+        """The entries in the order of ``indices``, from terms with the indices that the pattern was made of.
+
+        Args:
+            terms: all terms of all blocks, one after the other.
+            dtype: of the result; without it, what the numbers promote to.
+
+        Returns:
+            An array of shape ``(nnz,)``, or a tensor or a value of a transformation where terms hold one.
+        """
+        pool = _pool(terms, dtype_of_terms(terms) if dtype is None else np.dtype(dtype))
+        if shape_of(pool) != (self.pool,):
+            raise ValueError(f"the pattern is one of {self.pool} numbers, and these terms have {shape_of(pool)[0]}")
+        ordered = pool if self.order is None else np.take(pool, self.order)
+        data = ordered if self.starts is None else np.add.reduceat(ordered, self.starts)
+        return data.copy() if data is pool and type(pool) is ndarray and len(terms) == 1 else data
+
+    def dense(self, data: Any) -> Any:
+        """The matrix with these entries, of shape ``(m, n)``."""
+        m, n = self.shape
+        if type(data) is ndarray:
+            J = np.zeros((m, n), data.dtype)
+            J.reshape(-1)[self.places] = data
+            return J
+        spread = bind(take_add, (data, self.places), {"axis": -1, "length": m * n})
+        return np.reshape(spread, (m, n))
+
+    def __repr__(self) -> str:
+        return f"<pattern {self.shape[0]} × {self.shape[1]}, {self.nnz} entries>"
+
+
+def _entries(blocks: Sequence[Block]) -> int:
+    return sum([term.cols.size for terms, *_ in blocks for term in terms])
+
+
+def _laid_out(blocks: Sequence[Block], n: int, kind: Any) -> tuple[Index, Index, Index, int]:
+    """For all entries, term by term: the column, the place in the flat matrix, the place in the pool; its length."""
+    count = _entries(blocks)
+    columns, places, sources = np.empty(count, kind), np.empty(count, np.intp), np.empty(count, np.intp)
+    bases: dict[Any, Index] = {}
+    begin = pool = 0
+    for terms, m, first_row, first_column in blocks:
+        for term in terms:
+            cols, end = term.cols, begin + term.cols.size
+            key = (id(term.rows), m, first_row)
+            base = bases.get(key)
+            if base is None:
+                rows = np.arange(m) if term.rows is None else term.rows
+                base = bases[key] = (rows + first_row) * n
+            lead = _slots_last(cols)
+            shape = (*cols.shape[1:], cols.shape[0]) if lead else cols.shape
+            base = base.reshape((*cols.shape[1:], 1) if lead else cols.shape[1:])
+            vals_shape = _aligned_shape(term)
+            numbers = np.arange(pool, pool + math.prod(vals_shape)).reshape(vals_shape)
+            pool += numbers.size
+            if lead:
+                cols, numbers = np.moveaxis(cols, 0, -1), np.moveaxis(numbers, 0, -1)
+            np.add(cols, first_column, out=columns[begin:end].reshape(shape), casting="same_kind")
+            np.add(base + first_column, cols, out=places[begin:end].reshape(shape))
+            sources[begin:end].reshape(shape)[...] = numbers
+            begin = end
+    return columns, places, sources, pool
+
+
+def _slots_last(cols: Index) -> bool:
+    """Whether a row's entries lie in the order of their columns, so that they are best laid row by row."""
+    return cols.shape[0] > 1 and bool((cols[1:] > cols[:-1]).all())
+
+
+def _entries_by_row(blocks: Sequence[Block], m: int) -> Index:
+    counts = np.zeros(m, np.intp)
+    slots: dict[Any, int] = {}
+    scattered: dict[Any, Index] = {}
+    for terms, size, first_row, _ in blocks:
+        for term in terms:
+            key = (id(term.rows), size, first_row)
+            slots[key] = slots.get(key, 0) + term.slots
+            if term.rows is not None:
+                scattered[key] = term.rows
+    for key, number in slots.items():
+        _, size, first_row = key
+        rows = scattered.get(key)
+        here = counts[first_row : first_row + size]
+        here += number if rows is None else np.bincount(rows, minlength=size) * number
+    return counts
+
+
+def _pool(terms: Sequence[Term], dtype: np.dtype[Any]) -> Any:
+    """All numbers of terms in one row, each once."""
+    parts = [_cast(flat(np.asarray(v) if isinstance(v, _NUMBERS) else v), dtype) for v in [t.vals for t in terms]]
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype)
+
+
+# -- dense matrices ---------------------------------------------------------------------------------------------------
+
+
+def dense(terms: Sequence[Term], out_shape: tuple[int, ...], variable_shape: tuple[int, ...], dtype: Any = None) -> Any:
+    """The Jacobian of shape ``(*out_shape, *variable_shape)``.
+
+    Returns:
+        An array of its own, or a tensor or a value of a transformation where terms hold one.
+    """
+    shape = (*out_shape, *variable_shape)
+    m, n = math.prod(out_shape), math.prod(variable_shape)
+    dtype = dtype_of_terms(terms) if dtype is None else np.dtype(dtype)
+    if not is_plain(terms):
+        pattern = Pattern([(terms, m, 0, 0)], (m, n))
+        return np.reshape(pattern.dense(pattern.data(terms, dtype)), shape)
+    J = np.zeros((m, n), dtype)
+    add_into(J, (terms, m, 0, 0))
+    return J.reshape(shape)
+
+
+def add_into(J: Matrix, block: Block) -> None:
+    """Add terms of plain numbers to a contiguous matrix, at a block that is zero."""
+    terms, m, first_row, first_column = block
+    untouched = True
+    others = []
+    for term in terms:
+        view = _places_in(J, term, first_row, first_column)
+        if view is None:
+            others.append(term)
+            continue
+        vals = _cast(np.asarray(term.vals), J.dtype)
+        if view.strides[0] == 0 and term.slots > 1:  # all slots of a row are one place
+            vals = np.add.reduce(np.broadcast_to(vals, term.cols.shape), 0, keepdims=True)
+            view = view[:1]
+        if untouched:
+            view[...] = vals
+        else:
+            view += vals
+        untouched = False
+    if others:
+        pattern = Pattern([(others, m, first_row, first_column)], J.shape)
+        data = pattern.data(others, J.dtype)
+        if untouched:
+            J.reshape(-1)[pattern.places] = data
+        else:
+            J.reshape(-1)[pattern.places] += data
+
+
+def _places_in(J: Matrix, term: Term, first_row: int, first_column: int) -> Matrix | None:
+    """The places of a term's entries as a strided view of the matrix; None where they are not."""
+    cols, rows = term.cols, term.rows
+    if not term.affine or not cols.size:
+        return None
+    if rows is not None:
+        if not _ascends_by_one(rows):
+            return None
+        first_row += int(rows[0])
+    height, width = J.strides
+    corner = first_row * height + (first_column + int(cols[(0,) * cols.ndim])) * width
+    strides = [step // cols.itemsize * width for step in cols.strides]
+    for axis in range(cols.ndim - 1, 0, -1):
+        strides[axis] += height
+        height *= cols.shape[axis]
+    return np.ndarray(cols.shape, J.dtype, J, corner, strides)
+
+
+def _ascends_by_one(rows: Index) -> bool:
+    return bool(rows[-1] - rows[0] == len(rows) - 1) and bool((rows[1:] - rows[:-1] == 1).all())
