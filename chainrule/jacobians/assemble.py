@@ -91,7 +91,6 @@ class Pattern:
         kind = np.int32 if max(shape) < 2**31 and _entries(blocks) < 2**31 else np.int64
         columns, places, sources, self.pool = _laid_out(blocks, n, kind)
         counts = _entries_by_row(blocks, m)
-        order = None
         if not (places[1:] >= places[:-1]).all():
             order = places.argsort(kind="stable")  # slots are ascending runs, which it merges
             places, columns, sources = places.take(order), columns.take(order), sources.take(order)
@@ -104,7 +103,7 @@ class Pattern:
             places, columns = places.take(self.starts), columns.take(self.starts)
             indptr = self.starts.searchsorted(indptr).astype(kind)
         self.indptr, self.indices, self.places = indptr, columns, places
-        in_order = self.pool == len(sources) and (order is None or bool((sources[1:] > sources[:-1]).all()))
+        in_order = self.pool == len(sources) and bool((sources[1:] > sources[:-1]).all())
         self.order: Index | None = None if in_order else sources
 
     @classmethod
