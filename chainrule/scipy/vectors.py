@@ -1,0 +1,198 @@
+"""Between the user's containers of arrays and the vectors of float64 that SciPy works with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule.api.array import Array, faced, unfaced
+from chainrule.core.protocol import ArrayLike
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.tree import leaf_paths, tree_flatten, tree_unflatten
+
+ndarray = np.ndarray
+Vector = np.ndarray[Any, np.dtype[np.float64]]
+Function = Callable[..., Any]
+
+
+def array_like(tree: Any) -> Any:
+    """A tree as the solvers take it: lists and tuples of plain numbers are arrays, as they are for SciPy."""
+    if isinstance(tree, (list, tuple)) and tree and _numbers(tree):
+        return np.array(tree)
+    return tree
+
+
+def _numbers(tree: Any) -> bool:
+    if type(tree) in (list, tuple):
+        return all(map(_numbers, tree))
+    return isinstance(tree, (int, float, complex, np.generic))
+
+
+class Packing:
+    """How the arrays of a tree are laid out, one behind the other, in one vector.
+
+    Args:
+        tree: an array, tensor or number, or a container of them. A list or tuple of numbers is an array.
+        what: what the caller calls it, for messages: ``minimize(): x0``.
+
+    Raises:
+        TypeError: a leaf is not of floating point dtype, or no array at all.
+        ValueError: there are no numbers in the tree.
+    """
+
+    def __init__(self, tree: Any, what: str, kinds: str = "f") -> None:
+        self.what = what
+        self.leaves, self.spec = tree_flatten(array_like(tree))
+        self.paths = leaf_paths(self.spec)
+        values = [plain_value(x, what + path) for x, path in zip(self.leaves, self.paths, strict=True)]
+        for value, path in zip(values, self.paths, strict=True):
+            if value.dtype.kind not in kinds:
+                raise TypeError(
+                    f"{what}{path} is of dtype {value.dtype}: the solver moves it in steps that are no whole numbers. Start "
+                    "from floating point numbers, such as x0.astype(float)"
+                    + (" (complex numbers as two real ones)" if value.dtype.kind == "c" else "")
+                )
+        self.values = values
+        self.shapes = [value.shape for value in values]
+        self.dtypes = [value.dtype for value in values]
+        self.sizes = [value.size for value in values]
+        self.ends = np.cumsum(self.sizes).tolist()
+        self.size: int = sum(self.sizes)
+        if not self.size:
+            raise ValueError(f"{what} holds no numbers: there is nothing to solve for")
+        self.dtype = np.dtype(complex if any(dtype.kind == "c" for dtype in self.dtypes) else float)
+        self.start = self.pack(values)
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether the tree is one vector of float64 itself."""
+        return (
+            self.spec.kind is None
+            and len(self.shapes[0]) == 1
+            and self.dtypes[0] == self.dtype
+            and not isinstance(self.leaves[0], (Tensor, ArrayLike))
+        )
+
+    def pack(self, values: list[Any]) -> Vector:
+        """Plain arrays, one for each leaf, as one vector."""
+        return np.concatenate([np.reshape(value, -1) for value in values]).astype(self.dtype)
+
+    def pack_like(self, tree: Any, what: str) -> Vector:
+        """A tree of the same structure and shapes as one vector.
+
+        Raises:
+            ValueError: it has another structure, or a leaf another shape.
+        """
+        leaves, spec = tree_flatten(array_like(tree))
+        if spec != self.spec:
+            raise ValueError(f"{what} has the structure {spec}, and {self.what} has {self.spec}")
+        values = []
+        for x, shape, path in zip(leaves, self.shapes, self.paths, strict=True):
+            value = plain_value(x, what + path)
+            if value.shape != shape:
+                raise ValueError(f"{what}{path} has shape {value.shape}, and {self.what}{path} has {shape}")
+            values.append(value)
+        return self.pack(values)
+
+    def unpack(self, x: Any) -> Any:
+        """A vector as the tree: of arrays and tensors as the user gave them; of what is recorded if the vector is."""
+        if self.is_vector:
+            return x
+        parts = []
+        for shape, dtype, end, size, leaf in zip(
+            self.shapes, self.dtypes, self.ends, self.sizes, self.leaves, strict=True
+        ):
+            part = x if size == self.size else x[end - size : end]
+            part = part.reshape(shape) if shape != (size,) else part
+            parts.append(_with_face(part if dtype == self.dtype else part.astype(dtype), leaf))
+        return tree_unflatten(parts, self.spec)
+
+    def results(self, x: Any, dtype: Any = None) -> Any:
+        """A vector of SciPy's as the tree, in memory of its own. With ``dtype`` the leaves have that one."""
+        return self.along(np.asarray(x), dtype=dtype)
+
+    def along(self, x: ndarray, axis: int = 0, dtype: Any = None) -> Any:
+        """An array whose axis is laid out as the vector: each leaf has its own axes in the place of that one."""
+        parts = np.split(x, self.ends[:-1], axis)
+        found = []
+        for part, shape, own, leaf in zip(parts, self.shapes, self.dtypes, self.leaves, strict=True):
+            full = part.reshape(*x.shape[:axis], *shape, *x.shape[axis + 1 :])
+            found.append(_with_face(np.array(full, dtype or own), leaf))
+        return tree_unflatten(found, self.spec)
+
+
+def plain_value(x: Any, what: str) -> ndarray:
+    """The numbers of an array, tensor or number, without its history.
+
+    Raises:
+        TypeError: it is none of these.
+        RuntimeError: it is inside a transformation, and so has no numbers.
+    """
+    tensor = unfaced(x)
+    value = tensor._raw if isinstance(tensor, Tensor) else tensor
+    if isinstance(value, ArrayLike):
+        raise RuntimeError(
+            f"{what} is inside a transformation (vmap, jvp, compile ...), and SciPy needs numbers. Solvers whose solutions "
+            "can be differentiated and batched are in chainrule.implicit"
+        )
+    if isinstance(value, ndarray):
+        return value
+    if isinstance(value, (int, float, complex, np.generic)):
+        return np.asarray(value)
+    raise TypeError(f"{what} is a {type(x).__name__}: expected arrays, tensors or numbers, or containers of them")
+
+
+def _with_face(part: Any, leaf: Any) -> Any:
+    """A part of the vector as the user gave that leaf: a tensor or an array."""
+    if type(part) is Array:
+        return faced(part._tensor, leaf)
+    if isinstance(part, Tensor):
+        return faced(part, leaf)
+    return wrap(np.asarray(part)) if isinstance(leaf, (Tensor, ArrayLike)) else np.asarray(part)
+
+
+def flat_output(y: Any, what: str) -> Any:
+    """What a function returned (an array, or a container of them), as one vector that is recorded if they are.
+
+    Raises:
+        TypeError: it returned something that is no array, or nothing.
+    """
+    leaves = tree_flatten(y)[0]
+    if not leaves:
+        raise TypeError(f"{what} returned {y!r}: expected an array, a tensor or a number, or a container of them")
+    for leaf in leaves:
+        if not isinstance(leaf, (Tensor, Array, ndarray, np.generic, ArrayLike, int, float, complex)):
+            raise TypeError(
+                f"{what} returned a {type(leaf).__name__}: expected an array, a tensor or a number, or a container of them"
+            )
+    if len(leaves) == 1:
+        (leaf,) = leaves
+        return leaf if len(np.shape(leaf)) == 1 else np.reshape(leaf, -1)
+    return np.concatenate([np.reshape(leaf, -1) for leaf in leaves])
+
+
+def plain_vector(y: Any, what: str) -> Vector:
+    """What a function returned as a vector of float64 for SciPy."""
+    vector = plain_value(flat_output(y, what), what)
+    return vector if vector.dtype.kind == "c" else np.asarray(vector, float)
+
+
+def flat_function(fun: Function, packing: Packing, args: tuple[Any, ...], what: str) -> Function:
+    """A function of the tree as a function from vector to vector, which can be differentiated."""
+
+    def flat(x: Any) -> Any:
+        return flat_output(fun(packing.unpack(x), *args), what)
+
+    return flat
+
+
+def arguments(args: Any) -> tuple[Any, ...]:
+    """SciPy's ``args``: a tuple, or the one argument."""
+    return args if type(args) is tuple else (args,)
+
+
+def prod(shape: tuple[int, ...]) -> int:
+    return math.prod(shape)
