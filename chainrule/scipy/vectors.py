@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,8 +19,9 @@ Function = Callable[..., Any]
 
 def array_like(tree: Any) -> Any:
     """A tree as the solvers take it: lists and tuples of plain numbers are arrays, as they are for SciPy."""
-    if isinstance(tree, (list, tuple)) and tree and _numbers(tree):
-        return np.array(tree)
+    if type(tree) in (list, tuple) and tree and _numbers(tree):
+        found = np.array(tree)
+        return found.astype(float) if found.dtype.kind == "i" else found
     return tree
 
 
@@ -31,12 +31,18 @@ def _numbers(tree: Any) -> bool:
     return isinstance(tree, (int, float, complex, np.generic))
 
 
+def _real(x: Any) -> Any:
+    """A Python integer as the number it is: integers are what arrays are of."""
+    return float(x) if type(x) is int else x
+
+
 class Packing:
     """How the arrays of a tree are laid out, one behind the other, in one vector.
 
     Args:
         tree: an array, tensor or number, or a container of them. A list or tuple of numbers is an array.
-        what: what the caller calls it, for messages: ``minimize(): x0``.
+        what: what the caller calls it, for messages.
+        kinds: letters of the dtypes that it may have.
 
     Raises:
         TypeError: a leaf is not of floating point dtype, or no array at all.
@@ -47,7 +53,7 @@ class Packing:
         self.what = what
         self.leaves, self.spec = tree_flatten(array_like(tree))
         self.paths = leaf_paths(self.spec)
-        values = [plain_value(x, what + path) for x, path in zip(self.leaves, self.paths, strict=True)]
+        values = [plain_value(_real(x), what + path) for x, path in zip(self.leaves, self.paths, strict=True)]
         for value, path in zip(values, self.paths, strict=True):
             if value.dtype.kind not in kinds:
                 raise TypeError(
@@ -63,7 +69,12 @@ class Packing:
         self.size: int = sum(self.sizes)
         if not self.size:
             raise ValueError(f"{what} holds no numbers: there is nothing to solve for")
-        self.dtype = np.dtype(complex if any(dtype.kind == "c" for dtype in self.dtypes) else float)
+        complexes = [dtype.kind == "c" for dtype in self.dtypes]
+        if any(complexes) and not all(complexes):
+            raise TypeError(
+                f"{what} has complex and real arrays: the solver works in one or the other; make all complex"
+            )
+        self.dtype = np.dtype(complex if any(complexes) else float)
         self.start = self.pack(values)
 
     @property
@@ -98,28 +109,31 @@ class Packing:
         return self.pack(values)
 
     def unpack(self, x: Any) -> Any:
-        """A vector as the tree: of arrays and tensors as the user gave them; of what is recorded if the vector is."""
+        """A vector as the tree: of arrays and tensors as the user gave them; of what is recorded if the vector is.
+
+        Axes of ``x`` after the first come after those of each leaf.
+        """
         if self.is_vector:
             return x
         parts = []
+        more = x.shape[1:]
         for shape, dtype, end, size, leaf in zip(
             self.shapes, self.dtypes, self.ends, self.sizes, self.leaves, strict=True
         ):
             part = x if size == self.size else x[end - size : end]
-            part = part.reshape(shape) if shape != (size,) else part
+            part = part.reshape((*shape, *more)) if shape != (size,) else part
             parts.append(_with_face(part if dtype == self.dtype else part.astype(dtype), leaf))
         return tree_unflatten(parts, self.spec)
 
-    def results(self, x: Any, dtype: Any = None) -> Any:
-        """A vector of SciPy's as the tree, in memory of its own. With ``dtype`` the leaves have that one."""
-        return self.along(np.asarray(x), dtype=dtype)
+    def results(self, x: ndarray, axis: int = 0, dtype: Any = None) -> Any:
+        """An array of SciPy's, one axis of which is laid out as the vector, as the tree, in memory of its own.
 
-    def along(self, x: ndarray, axis: int = 0, dtype: Any = None) -> Any:
-        """An array whose axis is laid out as the vector: each leaf has its own axes in the place of that one."""
+        Each leaf has its own axes in the place of that one. With ``dtype`` all have that dtype.
+        """
         parts = np.split(x, self.ends[:-1], axis)
         found = []
         for part, shape, own, leaf in zip(parts, self.shapes, self.dtypes, self.leaves, strict=True):
-            full = part.reshape(*x.shape[:axis], *shape, *x.shape[axis + 1 :])
+            full = part.reshape((*x.shape[:axis], *shape, *x.shape[axis + 1 :]))
             found.append(_with_face(np.array(full, dtype or own), leaf))
         return tree_unflatten(found, self.spec)
 
@@ -154,8 +168,10 @@ def _with_face(part: Any, leaf: Any) -> Any:
     return wrap(np.asarray(part)) if isinstance(leaf, (Tensor, ArrayLike)) else np.asarray(part)
 
 
-def flat_output(y: Any, what: str) -> Any:
+def flat_output(y: Any, what: str, *more: int) -> Any:
     """What a function returned (an array, or a container of them), as one vector that is recorded if they are.
+
+    With ``more``, the lengths of axes that all arrays end with, these stay axes of their own.
 
     Raises:
         TypeError: it returned something that is no array, or nothing.
@@ -170,8 +186,8 @@ def flat_output(y: Any, what: str) -> Any:
             )
     if len(leaves) == 1:
         (leaf,) = leaves
-        return leaf if len(np.shape(leaf)) == 1 else np.reshape(leaf, -1)
-    return np.concatenate([np.reshape(leaf, -1) for leaf in leaves])
+        return leaf if len(np.shape(leaf)) == 1 + len(more) else np.reshape(leaf, (-1, *more))
+    return np.concatenate([np.reshape(leaf, (-1, *more)) for leaf in leaves])
 
 
 def plain_vector(y: Any, what: str) -> Vector:
@@ -194,5 +210,5 @@ def arguments(args: Any) -> tuple[Any, ...]:
     return args if type(args) is tuple else (args,)
 
 
-def prod(shape: tuple[int, ...]) -> int:
-    return math.prod(shape)
+def function_name(function: Any) -> str:
+    return getattr(function, "__name__", type(function).__name__)

@@ -1,0 +1,87 @@
+"""Bounds: from their places in the user's containers to places in the vector."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule.scipy.vectors import Packing, Vector, array_like, plain_value
+from chainrule.tree import leaves_like
+
+ndarray = np.ndarray
+
+
+def element_bounds(bounds: Any, packing: Packing, kind: Any) -> Any:
+    """The bounds of ``minimize`` as ``kind``, which is ``scipy.optimize.Bounds``.
+
+    They have the structure of x0, and at the place of each array None, a pair (low, high), a ``Bounds``, or as in SciPy a
+    pair for each element. low and high are None (no bound), a number or an array.
+
+    Raises:
+        ValueError: the bounds have another structure than x0, or don't fit the shape of an array.
+    """
+    if bounds is None:
+        return None
+    lows, highs, keep = [], [], []
+    for at, shape, path in zip(_at_leaves(bounds, packing), packing.shapes, packing.paths, strict=True):
+        what = "bounds" + path
+        low, high = (at.lb, at.ub) if isinstance(at, kind) else _pair(at, shape, what)
+        lows.append(_filled(low, -np.inf, shape, what))
+        highs.append(_filled(high, np.inf, shape, what))
+        keep.append(_filled(getattr(at, "keep_feasible", False), 0.0, shape, what))
+    return kind(packing.pack(lows), packing.pack(highs), keep_feasible=packing.pack(keep) > 0)
+
+
+def two_sides(bounds: Any, packing: Packing, kind: Any) -> tuple[Vector, Vector]:
+    """The bounds of ``least_squares``: (low, high), each a number for all or with an array or number for each of x0's.
+
+    What has x0's structure and is no such pair is read as :func:`element_bounds` does.
+    """
+    if type(bounds) not in (tuple, list) or len(bounds) != 2:
+        found = element_bounds(bounds, packing, kind)
+        return found.lb, found.ub
+    low, high = bounds
+    return _side(low, -np.inf, packing, "bounds[0]"), _side(high, np.inf, packing, "bounds[1]")
+
+
+def _side(bound: Any, free: float, packing: Packing, what: str) -> Vector:
+    places = [bound] * len(packing.leaves) if bound is None or np.isscalar(bound) else _at_leaves(bound, packing)
+    along = zip(places, packing.shapes, packing.paths, strict=True)
+    return packing.pack([_filled(at, free, shape, what + path) for at, shape, path in along])
+
+
+def _at_leaves(bounds: Any, packing: Packing) -> list[Any]:
+    """What of the bounds stands at the place of each array."""
+    try:
+        return leaves_like(packing.spec, bounds)
+    except ValueError as error:
+        raise ValueError(f"the bounds do not have the structure of {packing.what}: {error}") from None
+
+
+def _pair(at: Any, shape: tuple[int, ...], what: str) -> tuple[Any, Any]:
+    """(low, high) for an array from a pair, or from a pair for each element."""
+    if at is None:
+        return None, None
+    expected = f"{what}: expected None, a pair (low, high), or such a pair for each of {math.prod(shape)} elements"
+    if not isinstance(at, (tuple, list, ndarray)):
+        raise ValueError(f"{expected}, not {at!r}")
+    if len(at) == 2 and not any(isinstance(side, (tuple, list)) for side in at):
+        return at[0], at[1]
+    if len(at) != math.prod(shape) or any(np.isscalar(pair) or pair is None or len(pair) != 2 for pair in at):
+        raise ValueError(f"{expected}, not {at!r}")
+    lows = [-np.inf if low is None else low for low, _ in at]
+    highs = [np.inf if high is None else high for _, high in at]
+    return np.reshape(lows, shape), np.reshape(highs, shape)
+
+
+def _filled(bound: Any, free: float, shape: tuple[int, ...], what: str) -> ndarray:
+    """A bound for each element of an array."""
+    value = plain_value(free if bound is None else array_like(bound), what).astype(float)
+    if value.ndim == 1 and value.size == math.prod(shape):
+        return value.reshape(shape)  # as a Bounds has them
+    try:
+        return np.broadcast_to(value, shape)
+    except ValueError:
+        raise ValueError(f"{what} has shape {value.shape}, and what it bounds has shape {shape}") from None

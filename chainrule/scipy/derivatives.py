@@ -1,0 +1,118 @@
+"""What SciPy's solvers ask for: values, gradients, Jacobians and Hessians of functions of one vector."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule.autograd.jacobian import jacobian
+from chainrule.compiling import compile
+from chainrule.func import hessian, hvp, value_and_grad
+from chainrule.scipy.vectors import Function, Vector, plain_value, plain_vector
+
+ndarray = np.ndarray
+
+
+def scipy_module(name: str, caller: str) -> Any:
+    """A module of SciPy, which loads when a solver is called.
+
+    Raises:
+        ModuleNotFoundError: SciPy is not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"chainrule.scipy.{caller} calls SciPy's, and SciPy is not installed: pip install chainrule[scipy]",
+            name="scipy",
+        ) from error
+
+
+class Remembered:
+    """A function of a vector that is not computed again where it was computed last."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.x: Vector | None = None
+        self.found: Any = None
+
+    def __call__(self, x: Vector) -> Any:
+        if self.x is None or not np.array_equal(self.x, x):
+            self.found = self.function(x)
+            self.x = np.array(x)
+        return self.found
+
+
+class Objective:
+    """A scalar function of a vector with its derivatives; value and gradient come from one run.
+
+    Args:
+        flat: from a vector to an array without axes.
+        what: what the caller calls it, for messages.
+        compiled: whether to replay recordings.
+        sparse: whether the Hessian may be a sparse matrix.
+    """
+
+    def __init__(self, flat: Function, what: str, compiled: bool, sparse: bool) -> None:
+        self.flat = flat
+        self.what = what
+        self.both = Remembered(maybe_compiled(value_and_grad(flat), compiled))
+        self.products = maybe_compiled(lambda x, p: hvp(flat, x, p), compiled)
+        self.hessian = HessianOf(flat, what, compiled, sparse)
+
+    def plain(self, x: Vector) -> float:
+        """The value alone, where no gradient is going to be asked for."""
+        value = plain_value(self.flat(np.array(x)), self.what)
+        if value.shape or value.dtype.kind == "c":
+            kind = "a complex number" if not value.shape else f"an array of shape {value.shape}"
+            raise ValueError(
+                f"{self.what} returned {kind}: expected a real number, as np.sum or np.mean make of an array"
+            )
+        return float(value)
+
+    def value(self, x: Vector) -> float:
+        return float(plain_value(self.both(x)[0], self.what))
+
+    def gradient(self, x: Vector) -> Vector:
+        return plain_vector(self.both(x)[1], self.what)
+
+    def hessian_product(self, x: Vector, p: Vector) -> Vector:
+        return plain_vector(self.products(np.array(x), np.array(p)), self.what)
+
+
+class JacobianOf:
+    """The Jacobian of a function from vector to vector, as a matrix for SciPy.
+
+    Args:
+        flat: the function; arguments after the first are constants.
+        what: what the caller calls it, for messages.
+        compiled: whether to replay recordings.
+        sparse: whether it may be a sparse matrix, where most of it is zero.
+    """
+
+    def __init__(self, flat: Function, what: str, compiled: bool, sparse: bool) -> None:
+        self.what = what
+        self.sparse = sparse
+        self.matrix = maybe_compiled(lambda x, *args: jacobian(lambda x: flat(x, *args), x), compiled)
+
+    def __call__(self, x: Vector, *args: Any) -> Any:
+        return np.asarray(plain_value(self.matrix(np.array(x), *args), self.what), x.dtype)
+
+
+class HessianOf:
+    """The Hessian of a scalar function of a vector, as a matrix for SciPy; arguments are those of :class:`JacobianOf`."""
+
+    def __init__(self, flat: Function, what: str, compiled: bool, sparse: bool) -> None:
+        self.what = what
+        self.sparse = sparse
+        self.matrix = maybe_compiled(hessian(flat), compiled)
+
+    def __call__(self, x: Vector, *args: Any) -> Any:
+        return np.asarray(plain_value(self.matrix(np.array(x), *args), self.what), x.dtype)
+
+
+def maybe_compiled(function: Callable[..., Any], compiled: bool) -> Callable[..., Any]:
+    return compile(function) if compiled else function
