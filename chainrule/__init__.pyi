@@ -10,6 +10,7 @@ from chainrule import masked as masked
 from chainrule import nn as nn
 from chainrule import primitive as primitive
 from chainrule import random as random
+from chainrule import scipy as scipy
 from chainrule import signal as signal
 from chainrule import special as special
 from chainrule import testing as testing

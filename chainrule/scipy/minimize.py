@@ -81,8 +81,8 @@ def minimize(
     >>> def loss(p):
     ...     return np.sum((p["w"] - np.array([1., 2.])) ** 2) + (p["b"] - 3) ** 2
     >>> found = cr.scipy.minimize(loss, {"w": np.zeros(2), "b": 0.0}, bounds={"w": (None, 1.5), "b": None})
-    >>> found.success, found.x["w"].round(6), found.x["b"].round(6)
-    (True, array([1. , 1.5]), array(3.))
+    >>> found.success, found.x["w"].round(6), float(found.x["b"].round(6))
+    (True, array([1. , 1.5]), 3.0)
     """
     optimize = scipy_module("scipy.optimize", "minimize")
     packing = Packing(x0, "x0")

@@ -63,8 +63,8 @@ def root(
     >>> def equations(p):
     ...     return [p["x"] ** 2 + p["y"] ** 2 - 1, p["x"] - p["y"]]
     >>> found = cr.scipy.root(equations, {"x": 1.0, "y": 0.0})
-    >>> found.success, found.x["x"].round(6), found.x["y"].round(6)
-    (True, array(0.707107), array(0.707107))
+    >>> found.success, float(found.x["x"].round(6)), float(found.x["y"].round(6))
+    (True, 0.707107, 0.707107)
     """
     optimize = scipy_module("scipy.optimize", "root")
     if not isinstance(method, str) or method.lower() not in METHODS:

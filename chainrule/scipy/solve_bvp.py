@@ -60,8 +60,8 @@ def solve_bvp(
     >>> def at_ends(a, b):
     ...     return [a["u"], b["u"]]
     >>> found = cr.scipy.solve_bvp(equation, at_ends, x, {"u": np.zeros(5), "du": np.zeros(5)})
-    >>> found.success, found.sol(0.5)["u"].round(4)
-    (True, array(0.1405))
+    >>> found.success, float(found.sol(0.5)["u"].round(4))
+    (True, 0.1405)
     """
     integrate = scipy_module("scipy.integrate", "solve_bvp")
     mesh = np.asarray(plain_value(array_like(x), "x"), float)

@@ -60,8 +60,8 @@ def solve_ivp(
     >>> def pendulum(t, y):
     ...     return {"angle": y["speed"], "speed": -np.sin(y["angle"]) - 0.2 * y["speed"]}
     >>> path = cr.scipy.solve_ivp(pendulum, (0, 10), {"angle": 1.0, "speed": 0.0}, method="BDF", rtol=1e-8, atol=1e-8)
-    >>> path.y["angle"][-1].round(4), path.njev > 0
-    (np.float64(-0.3583), True)
+    >>> float(path.y["angle"][-1].round(4)), path.njev > 0
+    (-0.3583, True)
     """
     integrate = scipy_module("scipy.integrate", "solve_ivp")
     name = method if isinstance(method, str) else function_name(method)
