@@ -35,7 +35,7 @@ def steps_of(results: Sequence[Any]) -> list[Step]:
 
 
 class Accumulation:
-    """The terms of a trace's values.
+    """The terms of a trace's values, each known for as long as something is still to be made of it.
 
     Args:
         results: the values that terms are wanted of.
@@ -46,56 +46,46 @@ class Accumulation:
         self.moves = Moves(limit)
         self.steps = steps_of(results)
         self.uses: dict[Any, int] = {}
-        self.known: dict[Any, Terms] = {}
-        for step in self.steps:
-            for origin in step.origins:
-                if type(origin) is tuple:
-                    key = (origin[0].seq, origin[1])
-                    self.uses[key] = self.uses.get(key, 0) + 1
-        for x in results:
-            if type(x) is Jac and type(x.origin) is tuple:
-                key = (x.origin[0].seq, x.origin[1])
-                self.uses[key] = self.uses.get(key, 0) + 1
+        self.known: dict[Any, Terms] = {None: []}
+        for origins in [*[step.origins for step in self.steps], [x.origin for x in results]]:
+            for origin in origins:
+                self.uses[origin] = self.uses.get(origin, 0) + 1
+                if type(origin) is Variable:
+                    self.known[origin] = [origin.identity()]
+        self.uses[None] = -1  # constants stay known
         for step in self.steps:
             self._walk(step)
 
-    def terms_of(self, result: Any) -> Terms:
+    def terms_of(self, result: Jac) -> Terms:
         """The terms of a result."""
-        return self._terms(result.origin) if type(result) is Jac else []
-
-    def _terms(self, origin: Any) -> Terms:
-        if origin is None:
-            return []
-        if type(origin) is tuple:
-            return self.known[origin[0].seq, origin[1]]
-        return [origin.identity()]
+        return self.known[result.origin]
 
     def _walk(self, step: Step) -> None:
+        """Carry the terms of a step's operands to its outputs, and let go of what nothing else needs."""
         step.check_unwritten()
-        operands = [self._terms(origin) for origin in step.origins]
+        known, uses = self.known, self.uses
+        operands = [known[origin] for origin in step.origins]
         for i, terms in enumerate(operands):
-            if any(t.rows is not None for t in terms) and _mixes(step, i):
-                operands[i] = self._cut(terms, step.operands[i])
-                self._replace(step.origins[i], operands[i])
+            for term in terms:
+                if term.rows is not None:
+                    if _mixes(step, i):
+                        operands[i] = known[step.origins[i]] = _cut(terms, step.operands[i])
+                    break
         outs = self.moves.through(step, operands)
         for origin in step.origins:
-            if type(origin) is tuple:
-                key = (origin[0].seq, origin[1])
-                self.uses[key] -= 1
-                if not self.uses[key]:
-                    del self.known[key]
-        for index, (out, terms) in enumerate(zip(step.outs, outs, strict=True)):
-            uses = self.uses.get((step.seq, index), 0)
-            if uses:
-                cut = uses > 1 and _many(terms)
-                self.known[step.seq, index] = self._cut(terms, out) if cut else terms
+            uses[origin] -= 1
+            if not uses[origin]:
+                del known[origin]
+        for index, terms in enumerate(outs):
+            origin = (step, index)
+            count = uses.get(origin)
+            if count is not None:
+                known[origin] = _cut(terms, step.outs[index]) if count > 1 and _many(terms) else terms
 
-    def _cut(self, terms: Terms, value: Any) -> Terms:
-        return [Variable(shape_of(value), dtype_of(value), terms).identity()]
 
-    def _replace(self, origin: Any, terms: Terms) -> None:
-        if type(origin) is tuple:
-            self.known[origin[0].seq, origin[1]] = terms
+def _cut(terms: Terms, value: Any) -> Terms:
+    """The terms of a value that becomes a variable of its own."""
+    return [Variable(shape_of(value), dtype_of(value), terms).identity()]
 
 
 def _many(terms: Terms) -> bool:

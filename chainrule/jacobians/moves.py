@@ -18,6 +18,7 @@ them, in one batch.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,7 +31,7 @@ from chainrule.core.tensor import Tensor
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.jac import Step
 from chainrule.jacobians.terms import Index, Term, flat
-from chainrule.rows.primitive import unsupported
+from chainrule.rows.primitive import Primitive, unsupported
 from chainrule.rows.rules import environment, read
 from chainrule.rows.structure import letters_of, structure_of
 from chainrule.transform.forward import exit_level
@@ -60,7 +61,11 @@ class Moves:
         """The terms of each output of a step, from those of its operands."""
         prim = step.prim
         if prim.kind == "elementwise":
-            return [merged([t for i, terms in enumerate(operands) for t in self._scaled(step, i, terms)])]
+            found: Terms = []
+            for i, terms in enumerate(operands):
+                if terms:
+                    self._scale(step, i, terms, found)
+            return [merged(found)]
         if prim.moves:
             return [[self._moved(step, term) for term in operands[0]]]
         outs: list[Terms] = [[] for _ in step.outs]
@@ -73,17 +78,21 @@ class Moves:
 
     # -- diagonal --------------------------------------------------------------------------------------------------------
 
-    def _scaled(self, step: Step, i: int, terms: Terms) -> Terms:
+    def _scale(self, step: Step, i: int, terms: Terms, found: Terms) -> None:
         """Elementwise: every value times the partial with respect to operand i, after broadcasting."""
-        if not terms:
-            return []
+        factor = _partial(step, i)
+        if factor is None:
+            return
         out = step.outs[0]
-        factors = _partials(step, i)
-        if factors is None:
-            return []
         shape = shape_of(out)
         have = shape_of(step.operands[i])
-        return [scaled(t if have == shape else self._stretched(t, have, shape), factors, shape, out) for t in terms]
+        if have != shape:
+            terms = [self._stretched(term, have, shape) for term in terms]
+        if type(factor) is int and factor == 1 and out.dtype.kind != "c":
+            found += terms
+            return
+        for term in terms:
+            found.append(scaled(term, factor, shape, out))
 
     def _stretched(self, term: Term, have: Shape, shape: Shape) -> Term:
         """A term of an operand that is broadcast to a shape."""
@@ -297,52 +306,53 @@ _BY_NAME: dict[str, Callable[..., list[Terms]]] = {"cast": _cast, "index_put": M
 # -- factors and tangents ------------------------------------------------------------------------------------------------
 
 
-def _partials(step: Step, i: int) -> Any:
+@functools.cache
+def _rule_of(prim: Primitive, i: int) -> tuple[Any, str]:
+    """The rule for an elementwise row's operand, and what is given to it: "" to a partial, "t" to a JVP, "g" to a VJP."""
+    name = prim.operands[i]
+    cells = prim.declared[2]  # type: ignore[index]
+    for column, given in (("jvp", "t"), ("d", ""), ("vjp", "g")):
+        if name in cells[column]:
+            return cells[column][name], given
+    return 0, ""
+
+
+def _partial(step: Step, i: int) -> Any:
     """What an elementwise row multiplies a tangent of operand i by: a number or an array-like; None where that is 0.
 
     For a complex operand it is a pair: what it makes of 1, and of 1j.
     """
     prim = step.prim
-    name = prim.operands[i]
-    cells = prim.declared[2]  # type: ignore[index]
-    d, vjp, jvp = cells["d"], cells["vjp"], cells["jvp"]
-    env = environment(prim, step.operands, step.outs[0], step.params)
-    rule: Any = jvp.get(name, d.get(name, vjp.get(name)))
+    rule, given = _rule_of(prim, i)
     if isinstance(rule, unsupported):
-        raise Unstructured(f"{prim.name} has no derivative with respect to {name}: {rule.why}")
-    if rule is None:
-        return None
+        raise Unstructured(f"{prim.name} has no derivative with respect to {prim.operands[i]}: {rule.why}")
     turning = dtype_of(step.operands[i]).kind == "c"
-    if name not in jvp and name in d:
-        factor = read(prim, d[name], env) if callable(rule) else rule
+    if not given:
+        factor = rule
+        if callable(rule):
+            factor = read(prim, rule, environment(prim, step.operands, step.outs[0], step.params))
         if isinstance(factor, (int, float)) and factor == 0:
             return None
         return (factor, factor * 1j) if turning else factor
     out = step.outs[0]
-    tangent = "t" if name in jvp else "g"
+    env = environment(prim, step.operands, out, step.params)
 
     def of(unit: Any) -> Any:
-        ones = np.full(shape_of(out), unit, dtype_of(step.operands[i]) if turning else _real(dtype_of(out)))
-        return read(prim, rule, {**env, tangent: ones})
+        dtype = dtype_of(step.operands[i]) if turning else np.empty(0, dtype_of(out)).real.dtype
+        return read(prim, rule, {**env, given: np.full(shape_of(out), unit, dtype)})
 
     return (of(1), of(1j)) if turning else of(1)
 
 
-def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.empty(0, dtype).real.dtype
-
-
-def scaled(term: Term, factors: Any, shape: Shape, out: Any) -> Term:
+def scaled(term: Term, factor: Any, shape: Shape, out: Any) -> Term:
     """A term of an operand that has the output's shape, times a factor for each row."""
     vals = term.vals
-    if isinstance(factors, tuple):
-        one, turn = [_at_rows(f, shape, term) for f in factors]
+    if type(factor) is tuple:
+        one, turn = [_at_rows(f, shape, term) for f in factor]
         vals = np.real(vals) * one + np.imag(vals) * turn
     else:
-        factor = _at_rows(factors, shape, term)
-        if isinstance(factor, (int, float)) and factor == 1:
-            return term
-        vals = factor if isinstance(vals, (int, float)) and vals == 1 else vals * factor
+        factor = _at_rows(factor, shape, term)
+        vals = factor if type(vals) is int and vals == 1 else vals * factor
     return Term(term.source, term.cols, _real_if(vals, out), term.rows)
 
 

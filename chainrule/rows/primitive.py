@@ -56,9 +56,9 @@ def code_of(function: Rule) -> CodeType:
         ) from None
 
 
-def argument_names(function: Rule) -> tuple[str, ...]:
+def argument_names(rule: Rule | CodeType) -> tuple[str, ...]:
     """The names of a rule's parameters, positional and keyword."""
-    code = code_of(function)
+    code = rule if isinstance(rule, CodeType) else code_of(rule)
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
@@ -191,10 +191,11 @@ class Primitive:
         names.update(aliases or {})
         self.aliases = names
 
-    def names_read(self, rule: Rule) -> tuple[str, ...]:
+    def names_read(self, rule: Rule | CodeType) -> tuple[str, ...]:
         """What a rule reads: the names of its parameters, and for ``**params`` those of the operation that it does not name."""
-        names = argument_names(rule)
-        rest = self.required if code_of(rule).co_flags & inspect.CO_VARKEYWORDS else ()
+        code = rule if isinstance(rule, CodeType) else code_of(rule)
+        names = argument_names(code)
+        rest = self.required if code.co_flags & inspect.CO_VARKEYWORDS else ()
         return (*names, *[name for name in rest if name not in names])
 
     def for_each_operand(self, cells: Any) -> dict[str, Any]:

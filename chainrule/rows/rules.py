@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -95,10 +96,17 @@ def environment(prim: Primitive, operands: Any, out: Any, params: dict[str, Any]
 
 
 def read(prim: Primitive, rule: Rule, env: dict[str, Any]) -> Any:
-    names = prim.names_read(rule)
-    n = code_of(rule).co_argcount
+    names, n = _parameters(prim, code_of(rule))
     values = [env[name] if name in env else _about(name, env) for name in names]
+    if n == len(names):
+        return rule(*values)
     return rule(*values[:n], **dict(zip(names[n:], values[n:], strict=True)))
+
+
+@functools.lru_cache(1024)
+def _parameters(prim: Primitive, code: CodeType) -> tuple[tuple[str, ...], int]:
+    """What a rule with this code reads, and how much of it by position."""
+    return prim.names_read(code), code.co_argcount
 
 
 def _about(name: str, env: dict[str, Any]) -> Any:
