@@ -544,8 +544,8 @@ def istft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = 
     """The signal that has a short-time Fourier transform: the least squares estimate from all pieces."""
 def jacfwd(func: Callable[..., Any], argnums: builtins.int | tuple[builtins.int, ...] = ..., has_aux: builtins.bool = ..., *, randomness: str = ...) -> Callable[..., Any]:
     """The function that computes the Jacobian of ``func`` by forward mode: best where inputs are few."""
-def jacobian(y: Any, x: Any, *, mode: str = ..., create_graph: builtins.bool | None = ..., chunk_size: builtins.int | None = ..., memory: builtins.int = ...) -> Any:
-    """The generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``: of tensors already computed, or of a function."""
+def jacobian(y: Any, x: Any, *, layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., mode: str = ..., chunk_size: builtins.int | None = ..., memory: builtins.int = ...) -> Any:
+    """The generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``: of a function, or of tensors already computed."""
 def jacrev(func: Callable[..., Any], argnums: builtins.int | tuple[builtins.int, ...] = ..., *, has_aux: builtins.bool = ..., chunk_size: builtins.int | None = ..., _preallocate_and_copy: builtins.bool = ...) -> Callable[..., Any]:
     """The function that computes the Jacobian of ``func`` by reverse mode: best where outputs are few."""
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: builtins.bool = ..., has_aux: builtins.bool = ...) -> Any:

@@ -1,0 +1,122 @@
+"""``jacobian`` and ``hessian``: dense, sparse, or as the structure they have."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from chainrule import errors
+from chainrule.autograd import jacobian as dense
+from chainrule.core.tensor import Tensor
+from chainrule.jacobians import assemble
+from chainrule.jacobians.assemble import Pattern
+from chainrule.jacobians.terms import Term, Variable
+from chainrule.jacobians.trace import JacobianTrace
+from chainrule.transform.arguments import as_caller_type
+from chainrule.transform.dense import MEMORY
+from chainrule.tree import tree_unflatten
+
+LAYOUTS = ("dense", "csr", "csc", "coo", "operator", "structured", "auto")
+STRATEGIES = (None, "forward terms", "reverse terms", "vjps", "jvps")
+_SPARSE = ("csr", "csc", "coo")
+#: ``layout="auto"`` is sparse where fewer than so much of a matrix is entries
+_SPARSE_BELOW = 0.3
+
+
+def jacobian(
+    y: Any,
+    x: Any,
+    *,
+    layout: str = "dense",
+    strategy: str | None = None,
+    create_graph: bool | None = None,
+    hstack: bool = False,
+    mode: str = "auto",
+    chunk_size: int | None = None,
+    memory: int = MEMORY,
+) -> Any:
+    """The generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``: of a function, or of tensors already computed.
+
+    Args:
+        y: a function of ``x``; or a tensor that was computed from ``x`` (or a tree of them), whose graph is kept and whose
+            ``.grad`` is left alone.
+        x: with a function: an array, tensor or number, or a tree of them; a tuple holds several arguments. With tensors:
+            one that requires grad, or a tree of them.
+        layout: what the result is, where ``y`` is a function. "dense": an array or tensor. "csr", "csc", "coo": a sparse
+            array of SciPy's, of shape (elements of y, elements of x), with the entries that the program can make nonzero.
+            "structured": a :class:`Jacobian`, which knows how its entries came about and computes with them. "operator":
+            products with vectors alone, nothing else is computed. "auto": "csr" where less than a third are entries,
+            else "dense".
+        strategy: "forward terms", "reverse terms" (structure is carried along the program), "jvps" or "vjps" (column by
+            column, row by row); without it, whatever is expected to cost least.
+        create_graph: record the result, so that it can be differentiated itself. By default a dense one of a function is
+            where ``x`` is on the tape.
+        hstack: one matrix for all outputs and all inputs, in the order of their leaves, as solvers take it.
+        mode: with ``layout="dense"``: "forward" is column by column, "reverse" row by row, "auto" what there are fewer of.
+        chunk_size: how many rows or columns to compute in one batched pass.
+        memory: otherwise, as many as keep what one pass produces below this number of bytes. The result itself is extra.
+
+    Returns:
+        As ``layout`` says; arrays where a function was given only arrays, else tensors. With several outputs or inputs, in
+        the outputs' tree one Jacobian for each input in the inputs' tree. For complex ``x`` and ``y`` it is the complex
+        derivative, which the function must have; for complex ``x`` and real ``y`` the gradient of each element, as
+        ``backward`` defines it.
+
+    Raises:
+        RuntimeError: ``y`` does not depend on anything that requires grad, or ``x`` does not require grad.
+        TypeError: integers.
+        ValueError: options that do not go together.
+
+    >>> import chainrule as cr
+    >>> b = cr.tensor([4., 5., 6.], requires_grad=True)
+    >>> c = cr.tensor([1., 2., 3.]) * b
+    >>> cr.jacobian(c, b)
+    tensor([[1., 0., 0.],
+            [0., 2., 0.],
+            [0., 0., 3.]])
+    >>> import numpy as np
+    >>> cr.jacobian(lambda x: np.outer(x, x)[0], np.array([1., 2.]))
+    array([[2., 0.],
+           [2., 1.]])
+    >>> J = cr.jacobian(lambda x: np.diff(x) ** 2, np.array([1., 2., 4.]), layout="csr")
+    >>> J.nnz, J.toarray()
+    (4, array([[-2.,  2.,  0.],
+           [ 0., -4.,  4.]]))
+    """
+    if layout not in LAYOUTS:
+        raise ValueError(f"jacobian(): layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
+    if strategy not in STRATEGIES:
+        raise ValueError(f"jacobian(): strategy is one of {', '.join(map(repr, STRATEGIES))}, not {strategy!r}")
+    if not callable(y) or isinstance(y, Tensor):
+        if layout != "dense" or strategy is not None:
+            raise errors.jacobian_layout_needs_function(layout)
+        return dense.jacobian(y, x, mode=mode, create_graph=create_graph, chunk_size=chunk_size, memory=memory)
+    if layout in _SPARSE and create_graph:
+        raise errors.jacobian_layout_create_graph(layout)
+    if layout == "dense" and strategy in (None, "vjps", "jvps") and not hstack:
+        mode = {"vjps": "reverse", "jvps": "forward"}.get(strategy or "", mode)
+        return dense.jacobian(y, x, mode=mode, create_graph=create_graph, chunk_size=chunk_size, memory=memory)
+    trace = JacobianTrace(y, x, False if layout in _SPARSE else create_graph)
+    return _laid_out(trace, layout, hstack, memory)
+
+
+def _laid_out(trace: JacobianTrace, layout: str, hstack: bool, memory: int) -> Any:
+    """The Jacobians of a trace in a layout, in the outputs' tree of the inputs' trees; or all as one matrix."""
+    found = trace.terms(memory)
+    rows = [
+        tree_unflatten(
+            [_in(terms, y, v, layout, trace.arrays) for terms, v in zip(row, trace.variables, strict=True)], trace.inner
+        )
+        for y, row in zip(trace.results, found, strict=True)
+    ]
+    return tree_unflatten(rows, trace.outer)
+
+
+def _in(terms: list[Term], y: Any, variable: Variable, layout: str, arrays: bool) -> Any:
+    if layout == "dense":
+        return as_caller_type(assemble.dense(terms, y.shape, variable.shape, y.dtype), not arrays)
+    pattern = Pattern.of(terms, y.shape, variable.size)
+
+    sparse = importlib.import_module("scipy.sparse")
+    matrix = sparse.csr_array((pattern.data(terms, y.dtype), pattern.indices, pattern.indptr), pattern.shape)
+    return matrix.asformat(layout)

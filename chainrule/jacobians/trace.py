@@ -1,0 +1,99 @@
+"""One call of a function on values that note where their Jacobians come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.api.array import faced, unfaced
+from chainrule.core.levels import open_level, within
+from chainrule.core.modes import recording
+from chainrule.core.protocol import ArrayLike
+from chainrule.core.tensor import Tensor, wrap, wrapped
+from chainrule.interpreters.jac import Jac, Step
+from chainrule.jacobians.accumulate import Accumulation, steps_of
+from chainrule.jacobians.terms import Term, Variable
+from chainrule.transform.arguments import inside
+from chainrule.tree import TreeSpec, tree_flatten, tree_unflatten
+from chainrule.types.shapes import dtype_of, shape_of
+
+
+class JacobianTrace:
+    """A call ``function(x)``, and the Jacobians of its results.
+
+    Attributes:
+        arrays: whether the caller works with NumPy arrays, and gets them back.
+        points: the leaves of ``x`` as the caller passed them; ``inner`` is their structure.
+        variables: one for each.
+        results: the leaves of what the function returned, as values of the trace; ``outer`` is their structure.
+    """
+
+    outer: TreeSpec
+
+    @within
+    def __init__(self, function: Callable[..., Any], x: Any, create_graph: bool | None = False) -> None:
+        self.points, self.inner = tree_flatten(x)
+        if not self.points:
+            raise errors.jacobian_of_nothing("x")
+        leaves = [unfaced(leaf) for leaf in self.points]
+        if create_graph is None:
+            create_graph = recording() and any(isinstance(leaf, Tensor) and leaf._edge is not None for leaf in leaves)
+        self.create_graph = create_graph
+        self.arrays = not any(isinstance(leaf, (Tensor, ArrayLike)) for leaf in self.points)
+        primals = [_primal(leaf, create_graph) for leaf in leaves]
+        self.variables = [Variable(tuple(shape_of(p)), dtype_of(p)) for p in primals]
+        with open_level("jacobian", Jac) as level:
+            starts = [
+                faced(wrap(Jac(primal, variable, level)), point)
+                for primal, variable, point in zip(primals, self.variables, self.points, strict=True)
+            ]
+            tree = tree_unflatten(starts, self.inner)
+            returned, self.outer = tree_flatten(function(*tree) if type(x) is tuple else function(tree))
+            if not returned:
+                raise errors.jacobian_of_nothing("the function's result")
+            self.results = [_result(y, level) for y in returned]
+
+    @property
+    def steps(self) -> list[Step]:
+        """The operations that the results came from, oldest first."""
+        return steps_of(self.results)
+
+    def terms(self, limit: int) -> list[list[list[Term]]]:
+        """For each result, for each variable the terms of its Jacobian."""
+        found = Accumulation(self.results, limit)
+        return [[_of(found.terms_of(y), variable) for variable in self.variables] for y in self.results]
+
+
+def _of(terms: list[Term], variable: Variable) -> list[Term]:
+    return [t for t in terms if t.source is variable]
+
+
+def _primal(leaf: Any, create_graph: bool) -> Any:
+    """An argument as it stands inside a value of the trace: a tensor only where the result is to be recorded."""
+    if not isinstance(leaf, (Tensor, ArrayLike)):
+        leaf = np.asarray(leaf)
+    if leaf.dtype.kind not in "fc":
+        raise errors.jacobian_integers(leaf.dtype)
+    if isinstance(leaf, Tensor):
+        return inside(leaf) if create_graph else leaf._raw
+    return leaf
+
+
+def _result(y: Any, level: Any) -> Jac:
+    """A result as a value of the trace; one that does not depend on the arguments is a constant."""
+    y = unfaced(y)
+    data = y._raw if isinstance(y, Tensor) else y
+    if type(data) is Jac and data.level == level:
+        if data.dtype.kind not in "fc":
+            raise errors.jacobian_integer_output(wrapped(y))
+        return data
+    if not isinstance(y, (Tensor, ArrayLike)):
+        y = np.asarray(y)
+        if y.dtype.kind not in "fciub":
+            raise errors.jacobian_output(y)
+    if dtype_of(y).kind not in "fc":
+        raise errors.jacobian_integer_output(wrapped(y))
+    return Jac(y, None, level)
