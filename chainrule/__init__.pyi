@@ -450,8 +450,8 @@ def hardshrink(input: Tensor, lambd: builtins.float = ...) -> Tensor:
     """x where |x| is over lambd, else 0."""
 def heaviside(input: Any, values: Any, *, out: Tensor | None = ...) -> Tensor:
     """0 where input is negative, ``values`` where it is 0, else 1."""
-def hessian(func: Callable[..., Any], argnums: builtins.int | tuple[builtins.int, ...] = ...) -> Callable[..., Any]:
-    """The function that computes the Hessian of ``func``: the Jacobian of its Jacobian, forward over reverse."""
+def hessian(func: Callable[..., Any], x: Any = ..., *, argnums: builtins.int | tuple[builtins.int, ...] | None = ..., layout: str = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., memory: builtins.int = ...) -> Any:
+    """The Hessian of a scalar function at a point; or without a point the function that computes it."""
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (both 0: of the data)."""
 def histogram(input: Tensor, bins: Any, *, range: Any = ..., weight: Tensor | None = ..., density: builtins.bool = ...) -> Any:

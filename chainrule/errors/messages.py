@@ -357,8 +357,8 @@ jacobian_constant_written(op, operand) -> RuntimeError
 jacobian_layout_needs_function(layout) -> ValueError
     jacobian(): layout={layout!r} and strategy= need the function, whose operations carry the structure along: pass
     jacobian(f, x, layout={layout!r}). Of tensors already computed it is dense.
-jacobian_layout_create_graph(layout) -> ValueError
-    jacobian(): layout={layout!r} is an array of SciPy's, which cannot be on the tape: with create_graph=True take
+jacobian_layout_create_graph(api, layout) -> ValueError
+    {api}(): layout={layout!r} is an array of SciPy's, which cannot be on the tape: with create_graph=True take
     layout='structured' (whose entries are tensors) or layout='dense'.
 jacobian_needs_function() -> ValueError
     jacobian(): mode='forward' runs the function again, so it needs the function: jacobian(f, x). Of tensors already

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 from chainrule import errors
 from chainrule.autograd import jacobian as dense
 from chainrule.core.tensor import Tensor
+from chainrule.func.jacobians import hessian as hessian_function
+from chainrule.func.reverse import grad
 from chainrule.jacobians import assemble
 from chainrule.jacobians.assemble import Pattern
 from chainrule.jacobians.terms import Term, Variable
@@ -83,16 +86,13 @@ def jacobian(
     (4, array([[-2.,  2.,  0.],
            [ 0., -4.,  4.]]))
     """
-    if layout not in LAYOUTS:
-        raise ValueError(f"jacobian(): layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
+    check_layout("jacobian", layout, create_graph)
     if strategy not in STRATEGIES:
         raise ValueError(f"jacobian(): strategy is one of {', '.join(map(repr, STRATEGIES))}, not {strategy!r}")
     if not callable(y) or isinstance(y, Tensor):
         if layout != "dense" or strategy is not None:
             raise errors.jacobian_layout_needs_function(layout)
         return dense.jacobian(y, x, mode=mode, create_graph=create_graph, chunk_size=chunk_size, memory=memory)
-    if layout in _SPARSE and create_graph:
-        raise errors.jacobian_layout_create_graph(layout)
     if layout == "dense" and strategy in (None, "vjps", "jvps") and not hstack:
         mode = {"vjps": "reverse", "jvps": "forward"}.get(strategy or "", mode)
         return dense.jacobian(y, x, mode=mode, create_graph=create_graph, chunk_size=chunk_size, memory=memory)
@@ -100,7 +100,19 @@ def jacobian(
     return _laid_out(trace, layout, hstack, memory)
 
 
-def _laid_out(trace: JacobianTrace, layout: str, hstack: bool, memory: int) -> Any:
+def check_layout(api: str, layout: str, create_graph: bool | None) -> None:
+    """Raise for a layout that there is none of, or that cannot be recorded.
+
+    Raises:
+        ValueError: it is such a one.
+    """
+    if layout not in LAYOUTS:
+        raise ValueError(f"{api}(): layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
+    if layout in _SPARSE and create_graph:
+        raise errors.jacobian_layout_create_graph(api, layout)
+
+
+def _laid_out(trace: JacobianTrace, layout: str, hstack: bool, memory: int, symmetric: bool = False) -> Any:
     """The Jacobians of a trace in a layout, in the outputs' tree of the inputs' trees; or all as one matrix."""
     found = trace.terms(memory)
     rows = [
@@ -120,3 +132,50 @@ def _in(terms: list[Term], y: Any, variable: Variable, layout: str, arrays: bool
     sparse = importlib.import_module("scipy.sparse")
     matrix = sparse.csr_array((pattern.data(terms, y.dtype), pattern.indices, pattern.indptr), pattern.shape)
     return matrix.asformat(layout)
+
+
+def hessian(
+    func: Callable[..., Any],
+    x: Any = 0,
+    *,
+    argnums: int | tuple[int, ...] | None = None,
+    layout: str = "dense",
+    create_graph: bool | None = None,
+    hstack: bool = False,
+    memory: int = MEMORY,
+) -> Any:
+    """The Hessian of a scalar function at a point; or without a point the function that computes it.
+
+    Args:
+        func: from arrays or tensors (or nested containers of them) to a scalar.
+        x: the point: as for :func:`jacobian`. An int, or a tuple of ints, is ``argnums``.
+        argnums: without a point: which arguments to differentiate with respect to.
+        layout, create_graph, hstack, memory: with a point: as for :func:`jacobian`.
+
+    Returns:
+        With a point, for a function of one array the Hessian of shape ``(*x.shape, *x.shape)``, exactly symmetric; for a
+        tree of arrays a tree of trees. Without one, ``chainrule.func.hessian(func, argnums)``.
+
+    Raises:
+        RuntimeError: the function's result is not a scalar.
+        ValueError, TypeError: as for :func:`jacobian`.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> cr.hessian(lambda x: (x ** 3).sum(), np.array([1., 2.]))
+    array([[ 6.,  0.],
+           [ 0., 12.]])
+    >>> cr.hessian(lambda x: (np.diff(x) ** 2).sum(), np.ones(1000), layout="csr").nnz
+    2998
+    """
+    if argnums is not None or _says_argnums(x):
+        return hessian_function(func, x if argnums is None else argnums)
+    check_layout("hessian", layout, create_graph)
+    several = type(x) is tuple
+    gradient = grad(func, tuple(range(len(x))) if several else 0)
+    trace = JacobianTrace(gradient, x, False if layout in _SPARSE else create_graph)
+    return _laid_out(trace, layout, hstack, memory, symmetric=True)
+
+
+def _says_argnums(x: Any) -> bool:
+    return type(x) is int or (type(x) is tuple and bool(x) and all([type(i) is int for i in x]))
