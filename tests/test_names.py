@@ -40,9 +40,9 @@ def test_functions_are_pickled_by_name(name):
 
 
 def test_transformations_are_at_the_top():
-    from chainrule import func, grad, grad_and_value, hessian, hvp, jacfwd, jacrev, jvp, vjp
+    from chainrule import func, grad, grad_and_value, hvp, jacfwd, jacrev, jvp, vjp
 
-    for function in (grad, grad_and_value, hessian, hvp, jacfwd, jacrev, jvp, vjp):
+    for function in (grad, grad_and_value, hvp, jacfwd, jacrev, jvp, vjp):
         assert function is getattr(func, function.__name__)
 
 
