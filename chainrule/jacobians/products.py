@@ -1,0 +1,243 @@
+"""Products of sparse matrices, and the chain rule for values that the computation was cut at.
+
+Where terms count the elements of a value that was cut, the Jacobian is a product: that with respect to the value, times the
+value's own. ``resolve`` multiplies all such factors, in the order that is estimated to cost less: newest first, which is
+reverse mode, or oldest first, which is forward mode. Zeros that are entries stay entries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chainrule.jacobians.assemble import Pattern, dtype_of_terms
+from chainrule.jacobians.blocks import Blocks, blocks_of_terms
+from chainrule.jacobians.terms import Term, Variable
+
+ndarray = np.ndarray
+
+
+# -- products ---------------------------------------------------------------------------------------------------------
+
+
+class Sparse(NamedTuple):
+    """A matrix, by its rows, as ``scipy.sparse.csr_array`` has them."""
+
+    indptr: Any
+    indices: Any
+    data: Any
+    shape: tuple[int, int]
+
+    def term(self, source: Variable) -> Term:
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+        return Term(source, self.indices[None].astype(np.intp, copy=False), np.reshape(self.data, (1, -1)), rows)
+
+
+def sparse_of(terms: Sequence[Term], out_shape: tuple[int, ...], size: int) -> Sparse:
+    pattern = Pattern.of(terms, out_shape, size)
+    return Sparse(pattern.indptr, pattern.indices, pattern.data(terms), pattern.shape)
+
+
+def multiplied(a: Sparse, b: Sparse) -> Sparse:
+    """The product, with an entry wherever factors meet; the columns of a row ascend."""
+    if type(a.data) is ndarray and type(b.data) is ndarray:
+        found = _by_scipy(a, b)
+        if found is not None:
+            return found
+    return _by_entries(a, b)
+
+
+def _by_scipy(a: Sparse, b: Sparse) -> Sparse | None:
+    """SciPy's product; None without SciPy, and where it has left out an entry because it is zero."""
+    try:
+        from scipy import sparse
+    except ImportError:
+        return None
+    left, right = [sparse.csr_array((x.data, x.indices, x.indptr), shape=x.shape) for x in (a, b)]
+    found = left @ right
+    if found.nnz != _entries_of_product(sparse, left, right):
+        return None
+    found.sort_indices()
+    return Sparse(found.indptr, found.indices, found.data, found.shape)
+
+
+def _entries_of_product(sparse: Any, left: Any, right: Any) -> int:
+    tools: Any = getattr(sparse, "_sparsetools", None)
+    if hasattr(tools, "csr_matmat_maxnnz") and left.indices.dtype == right.indices.dtype:
+        m, n = left.shape[0], right.shape[1]
+        return int(tools.csr_matmat_maxnnz(m, n, left.indptr, left.indices, right.indptr, right.indices))
+    return int((left.astype(bool) @ right.astype(bool)).nnz)
+
+
+def _by_entries(a: Sparse, b: Sparse) -> Sparse:
+    """Every entry of a with the entries of b's row of its column; then what meets is added up."""
+    lengths = np.diff(b.indptr)[a.indices]
+    ends = np.cumsum(lengths, dtype=np.intp)
+    left = np.repeat(np.arange(len(a.indices)), lengths)
+    right = np.arange(len(left)) + np.repeat(b.indptr[:-1][a.indices] - (ends - lengths), lengths)
+    rows = np.repeat(np.arange(a.shape[0]), np.diff(a.indptr))[left]
+    cols = b.indices[right][None].astype(np.intp, copy=False)
+    vals = np.take(a.data, left) * np.take(b.data, right)
+    met = Term(Variable((b.shape[1],), vals.dtype), cols, np.reshape(vals, (1, -1)), rows)
+    return sparse_of([met], a.shape[:1], b.shape[1])
+
+
+class Factor:
+    """The Jacobian of one value with respect to one variable."""
+
+    def __init__(self, terms: list[Term], source: Variable, out_shape: tuple[int, ...]) -> None:
+        self.terms = terms
+        self.source = source
+        self.out_shape = out_shape
+        self._blocks: Blocks | None = None
+        self._sparse: Sparse | None = None
+        self._known = False
+
+    @property
+    def blocks(self) -> Blocks | None:
+        if not self._known:
+            self._known = True
+            self._blocks = blocks_of_terms(self.terms, self.out_shape, self.source.size, dtype_of_terms(self.terms))
+        return self._blocks
+
+    @property
+    def sparse(self) -> Sparse:
+        if self._sparse is None:
+            self._sparse = sparse_of(self.terms, self.out_shape, self.source.size)
+        return self._sparse
+
+    def times(self, other: Factor) -> Factor:
+        """With respect to the other factor's variable, where it is the Jacobian of this one's variable."""
+        mine, others = self.blocks, other.blocks
+        blocks = mine.product(others) if mine is not None and others is not None else None
+        if blocks is not None:
+            product = Factor([blocks.term(other.source, self.out_shape)], other.source, self.out_shape)
+            product._blocks = blocks
+        else:
+            sparse = multiplied(self.sparse, other.sparse)
+            product = Factor([sparse.term(other.source)], other.source, self.out_shape)
+            product._sparse = sparse
+        product._known = True
+        return product
+
+    def plus(self, others: Sequence[Factor]) -> Factor:
+        terms = [term for factor in (self, *others) for term in factor.terms]
+        return Factor(terms, self.source, self.out_shape) if others else self
+
+
+class Estimate:
+    """A factor's shape and number of entries, if they lie anywhere. Products add what they cost to ``costs``."""
+
+    def __init__(self, entries: float, shape: tuple[int, int], costs: list[float]) -> None:
+        self.entries = entries
+        self.shape = shape
+        self.costs = costs
+
+    @classmethod
+    def of(cls, factor: Factor, costs: list[float]) -> Estimate:
+        entries = sum([term.cols.size for term in factor.terms])
+        return cls(entries, (math.prod(factor.out_shape), factor.source.size), costs)
+
+    def times(self, other: Estimate) -> Estimate:
+        cost = self.entries * other.entries / max(other.shape[0], 1)
+        self.costs.append(cost)
+        m, n = self.shape[0], other.shape[1]
+        return Estimate(min(cost, m * n), (m, n), self.costs)
+
+    def plus(self, others: Sequence[Estimate]) -> Estimate:
+        most = self.shape[0] * self.shape[1]
+        return Estimate(min(sum([x.entries for x in (self, *others)]), most), self.shape, self.costs)
+
+
+# -- values that were cut ----------------------------------------------------------------------------------------------
+
+
+def resolve(terms: Sequence[Term], out_shape: tuple[int, ...]) -> dict[Variable, list[Term]]:
+    """The terms of a value with respect to inputs alone, for each input.
+
+    Args:
+        terms: with respect to inputs, and to values that were cut.
+        out_shape: the value's.
+    """
+    direct = _by_source(terms)
+    cuts = _oldest_first(direct)
+    if not cuts:
+        return direct
+    outer = _factors(terms, out_shape)
+    own = {cut: _factors(cut.terms or [], cut.shape) for cut in cuts}
+    order = min((oldest_first, newest_first), key=lambda order: _cost(order, cuts, own, outer))
+    return {source: factor.terms for source, factor in order(cuts, own, outer).items()}
+
+
+def oldest_first(cuts: list[Variable], own: Any, outer: Any) -> Any:
+    """Forward mode: for each value that was cut its Jacobian with respect to the inputs.
+
+    Args:
+        cuts: each after those that it depends on.
+        own: for each of them, its factors (or estimates) by variable.
+        outer: those of the result.
+    """
+    known: dict[Variable, Any] = {}
+    for cut in cuts:
+        known[cut] = _through(own[cut], known)
+    return _through(outer, known)
+
+
+def _through(factors: Any, known: Any) -> Any:
+    parts: dict[Variable, list[Any]] = {}
+    for source, factor in factors.items():
+        if source not in known:
+            parts.setdefault(source, []).append(factor)
+            continue
+        for variable, inner in known[source].items():
+            parts.setdefault(variable, []).append(factor.times(inner))
+    return {variable: found[0].plus(found[1:]) for variable, found in parts.items()}
+
+
+def newest_first(cuts: list[Variable], own: Any, outer: Any) -> Any:
+    """Reverse mode: the result's Jacobian with respect to each value that was cut. (Arguments: see ``oldest_first``.)"""
+    parts = {source: [factor] for source, factor in outer.items()}
+    for cut in reversed(cuts):
+        first, *more = parts.pop(cut)
+        whole = first.plus(more)
+        for source, inner in own[cut].items():
+            parts.setdefault(source, []).append(whole.times(inner))
+    return {variable: found[0].plus(found[1:]) for variable, found in parts.items()}
+
+
+def _cost(order: Any, cuts: list[Variable], own: Any, outer: Any) -> float:
+    """About how many numbers would be multiplied."""
+    costs: list[float] = []
+    estimates = [{v: Estimate.of(f, costs) for v, f in factors.items()} for factors in (*own.values(), outer)]
+    order(cuts, dict(zip(own, estimates, strict=False)), estimates[-1])
+    return sum(costs)
+
+
+def _by_source(terms: Sequence[Term]) -> dict[Variable, list[Term]]:
+    found: dict[Variable, list[Term]] = {}
+    for term in terms:
+        found.setdefault(term.source, []).append(term)
+    return found
+
+
+def _factors(terms: Sequence[Term], out_shape: tuple[int, ...]) -> dict[Variable, Factor]:
+    return {source: Factor(own, source, out_shape) for source, own in _by_source(terms).items()}
+
+
+def _oldest_first(sources: dict[Variable, list[Term]]) -> list[Variable]:
+    """All values that were cut and lie behind sources, each after those that it depends on."""
+    order: dict[Variable, None] = {}
+    todo = [(source, False) for source in sources]
+    while todo:
+        cut, behind = todo.pop()
+        if cut.terms is None or cut in order:
+            continue
+        if behind:
+            order[cut] = None
+            continue
+        todo.append((cut, True))
+        todo += [(term.source, False) for term in cut.terms]
+    return list(order)
