@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from chainrule.interpreters.jac import Jac, Step
 from chainrule.jacobians.moves import Moves, Terms
-from chainrule.jacobians.terms import Variable
+from chainrule.jacobians.terms import Term, Variable
 from chainrule.rows.structure import structure_of
 from chainrule.types.shapes import dtype_of, shape_of
 
@@ -51,7 +53,7 @@ class Accumulation:
             for origin in origins:
                 self.uses[origin] = self.uses.get(origin, 0) + 1
                 if type(origin) is Variable:
-                    self.known[origin] = [origin.identity()]
+                    self.known[origin] = [origin.identity()] if origin.size else []
         self.uses[None] = -1  # constants stay known
         for step in self.steps:
             self._walk(step)
@@ -80,12 +82,19 @@ class Accumulation:
             origin = (step, index)
             count = uses.get(origin)
             if count is not None:
+                terms = [term for term in terms if term.cols.size]
                 known[origin] = _cut(terms, step.outs[index]) if count > 1 and _many(terms) else terms
 
 
 def _cut(terms: Terms, value: Any) -> Terms:
-    """The terms of a value that becomes a variable of its own."""
-    return [Variable(shape_of(value), dtype_of(value), terms).identity()]
+    """The terms of a value that becomes a variable of its own; a complex one becomes two, of its parts."""
+    shape, dtype = shape_of(value), dtype_of(value)
+    if dtype.kind != "c":
+        return [Variable(shape, dtype, terms).identity()]
+    part = np.empty(0, dtype).real.dtype
+    real = Variable(shape, part, [Term(t.source, t.cols, np.real(t.vals), t.rows) for t in terms])
+    imag = Variable(shape, part, [Term(t.source, t.cols, np.imag(t.vals), t.rows) for t in terms])
+    return [real.identity(), Term(imag, imag.seed[None], 1j)]
 
 
 def _many(terms: Terms) -> bool:
@@ -93,7 +102,7 @@ def _many(terms: Terms) -> bool:
     return len(terms) > MOST_TERMS or (len(terms) > 1 and sum([t.slots for t in terms]) > MOST_SLOTS)
 
 
-_KEEPS_ROWS = {"diagonal", "selection", "sum", "mean"}
+_KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean", "windows"}
 
 
 def _mixes(step: Step, i: int) -> bool:

@@ -6,10 +6,13 @@ structure      what happens to a term
 diagonal       vals are multiplied by the partial derivative
 selection      the row itself is applied to cols and vals (mostly views); or, where some elements are constants, the row
                applied to the positions of the operand's elements says where each one goes
+scatter        the row's transpose, applied to the positions of the result's elements, says where each one of the
+               operand's is added
 sum, mean      the axes that are summed become slots
 "ik,kj->ij"    the subscript that is summed becomes slots, whose vals are the other operand's
 axis, "ab:ij"  the axes that the operation mixes become slots, whose vals are the local Jacobian's: the row's JVP along
                unit tangents in these axes
+windows        the products that are summed become entries, whose vals are the other operand's
 =============  =======================================================================================================
 
 Where a term's columns don't vary along the axes that are mixed, its vals are tangents like any others: the row's JVP moves
@@ -31,8 +34,9 @@ from chainrule.core.tensor import Tensor
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.jac import Step
 from chainrule.jacobians.terms import Index, Term, flat
-from chainrule.rows.primitive import Primitive, unsupported
-from chainrule.rows.rules import environment, read
+from chainrule.jacobians.windows import meeting
+from chainrule.rows.primitive import TABLE, Primitive, unsupported
+from chainrule.rows.rules import conjugate, environment, read
 from chainrule.rows.structure import letters_of, structure_of
 from chainrule.transform.forward import exit_level
 from chainrule.types.shapes import dtype_of, shape_of
@@ -140,6 +144,21 @@ class Moves:
         gather = Gather(sources(step, i), shape_of(step.operands[i]))
         return [[gather.of(term) for term in terms]]
 
+    def _diagonal(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """What is no elementwise row, and yet has a diagonal Jacobian with respect to this operand."""
+        if step.prim.kind == "linear":
+            return [terms]
+        factor = push(step, i, np.ones((1, *shape_of(step.operands[i])), dtype_of(step.operands[i])))[0][0]
+        return [[scaled(t, factor, shape_of(factor), step.outs[0]) for t in terms]]
+
+    def _scattered(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """Every element of the operand is added to one of the result."""
+        to = destinations(step, i)
+        if step.prim.kind != "linear":
+            factor = pull(step, i)
+            terms = [scaled(t, factor, to.shape, step.outs[0]) for t in terms]
+        return [[scattered(t, to) for t in terms]]
+
     def _put(self, step: Step, i: int, terms: Terms) -> list[Terms]:
         """Values that are written into an array at an index, or added to what is there."""
         if not step.params.get("accumulate"):
@@ -171,6 +190,18 @@ class Moves:
                 moved.vals = moved.vals / count if count else moved.vals * np.nan
             results.append(moved)
         return [results]
+
+    # -- windows ---------------------------------------------------------------------------------------------------------
+
+    def _windowed(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """A convolution: sums of products of elements that meet in a window."""
+        axes = tuple(range(-len(shape_of(step.operands[i])), 0))
+        uniform = [t for t in terms if t.rows is None and _uniform(t.cols, axes)]
+        results = self._mixed(step, i, uniform) if uniform else [[]]
+        if len(uniform) < len(terms):
+            entries = Entries(step, i, self.limit)
+            results[0] += [entries.of(t) for t in terms if t not in uniform]
+        return results
 
     # -- everything that mixes elements ----------------------------------------------------------------------------------
 
@@ -280,7 +311,10 @@ class Moves:
 
 
 _BY_STRUCTURE: dict[str, Callable[..., list[Terms]]] = {
+    "diagonal": Moves._diagonal,
     "selection": Moves._selected,
+    "scatter": Moves._scattered,
+    "windows": Moves._windowed,
     "sum": Moves._summed,
     "mean": Moves._summed,
 }
@@ -386,6 +420,16 @@ def push(step: Step, i: int, tangents: Any) -> list[Any]:
         return [None if t is None else _real_if(exit_level(t, level), o) for t, o in zip(parts, step.outs, strict=True)]
 
 
+def pull(step: Step, i: int) -> Any:
+    """What each element of operand i is multiplied by before it goes to one element of the output."""
+    prim, name = step.prim, step.prim.operands[i]
+    env = environment(prim, step.operands, step.out(), step.params)
+    env["g"] = np.ones(shape_of(step.outs[0]), step.outs[0].dtype)
+    if prim.shared is not None:
+        env[prim.shared[0]] = read(prim, prim.shared[1], env)
+    return conjugate(read(prim, prim.vjps[name], env))  # type: ignore[arg-type]
+
+
 def _given_vals(term: Term, x: Any) -> Any:
     """The vals of a term of one slot, as tangents of the operand."""
     full = np.broadcast_to(term.vals, term.cols.shape)
@@ -471,6 +515,20 @@ def sources(step: Step, i: int) -> Index:
     return src
 
 
+def destinations(step: Step, i: int) -> Index:
+    """For every element of operand i the position in the output where it goes; −1 for nowhere."""
+    row = TABLE[_GOES_LIKE.get(step.prim.name, step.prim.name)]
+    given = [x if k == i else plain(x) for k, x in enumerate(step.operands)]
+    env = environment(row, given, None, {name: step.params[name] for name in row.parameters})
+    back = read(row, row.vjps[row.operands[i]], {**env, "g": positions(shape_of(step.outs[0])) + 1})  # type: ignore[arg-type]
+    to: Index = np.asarray(back, np.intp) - 1
+    return to
+
+
+#: Rows whose elements go where those of another row go, though they are not added there.
+_GOES_LIKE = {"scatter_prod": "scatter_add", "scatter_best": "scatter_add"}
+
+
 class Gather:
     """Where the elements of a value come from.
 
@@ -532,10 +590,36 @@ def _joined(rows: Index, at: Index, size: int) -> tuple[Index, Index]:
 def scattered(term: Term, dst: Index) -> Term:
     """The term of a value that the elements of another are added into, at positions ``dst``."""
     to = dst.reshape(-1)
+    if to.size and to.min() < 0:
+        kept = np.flatnonzero(to >= 0)
+        return scattered(Gather(kept, dst.shape).of(term), to[kept])
     if term.rows is not None:
         return Term(term.source, term.cols, term.vals, to[term.rows])
     cols = term.cols.reshape(term.slots, -1)
     return Term(term.source, cols, _taken(term, np.arange(to.size), to.shape), to)
+
+
+class Entries:
+    """The entries of a convolution's local Jacobian."""
+
+    def __init__(self, step: Step, i: int, limit: int) -> None:
+        met = meeting(step, i)
+        shape = np.broadcast_shapes(*[part.shape for part in met])
+        if math.prod(shape) > limit:
+            raise Unstructured(f"{step.prim.name} has {math.prod(shape):,} products of elements")
+        inside = np.flatnonzero(np.broadcast_to((met.operand >= 0) & (met.result >= 0) & (met.factor >= 0), shape))
+        self.have = shape_of(step.operands[i])
+        self.at, self.to, factor = (np.broadcast_to(part, shape).reshape(-1)[inside] for part in met)
+        self.factors = np.reshape(step.operands[1 - i], (-1,))[factor][None]
+
+    def of(self, term: Term) -> Term:
+        """The term of the result, from one of the operand."""
+        if term.rows is None:
+            cols = term.cols.reshape(term.slots, -1).take(self.at, 1)
+            return Term(term.source, cols, _taken(term, self.at, self.at.shape) * self.factors, self.to)
+        which, picks = _joined(term.rows, self.at, math.prod(self.have))
+        vals = term.vals[:, picks] if shape_of(term.vals)[1:] not in ((), (1,)) else term.vals
+        return Term(term.source, term.cols.take(picks, 1), vals * self.factors[:, which], self.to[which])
 
 
 def bundled(term: Term, axes: tuple[int, ...], keep: bool) -> Term:
