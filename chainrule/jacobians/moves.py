@@ -60,6 +60,7 @@ class Moves:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._cols: dict[Any, tuple[Any, Index]] = {}
+        self._places: dict[Any, Index] = {}
 
     def through(self, step: Step, operands: Sequence[Terms]) -> list[Terms]:
         """The terms of each output of a step, from those of its operands."""
@@ -136,7 +137,10 @@ class Moves:
         """What is made of cols, made once: cols that are equal because they came about alike are one object."""
         known = self._cols.get((id(cols), key))
         if known is None:
-            self._cols[id(cols), key] = known = (cols, make())  # which keeps cols, and its id
+            made = make()
+            place = (made.__array_interface__["data"][0], made.shape, made.strides)
+            made = self._places.setdefault(place, made)
+            self._cols[id(cols), key] = known = (cols, made)  # which keeps cols, and its id
         return known[1]
 
     def _selected(self, step: Step, i: int, terms: Terms) -> list[Terms]:
