@@ -19,9 +19,10 @@ from chainrule.jacobians.terms import Term, Variable
 from chainrule.rows.structure import structure_of
 from chainrule.types.shapes import dtype_of, shape_of
 
-#: A value is cut where its terms, or their slots, are more than so many.
+#: A value is cut where its terms, or their slots, are more than so many; and sooner where they have rows of their own.
 MOST_TERMS = 16
 MOST_SLOTS = 64
+MOST_WITH_ROWS = 4
 
 
 def steps_of(results: Sequence[Any]) -> list[Step]:
@@ -99,7 +100,13 @@ def _cut(terms: Terms, value: Any) -> Terms:
 
 def _many(terms: Terms) -> bool:
     """Whether each further operation on terms costs more than starting anew."""
-    return len(terms) > MOST_TERMS or (len(terms) > 1 and sum([t.slots for t in terms]) > MOST_SLOTS)
+    if len(terms) <= MOST_WITH_ROWS:
+        return len(terms) > 1 and sum([t.slots for t in terms]) > MOST_SLOTS
+    return (
+        len(terms) > MOST_TERMS
+        or any([t.rows is not None for t in terms])
+        or sum([t.slots for t in terms]) > MOST_SLOTS
+    )
 
 
 _KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean", "windows"}

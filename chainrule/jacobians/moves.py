@@ -72,7 +72,7 @@ class Moves:
                     self._scale(step, i, terms, found)
             return [merged(found)]
         if prim.moves:
-            return [[self._moved(step, term) for term in operands[0]]]
+            return [self._moved(step, operands[0])]
         outs: list[Terms] = [[] for _ in step.outs]
         for i, terms in enumerate(operands):
             if terms:
@@ -115,16 +115,23 @@ class Moves:
 
     # -- selections ------------------------------------------------------------------------------------------------------
 
-    def _moved(self, step: Step, term: Term) -> Term:
+    def _moved(self, step: Step, terms: Terms) -> Terms:
         """A row whose value only moves elements, applied to cols and vals."""
-        prim, params, x = step.prim, step.params, step.operands[0]
+        prim = step.prim
         if prim.name in ("alias", "clone"):
-            return term
-        if term.rows is not None:
-            have = shape_of(x)
-            return Gather(np.asarray(prim.value(positions(have), **params)), have).of(term)
-        cols = self._moved_cols(step, term.cols)
-        return Term(term.source, cols, _moved_vals(step, term, cols))
+            return terms
+        gather = None
+        found = []
+        for term in terms:
+            if term.rows is None:
+                cols = self._moved_cols(step, term.cols)
+                found.append(Term(term.source, cols, _moved_vals(step, term, cols)))
+                continue
+            if gather is None:
+                have = shape_of(step.operands[0])
+                gather = Gather(np.asarray(prim.value(positions(have), **step.params)), have)
+            found.append(gather.of(term))
+        return found
 
     def _moved_cols(self, step: Step, cols: Index) -> Index:
         """cols after a move; equal moves of the same cols give the same array, so that their terms can be merged."""
@@ -543,7 +550,7 @@ class Gather:
         at: where those come from.
     """
 
-    __slots__ = ("at", "have", "kept", "src")
+    __slots__ = ("_joins", "at", "have", "kept", "src")
 
     def __init__(self, src: Index, have: Shape) -> None:
         self.src = src
@@ -551,6 +558,7 @@ class Gather:
         at = src.reshape(-1)
         self.kept = None if not at.size or at.min() >= 0 else np.flatnonzero(at >= 0)
         self.at = at if self.kept is None else at[self.kept]
+        self._joins: dict[int, tuple[Index, Index]] = {}
 
     def of(self, term: Term) -> Term:
         """The term of the value whose elements are taken from that of this term."""
@@ -561,7 +569,10 @@ class Gather:
                 cols = flat_cols.take(at, 1).reshape(slots, *src.shape)
                 return Term(term.source, cols, _taken(term, at, src.shape))
             return Term(term.source, flat_cols.take(at, 1), _taken(term, at, at.shape), self.kept)
-        rows, picks = _joined(term.rows, src.reshape(-1), math.prod(self.have))
+        join = self._joins.get(id(term.rows))
+        if join is None:
+            join = self._joins[id(term.rows)] = _joined(term.rows, src.reshape(-1), math.prod(self.have))
+        rows, picks = join
         vals = term.vals[:, picks] if shape_of(term.vals)[1:] not in ((), (1,)) else term.vals
         return Term(term.source, term.cols.take(picks, 1), vals, rows)
 
@@ -581,14 +592,19 @@ def _taken(term: Term, at: Index, shape: Shape) -> Any:
 
 def _joined(rows: Index, at: Index, size: int) -> tuple[Index, Index]:
     """For all pairs of a wanted position and an entry in that row: the number of the former, and of the latter."""
-    order = np.argsort(rows, kind="stable")
     counts = np.bincount(rows, minlength=size)
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]]) if size else np.zeros(0, np.intp)
+    if not counts.size or counts.max() <= 1:
+        entry = np.full(size + 1, -1)  # whose last one is that of no row
+        entry[rows] = np.arange(rows.size)
+        picks = entry[at]
+        wanted = np.flatnonzero(picks >= 0)
+        return wanted, picks[wanted]
+    order = np.argsort(rows, kind="stable")
+    starts = np.cumsum(counts) - counts
     wanted = np.flatnonzero(at >= 0)
     each = counts[at[wanted]]
-    total = int(each.sum())
     first = np.repeat(starts[at[wanted]] - (np.cumsum(each) - each), each)
-    return np.repeat(wanted, each), order[first + np.arange(total)]
+    return np.repeat(wanted, each), order[first + np.arange(first.size)]
 
 
 def scattered(term: Term, dst: Index) -> Term:
