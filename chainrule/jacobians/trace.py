@@ -15,6 +15,7 @@ from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.interpreters.jac import Jac, Step
 from chainrule.jacobians.accumulate import Accumulation, steps_of
+from chainrule.jacobians.products import resolve
 from chainrule.jacobians.terms import Term, Variable
 from chainrule.transform.arguments import inside
 from chainrule.tree import TreeSpec, tree_flatten, tree_unflatten
@@ -64,11 +65,8 @@ class JacobianTrace:
     def terms(self, limit: int) -> list[list[list[Term]]]:
         """For each result, for each variable the terms of its Jacobian."""
         found = Accumulation(self.results, limit)
-        return [[_of(found.terms_of(y), variable) for variable in self.variables] for y in self.results]
-
-
-def _of(terms: list[Term], variable: Variable) -> list[Term]:
-    return [t for t in terms if t.source is variable]
+        by_input = [resolve(found.terms_of(y), y.shape) for y in self.results]
+        return [[terms.get(variable, []) for variable in self.variables] for terms in by_input]
 
 
 def _primal(leaf: Any, create_graph: bool) -> Any:
