@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
 from collections.abc import Callable
 
 import pytest
+
+
+def pytest_configure() -> None:
+    """Processes that tests start keep what they compile of the library: else each compiles all of it again."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_collection_finish() -> None:
+    """Tests that collect garbage look at what tests made, not at the tests themselves, all of which are in memory."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -31,9 +31,15 @@ def reference() -> ModuleType:
     return module
 
 
-def test_every_page_is_in_the_menu(reference: ModuleType) -> None:
+@pytest.fixture(scope="module")
+def pages(reference: ModuleType) -> dict[str, str]:
+    texts: dict[str, str] = reference.pages()
+    return texts
+
+
+def test_every_page_is_in_the_menu(pages: dict[str, str]) -> None:
     written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
-    made = {f"reference/{name}.md" for name in reference.pages()} | {"changelog.md"}
+    made = {f"reference/{name}.md" for name in pages} | {"changelog.md"}
     made |= {f"examples/{path.stem}.md" for path in (ROOT / "examples").glob("*.py")}
     assert sorted(MENU) == sorted(written | made)
 
@@ -42,21 +48,21 @@ def test_every_page_is_in_the_menu(reference: ModuleType) -> None:
     "module", ["", ".autograd", ".autograd.graph", ".autograd.functional", ".autograd.forward_ad", ".func", ".linalg",
                ".nn.functional", ".special", ".testing", ".utils.checkpoint", ".tree", ".primitive"],
 )  # fmt: skip
-def test_the_reference_has_every_public_name(reference: ModuleType, module: str) -> None:
-    text = "\n".join(reference.pages().values())
+def test_the_reference_has_every_public_name(pages: dict[str, str], module: str) -> None:
+    text = "\n".join(pages.values())
     for name in importlib.import_module(f"chainrule{module}").__all__:
         thing = getattr(importlib.import_module(f"chainrule{module}"), name)
         if name != "Tensor" and not isinstance(thing, (ModuleType, float)) and thing is not chainrule.dtype:
             assert f"`{name}`" in text, f"chainrule{module}.{name}"
 
 
-def test_docstrings_become_markdown(reference: ModuleType) -> None:
-    page = reference.pages()["func"]
+def test_docstrings_become_markdown(pages: dict[str, str]) -> None:
+    page = pages["func"]
     assert "- `argnums`: which arguments" in page and "```pycon\n>>> import numpy" in page
     assert "## `hvp` <small>Hessian-vector product</small> { #hvp }" in page, "by the words that people search for"
     assert page.index("## `grad`") < page.index("## `hvp`") < page.index("## `debug_unwrap`"), "by use"
     assert not re.search(r":(func|class|mod|meth):", page)
-    assert "0x" not in "".join(reference.pages().values()), "an address of an object is of one run only"
+    assert "0x" not in "".join(pages.values()), "an address of an object is of one run only"
 
 
 def test_names_that_the_pages_put_first_or_call_otherwise_are_there(reference: ModuleType) -> None:
@@ -68,8 +74,8 @@ def test_names_that_the_pages_put_first_or_call_otherwise_are_there(reference: M
     assert {page for names in reference.PARTS.values() for page in names} == {*entries, "rules"}
 
 
-def test_no_page_of_the_reference_is_a_wall(reference: ModuleType) -> None:
-    for name, text in reference.pages().items():
+def test_no_page_of_the_reference_is_a_wall(pages: dict[str, str]) -> None:
+    for name, text in pages.items():
         assert len(text) < 60_000, name
 
 
@@ -93,9 +99,9 @@ def test_it_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
-    pages = list(tmp_path.rglob("*.html"))
-    assert len(pages) > 40 and any("gradient-2" in page.name for page in pages)
-    for page in pages:
+    built_pages = list(tmp_path.rglob("*.html"))
+    assert len(built_pages) > 40 and any("gradient-2" in page.name for page in built_pages)
+    for page in built_pages:
         resources = Resources()
         resources.feed(page.read_text(encoding="utf-8"))
         for target in resources.found:

@@ -237,10 +237,10 @@ def test_without_scripts_all_of_it_is_there(visit, product_page):
 
 @pytest.fixture(scope="module")
 def long_page():
-    """Of twelve steps, each of which is opened."""
+    """Of ten steps, each of which is opened."""
     x = torch.tensor([[0.1, 0.2], [0.3, 0.4]], requires_grad=True)
     y = x
-    for k in range(4):
+    for k in range(2):
         y = torch.outer(torch.sin(y)[0], y[1]) * (k + 1)
     return to_html(explain(y, grad=torch.ones(2, 2)))
 
