@@ -19,10 +19,11 @@ demo: $(V)/.has-examples
 	$(V)/bin/python examples/curve_fit.py
 	$(V)/bin/python examples/compiled_fit.py
 
+# worksteal: the ways that wait for each test take three milliseconds more for it, and most tests take fewer
 test: $(V)/.has-test
 	@sh tools/browser.sh
 	@echo "collecting some 18,000 tests in two processes: the first dots come after half a minute"
-	$(V)/bin/python -m pytest -q -n 2 --dist loadgroup tests $(ARGS)
+	$(V)/bin/python -m pytest -q -n 2 --dist worksteal tests $(ARGS)
 
 bench: $(VB)/.has-bench
 	$(VB)/bin/python benchmarks/eager.py $(ARGS)

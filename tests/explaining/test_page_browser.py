@@ -16,8 +16,6 @@ import chainrule as torch
 from chainrule.explaining import explain
 from chainrule.explaining.page import to_html
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 ARGS = [
     "--no-sandbox",
     "--disable-gpu",
