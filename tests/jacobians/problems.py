@@ -122,7 +122,9 @@ def conv_net(length: int, conv1d: Callable[..., Any], given: Callable[[Array], A
     return Problem(f, rng.normal(size=length))
 
 
-def mlp(rows: int = 32, width: int = 64, layers: int = 3, xp: Any = np, given: Callable[[Array], Any] = np.asarray) -> Problem:
+def mlp(
+    rows: int = 32, width: int = 64, layers: int = 3, xp: Any = np, given: Callable[[Array], Any] = np.asarray
+) -> Problem:
     """A network's outputs in its inputs: a block for each example."""
     rng = np.random.default_rng(2)
     weights = [given(rng.normal(size=(width, width)) / width**0.5) for _ in range(layers)]
@@ -135,7 +137,9 @@ def mlp(rows: int = 32, width: int = 64, layers: int = 3, xp: Any = np, given: C
     return Problem(f, rng.normal(size=(rows, width)))
 
 
-def exp_of_product(rows: int = 32, width: int = 64, xp: Any = np, given: Callable[[Array], Any] = np.asarray) -> Problem:
+def exp_of_product(
+    rows: int = 32, width: int = 64, xp: Any = np, given: Callable[[Array], Any] = np.asarray
+) -> Problem:
     rng = np.random.default_rng(3)
     weight = given(rng.normal(size=(width, width)) / width**0.5)
     return Problem(lambda x: xp.exp(x @ weight), rng.normal(size=(rows, width)))
