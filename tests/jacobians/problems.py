@@ -110,7 +110,7 @@ def conv_net(length: int, conv1d: Callable[..., Any], given: Callable[[Array], A
     """Three convolutions with rectifiers. ``given`` makes the library's arrays of the weights."""
     rng = np.random.default_rng(1)
     shapes = (8, 1, 5), (4, 8, 3), (2, 4, 3)
-    weights = [(given(rng.normal(size=shape)), given(rng.normal(size=(shape[0], 1)))) for shape in shapes]
+    weights = [(given(rng.normal(size=shape)), given(0.1 * rng.normal(size=(shape[0], 1)))) for shape in shapes]
 
     def f(x: Any) -> Any:
         h = x[None, None, :]
@@ -249,7 +249,7 @@ class Grid(NamedTuple):
     generators: Array  # (generators,): their buses
     branches: Array  # (branches, 5): from, to, r, x, b
     taps: Array  # (branches,)
-    shunt: Array  # (buses,): susceptance
+    shunts: dict[int, float]  # by bus: susceptance
 
 
 def _five_buses() -> Grid:
@@ -258,7 +258,7 @@ def _five_buses() -> Grid:
         (1, 2, 0.00108, 0.0108, 0.01852), (2, 3, 0.00297, 0.0297, 0.00674), (3, 4, 0.00297, 0.0297, 0.00674),
     ]  # fmt: skip
     demand = np.array([(0, 0), (300, 98.61), (300, 98.61), (400, 131.47), (0, 0)]) / 100
-    return Grid(demand, np.array([0, 0, 2, 3, 4]), np.array(branches), np.ones(6), np.zeros(5))
+    return Grid(demand, np.array([0, 0, 2, 3, 4]), np.array(branches), np.ones(6), {})
 
 
 def _fourteen_buses() -> Grid:
@@ -272,12 +272,11 @@ def _fourteen_buses() -> Grid:
     ]  # fmt: skip
     active = [0, 21.7, 94.2, 47.8, 7.6, 11.2, 0, 0, 29.5, 9, 3.5, 6.1, 13.5, 14.9]
     reactive = [0, 12.7, 19, -3.9, 1.6, 7.5, 0, 0, 16.6, 5.8, 1.8, 1.6, 5.8, 5]
-    taps, shunt = np.ones(20), np.zeros(14)
+    taps = np.ones(20)
     taps[[7, 8, 9]] = 0.978, 0.969, 0.932
-    shunt[8] = 0.19
     table = np.array(branches, dtype=float)
     table[:, :2] -= 1
-    return Grid(np.array([active, reactive]).T / 100, np.array([0, 1, 2, 5, 7]), table, taps, shunt)
+    return Grid(np.array([active, reactive]).T / 100, np.array([0, 1, 2, 5, 7]), table, taps, {8: 0.19})
 
 
 GRIDS = {5: _five_buses, 14: _fourteen_buses}
@@ -296,7 +295,8 @@ def power_flow(buses: int, xp: Any = np, given: Callable[[Array], Any] = np.asar
     admittance = 1 / (r + 1j * reactance)
     g, b, tap = given(admittance.real.copy()), given(admittance.imag.copy()), given(grid.taps)
     half = given(charging / 2)
-    demand, shunt = given(grid.demand), given(grid.shunt)
+    demand, shunted = given(grid.demand), np.array(list(grid.shunts), dtype=int)
+    shunt, at_shunts = given(np.array(list(grid.shunts.values()))), given(shunted)
     fr, to = given(start_bus), given(end_bus)
 
     def sums(places: Array) -> Callable[[Any], Any]:
@@ -309,6 +309,7 @@ def power_flow(buses: int, xp: Any = np, given: Callable[[Array], Any] = np.asar
         return lambda flows: xp.concatenate([flows, zero])[which].sum(1)
 
     of_generators, of_starts, of_ends = sums(grid.generators), sums(start_bus), sums(end_bus)
+    of_shunts = sums(shunted)
 
     def residuals(x: Any) -> Any:
         angle, magnitude = x[:buses], x[buses : 2 * buses]
@@ -323,7 +324,8 @@ def power_flow(buses: int, xp: Any = np, given: Callable[[Array], Any] = np.asar
         flow_q_fr = -(b + half) / tap**2 * v_fr**2 + b * cosine - g * sine - q_fr
         flow_q_to = -(b + half) * v_to**2 + b * cosine + g * sine - q_to
         balance_p = of_generators(made[0]) - demand[:, 0] - of_starts(p_fr) - of_ends(p_to)
-        balance_q = of_generators(made[1]) - demand[:, 1] + shunt * magnitude**2 - of_starts(q_fr) - of_ends(q_to)
+        held = demand[:, 1] - of_shunts(shunt * magnitude[at_shunts] ** 2)
+        balance_q = of_generators(made[1]) - held - of_starts(q_fr) - of_ends(q_to)
         limits = [p_fr**2 + q_fr**2, p_to**2 + q_to**2, delta, angle[:1]]
         return xp.concatenate([flow_p_fr, flow_p_to, flow_q_fr, flow_q_to, balance_p, balance_q, *limits])
 
