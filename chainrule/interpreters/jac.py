@@ -17,6 +17,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import INTERPRETERS, bind
 from chainrule.core.inplace import with_numbers
+from chainrule.core.modes import SPECIAL
 from chainrule.core.node import next_seq
 from chainrule.core.protocol import ArrayLike, detached, on_numbers
 from chainrule.core.tensor import Tensor
@@ -90,8 +91,12 @@ class Jac(ArrayLike):
         self.primal = primal
         self.origin = origin
         self.level = level
-        self.shape = tuple(shape_of(primal))
-        self.dtype = dtype_of(primal)
+        if type(primal) is ndarray:
+            self.shape = primal.shape
+            self.dtype = primal.dtype
+        else:
+            self.shape = tuple(shape_of(primal))
+            self.dtype = dtype_of(primal)
 
     @classmethod
     def constant(cls, data: Any, level: int) -> Jac:
@@ -141,27 +146,36 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
     primals: list[Any] = []
     origins: list[Any] = []
     depends = False
+    arrays = not SPECIAL
     for x in operands:
-        if type(x) is Jac and x.level == level:
-            primals.append(x.primal)
+        kind = type(x)
+        if kind is Jac and x.level == level:
+            own = x.level
             origins.append(x.origin)
             depends = depends or x.origin is not None
-            own = x.level
+            x = x.primal
+            arrays = arrays and type(x) is ndarray
         else:
-            primals.append(protected(x) if type(x) is ndarray else x)
             origins.append(None)
-    out = bind(prim, primals, params)
+            if kind is ndarray:
+                x = protected(x)
+            elif kind is not float and kind is not int:
+                arrays = False
+        primals.append(x)
+    out = prim.value(*primals, **params) if arrays else bind(prim, primals, params)
     if type(own) is not int and not own.alive:  # type: ignore[attr-defined]
         raise errors.escaped_tensor(own, prim.name)
-    several = isinstance(out, tuple)
-    outs = tuple([x if type(x) is ndarray else unscalar(x) for x in (out if several else (out,))])
-    step = Step(prim, primals, origins, outs, params) if depends and prim.differentiable else None
-    results = tuple([_jac(x, step, i, own) for i, x in enumerate(outs)])
-    return results if several else results[0]
-
-
-def _jac(x: Any, step: Step | None, index: int, level: Any) -> Jac:
-    return Jac(x, None if step is None or dtype_of(x).kind not in "fc" else (step, index), level)
+    moves = depends and prim.differentiable
+    if not isinstance(out, tuple):
+        if type(out) is not ndarray:
+            out = unscalar(out)
+        step = Step(prim, primals, origins, (out,), params) if moves and dtype_of(out).kind in "fc" else None
+        return Jac(out, None if step is None else (step, 0), own)
+    outs = tuple([x if type(x) is ndarray else unscalar(x) for x in out])
+    step = Step(prim, primals, origins, outs, params) if moves else None
+    return tuple(
+        [Jac(x, None if step is None or dtype_of(x).kind not in "fc" else (step, i), own) for i, x in enumerate(outs)]
+    )
 
 
 INTERPRETERS[Jac] = _handle
