@@ -81,6 +81,15 @@ class Moves:
                     out += more
         return [merged(out) for out in outs]
 
+    def check_count(self, step: Step, entries: int) -> None:
+        """Raise where a step would make more entries than there may be.
+
+        Raises:
+            Unstructured: it would.
+        """
+        if entries > self.limit:
+            raise Unstructured(f"{step.prim.name} makes {entries:,} entries")
+
     # -- diagonal --------------------------------------------------------------------------------------------------------
 
     def _scale(self, step: Step, i: int, terms: Terms, found: Terms) -> None:
@@ -97,6 +106,8 @@ class Moves:
             found += terms
             return
         for term in terms:
+            if term.slots > 1:
+                self.check_count(step, term.slots * math.prod(shape_of(term.cols)[1:]))
             found.append(scaled(term, factor, shape, out))
 
     def _stretched(self, term: Term, have: Shape, shape: Shape) -> Term:

@@ -62,9 +62,9 @@ class JacobianTrace:
         """The operations that the results came from, oldest first."""
         return steps_of(self.results)
 
-    def terms(self, limit: int) -> list[list[list[Term]]]:
-        """For each result, for each variable the terms of its Jacobian."""
-        found = Accumulation(self.results, limit)
+    def terms(self, memory: int) -> list[list[list[Term]]]:
+        """For each result, for each variable the terms of its Jacobian, where no step's numbers take more memory, in bytes."""
+        found = Accumulation(self.results, memory // 8)
         by_input = [resolve(found.terms_of(y), y.shape) for y in self.results]
         return [[terms.get(variable, []) for variable in self.variables] for terms in by_input]
 
