@@ -48,6 +48,7 @@ newaxis = None
 if TYPE_CHECKING:
     from chainrule import cuda, fft, func, masked, nn, primitive, scipy, signal, testing, utils
     from chainrule.jacobians.api import hessian, jacobian
+    from chainrule.jacobians.prepared import prepare_jacobian
     from chainrule.func import grad, grad_and_value, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
     from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
     from chainrule.serialization import load, save
@@ -80,6 +81,7 @@ _LAZY = {
         "explaining": "explain record_lines",
         "func": "grad grad_and_value hvp jacfwd jacrev jvp value_and_grad vjp vmap",
         "jacobians.api": "hessian jacobian",
+        "jacobians.prepared": "prepare_jacobian",
         "nn.functional": "adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear celu channel_shuffle conv1d conv2d conv3d "
         "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity dropout feature_alpha_dropout group_norm "
         "hardshrink layer_norm max_pool1d max_pool2d max_pool3d pairwise_distance pdist pixel_shuffle pixel_unshuffle "

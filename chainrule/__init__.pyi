@@ -24,6 +24,7 @@ from chainrule.api.grad_mode import set_grad_enabled as set_grad_enabled
 from chainrule.compiling.compiled import Compiled
 from chainrule.core.tensor import Tensor as Tensor
 from chainrule.explaining.lines import record_lines as record_lines
+from chainrule.jacobians.prepared import PreparedJacobian
 from chainrule.random import Generator as Generator
 from chainrule.random import Generator as _Generator
 from chainrule.types.device import device as device
@@ -742,6 +743,8 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = ...) -> Tensor:
     """input to the power exponent."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where it is positive, else weight·x, with one weight for all or for each channel (axis 1)."""
+def prepare_jacobian(function: Callable[..., Any], x: Any, layout: str = ..., *, hstack: builtins.bool = ..., on_change: str = ..., memory: builtins.int = ...) -> PreparedJacobian:
+    """Find where the Jacobian of a function has entries, so that it can be computed faster at further points."""
 preserve_format: _memory_format
 def printoptions(**options: Any) -> Any[None]:
     """Set print options within a ``with`` block."""

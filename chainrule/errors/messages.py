@@ -360,6 +360,13 @@ jacobian_layout_needs_function(layout) -> ValueError
 jacobian_layout_create_graph(api, layout) -> ValueError
     {api}(): layout={layout!r} is an array of SciPy's, which cannot be on the tape: with create_graph=True take
     layout='structured' (whose entries are tensors) or layout='dense'.
+jacobian_other_point(got, expected) -> ValueError
+    prepared Jacobian: the point is {got}, and it was prepared for {expected}. What a pattern depends on stays the same:
+    prepare_jacobian() again for other shapes, dtypes or structures.
+jacobian_pattern_changed(before, now, where) -> RuntimeError
+    prepared Jacobian: at this point the function does something else than where it was prepared, because it reads values
+    ({where}), and other entries can be nonzero ({now} instead of {before}, or elsewhere). With
+    prepare_jacobian(..., on_change='record') each pattern is kept, and found once.
 jacobian_needs_function() -> ValueError
     jacobian(): mode='forward' runs the function again, so it needs the function: jacobian(f, x). Of tensors already
     computed there is only the graph, which is swept backward.

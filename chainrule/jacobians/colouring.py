@@ -33,12 +33,12 @@ class Colouring(NamedTuple):
 
     Attributes:
         colours: a number for each of them; those without entries have 0.
-        count: how many colours there are.
+        number: how many colours there are.
         of_rows: whether it is rows that are coloured.
     """
 
     colours: Index
-    count: int
+    number: int
     of_rows: bool
 
 
@@ -72,7 +72,7 @@ def coloured(pattern: Pattern, of_rows: bool | None = None) -> Colouring:
     """A colouring with few colours: of columns or rows as ``of_rows`` says, or of what needs fewer (if equal: columns)."""
     if of_rows is None:
         columns, rows = coloured(pattern, False), coloured(pattern, True)
-        return rows if rows.count < columns.count else columns
+        return rows if rows.number < columns.number else columns
     own, other = (pattern.rows, pattern.cols) if of_rows else (pattern.cols, pattern.rows)
     size, others = pattern.shape if of_rows else pattern.shape[::-1]
     return _greedy(own, other, size, others, of_rows)
@@ -120,8 +120,8 @@ def entries(
     has_entries[own] = True
     order = np.argsort(colour_of, kind="stable")
     parts = []
-    for first in range(0, colouring.count, step):
-        last = min(first + step, colouring.count)
+    for first in range(0, colouring.number, step):
+        last = min(first + step, colouring.number)
         seeds = (colouring.colours == np.arange(first, last)[:, None]) & has_entries
         found = products(seeds.astype(dtype).reshape(last - first, *shape))
         low, high = np.searchsorted(colour_of[order], (first, last))

@@ -1,0 +1,145 @@
+"""Reverse terms: the Jacobian from the VJP, which is a linear function of its cotangent.
+
+A backward pass with a cotangent that notes where its Jacobian comes from gives, for each input, the derivative of its
+gradient with respect to the cotangent: the transpose of what is wanted. Terms are transposed by giving the axes of their
+entries other roles, where these axes are those of the output; else they get rows of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule.api.array import unfaced
+from chainrule.core.levels import open_level
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.interpreters.jac import Jac
+from chainrule.jacobians.accumulate import Accumulation
+from chainrule.jacobians.moves import Unstructured
+from chainrule.jacobians.terms import Term, Variable, flat
+from chainrule.transform.reverse import Trace
+from chainrule.types.shapes import dtype_of, shape_of
+
+ndarray = np.ndarray
+Shape = tuple[int, ...]
+
+
+def reverse_terms(
+    function: Callable[..., Any], args: tuple[Any, ...], variables: list[Variable], limit: int, create_graph: bool
+) -> list[list[list[Term]]]:
+    """For each output of ``function(*args)``, for each leaf of the arguments the terms of the Jacobian.
+
+    Args:
+        variables: one for each leaf.
+        limit: the number of entries that one step may make.
+
+    Raises:
+        Unstructured: terms cannot be carried through a step, or something is complex.
+    """
+    trace = Trace("jacobian", function, range(len(args)), args, {})
+    outputs, _ = trace.outputs()
+    if any([dtype_of(x).kind == "c" for x in outputs]) or any([v.dtype.kind == "c" for v in variables]):
+        raise Unstructured("reverse terms are of real functions of real variables")
+    return [_of_output(trace, y, variables, limit, create_graph) for y in outputs]
+
+
+def _of_output(trace: Trace, y: Tensor, variables: list[Variable], limit: int, create_graph: bool) -> list[list[Term]]:
+    """The terms of one output, for each variable."""
+    shape = tuple(shape_of(y))
+    rows = Variable(shape, dtype_of(y))
+    with open_level("jacobian", Jac) as level:
+        cotangent = Jac(np.ones(shape, rows.dtype), rows, level)
+        found = trace.sweep_to_inputs([y], [wrap(cotangent) if create_graph else cotangent], True, create_graph)
+        gradients = [_raw(g) for g in found]
+        terms = Accumulation(gradients, limit)
+        return [
+            [transposed(term, variable, rows) for term in resolved(terms.terms_of(g), variable.shape, rows)]
+            for g, variable in zip(gradients, variables, strict=True)
+        ]
+
+
+def _raw(x: Any) -> Any:
+    x = unfaced(x)
+    return x._raw if isinstance(x, Tensor) else x
+
+
+def transposed(term: Term, source: Variable, rows: Variable) -> Term:
+    """A term of the transpose: of a value in the shape of ``rows``, with columns that count the elements of ``source``.
+
+    Args:
+        term: with rows that count the elements of ``source``, and columns that count those of ``rows``.
+    """
+    split = None if term.rows is not None or not term.affine else _axes_of(term.cols, rows)
+    own = source.seed if term.rows is None else term.rows
+    if split is None:
+        places = np.broadcast_to(own, term.cols.shape).reshape(1, -1)
+        return Term(source, places, flat(term.full_vals())[None], term.cols.reshape(-1))
+    lengths, order = split
+
+    def turned(x: Any, size: Shape) -> Any:
+        """From (slots, *source) to (slots of the transpose, *rows)."""
+        moved = np.transpose(np.reshape(x, size), order)
+        have = shape_of(moved)
+        kept = len(have) - len(rows.shape)
+        return np.reshape(moved, (math.prod(have[:kept]), *have[kept:]))
+
+    places = np.broadcast_to(source.seed, term.cols.shape)
+    vals = term.vals
+    known = shape_of(vals)
+    if known:
+        vals = turned(vals if known == term.cols.shape else np.broadcast_to(vals, term.cols.shape), lengths)
+    return Term(source, turned(places, lengths), vals)
+
+
+def _axes_of(cols: Any, rows: Variable) -> tuple[Shape, list[int]] | None:
+    """How the axes of a term's entries are those of ``rows``, and others along which its columns do not vary.
+
+    Returns:
+        The lengths of all axes, where some are split; and their order: the others, then those of ``rows``. None where columns
+        are no such thing.
+    """
+    itemsize = cols.itemsize
+    wanted = [(k, n, s // itemsize) for k, (n, s) in enumerate(zip(rows.shape, rows.seed.strides)) if n != 1]
+    lengths: list[int] = []
+    place: dict[int, int] = {}
+    others: list[int] = []
+    for n, stride in zip(cols.shape, cols.strides, strict=True):
+        if stride == 0 or n == 1:
+            others.append(len(lengths))
+            lengths.append(n)
+            continue
+        found = _run_of(wanted, n, stride // itemsize)
+        if found is None or any([k in place for k, _ in found]):
+            return None
+        for k, length in found:
+            place[k] = len(lengths)
+            lengths.append(length)
+    if len(place) != len(wanted):
+        return None
+    order = list(others)
+    for k in range(len(rows.shape)):
+        if k not in place:
+            place[k] = len(lengths)
+            lengths.append(1)
+        order.append(place[k])
+    return tuple(lengths), order
+
+
+def _run_of(wanted: list[tuple[int, int, int]], n: int, stride: int) -> list[tuple[int, int]] | None:
+    """The axes (number, length), outermost first, that one of a length and stride goes along."""
+    for last in range(len(wanted)):
+        if wanted[last][2] != stride:
+            continue
+        product = 1
+        for first in range(last, -1, -1):
+            product *= wanted[first][1]
+            if product == n:
+                return [(k, length) for k, length, _ in wanted[first : last + 1]]
+    return None
+
+
+def resolved(terms: list[Term], shape: Shape, source: Variable) -> list[Term]:
+    return terms
