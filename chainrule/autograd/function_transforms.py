@@ -41,6 +41,7 @@ from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, hold, wrap, wrapped
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import Dual
+from chainrule.interpreters.jac import Jac
 from chainrule.tree import is_container, tree_flatten, tree_unflatten
 from chainrule.types.shapes import shape_of
 
@@ -491,8 +492,8 @@ def _filled(x: Any, fill: Any) -> Any:
         return _filled(x._raw, fill)
     if isinstance(x, Batched):
         return Batched(_filled(x.payload, fill), x.level, x.shared)
-    if isinstance(x, Dual):
-        return Dual(_filled(x.primal, fill), None, x.level)
+    if isinstance(x, (Dual, Jac)):
+        return type(x).constant(_filled(x.primal, fill), x.level)
     return fill(np.asarray(x))
 
 

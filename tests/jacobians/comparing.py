@@ -15,21 +15,29 @@ def flattened(y):
     return cr.cat(found)
 
 
+def matrices(blocks, xs):
+    """The blocks of a Jacobian of one vector, as matrices."""
+    return [np.asarray(block).reshape(block.shape[0], np.size(x)) for block, x in zip(blocks, xs, strict=True)]
+
+
 def dense(f, xs):
     """One matrix for each of the inputs, by batched VJPs."""
-    blocks = cr.func.jacrev(lambda *args: flattened(f(*args)), tuple(range(len(xs))))(*map(cr.tensor, xs))
-    return [np.asarray(block).reshape(block.shape[0], np.size(x)) for block, x in zip(blocks, xs, strict=True)]
+    return matrices(cr.func.jacrev(lambda *args: flattened(f(*args)), tuple(range(len(xs))))(*map(cr.tensor, xs)), xs)
 
 
 def structured(f, xs):
     """For each of the inputs a matrix, and where it has entries."""
-    blocks = cr.jacobian(lambda *args: flattened(f(*args)), tuple(map(cr.tensor, xs)), layout="csr")
-    found = []
-    for block in blocks:
-        pattern = block.copy()
-        pattern.data = np.ones(pattern.nnz, bool)
-        found.append((block.toarray(), pattern.toarray()))
-    return found
+    blocks = cr.jacobian(
+        lambda *args: flattened(f(*args)), tuple(map(cr.tensor, xs)), layout="csr", strategy="forward terms"
+    )
+    return [(block.toarray(), pattern_of(block)) for block in blocks]
+
+
+def pattern_of(block):
+    """Where a sparse matrix has entries."""
+    pattern = block.copy()
+    pattern.data = np.ones(pattern.nnz, bool)
+    return pattern.toarray()
 
 
 def assert_agree(f, xs, others=(), tolerance=1e-12, least=0.0):

@@ -1,0 +1,218 @@
+"""Random programs, and transformations in and around them: structured Jacobians against batched VJPs.
+
+``python -m tests.jacobians.test_fuzz torch 1000 500`` judges programs of 500 more seeds, from 1000 on.
+"""
+
+import sys
+import traceback
+import warnings
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule.primitive import contraction, elementwise, linear, opaque
+from tests.jacobians import programs
+from tests.jacobians.comparing import flattened, matrices, pattern_of
+
+MAKERS = {"torch": programs.torch_program, "numpy": programs.numpy_program}
+
+
+class Disagreement(AssertionError):
+    pass
+
+
+def judge(mode, seed):
+    """Whether a program could be judged; batched VJPs must know it.
+
+    Where the two differ by more than rounding, rounding is what two dense ways of computing differ by: some programs divide
+    by differences of near numbers.
+    """
+    program = MAKERS[mode](seed)
+    args = tuple(program.xs) if mode == "numpy" else tuple(map(cr.tensor, program.xs))
+    argnums = tuple(range(len(args)))
+
+    def f(*xs):
+        return flattened(program(*xs))
+
+    try:
+        expected = matrices(cr.func.jacrev(f, argnums)(*args), program.xs)
+    except Exception:
+        return False
+    try:
+        found = cr.jacobian(f, args, layout="csr", strategy="forward terms")
+    except Exception as error:
+        raise Disagreement(
+            f"{mode} {seed}: {''.join(traceback.format_exception(error)[-4:])}\n{program.text}"
+        ) from None
+    precise = not any(word in program.text for word in ("float32", "float()", "complex64"))
+    for k, (want, block) in enumerate(zip(expected, found, strict=True)):
+        got, pattern = block.toarray(), pattern_of(block)
+        known = np.isfinite(want)
+        scale = np.abs(want[known]).max(initial=1e-3)
+        tolerance = (1e-12 if precise else 1e-6) * scale
+        missing = (want != 0) & ~pattern
+        off = np.where(known, np.abs(got - want), 0)
+        if not missing.any() and (off <= tolerance).all():
+            continue
+        other = matrices(cr.func.jacfwd(f, argnums)(*args), program.xs)[k]
+        doubt = np.where(np.isfinite(other), np.abs(other - want), np.inf) * 32
+        tolerance = np.maximum(tolerance, np.maximum(doubt, doubt[np.isfinite(doubt)].max(initial=0)))
+        if (missing & (np.abs(want) > tolerance)).any():
+            raise Disagreement(f"{mode} {seed}: lacks {np.argwhere(missing)[:5].tolist()} of input {k}\n{program.text}")
+        if (~(off <= tolerance)).any():
+            where = np.argwhere(~(off <= tolerance))[:5].tolist()
+            raise Disagreement(f"{mode} {seed}: {where} of input {k} are off by {off.max()}\n{program.text}")
+    return True
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("mode", MAKERS)
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_programs(mode, first):
+    with np.errstate(all="ignore"):
+        assert sum(judge(mode, seed) for seed in range(first, first + 20)) > 10
+
+
+# -- transformations inside of the function, and around its Jacobian -----------------------------------------------------
+
+
+class Square(cr.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
+
+
+class SquareBothWays(cr.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+        ctx.save_for_forward(inputs[0])
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return 2 * x * t
+
+
+@elementwise(d={"x": lambda x: 3 * x * x})
+def cubed(x):
+    "x³"
+    return x**3
+
+
+@opaque(vjp={"x": lambda g, x: g * np.cos(x)}, jvp={"x": lambda t, x: t * np.cos(x)})
+def sine(x):
+    "sin(x)"
+    return np.sin(x)
+
+
+@linear(transpose=lambda g: np.flip(g, -1))
+def backwards(x):
+    "x from its end"
+    return np.flip(x, -1)
+
+
+@contraction("ik,kj->ij")
+def product(x, y):
+    "x @ y"
+
+
+def written(x):
+    y = x.clone()
+    y[:2] *= x[1:]
+    y.view(-1)[::2].sin_()
+    return y
+
+
+PROGRAMS = {
+    "two parts": lambda x: cr.cat([cr.sin(x) * x.flip(0), cr.exp(x[:2]) * x.sum()]),
+    "a function": lambda x: Square.apply(x) * x,
+    "a function with a jvp": lambda x: SquareBothWays.apply(x) * x.flip(0),
+    "an elementwise row": lambda x: cubed(x) * x.sum(),
+    "an opaque row": lambda x: sine(x[1:]) * x[:2],
+    "a linear row": lambda x: backwards(x) * x,
+    "a contraction": lambda x: product(x[None] * 2, cr.sin(x)[:, None] * x),
+    "vmap": lambda x: cr.vmap(lambda row: row.sin() * x)(x),
+    "grad": lambda x: cr.func.grad(lambda v: (v * v.roll(1)).sin().sum())(x),
+    "jvp": lambda x: cr.func.jvp(lambda v: v.sin() * v.sum(), (x,), (x.cos(),))[1],
+    "jacrev": lambda x: cr.func.jacrev(lambda v: v.sin() * v[0])(x),
+    "hessian": lambda x: cr.func.hessian(lambda v: (v**3).sum() * v[0])(x).sum(0),
+    "itself": lambda x: structured(lambda v: v.sin() * v[0])(x),
+    "writes": written,
+    "a solution": lambda x: cr.linalg.solve(cr.eye(3, dtype=x.dtype) * 3 + cr.outer(x, x.sin()), x),
+    "order": lambda x: cr.sort(x)[0] * x[cr.argsort(x)] * cr.where(x > 0, x, x.exp()),
+    "a spectrum": lambda x: cr.fft.rfft(x * x.sum()).abs(),
+    "running sums": lambda x: cr.cumsum(x, 0).softmax(0) * x.cumprod(0),
+    "added at": lambda x: cr.zeros(2, dtype=x.dtype).index_add(0, cr.tensor([0, 1, 0]), x.sin()) ** 2,
+}
+X = np.array([0.3, -0.4, 0.7])
+
+
+def structured(f):
+    return lambda x: cr.jacobian(f, x, layout="dense", strategy="forward terms")
+
+
+def graph(J, f):
+    x = cr.tensor(X, requires_grad=True)
+    y = cr.jacobian(f, x, strategy="forward terms", create_graph=True) if J is structured else J(f)(x)
+    y.square().sum().backward()
+    return x.grad
+
+
+AROUND = {
+    "nothing": lambda J, f: J(f)(cr.tensor(X)),
+    "jvp": lambda J, f: cr.func.jvp(J(f), (cr.tensor(X),), (cr.tensor(X + 1),)),
+    "grad": lambda J, f: cr.func.grad(lambda x: J(f)(x).sin().sum())(cr.tensor(X)),
+    "vmap": lambda J, f: cr.vmap(J(f))(cr.tensor([X, X + 0.1, -X])),
+    "a Jacobian": lambda J, f: J(J(f))(cr.tensor(X)),
+    "a graph": graph,
+    "compile": lambda J, f: [*map(cr.compile(J(f)), (cr.tensor(X), cr.tensor(2 * X)))] if f in COMPILED else [],
+}
+COMPILED = [f for name, f in PROGRAMS.items() if name not in ("a function", "a function with a jvp")]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_transformations(name, around):
+    f = PROGRAMS[name]
+    if (name, around) in (("vmap", "vmap"), ("order", "vmap")):
+        f = lambda x: x.sin() * x.sum()
+    found, expected = (AROUND[around](J, f) for J in (structured, cr.func.jacrev))
+    for got, want in zip(*(x if isinstance(x, (tuple, list)) else [x] for x in (found, expected)), strict=True):
+        assert got.shape == want.shape and got.dtype == want.dtype
+        np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-12, atol=1e-12)
+
+
+def main(mode, first, count):
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    judged = failed = 0
+    for seed in range(first, first + count):
+        try:
+            judged += judge(mode, seed)
+        except Disagreement as error:
+            failed += 1
+            print(error, flush=True)
+    print(f"{judged} programs judged, {failed} disagree")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(bool(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))
