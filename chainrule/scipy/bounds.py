@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.scipy.vectors import Packing, Vector, array_like, plain_value
+from chainrule.scipy.vectors import Packing, Vector, plain_value
+from chainrule.transform.arguments import array_like
 from chainrule.tree import leaves_like
 
 ndarray = np.ndarray

@@ -10,7 +10,8 @@ import numpy as np
 from chainrule.func import jacfwd
 from chainrule.scipy.derivatives import maybe_compiled, scipy_module
 from chainrule.scipy.solve_ivp import Path
-from chainrule.scipy.vectors import Packing, array_like, flat_output, function_name, plain_value, plain_vector
+from chainrule.scipy.vectors import Packing, flat_output, function_name, plain_value, plain_vector
+from chainrule.transform.arguments import array_like
 from chainrule.tree import tree_flatten, tree_map
 
 ndarray = np.ndarray

@@ -10,25 +10,12 @@ import numpy as np
 from chainrule.api.array import Array, faced, unfaced
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.transform.arguments import array_like
 from chainrule.tree import leaf_paths, tree_flatten, tree_unflatten
 
 ndarray = np.ndarray
 Vector = np.ndarray[Any, np.dtype[np.float64]]
 Function = Callable[..., Any]
-
-
-def array_like(tree: Any) -> Any:
-    """A tree as the solvers take it: lists and tuples of plain numbers are arrays, as they are for SciPy."""
-    if type(tree) in (list, tuple) and tree and _numbers(tree):
-        found = np.array(tree)
-        return found.astype(float) if found.dtype.kind == "i" else found
-    return tree
-
-
-def _numbers(tree: Any) -> bool:
-    if type(tree) in (list, tuple):
-        return all(map(_numbers, tree))
-    return isinstance(tree, (int, float, complex, np.generic))
 
 
 def _real(x: Any) -> Any:

@@ -16,6 +16,20 @@ from chainrule.types.dtypes import native
 ndarray = np.ndarray
 
 
+def array_like(tree: Any) -> Any:
+    """A tree as solvers take it: a list or tuple of numbers is an array, as it is for SciPy."""
+    if type(tree) in (list, tuple) and tree and _numbers(tree):
+        found = np.array(tree)
+        return found.astype(float) if found.dtype.kind == "i" else found
+    return tree
+
+
+def _numbers(tree: Any) -> bool:
+    if type(tree) in (list, tuple):
+        return all(map(_numbers, tree))
+    return isinstance(tree, (int, float, complex, np.generic))
+
+
 def is_array(x: Any) -> bool:
     return isinstance(x, (Tensor, Array, ndarray, np.generic, ArrayLike))
 

@@ -1,0 +1,13 @@
+"""Solutions as differentiable functions: roots, fixed points, minima, linear systems."""
+
+from chainrule.jacobians.implicit import (
+    custom_fixed_point,
+    custom_root,
+    fixed_point,
+    least_squares,
+    linear_solve,
+    minimum,
+    root,
+)
+
+__all__ = ["custom_fixed_point", "custom_root", "fixed_point", "least_squares", "linear_solve", "minimum", "root"]
