@@ -5,6 +5,7 @@ from chainrule import autograd as autograd
 from chainrule import cuda as cuda
 from chainrule import fft as fft
 from chainrule import func as func
+from chainrule import implicit as implicit
 from chainrule import linalg as linalg
 from chainrule import masked as masked
 from chainrule import nn as nn

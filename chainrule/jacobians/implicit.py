@@ -14,8 +14,7 @@ import functools
 import importlib.util
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,9 @@ from chainrule.api.array import Array, faced
 from chainrule.api.grad_mode import no_grad
 from chainrule.autograd.function import Function
 from chainrule.autograd.function_rule import in_graph
+from chainrule.core.dispatch import bind
 from chainrule.core.levels import STACK
-from chainrule.core.modes import recording
+from chainrule.core.modes import LOCAL, recording
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import protected
@@ -36,7 +36,8 @@ from chainrule.interpreters.dual import Dual
 from chainrule.jacobians.api import jacobian
 from chainrule.jacobians.factors import Factors
 from chainrule.jacobians.newton import newton_minimum, newton_root
-from chainrule.ops.joining import stack
+from chainrule.rows.batching import each_example
+from chainrule.rows.kinds import discrete
 from chainrule.transform.arguments import array_like, as_caller_type, data_of, has_tensor, tensor_in
 from chainrule.tree import leaf_paths, tree_flatten, tree_unflatten
 
@@ -429,7 +430,7 @@ class _Equation:
 
     def jacobian(self, x: ndarray, operands: Sequence[Any]) -> Any:
         """∂F/∂x, dense, or sparse where it is large and most of it is zero."""
-        layout = "auto" if x.size >= SPARSE and importlib.util.find_spec("scipy") else "dense"
+        layout = "csr" if x.size >= SPARSE and importlib.util.find_spec("scipy") else "dense"
         with no_grad():
             found = jacobian(lambda x: self.residual(x, *operands), wrap(x), layout=layout)
         return self._plain(found) if isinstance(found, Tensor) else found
@@ -446,9 +447,9 @@ class _Equation:
         Raises:
             numpy.linalg.LinAlgError: it is singular.
         """
-        point = [x, *(operand._raw for operand in operands)]
+        point = [np.array(value) for value in (x, *(operand._raw for operand in operands))]
         for known, factors in self._factored:
-            if all(a is b or np.array_equal(a, b) for a, b in zip(known, point, strict=True)):
+            if all(map(np.array_equal, known, point)):
                 return factors
         factors = Factors(self.jacobian(x, operands), self._singular())
         self._check(x, factors.solve(self.plain_residual(x, operands)))
@@ -513,39 +514,16 @@ class _LinearSystem:
 # -- solutions as operations -------------------------------------------------------------------------------------------
 
 
-class _Value(Function):
-    """Numbers that something computes of plain arrays: a constant to derivatives, and one example at a time in a batch."""
-
-    @staticmethod
-    def forward(compute: Callable[..., ndarray], *operands: Any) -> Tensor:
-        with _outside():
-            return wrap(compute(*operands))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.mark_non_differentiable(output)
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> None:
-        return None
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, compute: Callable[..., ndarray], *operands: Any) -> tuple[Tensor, int]:
-        examples = [
-            _Value.apply(compute, *[x if d is None else x[i] for x, d in zip(operands, in_dims[1:], strict=True)])
-            for i in range(info.batch_size)
-        ]
-        return stack(examples), 0
-
-
-@contextmanager
-def _outside() -> Iterator[None]:
-    """Of all transformations: what is computed of plain arrays here is computed as if there were none."""
-    levels, STACK.levels = STACK.levels, []
+@discrete(listed=False, batch=each_example)
+def solved(*operands: Any, compute: Callable[..., ndarray]) -> ndarray:
+    """What a solver makes of plain arrays, a constant to derivatives: as if there were no transformations around it."""
+    levels, recorder = STACK.levels, LOCAL.recorder
+    STACK.levels, LOCAL.recorder = [], None
     try:
-        yield
+        with no_grad():
+            return compute(*map(wrap, operands))
     finally:
-        STACK.levels = levels
+        STACK.levels, LOCAL.recorder = levels, recorder
 
 
 class Solution(Function):
@@ -617,7 +595,7 @@ def _solve(equation: Any, b: Any, x: Any, operands: list[Any], transposed: bool)
     def compute(b: Tensor, x: Tensor, *operands: Tensor) -> ndarray:
         return equation.factors(x._raw, operands).solve(b._raw, transposed).astype(b._raw.dtype)
 
-    value = _Value.apply(compute, b, x, *operands)
+    value = bind(solved, [b, x, *operands], {"compute": compute})
     return _attached(_LinearSystem(equation, transposed), value, [b, x, *operands])
 
 
@@ -637,7 +615,7 @@ def _solution(form: _Form, args: tuple[Any, ...], equation: _Equation, find: Cal
         found = find(tree_unflatten(leaves, form.spec), *arguments.with_tensors(rest, plain=True))
         return form.pack(_x_of(found, equation.api), "what the solver returned")
 
-    value = _Value.apply(compute, *form.start, *arguments.operands)
+    value = bind(solved, [*form.start, *arguments.operands], {"compute": compute})
     x = _attached(equation, value, arguments.operands)
     tensors = has_tensor([*form.leaves, *arguments.leaves])
     return tree_unflatten([as_caller_type(part, tensors, set()) for part in form.parts(x)], form.spec)
