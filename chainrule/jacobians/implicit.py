@@ -456,6 +456,10 @@ class _Equation:
         self._factored = [*self._factored[-KEPT:], (point, factors)]
         return factors
 
+    def forget(self) -> None:
+        """What was computed for another solution: what the function uses from around it may have changed since."""
+        self._factored = []
+
     def _singular(self) -> str:
         what = "the Hessian" if self.objective is not None else "the Jacobian by x"
         return (
@@ -605,6 +609,7 @@ def _solution(form: _Form, args: tuple[Any, ...], equation: _Equation, find: Cal
     count = len(form.start)
 
     def compute(*operands: Tensor) -> ndarray:
+        equation.forget()
         starts, rest = operands[:count], operands[count:]
         if find is None:
             start = np.concatenate([np.reshape(x._raw, -1) for x in starts]).astype(form.dtype)

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.autograd.jacobian import jacobian
 from chainrule.compiling import compile
-from chainrule.func import hessian, hvp, value_and_grad
+from chainrule.func import hvp, value_and_grad
+from chainrule.jacobians.api import hessian, jacobian
 from chainrule.scipy.vectors import Function, Vector, plain_value, plain_vector
 
-ndarray = np.ndarray
+SPARSE_FROM = 50  # unknowns
+SPARSE_BELOW = 0.2  # of a matrix that may be entries
 
 
 def scipy_module(name: str, caller: str) -> Any:
@@ -83,35 +84,45 @@ class Objective:
         return plain_vector(self.products(np.array(x), np.array(p)), self.what)
 
 
-class JacobianOf:
-    """The Jacobian of a function from vector to vector, as a matrix for SciPy.
+class MatrixOf:
+    """A derivative of a function of one vector, as a matrix for SciPy.
 
     Args:
         flat: the function; arguments after the first are constants.
         what: what the caller calls it, for messages.
         compiled: whether to replay recordings.
-        sparse: whether it may be a sparse matrix, where most of it is zero.
+        sparse: whether it may be a sparse matrix. It is one if it is large and most of it is zero where it is first computed.
     """
 
-    def __init__(self, flat: Function, what: str, compiled: bool, sparse: bool) -> None:
-        self.what = what
-        self.sparse = sparse
-        self.matrix = maybe_compiled(lambda x, *args: jacobian(lambda x: flat(x, *args), x), compiled)
-
-    def __call__(self, x: Vector, *args: Any) -> Any:
-        return np.asarray(plain_value(self.matrix(np.array(x), *args), self.what), x.dtype)
-
-
-class HessianOf:
-    """The Hessian of a scalar function of a vector, as a matrix for SciPy; arguments are those of :class:`JacobianOf`."""
+    derivative: Callable[..., Any]  # jacobian or hessian
 
     def __init__(self, flat: Function, what: str, compiled: bool, sparse: bool) -> None:
+        self.flat = flat
         self.what = what
-        self.sparse = sparse
-        self.matrix = maybe_compiled(hessian(flat), compiled)
+        self.sparse: bool | None = None if sparse else False
+        self.dense = maybe_compiled(lambda x, *args: type(self).derivative(lambda x: flat(x, *args), x), compiled)
 
     def __call__(self, x: Vector, *args: Any) -> Any:
-        return np.asarray(plain_value(self.matrix(np.array(x), *args), self.what), x.dtype)
+        x = np.array(x)
+        if self.sparse is not False and x.size >= SPARSE_FROM and x.dtype.kind == "f":
+            found = type(self).derivative(lambda x: self.flat(x, *args), x, layout="csr")
+            if self.sparse is None:
+                self.sparse = found.nnz < SPARSE_BELOW * np.prod(found.shape, dtype=float)
+            if self.sparse:
+                return found.astype(x.dtype)
+        return np.asarray(plain_value(self.dense(x, *args), self.what), x.dtype)
+
+
+class JacobianOf(MatrixOf):
+    """The Jacobian of a function from vector to vector."""
+
+    derivative = staticmethod(jacobian)
+
+
+class HessianOf(MatrixOf):
+    """The Hessian of a scalar function of a vector."""
+
+    derivative = staticmethod(hessian)
 
 
 def maybe_compiled(function: Callable[..., Any], compiled: bool) -> Callable[..., Any]:
