@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 
 from chainrule.interpreters.jac import Jac, Step
+from chainrule.jacobians.compaction import MOST_TERMS, MOST_WITH_ROWS, SMALL, compacted
 from chainrule.jacobians.moves import Moves, Terms
 from chainrule.jacobians.terms import Term, Variable
 from chainrule.rows.structure import structure_of
 from chainrule.types.shapes import dtype_of, shape_of
 
-#: A value is cut where its terms, or their slots, are more than so many; and sooner where they have rows of their own.
-MOST_TERMS = 16
+#: A value is cut where the slots of its terms are more than so many.
 MOST_SLOTS = 64
-MOST_WITH_ROWS = 4
 
 
 def steps_of(results: Sequence[Any]) -> list[Step]:
@@ -82,9 +81,13 @@ class Accumulation:
         for index, terms in enumerate(outs):
             origin = (step, index)
             count = uses.get(origin)
-            if count is not None:
+            if count is None:
+                continue
+            if not all([term.cols.size for term in terms]):
                 terms = [term for term in terms if term.cols.size]
-                known[origin] = _cut(terms, step.outs[index]) if count > 1 and _many(terms) else terms
+            if len(terms) > 2:
+                terms = compacted(terms, shape_of(step.outs[index]))
+            known[origin] = _cut(terms, step.outs[index]) if count > 1 and _many(terms) else terms
 
 
 def _cut(terms: Terms, value: Any) -> Terms:
@@ -100,13 +103,10 @@ def _cut(terms: Terms, value: Any) -> Terms:
 
 def _many(terms: Terms) -> bool:
     """Whether each further operation on terms costs more than starting anew."""
-    if len(terms) <= MOST_WITH_ROWS:
-        return len(terms) > 1 and sum([t.slots for t in terms]) > MOST_SLOTS
-    return (
-        len(terms) > MOST_TERMS
-        or any([t.rows is not None for t in terms])
-        or sum([t.slots for t in terms]) > MOST_SLOTS
-    )
+    if len(terms) < 2 or sum([term.cols.size for term in terms]) <= SMALL:
+        return False
+    with_rows = sum([term.rows is not None for term in terms])
+    return len(terms) > MOST_TERMS or with_rows > MOST_WITH_ROWS or sum([term.slots for term in terms]) > MOST_SLOTS
 
 
 _KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean", "windows"}

@@ -73,6 +73,8 @@ class Moves:
             return [merged(found)]
         if prim.moves:
             return [self._moved(step, operands[0])]
+        if prim.variadic and prim.structure == "selection":
+            return [merged(self._side_by_side(step, operands))]
         outs: list[Terms] = [[] for _ in step.outs]
         for i, terms in enumerate(operands):
             if terms:
@@ -155,16 +157,35 @@ class Moves:
         """What is made of cols, made once: cols that are equal because they came about alike are one object."""
         known = self._cols.get((id(cols), key))
         if known is None:
-            made = make()
-            place = (made.__array_interface__["data"][0], made.shape, made.strides)
-            made = self._places.setdefault(place, made)
+            made = self._one_of_equal(make())
             self._cols[id(cols), key] = known = (cols, made)  # which keeps cols, and its id
         return known[1]
+
+    def _one_of_equal(self, cols: Index) -> Index:
+        """The first of all arrays of columns that show the same memory in the same way."""
+        return self._places.setdefault((cols.__array_interface__["data"][0], cols.shape, cols.strides), cols)
 
     def _selected(self, step: Step, i: int, terms: Terms) -> list[Terms]:
         """Elements of the operand among others and constants: the row, applied to positions, says where each one goes."""
         gather = Gather(sources(step, i), shape_of(step.operands[i]))
         return [[gather.of(term) for term in terms]]
+
+    def _side_by_side(self, step: Step, operands: Sequence[Terms]) -> Terms:
+        """Operands that are put next to each other, all of them: every element goes to one place."""
+        sizes = [math.prod(shape_of(x)) for x in step.operands]
+        ends = np.cumsum(sizes)
+        parts = [
+            np.arange(end - size, end).reshape(shape_of(x))
+            for x, size, end in zip(step.operands, sizes, ends.tolist(), strict=True)
+        ]
+        src = np.asarray(step.prim.value(*parts, **step.params)).reshape(-1)
+        to = np.empty(src.size, np.intp)
+        to[src] = np.arange(src.size)
+        found: Terms = []
+        for terms, size, end in zip(operands, sizes, ends.tolist(), strict=True):
+            rows = to[end - size : end]
+            found += [_at(term, rows) for term in terms]
+        return found
 
     def _diagonal(self, step: Step, i: int, terms: Terms) -> list[Terms]:
         """What is no elementwise row, and yet has a diagonal Jacobian with respect to this operand."""
@@ -292,14 +313,16 @@ class Moves:
                 for result, vals, out, axes in zip(results, found, step.outs, outs, strict=True):
                     if vals is not None:
                         cols = _spread(_first_along(term.cols, ins), shape_of(out), axes)
-                        result.append(Term(term.source, cols, vals))
+                        result.append(Term(term.source, self._one_of_equal(cols), vals))
                 continue
             if blocks is None:
                 blocks = local()
             self._check(step, i, term, ins, outs)
             for result, block, out, axes in zip(results, blocks, step.outs, outs, strict=True):
                 if block is not None:
-                    result.append(_through_blocks(term, ins, block, shape_of(out), axes))
+                    moved = _through_blocks(term, ins, block, shape_of(out), axes)
+                    moved.cols = self._one_of_equal(moved.cols)
+                    result.append(moved)
         return results
 
     def _check(self, step: Step, i: int, term: Term, ins: tuple[int, ...], outs: list[tuple[int, ...]]) -> None:
@@ -624,10 +647,20 @@ def scattered(term: Term, dst: Index) -> Term:
     if to.size and to.min() < 0:
         kept = np.flatnonzero(to >= 0)
         return scattered(Gather(kept, dst.shape).of(term), to[kept])
+    return _at(term, to)
+
+
+def _at(term: Term, to: Index) -> Term:
+    """A term whose rows go to other places."""
     if term.rows is not None:
         return Term(term.source, term.cols, term.vals, to[term.rows])
-    cols = term.cols.reshape(term.slots, -1)
-    return Term(term.source, cols, _taken(term, np.arange(to.size), to.shape), to)
+    slots = term.slots
+    vals = term.vals
+    if known := shape_of(vals):
+        if max(known[1:], default=1) > 1:
+            vals = np.broadcast_to(vals, (known[0], *term.cols.shape[1:]))
+        vals = np.reshape(vals, (known[0], -1))
+    return Term(term.source, term.cols.reshape(slots, -1), vals, to)
 
 
 class Entries:
