@@ -163,7 +163,7 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
                 arrays = False
         primals.append(x)
     out = prim.value(*primals, **params) if arrays else bind(prim, primals, params)
-    if type(own) is not int and not own.alive:  # type: ignore[attr-defined]
+    if type(own) is not int and not own.alive:
         raise errors.escaped_tensor(own, prim.name)
     moves = depends and prim.differentiable
     if not isinstance(out, tuple):
