@@ -1,0 +1,113 @@
+"""Pictures of where a matrix has entries: dots in a terminal, and SVG.
+
+A large matrix is divided into cells, which are shown by how many of their places have an entry.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+ndarray = np.ndarray
+
+#: matrices of at most so many rows and columns are written one character for each place
+_SMALL = (24, 32)
+#: the most dots in a picture of text, and the most cells in one of SVG, in each direction
+_DOTS, _CELLS = 96, 128
+#: a direction has at least so many cells, if the matrix does, even where that spoils the proportions
+_LEAST = 12
+_LEVELS = 4
+
+#: the bits of a braille letter's dots, by row and column
+_BRAILLE = np.array([[1, 8], [2, 16], [4, 32], [64, 128]])
+
+
+def cells(rows: Any, cols: Any, shape: tuple[int, int], most: int) -> Any:
+    """How full each cell of a matrix is, from 0 to 1, of at most ``most`` cells in each direction.
+
+    Args:
+        rows, cols: where the entries are, ``(nnz,)`` each. A place that comes twice counts as one.
+        shape: of the matrix.
+
+    >>> cells([0, 1, 1], [0, 0, 1], (2, 2), 8)
+    array([[1., 0.],
+           [1., 1.]])
+    """
+    m, n = shape
+    scale = max(m, n, most) / most
+    height, width = (min(k, max(math.ceil(k / scale), min(k, _LEAST))) for k in (m, n))
+    if not m or not n:
+        return np.zeros((height, width))
+    places = np.unique(np.asarray(rows, np.int64) * n + np.asarray(cols, np.int64))
+    above, left = (places // n) * height // m, (places % n) * width // n
+    counts = np.bincount(above * width + left, minlength=height * width).reshape(height, width)
+    return counts / np.outer(_lengths(m, height), _lengths(n, width))
+
+
+def _lengths(count: int, parts: int) -> Any:
+    """How many of ``count`` places each part has."""
+    return np.bincount(np.arange(count) * parts // count, minlength=parts)
+
+
+def text(rows: Any, cols: Any, shape: tuple[int, int]) -> str:
+    """The picture in characters: a square for each entry of a small matrix, a dot for each cell with entries of a large one.
+
+    >>> print(text([0, 1, 1, 2, 2], [0, 0, 1, 1, 2], (3, 3)))
+    ┌───────┐
+    │ ■ · · │
+    │ ■ ■ · │
+    │ · ■ ■ │
+    └───────┘
+    """
+    m, n = shape
+    if m <= _SMALL[0] and n <= _SMALL[1]:
+        marks = np.where(cells(rows, cols, shape, max(_SMALL)) > 0, "■", "·")
+        return _framed([" " + "".join(f"{mark} " for mark in row) for row in marks], 2 * n + 1)
+    filled = cells(rows, cols, shape, _DOTS) > 0
+    height, width = filled.shape
+    padded = np.zeros((-(-height // 4) * 4, -(-width // 2) * 2), bool)
+    padded[:height, :width] = filled
+    letters = padded.reshape(padded.shape[0] // 4, 4, padded.shape[1] // 2, 2)
+    codes = np.einsum("hawb,ab->hw", letters.astype(int), _BRAILLE)
+    return _framed(["".join(chr(0x2800 + code) for code in row) for row in codes], codes.shape[1])
+
+
+def _framed(lines: list[str], width: int) -> str:
+    return "\n".join([f"┌{'─' * width}┐", *[f"│{line}│" for line in lines], f"└{'─' * width}┘"])
+
+
+def svg(rows: Any, cols: Any, shape: tuple[int, int], *, size: int = 300, title: str = "") -> str:
+    """The picture as an SVG element, in the colour of the text around it; the fuller a cell, the darker.
+
+    Args:
+        rows, cols: where the entries are, ``(nnz,)`` each.
+        shape: of the matrix.
+        size: the longer side, in pixels.
+        title: what it is, for those who cannot see it. Plain text, without markup.
+    """
+    fill = cells(rows, cols, shape, _CELLS)
+    height, width = fill.shape
+    high, wide = (size * k / max(*fill.shape, 1) for k in fill.shape)
+    shades = np.ceil(np.sqrt(fill) * _LEVELS).astype(int)
+    paths = [
+        f'<path fill="currentColor" fill-opacity="{(level + 1) / (_LEVELS + 1):.2g}" d="{path}"/>'
+        for level in range(1, _LEVELS + 1)
+        if (path := _runs(shades == level))
+    ]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="spy" role="img" aria-label="{title}" width="{wide:.4g}" '
+        f'height="{high:.4g}" viewBox="0 0 {width} {height}" preserveAspectRatio="none" shape-rendering="crispEdges">'
+        f"<title>{title}</title>{''.join(paths)}"
+        f'<rect width="{width}" height="{height}" fill="none" stroke="currentColor" stroke-width="1" '
+        'vector-effect="non-scaling-stroke"/></svg>'
+    )
+
+
+def _runs(marked: Any) -> str:
+    """The path of all runs of cells that are next to each other in a row."""
+    edges = np.diff(np.pad(marked, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    tops, begins = np.nonzero(edges == 1)
+    _, ends = np.nonzero(edges == -1)
+    return "".join([f"M{x} {y}h{end - x}v1h{x - end}z" for y, x, end in zip(tops, begins, ends, strict=True)])
