@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import itertools
 from collections.abc import Sequence
 from types import CodeType
@@ -53,6 +54,22 @@ def operands_at(node: Any) -> list[str]:
     elif isinstance(tree, ast.Call):
         operands = tree.args
     return [operand.id if isinstance(operand, ast.Name) else "" for operand in operands]
+
+
+def named_arguments(function: Any, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
+    """Arguments with the names of the parameters they are for."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return [*((f"x{i}", a) for i, a in enumerate(args)), *kwargs.items()]
+    names: list[str] = []
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            names += [f"{name}{i}" for i in range(len(value))]
+        elif kind is not inspect.Parameter.VAR_KEYWORD and name not in kwargs:
+            names.append(name)
+    return [*zip(names, args), *kwargs.items()]
 
 
 @functools.cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from chainrule.autograd.backward import first_cotangent
 from chainrule.core.node import Leaf
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.diagnosis.names import Names
+from chainrule.explaining.calls import named_arguments
 from chainrule.explaining.explanation import Explanation
 from chainrule.explaining.sweep import leaves_below, swept
 from chainrule.explaining.values import Values
@@ -135,7 +135,7 @@ def _of_function(function: Callable[..., Any], grad: Any, wrt: Any, names: Names
         leaves: list[Tensor] = []
         given: dict[int, Tensor] = {}
         tree = []
-        for name, argument in _named(function, args, kwargs):
+        for name, argument in named_arguments(function, args, kwargs):
             flat, spec = tree_flatten(argument)
             inner = []
             for path, leaf in zip(leaf_paths(spec), flat):
@@ -173,22 +173,6 @@ def _asked(
             raise errors.explained_parameter(function, one, [called[t._edge] for t in leaves])
         asked += found
     return asked
-
-
-def _named(function: Any, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
-    """Arguments with the names of the parameters they are for."""
-    try:
-        bound = inspect.signature(function).bind(*args, **kwargs)
-    except (TypeError, ValueError):
-        return [*((f"x{i}", a) for i, a in enumerate(args)), *kwargs.items()]
-    names: list[str] = []
-    for name, value in bound.arguments.items():
-        kind = bound.signature.parameters[name].kind
-        if kind is inspect.Parameter.VAR_POSITIONAL:
-            names += [f"{name}{i}" for i in range(len(value))]
-        elif kind is not inspect.Parameter.VAR_KEYWORD and name not in kwargs:
-            names.append(name)
-    return [*zip(names, args), *kwargs.items()]
 
 
 def _leaf(x: Any) -> Tensor | None:

@@ -172,6 +172,11 @@ class Step:
     downstream = _of_arrows("downstream", "What the rule sends on.")
 
     @property
+    def prim(self) -> Any:
+        """The row."""
+        return self.record.node.prim
+
+    @property
     def output_shape(self) -> tuple[int, ...]:
         """The shape of its result."""
         return self.output.shape

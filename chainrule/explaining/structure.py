@@ -21,7 +21,7 @@ _PRODUCTS = {  # the Jacobians of a product by its left and its right operand, o
 
 def of(arrow: Any) -> tuple[str, str]:
     """A short name for a local Jacobian's structure, and a sentence about it."""
-    prim = arrow.step.record.node.prim
+    prim = arrow.step.prim
     structure = structure_of(prim, arrow.position, arrow.step.params)
     out, x = arrow.step.output, arrow.input
     by, every = f"∂{out.name}/∂{x.name}", f"every element of {out.name}"
@@ -68,7 +68,7 @@ def of(arrow: Any) -> tuple[str, str]:
 
 def _product(arrow: Any, by: str, structure: str) -> tuple[str, str]:
     """Kronecker products, for arrays flattened row by row."""
-    values, prim = arrow.step.operand_values, arrow.step.record.node.prim
+    values, prim = arrow.step.operand_values, arrow.step.prim
     out, x = arrow.step.output, arrow.input
     linear = f"{out.name} is linear in {x.name}; arrays are flattened row by row"
     if prim.name == "linear":
@@ -89,7 +89,7 @@ def _product(arrow: Any, by: str, structure: str) -> tuple[str, str]:
 
 def unbroadcast(arrow: Any) -> str | None:
     """How an operand was stretched, and what that means for its cotangent."""
-    prim, out, x = arrow.step.record.node.prim, arrow.step.output, arrow.input
+    prim, out, x = arrow.step.prim, arrow.step.output, arrow.input
     axes = [axis for part in broadcast_axes(out.shape, x.shape) for axis in part]
     if (prim.kind != "elementwise" and prim.name != "expand") or not axes:
         return None

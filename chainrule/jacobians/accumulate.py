@@ -42,10 +42,11 @@ class Accumulation:
     Args:
         results: the values that terms are wanted of.
         limit: the number of entries that one step may make.
+        moves: what moves terms, if somebody is to see it.
     """
 
-    def __init__(self, results: Sequence[Any], limit: int) -> None:
-        self.moves = Moves(limit)
+    def __init__(self, results: Sequence[Any], limit: int, moves: Moves | None = None) -> None:
+        self.moves = Moves(limit) if moves is None else moves
         self.steps = steps_of(results)
         self.uses: dict[Any, int] = {}
         self.known: dict[Any, Terms] = {None: []}

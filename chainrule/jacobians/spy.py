@@ -19,6 +19,7 @@ _DOTS, _CELLS = 96, 128
 #: a direction has at least so many cells, if the matrix does, even where that spoils the proportions
 _LEAST = 12
 _LEVELS = 4
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 #: the bits of a braille letter's dots, by row and column
 _BRAILLE = np.array([[1, 8], [2, 16], [4, 32], [64, 128]])
@@ -51,8 +52,18 @@ def _lengths(count: int, parts: int) -> Any:
     return np.bincount(np.arange(count) * parts // count, minlength=parts)
 
 
-def text(rows: Any, cols: Any, shape: tuple[int, int]) -> str:
+def letter(k: int) -> str:
+    """What the k-th part of a matrix is called."""
+    return _LETTERS[k] if k < len(_LETTERS) else f"{_LETTERS[k % len(_LETTERS)]}{k // len(_LETTERS)}"
+
+
+def text(rows: Any, cols: Any, shape: tuple[int, int], part: Any = None) -> str:
     """The picture in characters: a square for each entry of a small matrix, a dot for each cell with entries of a large one.
+
+    Args:
+        rows, cols: where the entries are, ``(nnz,)`` each.
+        shape: of the matrix.
+        part: for each entry the number of the part it belongs to; its letter takes the place of the square.
 
     >>> print(text([0, 1, 1, 2, 2], [0, 0, 1, 1, 2], (3, 3)))
     ┌───────┐
@@ -63,7 +74,8 @@ def text(rows: Any, cols: Any, shape: tuple[int, int]) -> str:
     """
     m, n = shape
     if m <= _SMALL[0] and n <= _SMALL[1]:
-        marks = np.where(cells(rows, cols, shape, max(_SMALL)) > 0, "■", "·")
+        marks = np.full(shape, "·")
+        marks[rows, cols] = "■" if part is None else np.array(list(_LETTERS))[part % len(_LETTERS)]
         return _framed([" " + "".join(f"{mark} " for mark in row) for row in marks], 2 * n + 1)
     filled = cells(rows, cols, shape, _DOTS) > 0
     height, width = filled.shape

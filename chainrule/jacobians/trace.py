@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,26 @@ from chainrule.jacobians.terms import Term, Variable
 from chainrule.transform.arguments import inside
 from chainrule.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule.types.shapes import dtype_of, shape_of
+
+
+class Recipe(NamedTuple):
+    """How a structured Jacobian was made, for who asks later.
+
+    Attributes:
+        function, x: the Jacobian is that of ``function(x)``.
+        output, input: of which result by which variable.
+        strategy: how it was computed.
+        limit: the number of entries that one step may make.
+        name: what the result is called, if the program gives it no name.
+    """
+
+    function: Callable[..., Any]
+    x: Any
+    output: int = 0
+    input: int = 0
+    strategy: str = "forward terms"
+    limit: int = 2**25
+    name: str = "y"
 
 
 class JacobianTrace:

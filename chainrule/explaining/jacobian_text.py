@@ -1,0 +1,120 @@
+"""The explanation of a structured Jacobian as text of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from chainrule.explaining.text import WIDTH, pad, width
+
+#: operations that are listed; of more the first and last ones
+_MOST = 48
+#: terms that are listed
+_TERMS = 16
+
+
+def text(e: Any) -> str:
+    """See ``JacobianExplanation.__str__``."""
+    return "\n".join(
+        [head(e), "", *_steps(e), "", *_sum(e), *_product(e), "", _cut(result(e)), *e.spy().split("\n")]
+    )
+
+
+def head(e: Any) -> str:
+    count = f"{len(e.steps):,} operation{'s' * (len(e.steps) != 1)}"
+    return f"How {e.title} came about: {e.strategy}, {count}"
+
+
+def result(e: Any) -> str:
+    """The result in one line."""
+    m, n = e.matrix_shape
+    return f"{e.title}: {e.kind}, {m:,} × {n:,}, {e.nnz:,} entries ({share(e.density)})"
+
+
+def share(density: float) -> str:
+    return f"{100 * density:.3g} %"
+
+
+def _cut(s: str, most: int = WIDTH) -> str:
+    while width(s) > most:
+        s = s[:-2].rstrip("…") + "…"
+    return s
+
+
+def left_out(steps: Sequence[Any], most: int) -> range:
+    """The numbers of the steps that are not shown where there are too many."""
+    n = len(steps)
+    return range(most * 2 // 3 + 1, n - most // 3 + 1) if n > most else range(0)
+
+
+def _steps(e: Any) -> Iterator[str]:
+    hidden = left_out(e.steps, _MOST)
+    shown = [step for step in e.steps if step.index not in hidden]
+    names = max([width(_made(step)) for step in shown], default=0)
+    local = max([width(_local(step)) for step in shown], default=0)
+    columns = [min(names, 34), min(local, 20)]
+    line = None
+    for step in shown:
+        if hidden and step.index == hidden.stop:
+            yield f"     … steps {hidden.start} to {hidden.stop - 1}: e.steps has all …"
+            line = None
+        if step.line != line and step.line is not None:
+            yield _cut(f"     {step.line}  {step.line.text}".rstrip())
+            line = step.line
+        cells = [pad(_cut(cell, most), most) for cell, most in zip((_made(step), _local(step)), columns, strict=True)]
+        yield _cut(f"{step.index:>4} {'  '.join(cells)}  {after(step)}")
+
+
+def _made(step: Any) -> str:
+    return f"{step.name} = {step.text}"
+
+
+def _local(step: Any) -> str:
+    return " · ".join(step.local)
+
+
+def after(step: Any) -> str:
+    """The Jacobian after a step."""
+    if step.cut:
+        return f"cut: {step.terms} terms become a variable"
+    said = step.after
+    if step.in_a_row > 1:
+        said += f" ({step.in_a_row:,} a row)"
+    return said
+
+
+def _sum(e: Any) -> Iterator[str]:
+    of = "" if not e.factors else ", by the values that were cut"
+    count = len(e.terms)
+    yield f"{e.title} is {'zero' if not count else 'one term' if count == 1 else f'the sum of {count} terms'}{of}:"
+    cells = [
+        (term.letter, term.columns, f"{term.entries:,} entries", term.values, f"steps {ranges(term.steps)}")
+        for term in e.terms[:_TERMS]
+    ]
+    widths = [max([width(row[k]) for row in cells], default=0) for k in range(5)]
+    for row in cells:
+        yield _cut("  " + "  ".join([pad(cell, n) for cell, n in zip(row, widths, strict=True)]).rstrip())
+    if count > _TERMS:
+        yield f"  … and {count - _TERMS} more: e.terms has all"
+
+
+def _product(e: Any) -> Iterator[str]:
+    if e.factors:
+        yield f"{len(e.factors)} factors, multiplied as sparse matrices:"
+        shown = e.factors[:_TERMS]
+        for factor in shown:
+            m, n = factor.shape
+            yield f"  ∂{factor.value}/∂{factor.variable}: {m:,} × {n:,}, {factor.nnz:,} entries"
+        if len(e.factors) > _TERMS:
+            yield f"  … and {len(e.factors) - _TERMS} more: e.factors has all"
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """``1–4, 7``."""
+    runs: list[list[int]] = []
+    for k in numbers:
+        if runs and k == runs[-1][-1] + 1:
+            runs[-1].append(k)
+        else:
+            runs.append([k])
+    return ", ".join([f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs])
