@@ -21,8 +21,9 @@ from chainrule.diagnosis.source import SourceLine, assigned_at, line_of, stateme
 from chainrule.errors.places import Where
 from chainrule.errors.reading import expression_of
 from chainrule.explaining import jacobian_words as words
-from chainrule.explaining import jacobian_text, structure
-from chainrule.explaining.calls import calls_of, named_arguments, operands_at
+from chainrule.explaining import jacobian_page, jacobian_text, structure
+from chainrule.explaining.calls import calls_of, named_arguments
+from chainrule.explaining.exports import mimebundle
 from chainrule.interpreters.jac import Jac, Step
 from chainrule.jacobians import spy
 from chainrule.jacobians.accumulate import Accumulation
@@ -39,6 +40,8 @@ Shape = tuple[int, ...]
 Called = dict[Any, str]
 #: letters of an operation that is quoted as the program has it
 _QUOTED = 30
+#: and of a constant
+_OPERAND = 12
 
 
 class Told(Moves):
@@ -223,8 +226,22 @@ class JacobianExplanation:
     def __str__(self) -> str:
         return jacobian_text.text(self)
 
+    def to_html(self, path: Any = None) -> str:
+        """A page that needs nothing else; also written to a file, if ``path`` is given."""
+        page = jacobian_page.to_html(self)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page)
+        return page
+
     def __repr__(self) -> str:
         return f"<explanation of {self.title}: {len(self.steps)} steps, {len(self.terms)} terms>"
+
+    def _repr_html_(self) -> str:
+        return jacobian_page.fragment(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return mimebundle({"text/plain": self.__str__, "text/html": self._repr_html_}, include, exclude)
 
 
 def _terms(story: _Story, called: Called, shape: Shape) -> list[JacobianTerm]:
@@ -377,7 +394,7 @@ def _called(recipe: Recipe, variables: Sequence[Variable], story: _Story, result
         if own:
             name(key, own)
     if result.origin not in called:
-        name(result.origin, recipe.name)
+        name(result.origin, "out" if recipe.name in taken | set(assigned) else recipe.name)
     number = 0
     for key in keys:
         if key not in called:
@@ -426,8 +443,15 @@ def _operand(step: Step, i: int, called: Called, names: Names) -> str:
     x = step.operands[i]
     if isinstance(x, (bool, int, float, complex)) or shape_of(x) == ():
         return words.number_text(np.asarray(x).item())
-    written = operands_at(step)
-    return names.of(x) or (written[i] if len(written) == len(step.operands) else "") or "…"
+    return names.of(x) or _written(step, i) or "…"
+
+
+def _written(step: Step, i: int) -> str:
+    """The source of an operand, if it is short."""
+    tree = expression_of(Where(step.code, step.lasti).expression)
+    parts = [tree.left, tree.right] if isinstance(tree, ast.BinOp) else tree.args if isinstance(tree, ast.Call) else []
+    text = ast.unparse(parts[i]) if len(parts) == len(step.operands) else ""
+    return text if len(text) <= _OPERAND else ""
 
 
 class _Value(NamedTuple):

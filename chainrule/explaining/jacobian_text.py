@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -41,28 +42,31 @@ def _cut(s: str, most: int = WIDTH) -> str:
     return s
 
 
-def left_out(steps: Sequence[Any], most: int) -> range:
-    """The numbers of the steps that are not shown where there are too many."""
+def shown_steps(steps: Sequence[Any], most: int) -> list[Any]:
+    """The first and the last steps, and those where a value was cut, if there are too many."""
     n = len(steps)
-    return range(most * 2 // 3 + 1, n - most // 3 + 1) if n > most else range(0)
+    if n <= most:
+        return list(steps)
+    first, last = most * 2 // 3, n - most // 3
+    return [step for step in steps if step.index <= first or step.index > last or step.cut]
 
 
 def _steps(e: Any) -> Iterator[str]:
-    hidden = left_out(e.steps, _MOST)
-    shown = [step for step in e.steps if step.index not in hidden]
-    names = max([width(_made(step)) for step in shown], default=0)
-    local = max([width(_local(step)) for step in shown], default=0)
-    columns = [min(names, 34), min(local, 20)]
-    line = None
+    shown = shown_steps(e.steps, _MOST)
+    names, local = ([cell(step) for step in shown] for cell in (_made, _local))
+    columns = [min(max(map(width, cells), default=0), most) for cells, most in ((names, 34), (local, 20))]
+    if shown:
+        yield "     " + "  ".join([pad("operation", columns[0]), pad("local", columns[1]), f"∂/∂{e.input} after it"])
+    line, before = None, 0
     for step in shown:
-        if hidden and step.index == hidden.stop:
-            yield f"     … steps {hidden.start} to {hidden.stop - 1}: e.steps has all …"
+        if step.index > before + 1:
+            yield f"   … {step.index - before - 1} steps are left out here; e.steps has all …"
             line = None
         if step.line != line and step.line is not None:
             yield _cut(f"     {step.line}  {step.line.text}".rstrip())
-            line = step.line
+        line, before = step.line, step.index
         cells = [pad(_cut(cell, most), most) for cell, most in zip((_made(step), _local(step)), columns, strict=True)]
-        yield _cut(f"{step.index:>4} {'  '.join(cells)}  {after(step)}")
+        yield _cut(f"{step.index:>4} {'  '.join(cells)}  {after(step)}".rstrip())
 
 
 def _made(step: Any) -> str:
@@ -87,20 +91,25 @@ def _sum(e: Any) -> Iterator[str]:
     of = "" if not e.factors else ", by the values that were cut"
     count = len(e.terms)
     yield f"{e.title} is {'zero' if not count else 'one term' if count == 1 else f'the sum of {count} terms'}{of}:"
-    cells = [
-        (term.letter, term.columns, f"{term.entries:,} entries", term.values, f"steps {ranges(term.steps)}")
-        for term in e.terms[:_TERMS]
-    ]
-    widths = [max([width(row[k]) for row in cells], default=0) for k in range(5)]
-    for row in cells:
-        yield _cut("  " + "  ".join([pad(cell, n) for cell, n in zip(row, widths, strict=True)]).rstrip())
+    cells = [(t.letter, t.columns, f"{t.entries:,} entries", t.values) for t in e.terms[:_TERMS]]
+    widths = [max([width(row[k]) for row in cells], default=0) for k in range(4)]
+    for row, term in zip(cells, e.terms, strict=False):
+        said = "  " + "  ".join([pad(cell, n) for cell, n in zip(row, widths, strict=True)])
+        steps = f"steps {ranges(term.steps)}"
+        if width(said) + 2 + width(steps) <= WIDTH:
+            yield f"{said}  {steps}"
+        else:
+            yield _cut(said.rstrip())
+            yield from textwrap.wrap(steps, WIDTH, initial_indent=" " * 5, subsequent_indent=" " * 11)
     if count > _TERMS:
         yield f"  … and {count - _TERMS} more: e.terms has all"
+    if any(["[r" in said for said in [*[t.columns for t in e.terms], *[step.after for step in e.steps]]]):
+        yield "(r counts the elements of a value in one row, where there is no index for each axis)"
 
 
 def _product(e: Any) -> Iterator[str]:
     if e.factors:
-        yield f"{len(e.factors)} factors, multiplied as sparse matrices:"
+        yield f"It is the product of {len(e.factors)} factors, multiplied as sparse matrices:"
         shown = e.factors[:_TERMS]
         for factor in shown:
             m, n = factor.shape

@@ -68,7 +68,7 @@ def one_number(vals: Any) -> Any:
 
 
 def number_text(number: Any) -> str:
-    return f"{number:.4g}"
+    return f"{number + 0:.4g}"  # -0 is 0
 
 
 def _count(n: int, what: str) -> str:
@@ -108,41 +108,36 @@ def values(term: Term) -> str:
 
 def columns(term: Term, shape: Shape, name: str) -> str:
     """The elements of the variable that a row of a value reads, such as ``u[i+1]`` or ``X[i, :]``."""
-    letters = tuple([LETTERS[k] if k < len(LETTERS) else "…" for k in range(len(shape))])
+    if not term.cols.size:
+        return "nothing"
     if term.rows is not None:
-        return _of_rows(term, shape, name)
-    if term.affine and term.cols.size:
-        found = _affine(term, letters, name)
-        if found is not None:
-            return found
-    elif term.slots == 1 and term.cols.size:
+        return _of_rows(term, term.rows, len(shape), name)
+    letters = [LETTERS[k] if k < len(LETTERS) else "…" for k in range(len(shape))]
+    found = _linear(term, letters, name)
+    if found is None and term.slots == 1:
         found = _periodic(term, letters, name) if shape == term.source.shape else None
-        found = found or (_shifted(term.cols.reshape(-1), np.arange(term.cols.size), len(shape), term, name))
-        if found is not None:
-            return found
-    return f"{_some(term.slots)} of {name}"
+        found = found or _shifted(term, np.arange(term.cols.size), len(shape), name)
+    return found or f"{_some(term.slots)} of {name}"
 
 
 def _some(slots: int) -> str:
     return "one" if slots == 1 else f"{slots:,}"
 
 
-def _of_rows(term: Term, shape: Shape, name: str) -> str:
-    """The columns of a term that has entries in some rows: with the flat number of the row as its index."""
-    rows: Any = term.rows
-    if not rows.size:
-        return "nothing"
-    found = None
-    if term.slots == 1:
-        found = _shifted(term.cols.reshape(-1), rows, len(shape), term, name)
+def _of_rows(term: Term, rows: Any, ndim: int, name: str) -> str:
+    """The columns of a term that has entries in some rows: with the number of the row as its index."""
+    letter = LETTERS[0] if ndim == 1 else _ROW
     in_order = bool((np.diff(rows) == 1).all())
+    found = _linear(term, [letter], name, int(rows[0])) if in_order else None
+    if found is None and term.slots == 1:
+        found = _shifted(term, rows, ndim, name)
     where = f"rows {rows[0]}:{rows[-1] + 1}" if in_order else _count(len(np.unique(rows)), "row")
     return f"{found or f'{_some(term.slots)} of {name}'} in {where}"
 
 
-def _shifted(cols: Any, rows: Any, ndim: int, term: Term, name: str) -> str | None:
+def _shifted(term: Term, rows: Any, ndim: int, name: str) -> str | None:
     """Columns that are the row's number plus one of a few numbers; the most frequent one first."""
-    shifts, counts = np.unique(cols - rows, return_counts=True)
+    shifts, counts = np.unique(term.cols.reshape(-1) - rows, return_counts=True)
     if len(shifts) > _SHIFTS:
         return None
     letter = LETTERS[0] if ndim == 1 else _ROW
@@ -172,20 +167,29 @@ def _periodic(term: Term, letters: Sequence[str], name: str) -> str | None:
 # -- linear functions --------------------------------------------------------------------------------------------------
 
 
-def _affine(term: Term, letters: Sequence[str], name: str) -> str | None:
-    """The index of a term whose columns are a linear function of the row's indices and of the slot."""
+def _linear(term: Term, letters: Sequence[str], name: str, first: int = 0) -> str | None:
+    """The index of a term whose columns are a linear function of the row's indices and of the slot; None for others.
+
+    Args:
+        letters: of the row's indices.
+        first: what the first of these begins with.
+    """
     cols = term.cols
-    steps = [s // cols.itemsize for s in cols.strides]
     offset = int(cols.flat[0])
+    steps = [int(np.take(cols, 1, k).flat[0]) - offset if n > 1 else 0 for k, n in enumerate(cols.shape)]
+    if not term.affine:
+        axes = [np.arange(n).reshape([n if k == at else 1 for at in range(cols.ndim)]) for k, n in enumerate(cols.shape)]
+        if not (cols == offset + sum([axis * step for axis, step in zip(axes, steps, strict=True)])).all():
+            return None
     for shape, called in ((term.source.shape, name), ((term.source.size,), f"{name}.flat")):
-        found = _index(cols.shape, steps, offset, shape, letters)
+        found = _index(cols.shape, steps, offset, shape, letters, first)
         if found is not None:
             return f"{called}[{', '.join(found)}]" if found else called
     return None
 
 
 def _index(
-    lengths: Shape, steps: Sequence[int], offset: int, shape: Shape, letters: Sequence[str]
+    lengths: Shape, steps: Sequence[int], offset: int, shape: Shape, letters: Sequence[str], first: int
 ) -> list[str] | None:
     """The index into an array of a shape, for each of its axes; None where an axis of cols runs across several."""
     weights = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
@@ -210,7 +214,8 @@ def _index(
         return None
     if len(slot) > 1 and not all([count == shape[k] for k, (_, count) in slot.items()]):
         return None  # a slot that moves along two axes at once
-    return [_one_axis(start[k], parts[k], slot.get(k), n) for k, n in enumerate(shape)]
+    begin = [k - first * sum([c for letter, c in own if letter == letters[0]]) for k, own in zip(start, parts, strict=True)]
+    return [_one_axis(begin[k], parts[k], slot.get(k), n) for k, n in enumerate(shape)]
 
 
 def _split(step: int, weights: Sequence[int], shape: Shape) -> Iterator[tuple[int, int]]:

@@ -69,16 +69,19 @@ def fragment(explanation: Any) -> str:
     plan = _plan(explanation)
     flow = flow_of(plan, detailed=DETAILED)
     flow.editable = False
-    rules = re.sub(r"/\*.*?\*/|([^{}]+){", lambda found: _inside(found[1] or ""), data("page.css"))
-    style = colours(".chainrule") + rules + data("graph.css")
+    style = colours(".chainrule") + inside(data("page.css")) + data("graph.css")
     body = _answer(plan, flow) + (_graph(plan) if plan["graph"]["nodes"] else "")
     body += f"<section><h2>Step by step</h2>{sections.steps(plan, flow, detailed=DETAILED)}</section>"
     body = re.sub(r" (?:id|href|aria-labelledby|tabindex)='[^']*'", "", body)
     return f"<div class='chainrule'><style>{style}</style><main>{body}</main></div>"
 
 
+def inside(style: str) -> str:
+    """The page's style, for what is inside of a fragment only."""
+    return re.sub(r"/\*.*?\*/|([^{}]+){", lambda found: _inside(found[1] or ""), style)
+
+
 def _inside(selectors: str) -> str:
-    """Selectors of the page's style, for what is inside of the fragment only."""
     if "@" in selectors or not selectors:
         return f"{selectors}{{" * bool(selectors)
     parts = (part.strip() for part in selectors.split(","))

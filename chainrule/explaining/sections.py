@@ -54,7 +54,8 @@ def _folded(head: str, body: str, fold: bool) -> str:
     return f"<details><summary>{head}</summary>{body}</details>" if fold else head + body
 
 
-def _scrolling(label: str, inside: str) -> str:
+def scrolling(label: str, inside: str) -> str:
+    """A wide part, which can be moved by keys."""
     return f"<div class='scroll' role='group' tabindex='0' aria-label='{escape(label)}'>{inside}</div>"
 
 
@@ -209,7 +210,7 @@ def _flattened(rows: list[list[float]], output: dict[str, Any], value: dict[str,
         + "</tr>"
         for name, row in zip(down, rows)
     )
-    return _scrolling(
+    return scrolling(
         f"Flattened Jacobian, {n} by {m}",
         f"<table class='numbers jacobian'><caption>{name_math(output['name'])} by {name_math(value['name'])} "
         f"<span class='shape'>{n}×{m}</span></caption><thead><tr><td></td>"
@@ -250,7 +251,7 @@ def _rows(plan: dict[str, Any], members: Sequence[dict[str, Any]]) -> str:
         )
     head = "".join(f"<th scope='col'>{name}</th>" for name in ("Step", "Operation", "Rule", "Shapes"))
     label = f"Steps {members[0]['index']} to {members[-1]['index']}"
-    return _scrolling(
+    return scrolling(
         label, f"<table class='listed'><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     )
 

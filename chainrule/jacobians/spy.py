@@ -6,6 +6,7 @@ A large matrix is divided into cells, which are shown by how many of their place
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ ndarray = np.ndarray
 #: matrices of at most so many rows and columns are written one character for each place
 _SMALL = (24, 32)
 #: the most dots in a picture of text, and the most cells in one of SVG, in each direction
-_DOTS, _CELLS = 96, 128
+_DOTS, _CELLS = 64, 128
 #: a direction has at least so many cells, if the matrix does, even where that spoils the proportions
 _LEAST = 12
 _LEVELS = 4
@@ -90,7 +91,16 @@ def _framed(lines: list[str], width: int) -> str:
     return "\n".join([f"┌{'─' * width}┐", *[f"│{line}│" for line in lines], f"└{'─' * width}┘"])
 
 
-def svg(rows: Any, cols: Any, shape: tuple[int, int], *, size: int = 300, title: str = "") -> str:
+def svg(
+    rows: Any,
+    cols: Any,
+    shape: tuple[int, int],
+    *,
+    size: int = 300,
+    title: str = "",
+    part: Any = None,
+    colours: Sequence[str] = (),
+) -> str:
     """The picture as an SVG element, in the colour of the text around it; the fuller a cell, the darker.
 
     Args:
@@ -98,22 +108,39 @@ def svg(rows: Any, cols: Any, shape: tuple[int, int], *, size: int = 300, title:
         shape: of the matrix.
         size: the longer side, in pixels.
         title: what it is, for those who cannot see it. Plain text, without markup.
+        part: for each entry the number of the part it belongs to.
+        colours: of the parts. Their paths are of the classes "part-0", "part-1" ...
     """
-    fill = cells(rows, cols, shape, _CELLS)
-    height, width = fill.shape
-    high, wide = (size * k / max(*fill.shape, 1) for k in fill.shape)
-    shades = np.ceil(np.sqrt(fill) * _LEVELS).astype(int)
-    paths = [
-        f'<path fill="currentColor" fill-opacity="{(level + 1) / (_LEVELS + 1):.2g}" d="{path}"/>'
-        for level in range(1, _LEVELS + 1)
-        if (path := _runs(shades == level))
-    ]
+    rows, cols = np.asarray(rows), np.asarray(cols)
+    if part is None:
+        drawn = [_shaded(cells(rows, cols, shape, _CELLS), 'fill="currentColor"')]
+    else:
+        own = [(k, part == k) for k in range(len(colours))]
+        drawn = [
+            _shaded(cells(rows[of], cols[of], shape, _CELLS), f'class="part-{k}" fill="{colours[k]}"')
+            for k, of in own
+            if of.any()
+        ]
+    height, width = cells([], [], shape, _CELLS).shape
+    high, wide = (size * k / max(height, width, 1) for k in (height, width))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="spy" role="img" aria-label="{title}" width="{wide:.4g}" '
         f'height="{high:.4g}" viewBox="0 0 {width} {height}" preserveAspectRatio="none" shape-rendering="crispEdges">'
-        f"<title>{title}</title>{''.join(paths)}"
-        f'<rect width="{width}" height="{height}" fill="none" stroke="currentColor" stroke-width="1" '
+        f"<title>{title}</title>{''.join(drawn)}"
+        f'<rect width="{width}" height="{height}" fill="none" stroke="currentColor" stroke-opacity="0.5" '
         'vector-effect="non-scaling-stroke"/></svg>'
+    )
+
+
+def _shaded(fill: Any, attributes: str) -> str:
+    """A path for all cells of about the same share of entries."""
+    shades = np.ceil(np.sqrt(fill) * _LEVELS).astype(int)
+    return "".join(
+        [
+            f'<path {attributes} fill-opacity="{(level + 1) / (_LEVELS + 1):.2g}" d="{path}"/>'
+            for level in range(1, _LEVELS + 1)
+            if (path := _runs(shades == level))
+        ]
     )
 
 
