@@ -368,9 +368,8 @@ jacobian_pattern_changed(before, now, where) -> RuntimeError
     ({where}), and other entries can be nonzero ({now} instead of {before}, or elsewhere). With
     prepare_jacobian(..., on_change='record') each pattern is kept, and found once.
 explained_jacobian_changed(was, now) -> RuntimeError
-    explain(): the function gives another Jacobian than it did: {now[0]:,} × {now[1]:,} with {now[2]:,} entries, which was
-    {was[0]:,} × {was[1]:,} with {was[2]:,}. It is run again to be explained, so neither its arguments nor what it reads may
-    change in between: take the Jacobian again.
+    explain(): the function gives another Jacobian than it did: {now}, which was {was}. It is run again to be explained, so
+    neither its arguments nor what it reads may change in between: take the Jacobian again.
 jacobian_needs_function() -> ValueError
     jacobian(): mode='forward' runs the function again, so it needs the function: jacobian(f, x). Of tensors already
     computed there is only the graph, which is swept backward.

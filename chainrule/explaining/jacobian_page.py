@@ -116,9 +116,7 @@ def _terms(e: Any) -> str:
     head += ", by values that were cut" * bool(e.factors)
     rows = "".join([_term(e, k, term) for k, term in enumerate(e.terms[:_TERMS])])
     more = f"<p class='many'>… and {len(e.terms) - _TERMS} more terms</p>" * (len(e.terms) > _TERMS)
-    titles = (
-        "<thead><tr><th></th><th>a row reads</th><th>numbers</th><th class='number'>entries</th><th>operations</th></tr></thead>"
-    )
+    titles = "<thead><tr><th></th><th>a row reads</th><th>numbers</th><th class='number'>entries</th><th>operations</th></tr></thead>"
     table = f"<table class='made'>{titles}<tbody>{rows}</tbody></table>"
     return f"<h3 class='sub'>{head}</h3>{scrolling('The terms', table)}{more}{_row_note(e)}"
 
@@ -126,7 +124,7 @@ def _terms(e: Any) -> str:
 def _row_note(e: Any) -> str:
     if not any(["[r" in said for said in [*[t.columns for t in e.terms], *[step.after for step in e.steps]]]):
         return ""
-    said = "counts the elements of a value in one row, where there is no index for each axis."
+    said = "counts the rows, where a value has several axes and no index for each."
     return f"<p class='many'><code>r</code> {said}</p>"
 
 
@@ -174,26 +172,26 @@ def _rows(e: Any) -> Iterator[str]:
     wide = 5 if _coloured(e) else 4
     line, before = None, 0
     for step in shown_steps(e.steps, _STEPS):
-        if step.index > before + 1:
-            hidden = step.index - before - 1
+        if step.number > before + 1:
+            hidden = step.number - before - 1
             yield f"<tr class='source'><td></td><td colspan='{wide - 1}'>… {hidden:,} operations are left out …</td></tr>"
             line = None
         if step.line != line and step.line is not None:
             said = f"{escape(step.line)} <code>{escape(step.line.text)}</code>"
             yield f"<tr class='source'><td></td><td colspan='{wide - 1}'>{said}</td></tr>"
-        line, before = step.line, step.index
+        line, before = step.line, step.number
         yield _operation(e, step)
 
 
 def _operation(e: Any, step: Any) -> str:
-    chips = [_chip(k, term.letter, e) for k, term in enumerate(e.terms) if step.index in term.steps]
-    of = " ".join([f"of-{k}" for k, term in enumerate(e.terms) if step.index in term.steps])
+    chips = [_chip(k, term.letter, e) for k, term in enumerate(e.terms) if step.number in term.steps]
+    of = " ".join([f"of-{k}" for k, term in enumerate(e.terms) if step.number in term.steps])
     many = f" <span class='many'>{step.in_a_row:,} a row</span>" * (step.in_a_row > 1)
     after = escape(step.after) if step.after.isalpha() else f"<code>{escape(step.after)}</code>"
     if step.cut:
         after, many = f"cut: its {step.terms} terms become a variable of its own", ""
     return (
-        f"<tr class='operation {'cut ' * step.cut}{of}'><td class='number many'>{step.index}</td>"
+        f"<tr class='operation {'cut ' * step.cut}{of}'><td class='number many'>{step.number}</td>"
         f"<td><code><span class='result'>{escape(step.name)}</span> = {escape(step.text)}</code></td>"
         f"<td>{escape(' · '.join(step.local))}</td><td class='after'>{after}{many}</td>"
         + f"<td>{''.join(chips)}</td>" * _coloured(e)

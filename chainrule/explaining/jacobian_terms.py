@@ -20,8 +20,8 @@ from chainrule.diagnosis.names import Names
 from chainrule.diagnosis.source import SourceLine, assigned_at, line_of, statement_at
 from chainrule.errors.places import Where
 from chainrule.errors.reading import expression_of
-from chainrule.explaining import jacobian_words as words
 from chainrule.explaining import jacobian_page, jacobian_text, structure
+from chainrule.explaining import jacobian_words as words
 from chainrule.explaining.calls import calls_of, named_arguments
 from chainrule.explaining.exports import mimebundle
 from chainrule.interpreters.jac import Jac, Step
@@ -129,7 +129,7 @@ class JacobianStep(NamedTuple):
     """One operation of the program, and the Jacobian after it.
 
     Attributes:
-        index: counted from 1, in the order of the program.
+        number: counted from 1, in the order of the program.
         op: the row's name.
         name: what its result is called.
         text: the operation: as the program has it, where that is short, else ``mul(t1, u)``.
@@ -142,7 +142,7 @@ class JacobianStep(NamedTuple):
         of: the letters of the terms of the whole Jacobian that came this way.
     """
 
-    index: int
+    number: int
     op: str
     name: str
     text: str
@@ -203,8 +203,9 @@ class JacobianExplanation:
         pattern = Pattern.of(whole, result.shape, variable.size)
         self.matrix_shape = pattern.shape
         self.nnz = pattern.nnz
-        if (jacobian.matrix_shape, jacobian.nnz) != (self.matrix_shape, self.nnz):
-            raise errors.explained_jacobian_changed((*jacobian.matrix_shape, jacobian.nnz), (*self.matrix_shape, self.nnz))
+        was, now = _size(jacobian), _size(self)
+        if was != now:
+            raise errors.explained_jacobian_changed(was, now)
         self.factors = _factors(story, called, result, variable)
         self.entries = (pattern.row_numbers(), pattern.indices, _term_of_each(story, pattern))
 
@@ -242,6 +243,11 @@ class JacobianExplanation:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return mimebundle({"text/plain": self.__str__, "text/html": self._repr_html_}, include, exclude)
+
+
+def _size(jacobian: Any) -> str:
+    m, n = jacobian.matrix_shape
+    return f"{m:,} × {n:,} with {jacobian.nnz:,} entries"
 
 
 def _terms(story: _Story, called: Called, shape: Shape) -> list[JacobianTerm]:
@@ -377,7 +383,7 @@ def _called(recipe: Recipe, variables: Sequence[Variable], story: _Story, result
     called: Called = {None: "a constant"}
     taken: set[str] = set()
 
-    def name(key: Any, wanted: str) -> None:
+    def enter(key: Any, wanted: str) -> None:
         found = wanted
         for k in itertools.count(2):
             if found not in taken:
@@ -387,19 +393,19 @@ def _called(recipe: Recipe, variables: Sequence[Variable], story: _Story, result
         called[key] = found
 
     for variable, own in zip(variables, inputs, strict=True):
-        name(variable, own)
+        enter(variable, own)
     keys = [(line.step, line.output) for line in story.lines]
     assigned = _assigned([line.step for line in story.lines])
     for key, own in zip(keys, assigned, strict=True):
         if own:
-            name(key, own)
+            enter(key, own)
     if result.origin not in called:
-        name(result.origin, "out" if recipe.name in taken | set(assigned) else recipe.name)
+        enter(result.origin, "out" if recipe.name in taken | set(assigned) else recipe.name)
     number = 0
     for key in keys:
         if key not in called:
             number += 1
-            name(key, f"t{number}")
+            enter(key, f"t{number}")
     for cut, origin in story.cuts.items():
         called[cut] = called.get(origin, "")
     return called

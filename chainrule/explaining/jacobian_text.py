@@ -16,9 +16,7 @@ _TERMS = 16
 
 def text(e: Any) -> str:
     """See ``JacobianExplanation.__str__``."""
-    return "\n".join(
-        [head(e), "", *_steps(e), "", *_sum(e), *_product(e), "", _cut(result(e)), *e.spy().split("\n")]
-    )
+    return "\n".join([head(e), "", *_steps(e), "", *_sum(e), *_product(e), "", _cut(result(e)), *e.spy().split("\n")])
 
 
 def head(e: Any) -> str:
@@ -48,7 +46,7 @@ def shown_steps(steps: Sequence[Any], most: int) -> list[Any]:
     if n <= most:
         return list(steps)
     first, last = most * 2 // 3, n - most // 3
-    return [step for step in steps if step.index <= first or step.index > last or step.cut]
+    return [step for step in steps if step.number <= first or step.number > last or step.cut]
 
 
 def _steps(e: Any) -> Iterator[str]:
@@ -59,14 +57,14 @@ def _steps(e: Any) -> Iterator[str]:
         yield "     " + "  ".join([pad("operation", columns[0]), pad("local", columns[1]), f"∂/∂{e.input} after it"])
     line, before = None, 0
     for step in shown:
-        if step.index > before + 1:
-            yield f"   … {step.index - before - 1} steps are left out here; e.steps has all …"
+        if step.number > before + 1:
+            yield f"   … {step.number - before - 1} steps are left out here; e.steps has all …"
             line = None
         if step.line != line and step.line is not None:
             yield _cut(f"     {step.line}  {step.line.text}".rstrip())
-        line, before = step.line, step.index
+        line, before = step.line, step.number
         cells = [pad(_cut(cell, most), most) for cell, most in zip((_made(step), _local(step)), columns, strict=True)]
-        yield _cut(f"{step.index:>4} {'  '.join(cells)}  {after(step)}".rstrip())
+        yield _cut(f"{step.number:>4} {'  '.join(cells)}  {after(step)}".rstrip())
 
 
 def _made(step: Any) -> str:
@@ -81,7 +79,7 @@ def after(step: Any) -> str:
     """The Jacobian after a step."""
     if step.cut:
         return f"cut: {step.terms} terms become a variable"
-    said = step.after
+    said = str(step.after)
     if step.in_a_row > 1:
         said += f" ({step.in_a_row:,} a row)"
     return said
@@ -104,7 +102,7 @@ def _sum(e: Any) -> Iterator[str]:
     if count > _TERMS:
         yield f"  … and {count - _TERMS} more: e.terms has all"
     if any(["[r" in said for said in [*[t.columns for t in e.terms], *[step.after for step in e.steps]]]):
-        yield "(r counts the elements of a value in one row, where there is no index for each axis)"
+        yield "(r counts the rows, where a value has several axes and no index for each)"
 
 
 def _product(e: Any) -> Iterator[str]:

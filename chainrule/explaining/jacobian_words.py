@@ -178,7 +178,9 @@ def _linear(term: Term, letters: Sequence[str], name: str, first: int = 0) -> st
     offset = int(cols.flat[0])
     steps = [int(np.take(cols, 1, k).flat[0]) - offset if n > 1 else 0 for k, n in enumerate(cols.shape)]
     if not term.affine:
-        axes = [np.arange(n).reshape([n if k == at else 1 for at in range(cols.ndim)]) for k, n in enumerate(cols.shape)]
+        axes = [
+            np.arange(n).reshape([n if k == at else 1 for at in range(cols.ndim)]) for k, n in enumerate(cols.shape)
+        ]
         if not (cols == offset + sum([axis * step for axis, step in zip(axes, steps, strict=True)])).all():
             return None
     for shape, called in ((term.source.shape, name), ((term.source.size,), f"{name}.flat")):
@@ -214,7 +216,9 @@ def _index(
         return None
     if len(slot) > 1 and not all([count == shape[k] for k, (_, count) in slot.items()]):
         return None  # a slot that moves along two axes at once
-    begin = [k - first * sum([c for letter, c in own if letter == letters[0]]) for k, own in zip(start, parts, strict=True)]
+    begin = [
+        k - first * sum([c for letter, c in own if letter == letters[0]]) for k, own in zip(start, parts, strict=True)
+    ]
     return [_one_axis(begin[k], parts[k], slot.get(k), n) for k, n in enumerate(shape)]
 
 
