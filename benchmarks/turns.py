@@ -60,8 +60,8 @@ class Peer:
         line = pipe.readline()  # type: ignore[union-attr]
         return json.loads(line) if line else {"error": "its process ended"}
 
-    def _ask(self, work: Work, runs: int, fresh: bool = False) -> dict[str, Any]:
-        request = {"kind": work.kind, "sizes": work.sizes, "inner": work.inner, "runs": runs, "fresh": fresh}
+    def _ask(self, work: Work, runs: int, **options: bool) -> dict[str, Any]:
+        request = {"kind": work.kind, "sizes": work.sizes, "inner": work.inner, "runs": runs, **options}
         try:
             print(json.dumps(request), file=self.process.stdin)
         except BrokenPipeError:
@@ -85,6 +85,11 @@ class Peer:
         """Microseconds of the first run of a work that is made anew."""
         microseconds: float = self._ask(work, 0, fresh=True)["first"]
         return microseconds
+
+    def memory(self, work: Work) -> int | None:
+        """Bytes that one run needs, most at a time; None where the system does not say."""
+        peak: int | None = self._ask(work, 0, memory=True)["peak"]
+        return peak
 
     def runs_for(self, work: Work, seconds: float) -> int:
         """How many runs fill a turn."""

@@ -4,11 +4,14 @@ python benchmarks/worker.py MODULE
 
 A request is {"kind", "sizes", "inner", "runs"}; the answer has the least and the median time per operation in
 microseconds over blocks of runs, or "error". `runs` of 0 asks for the "answer" instead: one number per gradient. With
-"fresh" the work is made anew for it; "first" says how many microseconds its first run took.
+"fresh" the work is made anew for it; "first" says how many microseconds its first run took. With "memory" the answer
+has the "peak": how many bytes one run needed, most at a time, of what the system had given back before.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import importlib
 import json
 import os
@@ -41,6 +44,27 @@ def microseconds(run: Callable[[], Any]) -> float:
     start = perf_counter()
     run()
     return (perf_counter() - start) * 1e6
+
+
+def peak(run: Callable[[], Any]) -> dict[str, int | None]:
+    """The growth of what is resident, most at a time, where Linux counts it; the allocator gives back what it holds."""
+    gc.collect()
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+        with open("/proc/self/clear_refs", "w") as mark:
+            mark.write("5")
+        before = _resident("VmRSS")
+    except (OSError, AttributeError):
+        return {"peak": None}
+    result = run()
+    most = _resident("VmHWM")
+    del result
+    return {"peak": most - before}
+
+
+def _resident(name: str) -> int:
+    with open("/proc/self/status") as status:
+        return next(1024 * int(line.split()[1]) for line in status if line.startswith(name))
 
 
 def answer(run: Callable[[], Any]) -> dict[str, Any]:
@@ -79,7 +103,10 @@ def main(name: str) -> None:
                 current, run = work, module.WORKS[request["kind"]](*request["sizes"])
                 first = microseconds(run)
             runs = request["runs"]
-            result = measure(run, runs, request["inner"]) if runs else answer(run)
+            if request.get("memory"):
+                result: dict[str, Any] = peak(run)
+            else:
+                result = measure(run, runs, request["inner"]) if runs else answer(run)
             reply(result | {"first": first})
         except Exception as error:
             run = None

@@ -1,0 +1,56 @@
+"""Ourselves. Nothing is kept from call to call but what is prepared: each call is given a function that is new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import chainrule
+from jacobian_problems import Entries, Run, problem, works
+
+VERSION = f"chainrule {chainrule.__version__}"
+
+
+def entries(J: Any) -> Entries:
+    return Entries(J.data if hasattr(J, "indptr") else J)
+
+
+def laid_out(layout: str) -> Callable[[str, tuple[int, ...]], Run]:
+    def make(kind: str, sizes: tuple[int, ...]) -> Run:
+        f, x = problem(kind, sizes)
+        derivative: Any = chainrule.hessian if kind == "rosenbrock" else chainrule.jacobian
+        return lambda: [entries(derivative(lambda x: f(x), x, layout=layout))]
+
+    return make
+
+
+def structured(kind: str, sizes: tuple[int, ...]) -> Run:
+    f, x = problem(kind, sizes)
+
+    def run() -> Any:
+        J = chainrule.jacobian(lambda x: f(x), x, layout="structured")
+        return [Entries(J.diagonal() if J.kind == "diagonal" else J.blocks)]
+
+    return run
+
+
+def prepared(layout: str) -> Callable[[str, tuple[int, ...]], Run]:
+    def make(kind: str, sizes: tuple[int, ...]) -> Run:
+        f, x = problem(kind, sizes)
+        if kind == "rosenbrock":
+            f = chainrule.grad(f)
+        again = chainrule.prepare_jacobian(f, x, layout=layout)
+        return lambda: [entries(again(x))]
+
+    return make
+
+
+WORKS = works(
+    {
+        "csr": laid_out("csr"),
+        "dense": laid_out("dense"),
+        "structured": structured,
+        "prepared": prepared("csr"),
+        "prepared dense": prepared("dense"),
+    }
+)

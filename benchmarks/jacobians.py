@@ -1,0 +1,366 @@
+"""How fast are structured Jacobians beside dense ones, beside colourings, and beside what one writes by hand?
+
+python benchmarks/jacobians.py [--only PATTERN] [--rounds N] [--peers torch,jax,...] [--markdown]
+
+Everyone has a process, all of them one core, float64; they take turns after a look at whether they compute the same. A
+ratio is a peer's time over ours in the same round: how many times faster we are. *Cold* is everything from a function that
+is new to a Jacobian that is there; *prepared* and *warm* repeat one for another point. asdex's and CasADi's cold calls
+are timed in three fresh starts, or one where it is long. Memory is the growth of the process while one runs, without what
+a library holds from earlier runs. The last table says which goals are missed.
+
+asdex and CasADi are peers of this benchmark alone (`pip install -e ".[bench]"`); who is not installed is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import platform
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import median
+
+from report import print_table, progress, worker_environment
+from table import Work
+from turns import SETTLE, Failed, Peer
+
+US = "chainrule"
+PEERS = (US, "torch", "jax", "asdex", "casadi", "numpy")
+NAMES = {"casadi": "CasADi", "numpy": "by hand"}
+COLD = ("asdex/cold", "casadi/cold")  # these are timed from fresh starts
+LONG = 2e6  # microseconds: a cold call that takes longer is timed once
+JAX = ("jax/jacfwd", "jax/jacrev")
+WARM = ("casadi/warm MX", "casadi/warm SX")
+
+
+@dataclass(frozen=True)
+class Faster:
+    """A route of ours is to be so many times as fast as the best of others."""
+
+    ours: str
+    beside: tuple[str, ...]
+    times: float
+
+
+@dataclass(frozen=True)
+class Least:
+    """A route of ours is to need no more than this."""
+
+    ours: str
+    milliseconds: float = math.inf
+    megabytes: float = math.inf
+
+
+@dataclass(frozen=True)
+class Case:
+    title: str
+    kind: str
+    sizes: tuple[int, ...]
+    goals: tuple[Faster | Least, ...] = ()
+    also: tuple[str, ...] = ()
+
+    def routes(self) -> list[str]:
+        """Who is asked for what, ours first."""
+        mine = [f"{US}/{goal.ours}" for goal in self.goals]
+        others = [name for goal in self.goals if isinstance(goal, Faster) for name in goal.beside]
+        return list(dict.fromkeys([*mine, *others, *self.also]))
+
+    def work(self, route: str) -> Work:
+        return Work(self.title, f"{self.kind}/{route.partition('/')[2]}", self.sizes)
+
+
+CASES = [
+    Case("Brusselator, 32 × 32", "brusselator", (32,), (
+        Faster("dense", ("torch/jacrev",), 20), Faster("dense", JAX, 12), Faster("dense", ("asdex/prepared dense",), 4),
+        Faster("csr", ("casadi/cold",), 5), Faster("csr", ("asdex/cold",), 250), Least("csr", milliseconds=1.0),
+        Faster("prepared", ("asdex/prepared",), 1 / 1.5), Faster("prepared", WARM, 2),
+    ), ("chainrule/structured", "torch/jacfwd", "numpy/values")),
+    Case("Brusselator, 256 × 256", "brusselator", (256,), (
+        Faster("csr", ("casadi/cold",), 20), Faster("csr", ("asdex/cold",), 200), Faster("csr", WARM, 2),
+    ), ("chainrule/prepared", "asdex/prepared", "numpy/values")),
+    Case("exp(X @ W), 32 × 64", "exp", (32, 64), (
+        Faster("dense", ("torch/jacrev",), 25), Faster("dense", JAX, 18), Faster("dense", ("asdex/prepared dense",), 6),
+        Faster("structured", ("asdex/prepared",), 2),
+    ), ("chainrule/csr", "casadi/cold", *WARM, "numpy/dense", "numpy/blocks")),
+    Case("a * b, 2,000", "times", (2000,), (
+        Faster("dense", ("torch/jacrev",), 6), Faster("dense", JAX, 1.4), Least("structured", milliseconds=0.03),
+    ), ("chainrule/csr", "chainrule/prepared", "asdex/prepared", "casadi/cold", *WARM, "numpy/dense")),
+    Case("outer(a, b), 100", "outer", (100,), (
+        Faster("dense", ("torch/jacfwd",), 6), Faster("dense", ("jax/jacfwd",), 1),
+    ), ("chainrule/csr", "chainrule/structured", "asdex/prepared dense", "casadi/cold", "numpy/dense")),
+    Case("arrowhead, 2,000", "arrowhead", (2000,), (
+        Faster("csr", ("asdex/prepared",), 100),
+    ), ("chainrule/prepared", "casadi/cold", *WARM)),
+    Case("10 Euler steps, 32 × 32", "euler", (32, 10), (
+        Faster("csr", ("asdex/prepared",), 2.5), Faster("csr", ("jax/jacrev",), 40),
+    ), ("chainrule/prepared",)),
+    Case("MLP, 32 × 64, 3 layers", "mlp", (32, 64, 3), (
+        Faster("dense", ("torch/jacrev",), 25), Faster("dense", JAX, 10), Faster("dense", ("asdex/prepared dense",), 2.5),
+        Faster("structured", ("torch/vmap(jacrev)",), 1 / 1.3),
+    ), ("chainrule/csr", "numpy/blocks")),
+    Case("bundle adjustment, 21, 2,000, 8,000", "cameras", (21, 2000, 8000), (
+        Faster("csr", ("asdex/cold",), 200), Faster("csr", ("casadi/cold",), 10),
+        Faster("prepared", ("asdex/prepared",), 1),
+    ), WARM),
+    Case("Hessian of Rosenbrock's, 2,000", "rosenbrock", (2000,), (
+        Faster("dense", ("torch/jacrev",), 50), Faster("dense", JAX[:1], 2),
+    ), ("chainrule/csr", "chainrule/prepared", "asdex/prepared", "asdex/prepared dense", *WARM, "numpy/dense")),
+    Case("A @ x, 1,000 × 500", "linear", (1000, 500), (), (
+        "chainrule/dense", "chainrule/structured", "torch/jacrev", "torch/jacfwd", *JAX)),
+    Case("sin(A @ x), 1,000 × 500", "sine", (1000, 500), (), (
+        "chainrule/dense", "torch/jacfwd", *JAX, "casadi/cold", *WARM)),
+    Case("Bratu's residual, 200 × 200", "bratu", (200,), (
+        Least("csr", milliseconds=50, megabytes=200),
+    ), ("chainrule/prepared", "asdex/cold", "asdex/prepared")),
+]  # fmt: skip
+
+UNKNOWN = "not measured"
+SLOPE_GOAL = 1.1
+GRIDS = [Case(f"Brusselator, {n} × {n}", "brusselator", (n,), (), ("chainrule/csr",)) for n in (32, 64, 128, 256)]
+
+
+@dataclass
+class Measured:
+    """Microseconds of every route, round by round; bytes; why there are none."""
+
+    case: Case
+    times: dict[str, list[float]] = field(default_factory=dict)
+    bytes: dict[str, int | None] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def ratios(self, ours: str, beside: Iterable[str]) -> tuple[str, list[float]]:
+        """How many times longer the best of others takes, and who that is."""
+        mine = self.times.get(f"{US}/{ours}", [])
+        present = [name for name in beside if self.times.get(name)]
+        if not mine or not present:
+            return "", []
+        best = min(present, key=lambda name: median(self.times[name]))
+        theirs = self.times[best]
+        if len(theirs) == len(mine):
+            return best, [t / m for t, m in zip(theirs, mine)]
+        return best, [t / median(mine) for t in theirs]
+
+
+def measure(case: Case, peers: dict[str, Peer], rounds: int, seconds: float) -> Measured:
+    found = Measured(case)
+    runs: dict[str, int] = {}
+    answers: dict[str, float] = {}
+    for route in case.routes():
+        peer = peers.get(route.partition("/")[0])
+        if peer is None:
+            continue
+        try:
+            if route in COLD:
+                found.times[route] = cold(peer, case.work(route))
+            answers[route] = peer.answer(case.work(route))[0]
+            if route not in COLD:
+                runs[route] = peer.runs_for(case.work(route), seconds)
+        except Failed as failure:
+            found.notes[route] = f"failed: {failure}"
+    for route, answer in answers.items():
+        if not math.isclose(answer, next(iter(answers.values())), rel_tol=1e-9):
+            found.notes[route] = f"another answer: {answer:.12g}"
+    take_turns(found, peers, runs, rounds)
+    for route in found.times:
+        found.bytes[route] = peers[route.partition("/")[0]].memory(case.work(route))
+    return found
+
+
+def cold(peer: Peer, work: Work) -> list[float]:
+    times = [peer.first(work)]
+    if times[0] < LONG:
+        times += [peer.first(work) for _ in range(2)]
+    return times
+
+
+def take_turns(found: Measured, peers: dict[str, Peer], runs: dict[str, int], rounds: int) -> None:
+    order = list(runs)
+    for _ in range(rounds):
+        for route in order:
+            time.sleep(SETTLE)
+            taken = peers[route.partition("/")[0]].time(found.case.work(route), runs[route])
+            found.times.setdefault(route, []).append(taken)
+        order.reverse()
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def shown(route: str) -> str:
+    peer, _, way = route.partition("/")
+    return f"{NAMES.get(peer, peer)}: {way}"
+
+
+def milliseconds(times: list[float]) -> str:
+    return f"{median(times) / 1e3:,.3g}"
+
+
+def megabytes(peak: int | None) -> str:
+    return "–" if peak is None else f"{peak / 2**20:,.1f}"
+
+
+def print_times(results: list[Measured]) -> None:
+    print("\n### Milliseconds, and MiB that one run adds to the process\n")
+    rows = []
+    for found in results:
+        for route in found.case.routes():
+            times, note = found.times.get(route), found.notes.get(route, "")
+            if times:
+                spread = f"{min(times) / 1e3:.3g}..{max(times) / 1e3:.3g}"
+                cells = [milliseconds(times), spread, megabytes(found.bytes.get(route))]
+            elif note:
+                cells = ["–", "", ""]
+            else:
+                cells, note = ["–", "", ""], "not installed"
+            rows.append([f"{found.case.title}: {shown(route)}", *cells, note])
+    print_table(["work", "ms", "range", "MiB", ""], rows)
+
+
+def goal_rows(results: list[Measured]) -> list[list[str]]:
+    rows = []
+    for found in results:
+        for goal in found.case.goals:
+            title = f"{found.case.title}: {goal.ours}"
+            if isinstance(goal, Faster):
+                rows.append([title, *faster_cells(found, goal)])
+                continue
+            mine = found.times.get(f"{US}/{goal.ours}")
+            peak = found.bytes.get(f"{US}/{goal.ours}")
+            if math.isfinite(goal.milliseconds):
+                rows.append([title, "–", *least_cells(goal.milliseconds, median(mine) / 1e3 if mine else None, "ms")])
+            if math.isfinite(goal.megabytes):
+                rows.append([title, "–", *least_cells(goal.megabytes, None if peak is None else peak / 2**20, "MiB")])
+    return rows
+
+
+def least_cells(goal: float, value: float | None, unit: str) -> list[str]:
+    if value is None:
+        return [f"≤ {goal:g} {unit}", "–", "", UNKNOWN]
+    return [f"≤ {goal:g} {unit}", f"{value:.3g} {unit}", "", verdict(value <= goal)]
+
+
+def verdict(reached: bool) -> str:
+    return "met" if reached else "**missed**"
+
+
+def faster_cells(found: Measured, goal: Faster) -> list[str]:
+    best, ratios = found.ratios(goal.ours, goal.beside)
+    wanted = f"≥ {goal.times:.3g}"
+    if not ratios:
+        return [shown(goal.beside[0]), wanted, "–", "", UNKNOWN]
+    spread = f"{min(ratios):.3g}..{max(ratios):.3g}"
+    return [shown(best), wanted, f"{median(ratios):.3g}", spread, verdict(median(ratios) >= goal.times)]
+
+
+def slope_row(results: list[Measured]) -> list[list[str]]:
+    """By how much the time grows with the number of unknowns, both as logarithms."""
+    points = []
+    for found in results:
+        if times := found.times.get(f"{US}/csr"):
+            points.append((math.log(2 * found.case.sizes[0] ** 2), math.log(median(times))))
+    if len(points) < 2:
+        return []
+    x, y = (sum(axis) / len(points) for axis in zip(*points))
+    slope = sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
+    sizes = f"{results[0].case.sizes[0]} to {results[-1].case.sizes[0]}"
+    title = f"Brusselator: growth of csr with the unknowns, N = {sizes}"
+    return [[title, "–", f"≤ {SLOPE_GOAL}", f"{slope:.3f}", "", verdict(slope <= SLOPE_GOAL)]]
+
+
+GOALS = ["work", "beside", "goal", "times faster", "range", ""]
+
+
+def print_goals(rows: list[list[str]]) -> None:
+    print("\n### Goals\n")
+    print_table(GOALS, rows)
+    missed = [row for row in rows if row[-1] != "met"]
+    print(f"\n### Missed or not measured: {len(missed)} of {len(rows)}\n")
+    if missed:
+        print_table(GOALS, missed)
+
+
+def print_summary(results: list[Measured], rows: list[list[str]]) -> None:
+    """What the page of performance shows: our times, and what they are beside."""
+    by_title: dict[str, list[str]] = {}
+    for title, beside, goal, value, *_ in rows:
+        if beside != "–" and value != "–":
+            by_title.setdefault(title, []).append(f"{value} × {beside} ({goal})")
+    table = []
+    for found in results:
+        for route, times in found.times.items():
+            title = f"{found.case.title}: {route.partition('/')[2]}"
+            if route.startswith(f"{US}/"):
+                cells = [milliseconds(times), megabytes(found.bytes[route])]
+                table.append([title, *cells, "; ".join(by_title.get(title, []))])
+    print_table(["problem: layout", "ms", "MiB", "times faster than (goal)"], table)
+
+
+# --- the program ------------------------------------------------------------------------------------------------------
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Time structured Jacobians beside their peers.")
+    parser.add_argument("--only", metavar="PATTERN", default="", help="regular expression to find in a case's name")
+    parser.add_argument("--rounds", metavar="N", type=int, default=5, help="rounds of turns (default: 5)")
+    parser.add_argument("--seconds", type=float, default=0.2, help="length of a turn (default: 0.2)")
+    parser.add_argument("--peers", default=",".join(PEERS), help=f"of {','.join(PEERS)} (default: all)")
+    parser.add_argument(
+        "--limit", type=float, default=300, help="seconds that a peer may take to answer (default: 300)"
+    )
+    parser.add_argument("--markdown", action="store_true", help="end with the table of docs/performance.md")
+    arguments = parser.parse_args()
+    arguments.peers = [US, *(name for name in arguments.peers.split(",") if name and name != US)]
+    if unknown := set(arguments.peers) - set(PEERS):
+        parser.error(f"unknown peers: {', '.join(sorted(unknown))}; there are {', '.join(PEERS)}")
+    if arguments.rounds < 1:
+        parser.error("--rounds must be at least 1")
+    return arguments
+
+
+def start(names: list[str], limit: float) -> dict[str, Peer]:
+    """The processes of those who are installed, all on one core."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    environment = worker_environment(1)
+    everyone = {name: Peer(name, environment, "jacobian_peers", limit) for name in names}
+    for name, peer in everyone.items():
+        if peer.missing:
+            print(f"{NAMES.get(name, name)} is left out: {peer.missing}\n")
+    present = {name: peer for name, peer in everyone.items() if not peer.missing}
+    print(f"{'; '.join(peer.version for peer in present.values())}; one core, float64.\n")
+    return present
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    matches = re.compile(arguments.only, re.IGNORECASE)
+    print(f"Python {platform.python_version()}, {platform.machine()}.\n")
+    peers = start(arguments.peers, arguments.limit)
+
+    def measured(cases: list[Case]) -> list[Measured]:
+        found = []
+        for case in cases:
+            if matches.search(f"{case.kind} {case.title}"):
+                progress(case.title)
+                found.append(measure(case, peers, arguments.rounds, arguments.seconds))
+        return found
+
+    results, grids = measured(CASES), measured(GRIDS)
+    for peer in peers.values():
+        peer.close()
+    if not results:
+        print("Nothing was measured.")
+        return
+    rows = goal_rows(results) + slope_row(grids)
+    print_times(results)
+    print_goals(rows)
+    if arguments.markdown:
+        print("\n### For the page\n")
+        print_summary(results, rows)
+
+
+if __name__ == "__main__":
+    main()
