@@ -145,6 +145,7 @@ class Jac(ArrayLike):
 def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) -> Any:
     primals: list[Any] = []
     origins: list[Any] = []
+    constants: list[int] = []
     depends = False
     arrays = not SPECIAL
     for x in operands:
@@ -158,7 +159,7 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
         else:
             origins.append(None)
             if kind is ndarray:
-                x = protected(x)
+                constants.append(len(primals))
             elif kind is not float and kind is not int:
                 arrays = False
         primals.append(x)
@@ -166,6 +167,9 @@ def _handle(prim: Primitive, operands: Any, params: dict[str, Any], level: int) 
     if type(own) is not int and not own.alive:
         raise errors.escaped_tensor(own, prim.name)
     moves = depends and prim.differentiable
+    if moves:
+        for i in constants:  # not before: a copy may lie otherwise in memory, and so would the value
+            primals[i] = protected(primals[i])
     if not isinstance(out, tuple):
         if type(out) is not ndarray:
             out = unscalar(out)

@@ -412,15 +412,21 @@ def _partial(step: Step, i: int) -> Any:
             factor = read(prim, rule, environment(prim, step.operands, step.outs[0], step.params))
         if isinstance(factor, (int, float)) and factor == 0:
             return None
+        if hasattr(factor, "dtype") and factor.dtype.kind in "biu":  # whose sums are not those of numbers
+            factor = factor.astype(_real_dtype(step.outs[0]))
         return (factor, factor * 1j) if turning else factor
     out = step.outs[0]
     env = environment(prim, step.operands, out, step.params)
 
     def of(unit: Any) -> Any:
-        dtype = dtype_of(step.operands[i]) if turning else np.empty(0, dtype_of(out)).real.dtype
+        dtype = dtype_of(step.operands[i]) if turning else _real_dtype(out)
         return read(prim, rule, {**env, given: np.full(shape_of(out), unit, dtype)})
 
     return (of(1), of(1j)) if turning else of(1)
+
+
+def _real_dtype(x: Any) -> np.dtype[Any]:
+    return np.empty(0, dtype_of(x)).real.dtype
 
 
 def scaled(term: Term, factor: Any, shape: Shape, out: Any) -> Term:

@@ -351,7 +351,7 @@ def _shown(x: AnyArray, steps: Any) -> Any:
             ),
         ),
     ],
-    structure="selection",
+    structure=lambda params: "selection" if all(row.moves for row, _ in params["steps"]) else "dense",
 )
 def copy_slices(base, part, *, steps):
     """The base, with the region that a view shows (taken by ``steps``) replaced by ``part``."""

@@ -56,12 +56,13 @@ def judge(mode, seed):
         if not missing.any() and (off <= tolerance).all():
             continue
         other = matrices(cr.func.jacfwd(f, argnums)(*args), program.xs)[k]
-        doubt = np.where(np.isfinite(other), np.abs(other - want), np.inf) * 32
+        doubt = np.where(np.isfinite(other) & known, np.abs(other - want) * 32, np.inf)
         tolerance = np.maximum(tolerance, np.maximum(doubt, doubt[np.isfinite(doubt)].max(initial=0)))
         if (missing & (np.abs(want) > tolerance)).any():
             raise Disagreement(f"{mode} {seed}: lacks {np.argwhere(missing)[:5].tolist()} of input {k}\n{program.text}")
-        if (~(off <= tolerance)).any():
-            where = np.argwhere(~(off <= tolerance))[:5].tolist()
+        wrong = ~(off <= tolerance) & (tolerance < np.inf)
+        if wrong.any():
+            where = np.argwhere(wrong)[:5].tolist()
             raise Disagreement(f"{mode} {seed}: {where} of input {k} are off by {off.max()}\n{program.text}")
     return True
 
@@ -162,6 +163,29 @@ PROGRAMS = {
     "added at": lambda x: cr.zeros(2, dtype=x.dtype).index_add(0, cr.tensor([0, 1, 0]), x.sin()) ** 2,
 }
 X = np.array([0.3, -0.4, 0.7])
+
+
+def half_written(x):
+    z = cr.complex(x, x * x)
+    z.imag[0].mul_(0.3)
+    cr.view_as_real(z)[1:, 0] *= x[1:]
+    return cr.cat([z.abs(), z.imag])
+
+
+PROGRAMS["half of complex numbers written"] = half_written
+PROGRAMS["a rule that gives booleans"] = lambda x: (lambda y: (y + y) * x.sin())(x.nan_to_num())
+
+
+def test_values_lie_in_memory_as_ever():
+    """Whether ``ravel`` is a view depends on how a value lies there, and that on the constants that it was made from."""
+
+    def f(x):
+        y = np.choose([0, 1], [x, np.sum(x)])
+        y.ravel()[:1] = 3
+        return y
+
+    x = np.arange(4.0).reshape(2, 2)
+    np.testing.assert_array_equal(cr.jacobian(f, x, strategy="forward terms"), cr.func.jacrev(f)(x))
 
 
 def structured(f):
