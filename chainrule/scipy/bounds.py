@@ -68,7 +68,7 @@ def _pair(at: Any, shape: tuple[int, ...], what: str) -> tuple[Any, Any]:
     expected = f"{what}: expected None, a pair (low, high), or such a pair for each of {math.prod(shape)} elements"
     if not isinstance(at, (tuple, list, ndarray)):
         raise ValueError(f"{expected}, not {at!r}")
-    if len(at) == 2 and not any(isinstance(side, (tuple, list)) for side in at):
+    if type(at) is not ndarray and len(at) == 2 and not any(isinstance(side, (tuple, list)) for side in at):
         return at[0], at[1]
     if len(at) != math.prod(shape) or any(np.isscalar(pair) or pair is None or len(pair) != 2 for pair in at):
         raise ValueError(f"{expected}, not {at!r}")

@@ -43,7 +43,11 @@ def _constraint(given: Any, what: str, packing: Packing, optimize: Any, sparse: 
     if isinstance(given, optimize.LinearConstraint):
         return given
     if isinstance(given, dict):
-        return _old_style(given, what, packing, compiled)
+        if not callable(given.get("fun")):
+            raise TypeError(f"{what} has no function under 'fun'")
+        if not sparse:
+            return _old_style(given, what, packing, compiled)
+        given = _new_style(given, optimize)
     if _is_triple(given):
         given = optimize.NonlinearConstraint(given[0], _side(given[1], -np.inf, what), _side(given[2], np.inf, what))
     elif callable(given):
@@ -79,14 +83,21 @@ def _hessian(given: Any, flat: Any, what: str, compiled: bool, sparse: bool, opt
 
 
 def _old_style(given: dict[str, Any], what: str, packing: Packing, compiled: bool) -> dict[str, Any]:
-    """A dictionary with "type", "fun" and perhaps "jac" and "args"."""
-    if not callable(given.get("fun")):
-        raise TypeError(f"{what} has no function under 'fun'")
+    """A dictionary with "type", "fun" and perhaps "jac" and "args", for functions of the vector."""
     args = tuple(given.get("args", ()))
     flat = flat_function(given["fun"], packing, args, f"{what}['fun']")
     own = given.get("jac")
     jacobian = (lambda x: own(packing.unpack(x), *args)) if callable(own) else JacobianOf(flat, what, compiled, False)
     return given | {"fun": lambda x: plain_vector(flat(np.array(x)), what), "jac": jacobian, "args": ()}
+
+
+def _new_style(given: dict[str, Any], optimize: Any) -> Any:
+    """What a dictionary says as a ``NonlinearConstraint``."""
+    args = tuple(given.get("args", ()))
+    own = given.get("jac")
+    jac = {"jac": lambda x: own(x, *args)} if callable(own) else {}
+    high = 0 if given.get("type", "").lower() == "eq" else np.inf
+    return optimize.NonlinearConstraint(lambda x: given["fun"](x, *args), 0, high, **jac)
 
 
 def _users(function: Callable[..., Any], packing: Packing) -> Callable[..., Any]:

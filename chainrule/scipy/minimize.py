@@ -13,8 +13,7 @@ from chainrule.scipy.constraints import with_derivatives
 from chainrule.scipy.derivatives import Objective, scipy_module
 from chainrule.scipy.vectors import Packing, Vector, arguments, function_name, plain_value
 
-#: Which derivatives each method asks for: a gradient; then the Hessian as a matrix (h), or its products (p), what is
-#: best first.
+#: Which derivatives each method asks for: the gradient (g); the Hessian as a matrix (h), or its products with vectors (p).
 METHODS = {
     "nelder-mead": "",
     "powell": "",
@@ -32,7 +31,6 @@ METHODS = {
     "dogleg": "gh",
     "trust-exact": "gh",
 }
-LARGE = 1000  # unknowns, beyond which a dense Hessian is not made where its products do as well
 
 
 def minimize(
@@ -113,7 +111,7 @@ def minimize(
         given["hessp"] = lambda x, p: packing.pack_like(
             hessp(packing.unpack(x), packing.unpack(p), *args), "hessp's result"
         )
-    elif "h" in uses and (packing.size <= LARGE or "p" not in uses):
+    elif "h" in uses:
         given["hess"] = objective.hessian
     elif "p" in uses:
         given["hessp"] = objective.hessian_product

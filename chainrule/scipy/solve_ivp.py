@@ -77,12 +77,11 @@ def solve_ivp(
         return flat_output(fun(t, packing.unpack(x), *args), what, *x.shape[1:])
 
     if "jac" not in options and name in (*SPARSE, "LSODA"):
-        jacobian = JacobianOf(flat, what, compile, name in SPARSE)
-        banded = name == "LSODA" and not options.get("lband") is options.get("uband") is None
+        banded = options.get("lband") is not None or options.get("uband") is not None
         bands = (options.get("lband") or 0, options.get("uband") or 0)
-        options["jac"] = (
-            (lambda t, x: _in_bands(jacobian(x, float(t)), *bands)) if banded else (lambda t, x: jacobian(x, float(t)))
-        )
+        jacobian = JacobianOf(flat, what, compile, name in SPARSE or banded)
+        matrix = lambda t, x: jacobian(x, float(t))  # noqa: E731
+        options["jac"] = (lambda t, x: _in_bands(matrix(t, x), *bands)) if banded else matrix
     elif callable(options.get("jac")):
         own = options["jac"]
         options["jac"] = lambda t, x: plain_matrix(own(t, packing.unpack(x), *args))
@@ -114,16 +113,15 @@ def _in_bands(matrix: Any, lower: int, upper: int) -> ndarray:
     Raises:
         ValueError: there is something outside of the bands.
     """
-    n = len(matrix)
-    packed = np.zeros((lower + upper + 1, n))
-    for k in range(-lower, upper + 1):
-        packed[upper - k, max(k, 0) : n + min(k, 0)] = np.diagonal(matrix, k)
-    if np.count_nonzero(packed) != np.count_nonzero(matrix):
-        rows, columns = np.nonzero(matrix)
+    rows, columns = matrix.nonzero()
+    below, above = int(np.max(rows - columns, initial=0)), int(np.max(columns - rows, initial=0))
+    if below > lower or above > upper:
         raise ValueError(
-            f"solve_ivp(): the Jacobian reaches lband={np.max(rows - columns)} and uband={np.max(columns - rows)}, and the call "
-            f"says lband={lower} and uband={upper}"
+            f"solve_ivp(): the Jacobian has entries {below} below and {above} above the diagonal, and the call says "
+            f"lband={lower} and uband={upper}"
         )
+    packed = np.zeros((lower + upper + 1, matrix.shape[1]))
+    packed[rows - columns + upper, columns] = matrix[rows, columns]
     return packed
 
 
