@@ -47,7 +47,7 @@ newaxis = None
 
 if TYPE_CHECKING:
     from chainrule import cuda, fft, func, implicit, masked, nn, primitive, scipy, signal, testing, utils
-    from chainrule.jacobians.api import hessian, jacobian
+    from chainrule.jacobians.api import hessian, jacobian, jacobian_plan
     from chainrule.jacobians.prepared import prepare_jacobian
     from chainrule.func import grad, grad_and_value, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
     from chainrule.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
@@ -80,7 +80,7 @@ _LAZY = {
         "compiling": "compile",
         "explaining": "explain record_lines",
         "func": "grad grad_and_value hvp jacfwd jacrev jvp value_and_grad vjp vmap",
-        "jacobians.api": "hessian jacobian",
+        "jacobians.api": "hessian jacobian jacobian_plan",
         "jacobians.prepared": "prepare_jacobian",
         "nn.functional": "adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear celu channel_shuffle conv1d conv2d conv3d "
         "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity dropout feature_alpha_dropout group_norm "

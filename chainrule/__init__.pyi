@@ -26,6 +26,7 @@ from chainrule.compiling.compiled import Compiled
 from chainrule.core.tensor import Tensor as Tensor
 from chainrule.explaining.lines import record_lines as record_lines
 from chainrule.jacobians.prepared import PreparedJacobian
+from chainrule.jacobians.strategy import Plan
 from chainrule.random import Generator as Generator
 from chainrule.random import Generator as _Generator
 from chainrule.types.device import device as device
@@ -548,6 +549,8 @@ def jacfwd(func: Callable[..., Any], argnums: builtins.int | tuple[builtins.int,
     """The function that computes the Jacobian of ``func`` by forward mode: best where inputs are few."""
 def jacobian(y: Any, x: Any, *, layout: str = ..., strategy: str | None = ..., create_graph: builtins.bool | None = ..., hstack: builtins.bool = ..., mode: str = ..., chunk_size: builtins.int | None = ..., memory: builtins.int = ...) -> Any:
     """The generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``: of a function, or of tensors already computed."""
+def jacobian_plan(function: Callable[..., Any], x: Any, *, layout: str = ..., strategy: str | None = ..., memory: builtins.int = ...) -> Plan:
+    """How ``jacobian(function, x, layout=..., strategy=...)`` goes about it, and what other ways would take. Print it."""
 def jacrev(func: Callable[..., Any], argnums: builtins.int | tuple[builtins.int, ...] = ..., *, has_aux: builtins.bool = ..., chunk_size: builtins.int | None = ..., _preallocate_and_copy: builtins.bool = ...) -> Callable[..., Any]:
     """The function that computes the Jacobian of ``func`` by reverse mode: best where outputs are few."""
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: builtins.bool = ..., has_aux: builtins.bool = ...) -> Any:

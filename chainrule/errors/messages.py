@@ -360,6 +360,9 @@ jacobian_layout_needs_function(layout) -> ValueError
 jacobian_layout_create_graph(api, layout) -> ValueError
     {api}(): layout={layout!r} is an array of SciPy's, which cannot be on the tape: with create_graph=True take
     layout='structured' (whose entries are tensors) or layout='dense'.
+jacobian_unstructured(api, reason, rows, columns, size, limit) -> RuntimeError
+    {api}(): {reason}. All of it would be {rows} × {columns} numbers, {size}, and memory= allows {limit}.
+    | layout='operator' gives products with vectors, and computes nothing else; a larger memory= computes it all the same.
 jacobian_other_point(got, expected) -> ValueError
     prepared Jacobian: the point is {got}, and it was prepared for {expected}. What a pattern depends on stays the same:
     prepare_jacobian() again for other shapes, dtypes or structures.

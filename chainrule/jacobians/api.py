@@ -13,14 +13,15 @@ from chainrule.func.jacobians import hessian as hessian_function
 from chainrule.func.reverse import grad
 from chainrule.jacobians import assemble
 from chainrule.jacobians.assemble import Pattern
+from chainrule.jacobians.strategy import STRATEGIES, Plan, planned
 from chainrule.jacobians.terms import Term, Variable
 from chainrule.jacobians.trace import JacobianTrace
+from chainrule.jacobians.ways import ITEMSIZE, Blocks, terms_of
 from chainrule.transform.arguments import as_caller_type
 from chainrule.transform.dense import MEMORY
 from chainrule.tree import tree_unflatten
 
 LAYOUTS = ("dense", "csr", "csc", "coo", "operator", "structured", "auto")
-STRATEGIES = (None, "forward terms", "reverse terms", "vjps", "jvps")
 _SPARSE = ("csr", "csc", "coo")
 #: ``layout="auto"`` is sparse where fewer than so much of a matrix is entries
 _SPARSE_BELOW = 0.3
@@ -87,8 +88,7 @@ def jacobian(
            [ 0., -4.,  4.]]))
     """
     check_layout("jacobian", layout, create_graph)
-    if strategy not in STRATEGIES:
-        raise ValueError(f"jacobian(): strategy is one of {', '.join(map(repr, STRATEGIES))}, not {strategy!r}")
+    check_strategy("jacobian", strategy)
     if not callable(y) or isinstance(y, Tensor):
         if layout != "dense" or strategy is not None:
             raise errors.jacobian_layout_needs_function(layout)
@@ -97,7 +97,38 @@ def jacobian(
         mode = {"vjps": "reverse", "jvps": "forward"}.get(strategy or "", mode)
         return dense.jacobian(y, x, mode=mode, create_graph=create_graph, chunk_size=chunk_size, memory=memory)
     trace = JacobianTrace(y, x, False if layout in _SPARSE else create_graph)
-    return _laid_out(trace, layout, hstack, memory)
+    found = terms_of(trace, y, x, api="jacobian", memory=memory, strategy=strategy, wants_dense=layout == "dense")
+    return _laid_out(trace, found, layout, hstack)
+
+
+def jacobian_plan(
+    function: Callable[..., Any], x: Any, *, layout: str = "dense", strategy: str | None = None, memory: int = MEMORY
+) -> Plan:
+    """How ``jacobian(function, x, layout=..., strategy=...)`` goes about it, and what other ways would take. Print it.
+
+    The function is called once, for its steps; no derivative is computed.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> plan = cr.jacobian_plan(lambda x: np.diff(x) ** 2, np.ones(1000), layout="csr")
+    >>> plan.strategy, plan.shape, plan.nnz
+    ('forward terms', (999, 1000), 1998.0)
+    """
+    check_layout("jacobian_plan", layout, False)
+    check_strategy("jacobian_plan", strategy)
+    trace = JacobianTrace(function, x)
+    dense_wanted = layout in ("dense", "auto")
+    return planned(trace.results, trace.variables, dense=dense_wanted, limit=memory // ITEMSIZE, strategy=strategy)
+
+
+def check_strategy(api: str, strategy: str | None) -> None:
+    """Raise for a strategy that there is none of.
+
+    Raises:
+        ValueError: it is such a one.
+    """
+    if strategy is not None and strategy not in STRATEGIES:
+        raise ValueError(f"{api}(): strategy is one of {', '.join(map(repr, STRATEGIES))}, not {strategy!r}")
 
 
 def check_layout(api: str, layout: str, create_graph: bool | None) -> None:
@@ -112,9 +143,8 @@ def check_layout(api: str, layout: str, create_graph: bool | None) -> None:
         raise errors.jacobian_layout_create_graph(api, layout)
 
 
-def _laid_out(trace: JacobianTrace, layout: str, hstack: bool, memory: int, symmetric: bool = False) -> Any:
+def _laid_out(trace: JacobianTrace, found: Blocks, layout: str, hstack: bool, symmetric: bool = False) -> Any:
     """The Jacobians of a trace in a layout, in the outputs' tree of the inputs' trees; or all as one matrix."""
-    found = trace.terms(memory)
     rows = [
         tree_unflatten(
             [_in(terms, y, v, layout, trace.arrays) for terms, v in zip(row, trace.variables, strict=True)], trace.inner
@@ -174,7 +204,8 @@ def hessian(
     several = type(x) is tuple
     gradient = grad(func, tuple(range(len(x))) if several else 0)
     trace = JacobianTrace(gradient, x, False if layout in _SPARSE else create_graph)
-    return _laid_out(trace, layout, hstack, memory, symmetric=True)
+    found = terms_of(trace, gradient, x, api="hessian", memory=memory, wants_dense=layout == "dense")
+    return _laid_out(trace, found, layout, hstack, symmetric=True)
 
 
 def _says_argnums(x: Any) -> bool:

@@ -22,6 +22,7 @@ from chainrule.compiling.compiled import Compiled
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.jacobians.assemble import Pattern
 from chainrule.jacobians.trace import JacobianTrace
+from chainrule.jacobians.ways import terms_of
 from chainrule.transform.arguments import as_caller_type, data_of
 from chainrule.transform.dense import MEMORY
 from chainrule.tree import TreeSpec, tree_flatten, tree_unflatten
@@ -203,8 +204,9 @@ def _computed(
     function: Callable[..., Any], tree: Any, several: bool, hstack: bool, memory: int
 ) -> tuple[list[Structure], TreeSpec, list[Any]]:
     """The blocks' patterns, the outputs' tree, and the entries of each block."""
-    trace = JacobianTrace(function, tuple(tree) if several else tree, False)
-    found = trace.terms(memory)
+    x = tuple(tree) if several else tree
+    trace = JacobianTrace(function, x, False)
+    found = terms_of(trace, function, x, api="prepare_jacobian", memory=memory)
     ms = [math.prod(y.shape) for y in trace.results]
     ns = [v.size for v in trace.variables]
     if hstack:

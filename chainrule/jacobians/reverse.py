@@ -19,6 +19,7 @@ from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.jac import Jac
 from chainrule.jacobians.accumulate import Accumulation
 from chainrule.jacobians.moves import Unstructured
+from chainrule.jacobians.products import resolve
 from chainrule.jacobians.terms import Term, Variable, flat
 from chainrule.transform.reverse import Trace
 from chainrule.types.shapes import dtype_of, shape_of
@@ -52,13 +53,17 @@ def _of_output(trace: Trace, y: Tensor, variables: list[Variable], limit: int, c
     rows = Variable(shape, dtype_of(y))
     with open_level("jacobian", Jac) as level:
         cotangent = Jac(np.ones(shape, rows.dtype), rows, level)
-        found = trace.sweep_to_inputs([y], [wrap(cotangent) if create_graph else cotangent], True, create_graph)
-        gradients = [_raw(g) for g in found]
-        terms = Accumulation(gradients, limit)
-        return [
-            [transposed(term, variable, rows) for term in resolved(terms.terms_of(g), variable.shape, rows)]
-            for g, variable in zip(gradients, variables, strict=True)
+        root = wrap(cotangent) if create_graph else cotangent
+        gradients = [_raw(g) for g in trace.sweep_to_inputs([y], [root], True, create_graph)]
+        terms = Accumulation([g for g in gradients if type(g) is Jac], limit)
+        by_input = [
+            resolve(terms.terms_of(g), v.shape) if type(g) is Jac else {}
+            for g, v in zip(gradients, variables, strict=True)
         ]
+    return [
+        [transposed(term, variable, rows) for term in found.get(rows, [])]
+        for found, variable in zip(by_input, variables, strict=True)
+    ]
 
 
 def _raw(x: Any) -> Any:
@@ -139,7 +144,3 @@ def _run_of(wanted: list[tuple[int, int, int]], n: int, stride: int) -> list[tup
             if product == n:
                 return [(k, length) for k, length, _ in wanted[first : last + 1]]
     return None
-
-
-def resolved(terms: list[Term], shape: Shape, source: Variable) -> list[Term]:
-    return terms

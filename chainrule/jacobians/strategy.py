@@ -31,9 +31,11 @@ FORWARD, REVERSE, VJPS, JVPS = STRATEGIES = ("forward terms", "reverse terms", "
 
 #: seconds of an operation on one element, of a NumPy call on terms, and of a step of a batched derivative
 OPERATION, CALL, RULE = 1e-9, 2e-6, 2.5e-5
-#: operations that an entry costs: where it is added into a dense matrix, where it is sorted into a sparse one, and in a
-#: product of sparse matrices; and what a multiplication in a product of dense ones does
-ADDED, SORTED, MULTIPLIED, IN_PRODUCT = 3, 25, 10, 0.2
+#: operations that an entry costs: where it is added into a dense matrix, where it is sorted into a sparse one, in a product of
+#: sparse matrices, and where it is transposed; and what a multiplication in a product of dense ones does
+ADDED, SORTED, MULTIPLIED, TRANSPOSED, IN_PRODUCT = 3, 25, 10, 5, 0.2
+#: calls for each step of a function that is run once more, on a tape
+AGAIN = 10
 
 
 class Cost(NamedTuple):
@@ -313,6 +315,8 @@ class ReverseSketches(_Sketches):
         self.nnz = 0.0
         for variable, several in self.inputs.values():
             self.nnz += self._total_slots(joined(several), variable.size, bound) * variable.size
+        self.operations += TRANSPOSED * self.nnz
+        self.calls += AGAIN * len(steps)
 
     def _arrive(self, origin: Any, parts: Parts) -> None:
         if type(origin) is tuple:
@@ -481,6 +485,38 @@ def _table(rows: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
+def only_moves(steps: Sequence[Step]) -> bool:
+    """Whether no step combines elements, so that rows have as many entries as operations brought together."""
+    for step in steps:
+        prim = step.prim
+        if prim.kind != "elementwise" and not prim.moves:
+            for i, origin in enumerate(step.origins):
+                if origin is not None and structure_of(prim, i, step.params) not in _ONLY_MOVES:
+                    return False
+    return True
+
+
+_ONLY_MOVES = {"diagonal", "selection", "scatter", "zero"}
+
+
+def plain_choice(steps: Sequence[Step], m: int, n: int, dense: bool) -> str | None:
+    """The strategy where it is plain to see."""
+    if not dense and any([step.prim.kind == "function" for step in steps]):
+        return REVERSE  # which sees the operations of custom backward functions
+    return FORWARD if n <= 4 * m and only_moves(steps) else None
+
+
+def chosen(results: Sequence[Any], variables: Sequence[Any], *, dense: bool, limit: int) -> str:
+    """The strategy of ``planned``, found sooner."""
+    steps = steps_of(results)
+    plain = plain_choice(steps, *_size(results, variables), dense)
+    return plain or planned(results, variables, dense=dense, limit=limit).strategy
+
+
+def _size(results: Sequence[Any], variables: Sequence[Any]) -> tuple[int, int]:
+    return sum([math.prod(shape_of(x)) for x in results]), sum([variable.size for variable in variables])
+
+
 def planned(
     results: Sequence[Any], variables: Sequence[Any], *, dense: bool, limit: int, strategy: str | None = None
 ) -> Plan:
@@ -493,8 +529,7 @@ def planned(
         limit: how many entries may be held at once.
         strategy: the caller's choice.
     """
-    m = sum([math.prod(shape_of(x)) for x in results])
-    n = sum([variable.size for variable in variables])
+    m, n = _size(results, variables)
     steps = steps_of(results)
     forward = ForwardSketches(steps, results, n, limit)
     reverse = ReverseSketches(steps, results, m, limit)
@@ -504,10 +539,10 @@ def planned(
         VJPS: products_cost(steps, m, n, limit),
         JVPS: products_cost(steps, n, m, limit),
     }
-    candidates = STRATEGIES if dense else (FORWARD, REVERSE)
-    chosen = strategy or min(candidates, key=lambda name: costs[name].seconds)
-    sketches = reverse if chosen == REVERSE else forward
-    return Plan(chosen, costs, (m, n), sketches.nnz, sketches.lines, strategy is not None)
+    candidates = (FORWARD, REVERSE) if not dense else (FORWARD, VJPS) if m == 1 else STRATEGIES
+    best = strategy or plain_choice(steps, m, n, dense) or min(candidates, key=lambda name: costs[name].seconds)
+    sketches = reverse if best == REVERSE else forward
+    return Plan(best, costs, (m, n), sketches.nnz, sketches.lines, strategy is not None)
 
 
 def _assembled(cost: Cost, nnz: float, m: int, n: int, dense: bool) -> Cost:

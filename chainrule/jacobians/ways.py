@@ -1,0 +1,111 @@
+"""The terms of a function's Jacobian by any of the strategies, and what is done where one of them cannot go on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.autograd import jacobian as dense
+from chainrule.core.tensor import Tensor
+from chainrule.errors.kinds import NoForwardMode
+from chainrule.jacobians.moves import Unstructured
+from chainrule.jacobians.reverse import reverse_terms
+from chainrule.jacobians.strategy import FORWARD, JVPS, REVERSE, VJPS, chosen
+from chainrule.jacobians.terms import Term, Variable
+from chainrule.jacobians.trace import JacobianTrace
+from chainrule.tree import tree_leaves
+from chainrule.types.shapes import shape_of
+
+ndarray = np.ndarray
+#: for each output, for each input
+Blocks = list[list[list[Term]]]
+ITEMSIZE = 8  # bytes of a number, in estimates
+
+
+def terms_of(
+    trace: JacobianTrace,
+    function: Callable[..., Any],
+    x: Any,
+    *,
+    api: str,
+    memory: int,
+    strategy: str | None = None,
+    wants_dense: bool = False,
+) -> Blocks:
+    """The terms of the Jacobian of ``function`` at ``x``.
+
+    Args:
+        trace: of that call.
+        memory: bytes that a step may take, and a Jacobian that is computed as a whole because it must be.
+        strategy: the user's choice; it is the only way then.
+        wants_dense: whether the terms will be made a dense array in any case.
+
+    Raises:
+        RuntimeError: there is no way within the memory.
+    """
+    m, n = _size(trace)
+    fits = wants_dense or m * n * ITEMSIZE <= memory
+    first = strategy or chosen(trace.results, trace.variables, dense=wants_dense, limit=memory // ITEMSIZE)
+    others = [] if strategy is not None else [way for way in (FORWARD, REVERSE) if way != first]
+    why: Exception | None = None
+    for way in (first, *others):
+        if way in (VJPS, JVPS) and not fits:
+            why = why or Unstructured(f"{way} compute all of the Jacobian")
+            continue
+        try:
+            return _by(way, trace, function, x, memory)
+        except Unstructured as reason:
+            why = why or reason
+        except Exception as reason:  # a custom function's rule may take no such values, and f itself did not fail
+            if strategy is not None or way in (VJPS, JVPS):
+                raise
+            why = why or reason
+    if strategy is not None or not fits:
+        raise _too_much(api, why, trace, memory)
+    return _by(VJPS if m <= n or isinstance(why, NoForwardMode) else JVPS, trace, function, x, memory)
+
+
+def _by(way: str, trace: JacobianTrace, function: Callable[..., Any], x: Any, memory: int) -> Blocks:
+    if way == FORWARD:
+        return trace.terms(memory)
+    if way == REVERSE:
+        args = x if type(x) is tuple else (x,)
+        return reverse_terms(function, args, trace.variables, memory // ITEMSIZE, trace.create_graph)
+    mode = "reverse" if way == VJPS else "forward"
+    found = dense.jacobian(function, x, mode=mode, create_graph=trace.create_graph, memory=memory)
+    parts = iter(tree_leaves(found))
+    return [[[_term_of_columns(next(parts), v, y.shape)] for v in trace.variables] for y in trace.results]
+
+
+def _term_of_columns(found: Any, source: Variable, shape: tuple[int, ...]) -> Term:
+    """A dense Jacobian (*shape, *source) as a term: every element of the source is a slot."""
+    if isinstance(found, Tensor) and found._edge is None:
+        found = found._raw
+    every = source.seed.reshape(source.size, *(1,) * len(shape))
+    columns = np.moveaxis(np.reshape(found, (*shape, source.size)), -1, 0)
+    return Term(source, np.broadcast_to(every, (source.size, *shape)), columns)
+
+
+def _size(trace: JacobianTrace) -> tuple[int, int]:
+    return sum([math.prod(shape_of(y)) for y in trace.results]), sum([v.size for v in trace.variables])
+
+
+def _too_much(api: str, reason: Exception | None, trace: JacobianTrace, memory: int) -> Exception:
+    m, n = _size(trace)
+    made: Exception = errors.jacobian_unstructured(
+        api, str(reason), f"{m:,}", f"{n:,}", in_bytes(m * n * ITEMSIZE), in_bytes(memory)
+    )
+    return made
+
+
+def in_bytes(count: int) -> str:
+    """A number of bytes for people."""
+    power = min(max(count, 1).bit_length() // 10, len(_UNITS) - 1)
+    return f"{count / 1024**power:.3g} {_UNITS[power]}"
+
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")

@@ -1,0 +1,221 @@
+"""Every strategy gives the same Jacobian; which one is chosen, and whether what it was chosen by is so."""
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+from chainrule.jacobians.accumulate import Accumulation, steps_of
+from chainrule.jacobians.assemble import dense
+from chainrule.jacobians.reverse import reverse_terms
+from chainrule.jacobians.strategy import STRATEGIES, ForwardSketches
+from chainrule.jacobians.terms import Variable
+from chainrule.jacobians.trace import JacobianTrace
+
+R = np.random.default_rng(0)
+W = R.standard_normal((4, 5))
+X = R.standard_normal((3, 4))
+
+
+def written(x):
+    y = np.zeros((3, 4)) + x
+    y[1:] = y[:2] * 2
+    y[:, 0] += np.sin(x[:, 1])
+    return y * y
+
+
+def layers(w):
+    h = X
+    for _ in range(3):
+        h = np.tanh(h @ w)
+    return h
+
+
+def iterated(x):
+    for _ in range(6):
+        x = x + 0.1 * (np.roll(x, 1) * np.roll(x, -1) - x) + 0.01 * np.roll(x, 3) ** 2
+    return x
+
+
+FUNCTIONS = {
+    "elementwise": (lambda x: np.exp(x) * x, (3, 4)),
+    "broadcast": (lambda x: x[0] * x + x[:, :1], (3, 4)),
+    "product": (lambda x: np.exp(x @ W), (3, 4)),
+    "product with both": (lambda x: x @ x.T, (3, 4)),
+    "weights": (layers, (4, 4)),
+    "sums": (lambda x: np.sin(x).sum(0) * x[1] + (x**2).mean(), (3, 4)),
+    "moves": (lambda x: np.roll(x, 1, 0)[:, ::-1] - 4 * np.pad(x, 1)[1:-1, :4], (3, 4)),
+    "gathers": (lambda x: x[[0, 0, 2]] * x[:, [1, 1, 3, 0]], (3, 4)),
+    "cumulative": (lambda x: np.cumsum(x, 1) * 2, (3, 4)),
+    "joined": (lambda x: np.concatenate([x[0] ** 2, x[:, 1] * x[:, 2]]), (3, 4)),
+    "outer": (lambda x: np.multiply.outer(x[:3], x), (4,)),
+    "writes": (written, (3, 4)),
+    "inverse": (lambda x: np.linalg.inv(x @ x.T + np.eye(3)), (3, 4)),
+    "softmax": (lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True), (3, 4)),
+    "iterated": (iterated, (12,)),
+    "scalar": (lambda x: (x**3).sum(), (3, 4)),
+    "of a scalar": (lambda x: np.array([1.0, 2.0, 3.0]) * np.exp(x), ()),
+    "constant": (lambda x: np.ones(3), (2,)),
+    "empty": (lambda x: x[:0] * 2, (3,)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_strategy_gives_the_same(name):
+    function, shape = FUNCTIONS[name]
+    x = R.standard_normal(shape)
+    wanted = cr.func.jacrev(function)(x)
+    for strategy in (*STRATEGIES, None):
+        found = cr.jacobian(function, x, strategy=strategy)
+        assert found.shape == wanted.shape
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12, err_msg=str(strategy))
+
+
+@pytest.mark.parametrize("name", ["product", "moves", "gathers", "writes", "iterated", "scalar"])
+def test_sparse_results_of_every_strategy(name):
+    pytest.importorskip("scipy.sparse")
+    function, shape = FUNCTIONS[name]
+    x = R.standard_normal(shape)
+    wanted = cr.func.jacrev(function)(x).reshape(-1, x.size)
+    entries = {}
+    for strategy in STRATEGIES:
+        found = cr.jacobian(function, x, layout="csr", strategy=strategy)
+        np.testing.assert_allclose(found.toarray(), wanted, rtol=1e-10, atol=1e-12)
+        entries[strategy] = found.nnz
+    assert entries["forward terms"] == entries["reverse terms"] <= entries["vjps"] == entries["jvps"] == wanted.size
+
+
+def test_several_outputs_and_inputs():
+    def function(p, t):
+        return [p["a"] * t, (p["b"] @ t).sum()]
+
+    x = ({"a": R.standard_normal(3), "b": R.standard_normal((2, 3))}, R.standard_normal(3))
+    wanted = cr.jacobian(function, x, strategy="vjps")
+    for strategy in STRATEGIES:
+        found = cr.jacobian(function, x, strategy=strategy)
+        for row, expected in zip(found, wanted, strict=True):
+            for key in "ab":
+                np.testing.assert_allclose(row[0][key], expected[0][key])
+            np.testing.assert_allclose(row[1], expected[1])
+
+
+@pytest.mark.parametrize("name", ["product", "product with both", "weights", "cumulative", "elementwise", "inverse"])
+def test_transposed_terms_keep_their_axes(name):
+    """Products of matrices stay blocks that lie in the matrix by strides."""
+    function, shape = FUNCTIONS[name]
+    x = R.standard_normal(shape)
+    variable = Variable(x.shape, x.dtype)
+    ((terms,),) = reverse_terms(function, (x,), [variable], 10**6, False)
+    assert all([term.rows is None and term.affine for term in terms]) or name in ("inverse", "cumulative")
+    wanted = cr.func.jacrev(function)(x)
+    out_shape = wanted.shape[: wanted.ndim - x.ndim]
+    np.testing.assert_allclose(dense(terms, out_shape, shape, x.dtype), wanted, rtol=1e-10, atol=1e-12)
+
+
+# -- the choice --------------------------------------------------------------------------------------------------------
+
+
+def arrowhead(x):
+    return np.concatenate([(x**2).sum()[None], x[1:] * x[0]])
+
+
+def perceptron(w):
+    h = np.ones((16, 24))
+    for _ in range(3):
+        h = np.tanh(h @ w)
+    return h
+
+
+CHOICES = {
+    "a stencil": (lambda x: np.roll(x, 1) + np.roll(x, -1) - 2 * x + x**3, (500,), "forward terms"),
+    "an arrowhead": (arrowhead, (500,), "forward terms"),
+    "a layer": (lambda x: np.exp(x @ np.ones((24, 24))), (16, 24), "forward terms"),
+    "weights used again": (perceptron, (24, 24), "reverse terms"),
+    "few outputs": (lambda w: (np.tanh(np.ones((40, 40)) @ w) ** 2).sum(0)[:3], (40, 50), "reverse terms"),
+    "a sum": (lambda x: (x**2).sum(), (500,), "forward terms"),
+    "a loss": (lambda w: (perceptron(w) ** 2).sum(), (24, 24), "vjps"),
+    "of a scalar": (lambda x: x * np.ones(500), (), "forward terms"),
+    "softmax of much": (lambda x: np.exp(x) / np.exp(x).sum(), (8000,), "vjps"),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_which_strategy_is_chosen(name):
+    function, shape, strategy = CHOICES[name]
+    plan = cr.jacobian_plan(function, np.ones(shape))
+    assert plan.strategy == strategy, plan
+    assert plan.costs[strategy].seconds < 3 * min([cost.seconds for cost in plan.costs.values()]), plan
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_sketches_have_as_many_entries_as_terms(name):
+    function, shape = FUNCTIONS[name]
+    trace = JacobianTrace(function, R.standard_normal(shape))
+    steps = steps_of(trace.results)
+    sketches = ForwardSketches(steps, trace.results, trace.variables[0].size, 10**9)
+    (result,) = trace.results
+    terms = Accumulation([result], 10**9).terms_of(result)
+    if all([term.source.terms is None for term in terms]):
+        entries = sum([term.cols.size for term in terms])
+        most = (3 if name == "writes" else 1.5) * entries  # what is overwritten is counted, too
+        assert entries <= sketches.nnz <= most or sketches.nnz == result.primal.size * trace.variables[0].size
+
+
+def test_a_plan_can_be_read():
+    plan = cr.jacobian_plan(arrowhead, np.ones(100), layout="csr")
+    assert (plan.shape, plan.nnz) == ((100, 100), 298)
+    text = str(plan)
+    for part in ("100 × 100", "→ forward terms", "vjps", "pow", "test_strategy.py"):
+        assert part in text
+    forced = cr.jacobian_plan(arrowhead, np.ones(100), strategy="jvps")
+    assert forced.strategy == "jvps" and "as asked" in str(forced)
+
+
+# -- where a strategy cannot go on ---------------------------------------------------------------------------------------
+
+
+class Square(cr.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * ctx.saved_tensors[0] * g
+
+
+def test_custom_functions_without_a_jvp():
+    x = cr.tensor(R.standard_normal(5))
+    found = cr.jacobian(lambda x: Square.apply(x)[1:], x, layout="csr")
+    assert found.nnz == 4
+    np.testing.assert_allclose(found.toarray(), np.diag(2 * x.numpy())[1:])
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            lambda x: np.exp(x) / np.exp(x).sum(),
+            r"400,000,000 entries\. All of it would be 20,000 × 20,000 numbers, 2.98 GiB",
+        ),
+        (lambda x: np.fft.fft(x).real, "layout='operator'"),
+    ],
+)
+def test_too_many_entries(function, message):
+    x = np.ones(20000)
+    for strategy in (None, "forward terms", "vjps"):
+        with pytest.raises(RuntimeError, match=message if strategy is None else "memory= allows 256 MiB"):
+            cr.jacobian(function, x, layout="csr", strategy=strategy)
+
+
+def test_what_terms_cannot_do_is_computed_as_a_whole_where_it_fits():
+    x = R.standard_normal(300)
+    function = lambda x: np.cumsum(np.sort(x)) * x
+    found = cr.jacobian(function, x, layout="csr", memory=2**20)
+    np.testing.assert_allclose(found.toarray(), cr.func.jacrev(function)(x), rtol=1e-10)
+
+
+def test_strategies_that_there_are_none_of():
+    for call in (cr.jacobian, cr.jacobian_plan):
+        with pytest.raises(ValueError, match="'forward terms', 'reverse terms', 'vjps', 'jvps'"):
+            call(np.sin, np.ones(2), strategy="colours")
