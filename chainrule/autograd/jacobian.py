@@ -90,7 +90,7 @@ def _of_tensors(y: Any, x: Any, create_graph: bool, limits: Limits) -> Any:
     for what, tensors, without_grad in (("y", ys, errors.no_grad_fn), ("x", xs, errors.input_requires_no_grad)):
         for i, t in enumerate(tensors):
             if not isinstance(t, Tensor):
-                raise errors.not_a_tensor("jacobian", what, t)
+                raise errors.jacobian_of_value(t) if what == "y" else errors.not_a_tensor("jacobian", what, t)
             if not t.requires_grad:
                 raise without_grad(i, t)
     return tree_unflatten([tree_unflatten(_reverse(t, xs, create_graph, limits), inner) for t in ys], outer)
@@ -110,9 +110,10 @@ def _of_function(function: Callable[..., Any], x: Any, mode: str, create_graph: 
     def flat(*args: Tensor) -> list[Any]:
         nonlocal outer
         tree = tree_unflatten([faced(arg, leaf) for arg, leaf in zip(args, points, strict=True)], inner)
-        outputs, outer = tree_flatten(function(*tree) if type(x) is tuple else function(tree))
+        result = function(*tree) if type(x) is tuple else function(tree)
+        outputs, outer = tree_flatten(result)
         if not outputs:
-            raise errors.jacobian_of_nothing("the function's result")
+            raise errors.jacobian_no_result(function, result)
         return [_output(unfaced(out)) for out in outputs]
 
     n = sum([s.numel() for s in sources])

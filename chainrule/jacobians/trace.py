@@ -72,9 +72,10 @@ class JacobianTrace:
                 for primal, variable, point in zip(primals, self.variables, self.points, strict=True)
             ]
             tree = tree_unflatten(starts, self.inner)
-            returned, self.outer = tree_flatten(function(*tree) if type(x) is tuple else function(tree))
+            result = function(*tree) if type(x) is tuple else function(tree)
+            returned, self.outer = tree_flatten(result)
             if not returned:
-                raise errors.jacobian_of_nothing("the function's result")
+                raise errors.jacobian_no_result(function, result)
             self.results = [_result(y, level) for y in returned]
 
     @property
