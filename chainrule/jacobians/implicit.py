@@ -551,19 +551,14 @@ class Solution(Function):
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
-        x, *operands = ctx.saved_tensors
-        if ctx.captures and in_graph():
-            raise _captured(ctx.equation.api)
         if g is None:
-            return (None,) * (3 + len(operands))
-        w = -_solve(ctx.equation, g, x, operands, transposed=True)
-        at = [i for i, needed in enumerate(ctx.needs_input_grad[3:]) if _is_moving(operands[i], needed)]
-        grads: list[Any] = [None] * len(operands)
-        if at:
-            pulled = vjp(_in_places(ctx.equation, x, operands, at), *[operands[i] for i in at])[1](w)
-            for i, grad_of_operand in zip(at, pulled, strict=True):
-                grads[i] = grad_of_operand
-        return None, None, w if ctx.captures else None, *grads
+            return (None,) * (3 + len(ctx.saved_tensors[1:]))
+        if not ctx.captures:
+            return _pulled(ctx, g)
+        if in_graph():
+            raise _captured(ctx.equation.api)
+        with no_grad():  # what the function captures is on the tape
+            return _pulled(ctx, g)
 
     @staticmethod
     def jvp(ctx: Any, equation: Any, value: Any, captured: Any, *tangents: Any) -> Any:
@@ -574,6 +569,19 @@ class Solution(Function):
         points, directions = tuple(operands[i] for i in at), tuple(tangents[i] for i in at)
         change = jvp(_in_places(ctx.equation, x, operands, at), points, directions)[1]
         return _solve(ctx.equation, -change, x, operands, transposed=False)
+
+
+def _pulled(ctx: Any, g: Any) -> tuple[Any, ...]:
+    """The gradients of all that a solution was made of, for one of the solution."""
+    x, *operands = ctx.saved_tensors
+    w = -_solve(ctx.equation, g, x, operands, transposed=True)
+    at = [i for i, needed in enumerate(ctx.needs_input_grad[3:]) if _is_moving(operands[i], needed)]
+    grads: list[Any] = [None] * len(operands)
+    if at:
+        pulled = vjp(_in_places(ctx.equation, x, operands, at), *[operands[i] for i in at])[1](w)
+        for i, gradient in zip(at, pulled, strict=True):
+            grads[i] = gradient
+    return None, None, w if ctx.captures else None, *grads
 
 
 def _is_moving(x: Tensor, needed: bool) -> bool:

@@ -74,8 +74,12 @@ def newton_minimum(
                 new = function(x + step)
                 if new <= value + 1e-4 * np.dot(g, step):
                     break
-                if _is_small(step, x):
-                    return x  # as near as rounding lets it come
+                if _is_small(
+                    step, x
+                ):  # so near that the function's rounding hides what is gained: the gradient shows it
+                    if np.linalg.norm(gradient(x + step)) < np.linalg.norm(g):
+                        break
+                    return x
             damping = max(4 * damping, 1e-3 * float(np.max(np.abs(matrix), initial=1e-3)))
         else:
             break
