@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from chainrule.compiling import compile
-from chainrule.func import hvp, value_and_grad
+from chainrule.func import grad, hvp, value_and_grad
 from chainrule.jacobians.api import hessian, jacobian
+from chainrule.jacobians.prepared import prepare_jacobian
 from chainrule.scipy.vectors import Function, Vector, plain_value, plain_vector
 
 SPARSE_FROM = 50  # unknowns
@@ -95,15 +96,20 @@ class MatrixOf:
     """
 
     derivative: Callable[..., Any]  # jacobian or hessian
+    vector_function: Callable[[Function], Function]  # what it is the Jacobian of
 
     def __init__(self, flat: Function, what: str, compiled: bool, sparse: bool) -> None:
         self.flat = flat
         self.what = what
+        self.compiled = compiled
+        self.prepared: Callable[..., Any] | None = None
         self.sparse: bool | None = None if sparse else False
         self.dense = maybe_compiled(lambda x, *args: type(self).derivative(lambda x: flat(x, *args), x), compiled)
 
     def __call__(self, x: Vector, *args: Any) -> Any:
         x = np.array(x)
+        if self.sparse and self.compiled:
+            return self._replayed(x, args)
         if self.sparse is not False and x.size >= SPARSE_FROM and x.dtype.kind == "f":
             found = type(self).derivative(lambda x: self.flat(x, *args), x, layout="csr")
             if self.sparse is None:
@@ -112,17 +118,27 @@ class MatrixOf:
                 return found.astype(x.dtype)
         return np.asarray(plain_value(self.dense(x, *args), self.what), x.dtype)
 
+    def _replayed(self, x: Vector, args: tuple[Any, ...]) -> Any:
+        """A sparse matrix whose pattern is known, where it is the same."""
+        point = (x, *map(np.asarray, args)) if args else x
+        if self.prepared is None:
+            self.prepared = prepare_jacobian(type(self).vector_function(self.flat), point, on_change="record")
+        found = self.prepared(point)
+        return (found[0] if args else found).astype(x.dtype)
+
 
 class JacobianOf(MatrixOf):
     """The Jacobian of a function from vector to vector."""
 
     derivative = staticmethod(jacobian)
+    vector_function = staticmethod(lambda flat: flat)
 
 
 class HessianOf(MatrixOf):
     """The Hessian of a scalar function of a vector."""
 
     derivative = staticmethod(hessian)
+    vector_function = staticmethod(grad)
 
 
 def maybe_compiled(function: Callable[..., Any], compiled: bool) -> Callable[..., Any]:

@@ -80,8 +80,12 @@ def solve_ivp(
         banded = options.get("lband") is not None or options.get("uband") is not None
         bands = (options.get("lband") or 0, options.get("uband") or 0)
         jacobian = JacobianOf(flat, what, compile, name in SPARSE or banded)
-        matrix = lambda t, x: jacobian(x, float(t))  # noqa: E731
-        options["jac"] = (lambda t, x: _in_bands(matrix(t, x), *bands)) if banded else matrix
+
+        def matrix(t: float, x: Vector) -> Any:
+            found = jacobian(x, float(t))
+            return _in_bands(found, *bands) if banded else found
+
+        options["jac"] = matrix
     elif callable(options.get("jac")):
         own = options["jac"]
         options["jac"] = lambda t, x: plain_matrix(own(t, packing.unpack(x), *args))

@@ -77,8 +77,9 @@ def heat_jacobian(t: Any, y: Any) -> Any:
     return np.eye(n, k=1) + np.eye(n, k=-1) - np.diag(2 + 0.3 * y**2)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("method", ["Radau", "BDF"])
-def test_large_jacobians_are_sparse(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_jacobians_are_sparse(method: str, compiled: bool) -> None:
     kind, seen = getattr(integrate, method), []
 
     class Watched(kind):  # type: ignore[misc, valid-type]
@@ -89,7 +90,7 @@ def test_large_jacobians_are_sparse(method: str, monkeypatch: pytest.MonkeyPatch
 
     Watched.__name__ = method
     start = np.sin(np.arange(60.0))
-    found = cr.scipy.solve_ivp(heat, (0, 10), start, Watched)
+    found = cr.scipy.solve_ivp(heat, (0, 10), start, Watched, compile=compiled)
     want = integrate.solve_ivp(heat, (0, 10), start, method, jac=lambda t, y: sparse.csc_array(heat_jacobian(t, y)))
     assert sparse.issparse(seen[0]) and seen[0].nnz == 3 * 60 - 2
     assert (found.nfev, found.njev) == (want.nfev, want.njev)

@@ -99,6 +99,9 @@ def test_a_large_jacobian_is_sparse(method: str) -> None:
     want = optimize.least_squares(smooth, start, jac, method=method)
     assert found.nfev == want.nfev
     np.testing.assert_allclose(found.x, want.x, rtol=1e-8, atol=1e-10)
+    replayed = cr.scipy.least_squares(smooth, start, method=method, compile=True)
+    assert replayed.nfev == found.nfev
+    np.testing.assert_allclose(replayed.jac.toarray(), found.jac.toarray(), rtol=1e-12)
     exact = cr.scipy.least_squares(smooth, start, method=method, tr_solver="exact")
     assert type(exact.jac) is np.ndarray
     np.testing.assert_allclose(exact.cost, found.cost, rtol=1e-6)

@@ -266,7 +266,8 @@ def test_constraints_of_containers_have_exact_derivatives() -> None:
     np.testing.assert_allclose([found.x["x"], found.x["y"]], want.x, rtol=1e-8)
 
 
-def test_large_constraints_and_hessians_are_sparse() -> None:
+@pytest.mark.parametrize("compiled", [False, True])
+def test_large_constraints_and_hessians_are_sparse(compiled: bool) -> None:
     scipy_sparse = pytest.importorskip("scipy.sparse")
     n = 60
     seen = []
@@ -276,7 +277,8 @@ def test_large_constraints_and_hessians_are_sparse() -> None:
         constraints=(lambda x: x[1:] * x[:-1], None, 1.0),
         method="trust-constr",
         callback=lambda x, state: seen.append(state.jac[0]),
-        options={"maxiter": 30},
+        options={"maxiter": 15},
+        compile=compiled,
     )
     assert scipy_sparse.issparse(seen[-1]) and seen[-1].shape == (n - 1, n) and seen[-1].nnz <= 2 * (n - 1)
     x = found.x
