@@ -335,11 +335,17 @@ class Moves:
             )
 
     def _local(self, step: Step, i: int, ins: tuple[int, ...], outs: list[tuple[int, ...]]) -> list[Any]:
-        """The local Jacobian along the axes that are mixed: for each output (in, *rest, *out), from unit tangents."""
+        """The local Jacobian along the axes that are mixed: for each output (in, *rest, *out).
+
+        Of a reduction one VJP tells it; else the JVPs of unit tangents do.
+        """
         x = step.operands[i]
         shape = shape_of(x)
         lengths = [shape[a] for a in ins]
         k = math.prod(lengths)
+        if _reduces(step, x, k):
+            partials = np.moveaxis(pull(step, i), ins, range(len(ins)))
+            return [np.reshape(partials, (*shape_of(partials), *(1,) * len(outs[0])))]
         if k * math.prod(shape) > self.limit or k * max([math.prod(shape_of(out)) for out in step.outs]) > self.limit:
             raise Unstructured(f"{step.prim.name} mixes {k:,} elements with each other")
         unit = np.eye(k, dtype=dtype_of(x)).reshape(k, *lengths, *(1,) * (len(shape) - len(ins)))
@@ -353,6 +359,14 @@ class Moves:
                 None if p is None else tuple([_last(v, axes) for v in p]) for p, axes in zip(pairs, outs, strict=True)
             ]
         return [None if vals is None else _last(vals, axes) for vals, axes in zip(found, outs, strict=True)]
+
+
+def _reduces(step: Step, x: Any, k: int) -> bool:
+    """Whether each of k elements that are mixed goes to one and the same element of the one output."""
+    out = step.outs[0]
+    if len(step.outs) > 1 or "c" in (dtype_of(x).kind, dtype_of(out).kind):
+        return False
+    return math.prod(shape_of(out)) * k == math.prod(shape_of(x))
 
 
 _BY_STRUCTURE: dict[str, Callable[..., list[Terms]]] = {

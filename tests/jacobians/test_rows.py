@@ -182,6 +182,27 @@ def test_row(name):
                 count += 1
 
 
+@pytest.mark.parametrize(
+    "name", ["mul", "softmax", "index_put", "mm", "convolution", "sum", "solve", "clamp", "scatter_prod"]
+)
+def test_single_precision(name):
+    prim = TABLE[name]
+    for sample in [s for s in every_sample(prim) if not s.complex and rules_of(prim, s)][:2]:
+        operands = sample.draw(dtype=np.float32)
+        wanted = rules_of(prim, sample)
+
+        def f(*given, wanted=wanted, operands=operands, sample=sample):
+            xs = dict(zip(wanted, given, strict=True))
+            return prim(*[xs.get(i, x) for i, x in enumerate(operands)], **sample.params)
+
+        xs = tuple([cr.tensor(operands[i]) for i in wanted])
+        blocks = cr.jacobian(f, xs, layout="csr", strategy="forward terms")
+        dense = cr.func.jacrev(f, tuple(range(len(xs))))(*xs)
+        for got, want in zip(blocks, dense, strict=True):
+            assert got.dtype == np.float32
+            np.testing.assert_allclose(got.toarray(), np.asarray(want).reshape(got.shape), rtol=1e-5, atol=1e-6)
+
+
 # -- against differences, which know of no rule --------------------------------------------------------------------------
 
 
