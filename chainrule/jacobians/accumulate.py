@@ -8,14 +8,15 @@ end, as products of sparse matrices.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from chainrule.interpreters.jac import Jac, Step
-from chainrule.jacobians.compaction import MOST_TERMS, MOST_WITH_ROWS, SMALL, compacted
-from chainrule.jacobians.moves import Moves, Terms
+from chainrule.jacobians.compaction import MOST_TERMS, MOST_WITH_ROWS, SMALL, by_source, compacted, dense
+from chainrule.jacobians.moves import Moves, Terms, mixing, unvarying
 from chainrule.jacobians.terms import Term, Variable
 from chainrule.rows.structure import structure_of
 from chainrule.types.shapes import dtype_of, shape_of
@@ -69,11 +70,8 @@ class Accumulation:
         known, uses = self.known, self.uses
         operands = [known[origin] for origin in step.origins]
         for i, terms in enumerate(operands):
-            for term in terms:
-                if term.rows is not None:
-                    if _mixes(step, i):
-                        operands[i] = known[step.origins[i]] = _cut(terms, step.operands[i])
-                    break
+            if terms and _mixes(step, i):
+                operands[i] = known[step.origins[i]] = self._mixable(step, i, terms)
         outs = self.moves.through(step, operands)
         for origin in step.origins:
             uses[origin] -= 1
@@ -86,9 +84,33 @@ class Accumulation:
                 continue
             if not all([term.cols.size for term in terms]):
                 terms = [term for term in terms if term.cols.size]
-            if len(terms) > 2:
+            if len(terms) > 2 or any([term.slots > term.source.size for term in terms]):
                 terms = compacted(terms, shape_of(step.outs[index]))
             known[origin] = _cut(terms, step.outs[index]) if count > 1 and _many(terms) else terms
+
+    def _mixable(self, step: Step, i: int, terms: Terms) -> Terms:
+        """The terms of an operand whose elements a step mixes: each has a row for every element.
+
+        Where mixing would give an element more entries than there are columns, there is a slot for every column already.
+        """
+        shape = shape_of(step.operands[i])
+        size = math.prod(shape)
+        ins = mixing(step, i)[0]
+        mixed = math.prod([shape[a] for a in ins])
+        found: Terms = []
+        for source, group in by_source(terms).items():
+            scattered = any([term.rows is not None for term in group])
+            entries = mixed * sum([term.cols.size for term in group])
+            most = source.size * size
+            if not scattered and all([unvarying(term.cols, ins) for term in group]):
+                found += group
+            elif (entries > most or (scattered and source.size <= mixed)) and most <= self.moves.limit:
+                found.append(dense(group, source, shape))
+            elif scattered:
+                return _cut(terms, step.operands[i])
+            else:
+                found += group
+        return found
 
 
 def _cut(terms: Terms, value: Any) -> Terms:

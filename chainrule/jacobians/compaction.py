@@ -9,37 +9,77 @@ import numpy as np
 
 from chainrule.jacobians import assemble
 from chainrule.jacobians.terms import Index, Term, Variable
+from chainrule.types.shapes import shape_of
 
 #: up to so many entries, it is the number of terms that operations on them take time for
 SMALL = 8192
 MOST_TERMS = 16
 MOST_WITH_ROWS = 4
+_FEW_COLUMNS = 16
+_NEARLY_ALL = 0.25  # entries of a matrix, from which on its rows are not worth cutting
 
 
 def compacted(terms: list[Term], shape: tuple[int, ...]) -> list[Term]:
     """Terms of a value of a shape, with respect to any variables, as few where many would cost more."""
+    return [term for source, group in by_source(terms).items() for term in _compacted(group, source, shape)]
+
+
+def by_source(terms: list[Term]) -> dict[Variable, list[Term]]:
+    """The terms with respect to each variable."""
     groups: dict[Variable, list[Term]] = {}
     for term in terms:
         groups.setdefault(term.source, []).append(term)
-    return [term for source, group in groups.items() for term in _compacted(group, source, shape)]
+    return groups
 
 
 def _compacted(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> list[Term]:
-    if len(terms) < 3:
+    if len(terms) < 3 and all([term.slots <= source.size for term in terms]):
         return terms
     entries = sum([term.cols.size for term in terms])
     most = source.size * math.prod(shape)
     with_rows = sum([term.rows is not None for term in terms])
-    few = entries <= SMALL and (with_rows > MOST_WITH_ROWS or len(terms) > MOST_TERMS)
-    if not few and entries < most:
-        return terms
+    many = with_rows > MOST_WITH_ROWS or len(terms) > MOST_TERMS
+    if entries >= most or (many and (entries <= SMALL or entries > _NEARLY_ALL * most)):
+        few = source.size <= _FEW_COLUMNS and not with_rows
+        return [by_columns(terms, source, shape) if few else one(terms, source, shape)]
+    return terms
+
+
+def by_columns(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> Term:
+    """One term with a slot for each of a few columns, each of which takes what is in it."""
+    every = columns(source, shape)
+    ndim = len(shape)
+    total: Any = 0
+    for term in terms:
+        vals = term.vals
+        if term.slots == source.size and all([s == 0 for s in term.cols.strides[1:]]) and _ascend(term.cols):
+            total = total + (vals if shape_of(vals) else np.full((1,) * (1 + ndim), vals))
+            continue
+        for slot in range(term.slots):
+            here = vals if not shape_of(vals) else vals[slot if shape_of(vals)[0] > 1 else 0]
+            total = total + np.where(term.cols[slot] == every, here, 0)
+    return Term(source, every, total)
+
+
+def _ascend(cols: Index) -> bool:
+    return bool((cols.reshape(cols.shape[0], -1)[:, 0] == np.arange(cols.shape[0])).all())
+
+
+def one(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> Term:
+    """One term in which no two entries meet."""
     pattern = assemble.Pattern.of(terms, shape, source.size)
     data: Any = pattern.data(terms)
-    if pattern.nnz == most:
+    if pattern.nnz == source.size * math.prod(shape):
         vals = np.moveaxis(np.reshape(data, (*shape, source.size)), -1, 0)
-        return [Term(source, columns(source, shape), vals)]
+        return Term(source, columns(source, shape), vals)
     cols = pattern.indices.astype(np.intp, copy=False)[None]
-    return [Term(source, cols, np.reshape(data, (1, -1)), pattern.row_numbers())]
+    return Term(source, cols, np.reshape(data, (1, -1)), pattern.row_numbers())
+
+
+def dense(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> Term:
+    """One term with a slot for every column."""
+    vals = assemble.dense(terms, shape, (source.size,))
+    return Term(source, columns(source, shape), np.moveaxis(vals, -1, 0))
 
 
 def columns(source: Variable, shape: tuple[int, ...]) -> Index:

@@ -225,7 +225,7 @@ class Moves:
         results = []
         for term in terms:
             if term.rows is None:
-                moved = bundled(term, axes, bool(params["keepdims"]))
+                moved = added_up(term, axes, bool(params["keepdims"]))
             else:
                 kept = positions(tuple([1 if a in axes else n for a, n in enumerate(shape)]))
                 moved = scattered(term, np.broadcast_to(kept, shape))
@@ -239,7 +239,7 @@ class Moves:
     def _windowed(self, step: Step, i: int, terms: Terms) -> list[Terms]:
         """A convolution: sums of products of elements that meet in a window."""
         axes = tuple(range(-len(shape_of(step.operands[i])), 0))
-        uniform = [t for t in terms if t.rows is None and _uniform(t.cols, axes)]
+        uniform = [t for t in terms if t.rows is None and unvarying(t.cols, axes)]
         results = self._mixed(step, i, uniform) if uniform else [[]]
         if len(uniform) < len(terms):
             entries = Entries(step, i, self.limit)
@@ -308,7 +308,7 @@ class Moves:
         for term in terms:
             if term.rows is not None:
                 raise Unstructured(f"{step.prim.name} mixes elements of which only some have an entry")
-            if _uniform(term.cols, ins):
+            if unvarying(term.cols, ins):
                 found = push(step, i, term.full_vals() if term.slots > 1 else _given_vals(term, step.operands[i]))
                 for result, vals, out, axes in zip(results, found, step.outs, outs, strict=True):
                     if vals is not None:
@@ -706,6 +706,22 @@ class Entries:
         return Term(term.source, term.cols.take(picks, 1), vals * self.factors[:, which], self.to[which])
 
 
+def added_up(term: Term, axes: tuple[int, ...], keep: bool) -> Term:
+    """A term of a sum over axes: where columns don't vary along an axis, values are added up; other axes become slots."""
+    alike = tuple([a for a in axes if unvarying(term.cols, (a + 1,))])
+    if not alike:
+        return bundled(term, axes, keep)
+    vals = term.vals
+    known = shape_of(vals)
+    count = math.prod([term.cols.shape[a + 1] for a in alike if not known or known[a + 1] == 1])
+    if known:
+        vals = np.add.reduce(vals, axis=tuple([a + 1 for a in alike]), keepdims=True)
+    if count != 1:
+        vals = vals * count
+    index = tuple([slice(None), *[slice(0, 1) if a in alike else slice(None) for a in range(term.cols.ndim - 1)]])
+    return bundled(Term(term.source, term.cols[index], vals), axes, keep)
+
+
 def bundled(term: Term, axes: tuple[int, ...], keep: bool) -> Term:
     """A term with some axes of its rows made slots."""
 
@@ -742,7 +758,7 @@ def mixing(step: Step, i: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     return ins[0], [tuple([k - len(out) for k, c in enumerate(out) if c not in mine]) for mine, out in pairs]
 
 
-def _uniform(cols: Index, ins: tuple[int, ...]) -> bool:
+def unvarying(cols: Index, ins: tuple[int, ...]) -> bool:
     """Whether the columns of a term don't vary along axes of its rows."""
     return all(cols.strides[a] == 0 or cols.shape[a] == 1 for a in ins)
 
