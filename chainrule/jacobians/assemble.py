@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from chainrule.core.dispatch import bind
-from chainrule.jacobians.terms import Index, Term, flat
+from chainrule.jacobians.terms import Index, Term, Variable, flat
 from chainrule.table.indexing import take_add
 from chainrule.types.shapes import dtype_of, shape_of
 
@@ -71,6 +71,77 @@ def _cast(x: Any, dtype: Any) -> Any:
 # -- sparse matrices --------------------------------------------------------------------------------------------------
 
 
+class Sparse(NamedTuple):
+    """A matrix, by its rows, as ``scipy.sparse.csr_array`` has them; the columns of a row ascend, and none comes twice."""
+
+    indptr: Index
+    indices: Index
+    data: Any
+    shape: tuple[int, int]
+
+    @property
+    def nnz(self) -> int:
+        """How many entries are stored; zeros among them count."""
+        return len(self.indices)
+
+    def row_numbers(self) -> Index:
+        """The row of each entry."""
+        return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+
+    def places(self) -> Index:
+        """The position of each entry in the flat matrix."""
+        return self.row_numbers() * self.shape[1] + self.indices
+
+    def term(self, source: Variable) -> Term:
+        cols = self.indices[None].astype(np.intp, copy=False)
+        return Term(source, cols, np.reshape(self.data, (1, -1)), self.row_numbers())
+
+    def dense(self) -> Any:
+        m, n = self.shape
+        if type(self.data) is ndarray:
+            J = np.zeros((m, n), self.data.dtype)
+            J.reshape(-1)[self.places()] = self.data
+            return J
+        spread = bind(take_add, (self.data, self.places()), {"axis": -1, "length": m * n})
+        return np.reshape(spread, (m, n))
+
+    def transposed(self) -> Sparse:
+        order = self.indices.argsort(kind="stable")
+        indptr = np.zeros(self.shape[1] + 1, self.indptr.dtype)
+        np.cumsum(np.bincount(self.indices, minlength=self.shape[1]), out=indptr[1:])
+        rows = self.row_numbers().take(order).astype(self.indices.dtype)
+        return Sparse(indptr, rows, np.take(self.data, order), self.shape[::-1])
+
+    def times(self, x: Any) -> Any:
+        """The product with a matrix ``(n, c)``."""
+        filled = np.flatnonzero(np.diff(self.indptr))
+        if not filled.size:
+            return np.zeros((self.shape[0], shape_of(x)[1]), np.result_type(dtype_of(self.data), dtype_of(x)))
+        products = np.reshape(self.data, (-1, 1)) * np.take(x, self.indices, 0)
+        return placed(np.add.reduceat(products, self.indptr[filled], axis=0), filled, self.shape[0])
+
+    def symmetrized(self) -> Sparse:
+        """``(A + Aᵀ) / 2``: its entries are where A or Aᵀ has one, and equal in pairs to the last bit."""
+        turned = self.transposed()
+        if np.array_equal(turned.indptr, self.indptr) and np.array_equal(turned.indices, self.indices):
+            return self._replace(data=(self.data + turned.data) / 2)
+        variable = Variable(self.shape[1:], dtype_of(self.data))
+        both = [self.term(variable), turned.term(variable)]
+        found = Pattern.of(both, self.shape[:1], variable.size).matrix(both)
+        return found._replace(data=found.data / 2)
+
+
+def placed(rows: Any, where: Index, count: int) -> Any:
+    """Rows at their places among ``count``; the others are zero."""
+    if len(where) == count and bool((where[1:] > where[:-1]).all()):
+        return rows
+    source = np.full(count, len(where))
+    source[where] = np.arange(len(where))
+    if len(where) < count:
+        rows = np.concatenate([rows, np.zeros((1, *shape_of(rows)[1:]), dtype_of(rows))])
+    return np.take(rows, source, 0)
+
+
 class Pattern:
     """Where the entries of a sparse matrix are, and how they come from the numbers of terms.
 
@@ -117,10 +188,6 @@ class Pattern:
         """How many entries are stored; zeros among them count."""
         return len(self.indices)
 
-    def row_numbers(self) -> Index:
-        """The row of each entry."""
-        return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
-
     def data(self, terms: Sequence[Term], dtype: Any = None) -> Any:
         """The entries in the order of ``indices``, from terms with the indices that the pattern was made of.
 
@@ -138,15 +205,9 @@ class Pattern:
         data = ordered if self.starts is None else np.add.reduceat(ordered, self.starts)
         return data.copy() if data is pool and type(pool) is ndarray and len(terms) == 1 else data
 
-    def dense(self, data: Any) -> Any:
-        """The matrix with these entries, of shape ``(m, n)``."""
-        m, n = self.shape
-        if type(data) is ndarray:
-            J = np.zeros((m, n), data.dtype)
-            J.reshape(-1)[self.places] = data
-            return J
-        spread = bind(take_add, (data, self.places), {"axis": -1, "length": m * n})
-        return np.reshape(spread, (m, n))
+    def matrix(self, terms: Sequence[Term], dtype: Any = None) -> Sparse:
+        """The matrix with the numbers of terms. (Arguments: see ``data``.)"""
+        return Sparse(self.indptr, self.indices, self.data(terms, dtype), self.shape)
 
     def __repr__(self) -> str:
         return f"<pattern {self.shape[0]} × {self.shape[1]}, {self.nnz} entries>"
@@ -229,8 +290,7 @@ def dense(terms: Sequence[Term], out_shape: tuple[int, ...], variable_shape: tup
     m, n = math.prod(out_shape), math.prod(variable_shape)
     dtype = dtype_of_terms(terms) if dtype is None else np.dtype(dtype)
     if not is_plain(terms):
-        pattern = Pattern([(terms, m, 0, 0)], (m, n))
-        return np.reshape(pattern.dense(pattern.data(terms, dtype)), shape)
+        return np.reshape(Pattern.of(terms, out_shape, n).matrix(terms, dtype).dense(), shape)
     J = np.zeros((m, n), dtype)
     add_into(J, (terms, m, 0, 0))
     return J.reshape(shape)

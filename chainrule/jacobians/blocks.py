@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.jacobians.assemble import Pattern
+from chainrule.jacobians.assemble import Sparse, placed
 from chainrule.jacobians.terms import Index, Term, Variable
 from chainrule.types.shapes import shape_of
 
@@ -145,15 +145,7 @@ def _in_order(places: Index) -> bool:
 
 def _spread(found: Any, places: Index, length: int) -> Any:
     """The rows of blocks' results ``(k, p, c)`` at their places among ``length``."""
-    columns = shape_of(found)[-1]
-    found = np.reshape(found, (places.size, columns))
-    if places.size == length and _in_order(places):
-        return found
-    where = np.full(length, places.size)
-    where[places.reshape(-1)] = np.arange(places.size)
-    if places.size < length:
-        found = np.concatenate([found, np.zeros((1, columns), found.dtype)])
-    return np.take(found, where, 0)
+    return placed(np.reshape(found, (places.size, shape_of(found)[-1])), places.reshape(-1), length)
 
 
 # -- finding blocks ----------------------------------------------------------------------------------------------------
@@ -211,13 +203,13 @@ def _added(numbers: list[Any], shape: tuple[int, ...], dtype: Any) -> Any:
     return np.broadcast_to(total, shape)
 
 
-def blocks_of_pattern(pattern: Pattern, data: Any) -> Blocks | None:
+def blocks_of_sparse(matrix: Sparse) -> Blocks | None:
     """The blocks that the entries of a sparse matrix form: rows with the same columns, that no other row has."""
-    m, n = pattern.shape
-    if not pattern.nnz or pattern.nnz % m or (np.diff(pattern.indptr) != pattern.nnz // m).any():
+    m, n = matrix.shape
+    if not matrix.nnz or matrix.nnz % m or (np.diff(matrix.indptr) != matrix.nnz // m).any():
         return None
-    q = pattern.nnz // m
-    columns = pattern.indices.reshape(m, q).astype(np.intp)
+    q = matrix.nnz // m
+    columns = matrix.indices.reshape(m, q).astype(np.intp)
     order = columns[:, 0].argsort(kind="stable")
     leaders = columns[order, 0]
     k = 1 + int((leaders[1:] != leaders[:-1]).sum())
@@ -226,5 +218,5 @@ def blocks_of_pattern(pattern: Pattern, data: Any) -> Blocks | None:
     groups = columns[order].reshape(k, m // k, q)
     if (groups != groups[:, :1]).any() or np.bincount(groups[:, 0].reshape(-1), minlength=n).max() > 1:
         return None
-    vals = np.reshape(np.take(np.reshape(data, (m, q)), order, 0), (k, m // k, q))
+    vals = np.reshape(np.take(np.reshape(matrix.data, (m, q)), order, 0), (k, m // k, q))
     return Blocks(vals, order.reshape(k, -1), groups[:, 0], (m, n))

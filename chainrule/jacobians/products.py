@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from chainrule.jacobians.assemble import Pattern, dtype_of_terms
+from chainrule.jacobians.assemble import Pattern, Sparse, dtype_of_terms
 from chainrule.jacobians.blocks import Blocks, blocks_of_terms
 from chainrule.jacobians.terms import Term, Variable
 
@@ -23,22 +23,8 @@ ndarray = np.ndarray
 # -- products ---------------------------------------------------------------------------------------------------------
 
 
-class Sparse(NamedTuple):
-    """A matrix, by its rows, as ``scipy.sparse.csr_array`` has them."""
-
-    indptr: Any
-    indices: Any
-    data: Any
-    shape: tuple[int, int]
-
-    def term(self, source: Variable) -> Term:
-        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
-        return Term(source, self.indices[None].astype(np.intp, copy=False), np.reshape(self.data, (1, -1)), rows)
-
-
 def sparse_of(terms: Sequence[Term], out_shape: tuple[int, ...], size: int) -> Sparse:
-    pattern = Pattern.of(terms, out_shape, size)
-    return Sparse(pattern.indptr, pattern.indices, pattern.data(terms), pattern.shape)
+    return Pattern.of(terms, out_shape, size).matrix(terms)
 
 
 def multiplied(a: Sparse, b: Sparse) -> Sparse:
@@ -78,7 +64,7 @@ def _by_entries(a: Sparse, b: Sparse) -> Sparse:
     ends = np.cumsum(lengths, dtype=np.intp)
     left = np.repeat(np.arange(len(a.indices)), lengths)
     right = np.arange(len(left)) + np.repeat(b.indptr[:-1][a.indices] - (ends - lengths), lengths)
-    rows = np.repeat(np.arange(a.shape[0]), np.diff(a.indptr))[left]
+    rows = a.row_numbers()[left]
     cols = b.indices[right][None].astype(np.intp, copy=False)
     vals = np.take(a.data, left) * np.take(b.data, right)
     met = Term(Variable((b.shape[1],), vals.dtype), cols, np.reshape(vals, (1, -1)), rows)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_terms import matrix_of, random_case
+from random_terms import matrix_of, random_case, random_terms
 
 import chainrule as cr
 from chainrule.jacobians.assemble import Pattern, add_into, dense
@@ -38,13 +38,20 @@ def test_sparse(seed, dtype):
     _, terms, out_shape, variable = random_case(seed, dtype)
     expected = matrix_of(terms, out_shape, variable, dtype)
     pattern = Pattern.of(terms, out_shape, variable.size)
-    data = pattern.data(terms, dtype)
-    assert data.dtype == dtype and data.shape == (pattern.nnz,)
+    A = pattern.matrix(terms, dtype)
+    assert A.data.dtype == dtype and A.data.shape == (pattern.nnz,)
     tolerance = 1e-5 if dtype is np.float32 else 1e-13
-    np.testing.assert_allclose(pattern.dense(data), expected, rtol=tolerance, atol=tolerance)
-    found = np.stack([pattern.row_numbers(), pattern.indices], axis=1)
+    np.testing.assert_allclose(A.dense(), expected, rtol=tolerance, atol=tolerance)
+    found = np.stack([A.row_numbers(), A.indices], axis=1)
     np.testing.assert_array_equal(found, positions(terms, out_shape, variable))  # sorted, each once, zeros too
-    assert pattern.indptr[-1] == pattern.nnz
+    np.testing.assert_array_equal(A.places(), pattern.places)
+    assert A.indptr[-1] == A.nnz
+
+    turned = A.transposed()
+    np.testing.assert_allclose(turned.dense(), A.dense().T)
+    assert (np.diff(turned.places()) > 0).all()
+    x = np.ones((variable.size, 2), dtype)
+    np.testing.assert_allclose(A.times(x), expected @ x, rtol=10 * tolerance, atol=10 * tolerance)
 
 
 @settings(max_examples=40, deadline=None)
@@ -55,7 +62,7 @@ def test_other_numbers(seed):
     pattern = Pattern.of(terms, out_shape, variable.size)
     others = [Term(t.source, t.cols, t.vals * rng.standard_normal(np.shape(t.vals)), t.rows) for t in terms]
     expected = matrix_of(others, out_shape, variable)
-    np.testing.assert_allclose(pattern.dense(pattern.data(others)), expected, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(pattern.matrix(others).dense(), expected, rtol=1e-13, atol=1e-15)
 
 
 @settings(max_examples=40, deadline=None)
@@ -78,8 +85,22 @@ def test_blocks_of_a_larger_matrix(seed):
         add_into(J, sparse[-1])
     np.testing.assert_allclose(J, expected, rtol=1e-13)
     pattern = Pattern(sparse, expected.shape)
-    data = pattern.data([term for terms, *_ in sparse for term in terms], np.float64)
-    np.testing.assert_allclose(pattern.dense(data), expected, rtol=1e-13, atol=1e-15)
+    A = pattern.matrix([term for terms, *_ in sparse for term in terms], np.float64)
+    np.testing.assert_allclose(A.dense(), expected, rtol=1e-13, atol=1e-15)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seeds)
+def test_symmetrized(seed):
+    rng, _, _, variable = random_case(seed)
+    terms = random_terms(rng, variable.shape, variable, 3)
+    A = Pattern.of(terms, variable.shape, variable.size).matrix(terms, np.float64)
+    found = A.symmetrized()
+    np.testing.assert_array_equal(found.dense(), found.dense().T)
+    np.testing.assert_allclose(found.dense(), (A.dense() + A.dense().T) / 2, rtol=1e-13, atol=1e-15)
+    stored = positions(terms, variable.shape, variable)
+    both = {*map(tuple, stored), *map(tuple, stored[:, ::-1])}
+    assert {*zip(found.row_numbers(), found.indices, strict=True)} == both
 
 
 def brusselator_like(n, vals):
@@ -101,7 +122,7 @@ def test_grid():
     pattern = Pattern.of(terms, variable.shape, variable.size)
     assert pattern.nnz == 6 * 32 and pattern.pool == 8 + 64
     assert (np.diff(pattern.indptr) == 6).all() and pattern.starts is None
-    np.testing.assert_array_equal(pattern.dense(pattern.data(terms)), matrix_of(terms, variable.shape, variable))
+    np.testing.assert_array_equal(pattern.matrix(terms).dense(), matrix_of(terms, variable.shape, variable))
 
 
 def test_what_lies_in_order_is_not_moved():

@@ -12,8 +12,7 @@ from random_terms import matrix_of, random_case, random_terms
 
 import chainrule as cr
 from chainrule.jacobians import products
-from chainrule.jacobians.assemble import Pattern
-from chainrule.jacobians.blocks import affine_view, blocks_of_pattern, blocks_of_terms
+from chainrule.jacobians.blocks import affine_view, blocks_of_sparse, blocks_of_terms
 from chainrule.jacobians.products import multiplied, newest_first, oldest_first, resolve, sparse_of
 from chainrule.jacobians.terms import Term, Variable
 
@@ -24,8 +23,7 @@ float64 = np.dtype(np.float64)
 
 def matrix(sparse):
     J = np.zeros(sparse.shape)
-    rows = np.repeat(np.arange(sparse.shape[0]), np.diff(sparse.indptr))
-    np.add.at(J, (rows, sparse.indices), sparse.data)
+    np.add.at(J, (sparse.row_numbers(), sparse.indices), sparse.data)
     return J
 
 
@@ -51,8 +49,7 @@ def test_product(seed, with_scipy):
     np.testing.assert_allclose(matrix(found), A @ B, rtol=1e-12, atol=1e-13)
     ones = [x._replace(data=np.ones_like(x.data)) for x in (a, b)]
     where = np.argwhere(matrix(ones[0]) @ matrix(ones[1]))
-    rows = np.repeat(np.arange(a.shape[0]), np.diff(found.indptr))
-    np.testing.assert_array_equal(np.stack([rows, found.indices], axis=1), where)
+    np.testing.assert_array_equal(np.stack([found.row_numbers(), found.indices], axis=1), where)
 
 
 def test_zeros_stay_entries():
@@ -117,8 +114,7 @@ def test_batches_are_blocks(transposed):
     variable, term = batch_of_blocks(3, 2, 4, rng, transposed)
     out_shape = term.cols.shape[1:]
     by_strides = blocks_of_terms([term], out_shape, variable.size, float64)
-    pattern = Pattern.of([term], out_shape, variable.size)
-    by_entries = blocks_of_pattern(pattern, pattern.data([term]))
+    by_entries = blocks_of_sparse(sparse_of([term], out_shape, variable.size))
     for blocks in (by_strides, by_entries):
         assert blocks.vals.shape == (3, 2, 4)
         np.testing.assert_array_equal(whole(blocks), matrix_of([term], out_shape, variable))
