@@ -373,6 +373,30 @@ jacobian_pattern_changed(before, now, where) -> RuntimeError
 explained_jacobian_changed(was, now) -> RuntimeError
     explain(): the function gives another Jacobian than it did: {now}, which was {was}. It is run again to be explained, so
     neither its arguments nor what it reads may change in between: take the Jacobian again.
+jacobian_too_large(m, n, out_shape, in_shape, size, limit) -> ValueError
+    a dense Jacobian of {m} rows (the elements of y, of shape {out_shape}) and {n} columns (x, of shape {in_shape})
+    takes {size}, more than the limit of {limit}. layout='csr' or layout='structured' has its entries alone, and
+    layout='operator' products with vectors; or raise the limit: memory=...
+jacobian_operand(call, have, want, of, other, where) -> ValueError
+    {call}: the operand has the shape {have}. J is dy/dx, so it takes what has the shape of {of}, {want}, or that flat,
+    with any further axes {where}. (The other shape of J is {other}.)
+jacobian_product(left, right) -> ValueError
+    J1 @ J2: J1 is with respect to a value of shape {left.in_shape}, and J2 that of one of shape {right.out_shape}. By
+    the chain rule these are one value: dz/dy @ dy/dx.
+jacobian_sum(left, right) -> ValueError
+    Jacobians of different shapes have no sum: {left.out_shape} by {left.in_shape}, and {right.out_shape} by
+    {right.in_shape}
+jacobian_inside(what) -> TypeError
+    {what} needs plain numbers, and the entries of this Jacobian belong to a transformation such as vmap, jvp or
+    compile{here}. Inside one take layout='structured' or layout='dense'.
+jacobian_not_square(J) -> LinAlgError
+    J.solve(b) needs as many equations as unknowns, and J has {J.matrix_shape[0]} rows (y of shape {J.out_shape}) and
+    {J.matrix_shape[1]} columns (x of shape {J.in_shape}). For least squares take scipy.sparse.linalg.lsqr(J.to_scipy(), b)
+    or np.linalg.lstsq.
+jacobian_singular(J, why) -> LinAlgError
+    J.solve(b): the Jacobian, of shape {J.out_shape} by {J.in_shape}, is singular: {why}
+jacobian_spy() -> ImportError
+    J.spy() draws with matplotlib, which is not installed: pip install matplotlib. print(J.spy_text()) needs nothing.
 jacobian_needs_function() -> ValueError
     jacobian(): mode='forward' runs the function again, so it needs the function: jacobian(f, x). Of tensors already
     computed there is only the graph, which is swept backward.

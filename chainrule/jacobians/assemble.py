@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.jacobians.terms import Index, Term, Variable, flat
 from chainrule.table.indexing import take_add
@@ -107,7 +108,7 @@ class Sparse(NamedTuple):
 
     def transposed(self) -> Sparse:
         order = self.indices.argsort(kind="stable")
-        indptr = np.zeros(self.shape[1] + 1, self.indptr.dtype)
+        indptr: Any = np.zeros(self.shape[1] + 1, self.indptr.dtype)
         np.cumsum(np.bincount(self.indices, minlength=self.shape[1]), out=indptr[1:])
         rows = self.row_numbers().take(order).astype(self.indices.dtype)
         return Sparse(indptr, rows, np.take(self.data, order), self.shape[::-1])
@@ -167,7 +168,7 @@ class Pattern:
             places, columns, sources = places.take(order), columns.take(order), sources.take(order)
         first = places[1:] != places[:-1]
         self.starts: Index | None = None
-        indptr = np.zeros(m + 1, kind)
+        indptr: Any = np.zeros(m + 1, kind)
         np.cumsum(counts, out=indptr[1:])
         if not first.all():
             self.starts = np.concatenate(([0], np.flatnonzero(first) + 1))
@@ -278,6 +279,23 @@ def _pool(terms: Sequence[Term], dtype: np.dtype[Any]) -> Any:
 
 
 # -- dense matrices ---------------------------------------------------------------------------------------------------
+
+
+def check_size(out_shape: tuple[int, ...], in_shape: tuple[int, ...], dtype: Any, limit: float) -> None:
+    """Raise if a dense Jacobian takes more bytes than a limit.
+
+    Raises:
+        ValueError: it does.
+    """
+    m, n = math.prod(out_shape), math.prod(in_shape)
+    size = m * n * np.dtype(dtype).itemsize
+    if size > limit:
+        raise errors.jacobian_too_large(m, n, out_shape, in_shape, _bytes(size), _bytes(limit))
+
+
+def _bytes(count: float) -> str:
+    unit = "GiB" if count >= 2**30 else "MiB"
+    return f"{count / (2**30 if unit == 'GiB' else 2**20):,.3g} {unit}"
 
 
 def dense(terms: Sequence[Term], out_shape: tuple[int, ...], variable_shape: tuple[int, ...], dtype: Any = None) -> Any:
