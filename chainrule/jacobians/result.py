@@ -18,9 +18,10 @@ from chainrule.core.tensor import Tensor
 from chainrule.jacobians import assemble, solve, spy
 from chainrule.jacobians.assemble import Block, Pattern, Sparse, is_plain
 from chainrule.jacobians.blocks import Blocks, blocks_of_sparse, blocks_of_terms
+from chainrule.jacobians.operands import matched, operand
 from chainrule.jacobians.products import multiplied
 from chainrule.jacobians.terms import Term, Variable
-from chainrule.transform.arguments import as_caller_type, is_array, untracked
+from chainrule.transform.arguments import as_caller_type
 from chainrule.transform.dense import MEMORY
 from chainrule.types.shapes import dtype_of, shape_of
 
@@ -318,24 +319,24 @@ class Jacobian:
         """
         if isinstance(other, Jacobian):
             return self._after(other)
-        v = _operand(other)
+        v = operand(other)
         if v is None:
             return NotImplemented
-        flat, shape = _matched(shape_of(v), self.in_shape)
+        flat, shape = matched(shape_of(v), self.in_shape)
         if flat is None:
-            raise errors.jacobian_operand("J @ v", shape_of(v), self.in_shape, "x", self.out_shape, "behind")
+            raise errors.jacobianoperand("J @ v", shape_of(v), self.in_shape, "x", self.out_shape, "behind")
         found = self._times(np.reshape(v, (self.matrix_shape[1], math.prod(shape))))
         return self._given(np.reshape(found, (*((self.matrix_shape[0],) if flat else self.out_shape), *shape)), other)
 
     def __rmatmul__(self, other: Any) -> Any:
         """``v @ J``, for v of y's shape, or flat, with any axes in front of that."""
-        v = _operand(other)
+        v = operand(other)
         if v is None:
             return NotImplemented
         have = shape_of(v)
-        flat, shape = _matched(have[::-1], self.out_shape[::-1])
+        flat, shape = matched(have[::-1], self.out_shape[::-1])
         if flat is None:
-            raise errors.jacobian_operand("v @ J", have, self.out_shape, "y", self.in_shape, "in front")
+            raise errors.jacobianoperand("v @ J", have, self.out_shape, "y", self.in_shape, "in front")
         front = shape[::-1]
         found = self.T._times(np.swapaxes(np.reshape(v, (math.prod(front), self.matrix_shape[0])), 0, 1))
         last = (self.matrix_shape[1],) if flat else self.in_shape
@@ -393,7 +394,7 @@ class Jacobian:
 
     def _scaled(self, operation: np.ufunc, other: Any) -> Any:
         weak = isinstance(other, (int, float, complex))
-        scale = other if weak else _operand(other)
+        scale = other if weak else operand(other)
         if scale is None or shape_of(scale):
             return NotImplemented
         dtype = np.result_type(self.dtype, scale if weak else dtype_of(scale))
@@ -422,11 +423,11 @@ class Jacobian:
         m, n = self.matrix_shape
         if m != n:
             raise errors.jacobian_not_square(self)
-        right = _operand(b)
-        flat, shape = (None, ()) if right is None else _matched(shape_of(right), self.out_shape)
+        right = operand(b)
+        flat, shape = (None, ()) if right is None else matched(shape_of(right), self.out_shape)
         if flat is None:
             have = type(b).__name__ if right is None else shape_of(right)
-            raise errors.jacobian_operand("J.solve(b)", have, self.out_shape, "y", self.in_shape, "behind")
+            raise errors.jacobianoperand("J.solve(b)", have, self.out_shape, "y", self.in_shape, "behind")
         found = solve.solution(self, np.reshape(right, (m, math.prod(shape))))
         return self._given(np.reshape(found, (*((n,) if flat else self.in_shape), *shape)), b)
 
@@ -482,24 +483,7 @@ class Jacobian:
         return _restored, (parts, self.out_shape, self.in_shape, self.dtype, self.symmetric, self.tensors)
 
 
-# -- operands ----------------------------------------------------------------------------------------------------------
-
-
-def _operand(x: Any) -> Any:
-    """The array-like that something stands for, or None."""
-    if isinstance(x, (list, tuple)):
-        x = np.asarray(x)
-    return untracked(x) if is_array(x) or isinstance(x, (int, float, complex)) else None
-
-
-def _matched(have: Shape, want: Shape) -> tuple[bool | None, Shape]:
-    """Whether a shape begins with one that is wanted (False) or with all its elements along one axis (True); the rest."""
-    have = tuple(have)
-    if have[: len(want)] == want:
-        return False, have[len(want) :]
-    if have and have[0] == math.prod(want):
-        return True, have[1:]
-    return None, ()
+# -- terms ---------------------------------------------------------------------------------------------------------
 
 
 def _own(vals: Any) -> Any:

@@ -1,0 +1,120 @@
+"""Terms as what callers asked for: arrays, SciPy's sparse arrays, or structured Jacobians; block by block or as one matrix."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule.jacobians.assemble import Block, add_into, check_size, dense, dtype_of_terms, is_plain
+from chainrule.jacobians.result import Jacobian
+from chainrule.jacobians.terms import Term, Variable
+from chainrule.transform.arguments import as_caller_type
+from chainrule.types.shapes import dtype_of, shape_of
+
+Terms = Sequence[Term]
+Grid = list[list[Any]]
+
+SPARSE = ("csr", "csc", "coo")
+#: the most bytes that a dense Jacobian takes
+LARGEST = 4 * 2**30
+#: ``layout="auto"`` is sparse where fewer than so much of a matrix is entries.
+_SPARSE_BELOW = 0.3
+
+
+def blocks(
+    found: Sequence[Sequence[Terms]],
+    results: Sequence[Any],
+    variables: Sequence[Variable],
+    layout: str,
+    tensors: bool,
+    symmetric: bool = False,
+    limit: int = LARGEST,
+) -> Grid:
+    """For each result, with respect to each variable its Jacobian.
+
+    Args:
+        found: the terms of each.
+        results: the values: their shapes and dtypes matter.
+        layout: "dense", "csr", "csc", "coo", "structured" or "auto".
+        tensors: whether the caller works with tensors.
+        symmetric: they are a Hessian's blocks, and are made exactly symmetric.
+        limit: the most bytes that a dense one may take.
+    """
+    if layout == "dense" and not symmetric:
+        return [
+            [_dense(terms, y, v, tensors, limit) for terms, v in zip(row, variables, strict=True)]
+            for row, y in zip(found, results, strict=True)
+        ]
+    kept = layout == "structured"
+    grid: Grid = [
+        [
+            Jacobian(terms, shape_of(y), v.shape, entry_dtype(terms, y), symmetric and i == j, tensors, kept)
+            for j, (terms, v) in enumerate(zip(row, variables, strict=True))
+        ]
+        for i, (row, y) in enumerate(zip(found, results, strict=True))
+    ]
+    if symmetric:
+        for i, j in itertools.combinations(range(len(grid)), 2):
+            grid[i][j] = (grid[i][j] + grid[j][i].T) / 2
+            grid[j][i] = grid[i][j].T
+    return [[_laid_out(J, layout, limit) for J in row] for row in grid]
+
+
+def matrix(
+    found: Sequence[Sequence[Terms]],
+    results: Sequence[Any],
+    variables: Sequence[Variable],
+    layout: str,
+    tensors: bool,
+    symmetric: bool = False,
+    limit: int = LARGEST,
+) -> Any:
+    """All of them as one matrix: results below each other, variables beside each other. (Arguments: see ``blocks``.)"""
+    every, first_row = [], 0
+    for row, y in zip(found, results, strict=True):
+        m, first_column = math.prod(shape_of(y)), 0
+        for terms, v in zip(row, variables, strict=True):
+            every.append((terms, m, first_row, first_column))
+            first_column += v.size
+        first_row += m
+    shape = first_row, sum([v.size for v in variables])
+    dtype = np.result_type(*[entry_dtype(terms, y) for row, y in zip(found, results, strict=True) for terms in row])
+    if layout == "dense" and not symmetric and all([is_plain(block[0]) for block in every]):
+        return as_caller_type(_dense_matrix(every, shape, dtype, limit), tensors)
+    return _laid_out(Jacobian.stacked(every, shape, dtype, symmetric, tensors), layout, limit)
+
+
+def entry_dtype(terms: Terms, y: Any) -> np.dtype[Any]:
+    """Of a Jacobian's entries: that of the value, or complex."""
+    numbers = dtype_of_terms(terms)
+    return np.result_type(dtype_of(y), np.complex64) if numbers.kind == "c" else dtype_of(y)
+
+
+def _dense(terms: Terms, y: Any, v: Variable, tensors: bool, limit: int) -> Any:
+    dtype = entry_dtype(terms, y)
+    check_size(shape_of(y), v.shape, dtype, limit)
+    return as_caller_type(dense(terms, shape_of(y), v.shape, dtype), tensors)
+
+
+def _dense_matrix(every: Sequence[Block], shape: tuple[int, int], dtype: Any, limit: int) -> Any:
+    check_size(shape[:1], shape[1:], dtype, limit)
+    J = np.zeros(shape, dtype)
+    for block in every:
+        add_into(J, block)
+    return J
+
+
+def _laid_out(J: Jacobian, layout: str, limit: int) -> Any:
+    if layout == "structured":
+        return J
+    if layout == "auto":
+        m, n = J.matrix_shape
+        layout = "csr" if is_plain(J.terms) and J.nnz < _SPARSE_BELOW * m * n else "dense"
+    if layout in SPARSE:
+        return J.to_scipy(layout, copy=False)
+    check_size(J.out_shape, J.in_shape, J.dtype, limit)
+    return J.to_dense()
