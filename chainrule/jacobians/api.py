@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,20 +10,15 @@ from chainrule.autograd import jacobian as dense
 from chainrule.core.tensor import Tensor
 from chainrule.func.jacobians import hessian as hessian_function
 from chainrule.func.reverse import grad
-from chainrule.jacobians import assemble
-from chainrule.jacobians.assemble import Pattern
+from chainrule.jacobians.layouts import LARGEST, SPARSE, blocks, matrix
+from chainrule.jacobians.operator import operators
 from chainrule.jacobians.strategy import STRATEGIES, Plan, planned
-from chainrule.jacobians.terms import Term, Variable
 from chainrule.jacobians.trace import JacobianTrace
 from chainrule.jacobians.ways import ITEMSIZE, Blocks, terms_of
-from chainrule.transform.arguments import as_caller_type
 from chainrule.transform.dense import MEMORY
 from chainrule.tree import tree_unflatten
 
 LAYOUTS = ("dense", "csr", "csc", "coo", "operator", "structured", "auto")
-_SPARSE = ("csr", "csc", "coo")
-#: ``layout="auto"`` is sparse where fewer than so much of a matrix is entries
-_SPARSE_BELOW = 0.3
 
 
 def jacobian(
@@ -96,9 +90,11 @@ def jacobian(
     if layout == "dense" and strategy in (None, "vjps", "jvps") and not hstack:
         mode = {"vjps": "reverse", "jvps": "forward"}.get(strategy or "", mode)
         return dense.jacobian(y, x, mode=mode, create_graph=create_graph, chunk_size=chunk_size, memory=memory)
-    trace = JacobianTrace(y, x, False if layout in _SPARSE else create_graph)
+    if layout == "operator":
+        return operators(y, x, hstack, create_graph)
+    trace = JacobianTrace(y, x, False if layout in SPARSE else create_graph)
     found = terms_of(trace, y, x, api="jacobian", memory=memory, strategy=strategy, wants_dense=layout == "dense")
-    return _laid_out(trace, found, layout, hstack)
+    return _laid_out(trace, found, layout, hstack, memory)
 
 
 def jacobian_plan(
@@ -139,29 +135,19 @@ def check_layout(api: str, layout: str, create_graph: bool | None) -> None:
     """
     if layout not in LAYOUTS:
         raise ValueError(f"{api}(): layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
-    if layout in _SPARSE and create_graph:
+    if layout in SPARSE and create_graph:
         raise errors.jacobian_layout_create_graph(api, layout)
 
 
-def _laid_out(trace: JacobianTrace, found: Blocks, layout: str, hstack: bool, symmetric: bool = False) -> Any:
+def _laid_out(
+    trace: JacobianTrace, found: Blocks, layout: str, hstack: bool, memory: int, symmetric: bool = False
+) -> Any:
     """The Jacobians of a trace in a layout, in the outputs' tree of the inputs' trees; or all as one matrix."""
-    rows = [
-        tree_unflatten(
-            [_in(terms, y, v, layout, trace.arrays) for terms, v in zip(row, trace.variables, strict=True)], trace.inner
-        )
-        for y, row in zip(trace.results, found, strict=True)
-    ]
-    return tree_unflatten(rows, trace.outer)
-
-
-def _in(terms: list[Term], y: Any, variable: Variable, layout: str, arrays: bool) -> Any:
-    if layout == "dense":
-        return as_caller_type(assemble.dense(terms, y.shape, variable.shape, y.dtype), not arrays)
-    pattern = Pattern.of(terms, y.shape, variable.size)
-
-    sparse = importlib.import_module("scipy.sparse")
-    matrix = sparse.csr_array((pattern.data(terms, y.dtype), pattern.indices, pattern.indptr), pattern.shape)
-    return matrix.asformat(layout)
+    limit = max(memory, LARGEST)
+    made = (found, trace.results, trace.variables, layout, not trace.arrays, symmetric, limit)
+    if hstack:
+        return matrix(*made)
+    return tree_unflatten([tree_unflatten(row, trace.inner) for row in blocks(*made)], trace.outer)
 
 
 def hessian(
@@ -203,9 +189,11 @@ def hessian(
     check_layout("hessian", layout, create_graph)
     several = type(x) is tuple
     gradient = grad(func, tuple(range(len(x))) if several else 0)
-    trace = JacobianTrace(gradient, x, False if layout in _SPARSE else create_graph)
+    if layout == "operator":
+        return operators(gradient, x, hstack, create_graph)
+    trace = JacobianTrace(gradient, x, False if layout in SPARSE else create_graph)
     found = terms_of(trace, gradient, x, api="hessian", memory=memory, wants_dense=layout == "dense")
-    return _laid_out(trace, found, layout, hstack, symmetric=True)
+    return _laid_out(trace, found, layout, hstack, memory, symmetric=True)
 
 
 def _says_argnums(x: Any) -> bool:

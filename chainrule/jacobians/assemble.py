@@ -206,6 +206,10 @@ class Pattern:
         data = ordered if self.starts is None else np.add.reduceat(ordered, self.starts)
         return data.copy() if data is pool and type(pool) is ndarray and len(terms) == 1 else data
 
+    def row_numbers(self) -> Index:
+        """The row of each entry."""
+        return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+
     def matrix(self, terms: Sequence[Term], dtype: Any = None) -> Sparse:
         """The matrix with the numbers of terms. (Arguments: see ``data``.)"""
         return Sparse(self.indptr, self.indices, self.data(terms, dtype), self.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,8 @@ from chainrule.core.tensor import Tensor
 from chainrule.func.reverse import vjp
 from chainrule.func.vectorize import vmap
 from chainrule.jacobians.operands import matched, operand
-from chainrule.transform.arguments import as_caller_type, data_of
+from chainrule.transform.arguments import as_caller_type, data_of, untracked
+from chainrule.tree import tree_flatten, tree_unflatten
 from chainrule.types.shapes import dtype_of, shape_of
 
 Shape = tuple[int, ...]
@@ -28,6 +30,8 @@ class JacobianOperator:
     Args:
         function: from one array or tensor to one.
         x: the point.
+        create_graph: record products, so that they can be differentiated with respect to what the function has used; by
+            default they are where ``x`` is on the tape.
 
     Attributes:
         shape: ``(*y.shape, *x.shape)``; ``out_shape`` and ``in_shape`` are its parts.
@@ -46,8 +50,11 @@ class JacobianOperator:
 
     __array_ufunc__ = None  # so that ``array @ A`` comes here
 
-    def __init__(self, function: Callable[[Any], Any], x: Any) -> None:
-        self.value, self._pull = vjp(function, x)
+    def __init__(self, function: Callable[[Any], Any], x: Any, create_graph: bool | None = None) -> None:
+        self.value, pull = vjp(function, x)
+        if create_graph is None:
+            create_graph = isinstance(untracked(x), Tensor)
+        self._pull = functools.partial(pull, create_graph=create_graph)
         y, point = data_of(self.value), data_of(x)
         self.out_shape: Shape = tuple(shape_of(y))
         self.in_shape: Shape = tuple(shape_of(point))
@@ -55,7 +62,8 @@ class JacobianOperator:
         self.tensors = isinstance(x, Tensor)
         self._dtypes = dtype_of(y), dtype_of(point)
         zeros = np.zeros(self.out_shape, self._dtypes[0])
-        self._push = vjp(lambda g: self._pull(g)[0], zeros)[1]  # the transpose of a linear map
+        push = vjp(lambda g: pull(g)[0], zeros)[1]  # the transpose of a linear map
+        self._push = functools.partial(push, create_graph=create_graph)
 
     @property
     def shape(self) -> Shape:
@@ -165,3 +173,46 @@ class JacobianOperator:
             gives = self.in_shape if reverse else self.out_shape
             return np.zeros((*gives, *more), self.dtype)
         return np.moveaxis(operand(vmap(lambda v: product(v)[0])(lead)), 0, -1)
+
+
+def operators(function: Callable[..., Any], x: Any, hstack: bool, create_graph: bool | None = None) -> Any:
+    """The derivatives of a function of a tree, in the results' tree of the arguments' trees; or all as one operator.
+
+    Args:
+        function: from arrays or tensors, or trees of them, to the same.
+        x: its argument; a tuple holds several.
+        create_graph: as for ``JacobianOperator``.
+        hstack: one operator on all elements of the arguments, along one axis, to all of the results.
+    """
+    points, inner = tree_flatten(x)
+    if not points:
+        raise errors.jacobian_of_nothing("x")
+    outer: Any = None
+
+    def results(leaves: list[Any]) -> list[Any]:
+        nonlocal outer
+        tree = tree_unflatten(leaves, inner)
+        found, outer = tree_flatten(function(*tree) if type(x) is tuple else function(tree))
+        if not found:
+            raise errors.jacobian_of_nothing("the function's result")
+        return found
+
+    def block(i: int, j: int) -> JacobianOperator:
+        def of_one(leaf: Any) -> Any:
+            return results([*points[:j], leaf, *points[j + 1 :]])[i]
+
+        return JacobianOperator(of_one, points[j], create_graph)
+
+    if hstack:
+        shapes = [tuple(np.shape(point)) for point in points]
+        ends = np.cumsum([math.prod(shape) for shape in shapes])
+
+        def of_all(flat: Any) -> Any:
+            parts = [flat[end - math.prod(shape) : end].reshape(shape) for end, shape in zip(ends, shapes, strict=True)]
+            return np.concatenate([y.reshape(-1) for y in results(parts)])
+
+        whole = np.concatenate([np.reshape(point, (-1,)) for point in points])
+        return JacobianOperator(of_all, whole, create_graph)
+    first = block(0, 0)
+    rows = [[first if i == j == 0 else block(i, j) for j in range(len(points))] for i in range(outer.num_leaves)]
+    return tree_unflatten([tree_unflatten(row, inner) for row in rows], outer)

@@ -144,8 +144,8 @@ class Jacobian:
         if blocks is not None and blocks.diagonal:
             return
         variable = Variable(self.in_shape, self.dtype)
-        if sum([term.cols.size for term in self.terms]) * 4 > m * n:
-            H = np.reshape(assemble.dense(self.terms, self.out_shape, self.in_shape, self.dtype), (1, m, n))
+        if blocks is not None and blocks.dense:
+            H = np.reshape(blocks.matrix(), (1, m, n))
             order = np.arange(n)[None]
             self._blocks = Blocks((H + np.swapaxes(H, 1, 2)) / 2, order, order, (m, n))
             self.terms = [self._blocks.term(variable, self.out_shape)]
@@ -324,7 +324,7 @@ class Jacobian:
             return NotImplemented
         flat, shape = matched(shape_of(v), self.in_shape)
         if flat is None:
-            raise errors.jacobianoperand("J @ v", shape_of(v), self.in_shape, "x", self.out_shape, "behind")
+            raise errors.jacobian_operand("J @ v", shape_of(v), self.in_shape, "x", self.out_shape, "behind")
         found = self._times(np.reshape(v, (self.matrix_shape[1], math.prod(shape))))
         return self._given(np.reshape(found, (*((self.matrix_shape[0],) if flat else self.out_shape), *shape)), other)
 
@@ -336,7 +336,7 @@ class Jacobian:
         have = shape_of(v)
         flat, shape = matched(have[::-1], self.out_shape[::-1])
         if flat is None:
-            raise errors.jacobianoperand("v @ J", have, self.out_shape, "y", self.in_shape, "in front")
+            raise errors.jacobian_operand("v @ J", have, self.out_shape, "y", self.in_shape, "in front")
         front = shape[::-1]
         found = self.T._times(np.swapaxes(np.reshape(v, (math.prod(front), self.matrix_shape[0])), 0, 1))
         last = (self.matrix_shape[1],) if flat else self.in_shape
@@ -427,7 +427,7 @@ class Jacobian:
         flat, shape = (None, ()) if right is None else matched(shape_of(right), self.out_shape)
         if flat is None:
             have = type(b).__name__ if right is None else shape_of(right)
-            raise errors.jacobianoperand("J.solve(b)", have, self.out_shape, "y", self.in_shape, "behind")
+            raise errors.jacobian_operand("J.solve(b)", have, self.out_shape, "y", self.in_shape, "behind")
         found = solve.solution(self, np.reshape(right, (m, math.prod(shape))))
         return self._given(np.reshape(found, (*((n,) if flat else self.in_shape), *shape)), b)
 
