@@ -7,6 +7,7 @@ made of each value, and carries the Jacobian's terms along.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from types import CodeType
@@ -72,10 +73,22 @@ class Step:
             return
         for name, x, origin in zip(self.prim.operands, self.operands, self.origins, strict=False):
             data = x._raw if isinstance(x, Tensor) else x
-            if origin is None and type(data) is ndarray:
+            if origin is None and type(data) is ndarray and name not in _unread(self.prim):
                 writes = writes_of(data)
                 if writes is not None and writes.since(self.seq):
                     raise errors.jacobian_constant_written(self.prim.name, name)
+
+
+@functools.cache
+def _unread(prim: Primitive) -> frozenset[str]:
+    """The operands whose values no derivative of a row depends on."""
+    if prim.kind == "linear":
+        return frozenset(prim.vjps)
+    if prim.kind == "elementwise":
+        cells = prim.declared[2]  # type: ignore[index]
+        rules = [rule for column in ("d", "vjp", "jvp") for rule in cells[column].values() if callable(rule)]
+        return frozenset(prim.operands).difference(*[prim.names_read(rule) for rule in rules])
+    return frozenset()
 
 
 class Jac(ArrayLike):

@@ -224,6 +224,29 @@ def test_transformations(name, around):
         np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-12, atol=1e-12)
 
 
+def test_constants_written_later():
+    """What was read counts; and what no derivative reads may be written."""
+    x, c = cr.tensor(X), cr.tensor(np.ones(3))
+
+    def f(x):
+        y = x * c + c
+        c.add_(1.0)
+        return y
+
+    np.testing.assert_array_equal(np.asarray(structured(f)(x)), np.eye(3))
+    np.testing.assert_array_equal(np.asarray(structured(f)(x)), 2 * np.eye(3))
+    large = cr.tensor(np.ones((10000, 3)))  # too large for a copy
+
+    def g(x, read):
+        rows = large * x if read else large + x
+        large.add_(1.0)
+        return rows[0]
+
+    np.testing.assert_array_equal(np.asarray(structured(lambda x: g(x, False))(x)), np.eye(3))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        structured(lambda x: g(x, True))(x)
+
+
 def main(mode, first, count):
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
