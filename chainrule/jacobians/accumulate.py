@@ -69,9 +69,10 @@ class Accumulation:
         step.check_unwritten()
         known, uses = self.known, self.uses
         operands = [known[origin] for origin in step.origins]
-        for i, terms in enumerate(operands):
-            if terms and _mixes(step, i):
-                operands[i] = known[step.origins[i]] = self._mixable(step, i, terms)
+        if step.prim.kind != "elementwise" and not step.prim.moves:
+            for i, terms in enumerate(operands):
+                if terms and _mixes(step, i):
+                    operands[i] = known[step.origins[i]] = self._mixable(step, i, terms)
         outs = self.moves.through(step, operands)
         for origin in step.origins:
             uses[origin] -= 1
@@ -137,4 +138,4 @@ _KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean", "windows"}
 
 def _mixes(step: Step, i: int) -> bool:
     """Whether a step combines elements of operand i, so that terms need a row for each."""
-    return not step.prim.moves and structure_of(step.prim, i, step.params) not in _KEEPS_ROWS
+    return structure_of(step.prim, i, step.params) not in _KEEPS_ROWS
