@@ -141,7 +141,7 @@ def flip(x, *, axis):
 )
 def roll(x, *, shift, axis):
     """Elements shifted along axes, around the ends."""
-    if len(axis) == 1 and type(x) is ndarray and x.size:  # np.roll, without its checks
+    if len(axis) == 1 and type(x) is ndarray and x.size and x.flags.c_contiguous:  # np.roll, without its checks
         tail = (slice(None),) * (-axis[0] - 1)
         cut = -shift[0] % x.shape[axis[0]]
         return np.concatenate([x[(..., slice(cut, None), *tail)], x[(..., slice(cut), *tail)]], axis[0])
