@@ -188,6 +188,8 @@ def _operation(e: Any, step: Any) -> str:
     of = " ".join([f"of-{k}" for k, term in enumerate(e.terms) if step.number in term.steps])
     many = f" <span class='many'>{step.in_a_row:,} a row</span>" * (step.in_a_row > 1)
     after = escape(step.after) if step.after.isalpha() else f"<code>{escape(step.after)}</code>"
+    if step.merged:
+        after = f"{step.terms} terms become one"
     if step.cut:
         after, many = f"cut: its {step.terms} terms become a variable of its own", ""
     return (

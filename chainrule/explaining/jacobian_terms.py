@@ -139,6 +139,7 @@ class JacobianStep(NamedTuple):
         in_a_row: how many entries its fullest row has.
         terms: how many terms it has.
         cut: whether the result becomes a variable of its own here, with respect to which later steps are.
+        merged: whether its terms are put together as rows of entries.
         of: the letters of the terms of the whole Jacobian that came this way.
     """
 
@@ -152,6 +153,7 @@ class JacobianStep(NamedTuple):
     in_a_row: int
     terms: int
     cut: bool
+    merged: bool
     of: str
 
 
@@ -277,6 +279,7 @@ def _steps(story: _Story, called: Called, names: Names, terms: Sequence[Jacobian
             words.entries_in_a_row(line.terms, math.prod(line.shape)),
             len(line.terms),
             (line.step, line.output) in story.cuts.values(),
+            (line.step, line.output) in story.merged,
             "".join([term.letter for term in terms if index in term.steps]),
         )
         for index, line in enumerate(story.lines, 1)
@@ -328,21 +331,23 @@ class _Story:
     Attributes:
         lines: the steps on the way from the variable.
         cuts: the values that became variables: what they are as such, and where they came from; oldest first.
-        relevant: those, and the variable itself.
+        merged: where values came from whose terms were put together, because they were many and small.
+        relevant: the variables whose Jacobians lead to the variable, and itself.
         final, lineage: the terms of the result, and for each the numbers of its steps.
     """
 
     def __init__(self, records: Sequence[Record], result: Any, variable: Variable, final: Terms) -> None:
         self.relevant = {variable}
         self.cuts: dict[Variable, Any] = {}
+        self.merged: set[Any] = set()
         self.lines: list[_Line] = []
         self.values: dict[Any, tuple[Terms, list[frozenset[int]]]] = {}
         for record in records:
             self._add(record)
-        self.lineage = self._lineage(result, final)
-        kept = [term.source in self.relevant for term in final]
-        self.final = list(itertools.compress(final, kept))
-        self.lineage = list(itertools.compress(self.lineage, kept))
+        terms, lineage = self.values.get(result, (final, [frozenset()] * len(final)))
+        kept = [term.source in self.relevant and term.cols.size > 0 for term in terms]
+        self.final = list(itertools.compress(terms, kept))
+        self.lineage = list(itertools.compress(lineage, kept))
 
     def _add(self, record: Record) -> None:
         step = record.step
@@ -361,13 +366,29 @@ class _Story:
         """The steps of a value's terms; none, where it was cut since it was made."""
         made, lineage = self.values.get(origin, ([], []))
         known = {id(term): steps for term, steps in zip(made, lineage, strict=True)}
-        for term in terms:
-            source = term.source
-            if source.terms is not None and source not in self.cuts and id(term) not in known:
-                self.cuts[source] = origin
-                if any([t.source in self.relevant for t in source.terms]):
-                    self.relevant.add(source)
-        return [known.get(id(term), frozenset()) for term in terms]
+        return [known[id(t)] if id(t) in known else self._new(origin, t, made, lineage) for t in terms]
+
+    def _new(self, origin: Any, term: Term, made: Terms, lineage: list[frozenset[int]]) -> frozenset[int]:
+        """The steps of a term that an operand has and its value had not, when it was made."""
+        own = term.source.terms
+        if own is not None and all([other.source is not term.source for other in made]):
+            if term.source not in self.cuts:
+                self.cuts[term.source] = origin
+                if any([other.source in self.relevant for other in own]):
+                    self.relevant.add(term.source)
+            return frozenset()
+        if made:
+            self.merged.add(origin)
+        return frozenset().union(*[steps for part, steps in zip(made, lineage, strict=True) if _meet(part, term)])
+
+
+def _meet(a: Term, b: Term) -> bool:
+    """Whether terms have an entry at one place."""
+    if a.source is not b.source:
+        return False
+    (rows, cols, _), (others, places, _) = a.entries(), b.entries()
+    n = a.source.size
+    return bool(np.isin(rows * n + cols, others * n + places).any())
 
 
 # -- names and words ---------------------------------------------------------------------------------------------------

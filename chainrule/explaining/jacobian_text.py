@@ -79,6 +79,8 @@ def after(step: Any) -> str:
     """The Jacobian after a step."""
     if step.cut:
         return f"cut: {step.terms} terms become a variable"
+    if step.merged:
+        return f"{step.terms} terms become one ({step.in_a_row:,} a row)"
     said = str(step.after)
     if step.in_a_row > 1:
         said += f" ({step.in_a_row:,} a row)"

@@ -131,7 +131,10 @@ def _of_rows(term: Term, rows: Any, ndim: int, name: str) -> str:
     found = _linear(term, [letter], name, int(rows[0])) if in_order else None
     if found is None and term.slots == 1:
         found = _shifted(term, rows, ndim, name)
-    where = f"rows {rows[0]}:{rows[-1] + 1}" if in_order else _count(len(np.unique(rows)), "row")
+    different, counts = np.unique(rows, return_counts=True)
+    where = f"rows {rows[0]}:{rows[-1] + 1}" if in_order else _count(len(different), "row")
+    if counts.max() > 1:
+        return f"up to {term.slots * counts.max():,} of {name} in {where}"
     return f"{found or f'{_some(term.slots)} of {name}'} in {where}"
 
 
