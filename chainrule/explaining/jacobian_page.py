@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from chainrule.explaining.jacobian_text import ranges, share, shown_steps
+from chainrule.explaining.jacobian_text import after_title, ranges, share, shown_steps
 from chainrule.explaining.markup import colours, data, escape
 from chainrule.explaining.notation import derivative_math
 from chainrule.explaining.page import inside
@@ -73,10 +73,15 @@ def _coloured(e: Any) -> bool:
 def _answer(e: Any) -> str:
     name = derivative_math(identifier(e.output), identifier(e.input))
     count = f"{len(e.steps):,} operation{'s' * (len(e.steps) != 1)}"
-    lede = (
-        f"The function was run once. Along its {count}, the Jacobian with respect to <code>{escape(e.input)}</code> was "
-        "carried as terms: which elements a row reads, and how much they count. Nothing else was computed."
-    )
+    carried = "carried as terms: which elements a row reads, and how much they count"
+    if e.backward:
+        carried += (
+            f". <code>{escape(e.end)}</code> is linear in <code>{escape(e.start)}</code>, so that is the transpose"
+        )
+        carried += ", and what is said of a row is said of a column"
+    lede = f"The function was run once. Along its {count}, the Jacobian with respect to <code>{escape(e.start)}</code> was {carried}."
+    if e.nnz and not e.terms:
+        lede = f"It was computed by products with unit vectors ({escape(e.strategy)}), along {count}."
     return (
         f"<h1>How {name} came about</h1><p class='lede'>{lede}</p>"
         f"<div class='jacobian'>{_plot(e)}<div>{_facts(e)}{_product(e)}{_terms(e)}</div></div>"
@@ -111,7 +116,7 @@ def _facts(e: Any) -> str:
 
 def _terms(e: Any) -> str:
     if not e.terms:
-        return f"<p>No path leads from {escape(e.input)} to {escape(e.output)}: it is zero.</p>"
+        return "" if e.nnz else f"<p>No path leads from {escape(e.input)} to {escape(e.output)}: it is zero.</p>"
     head = f"The sum of {len(e.terms)} terms" if len(e.terms) > 1 else "One term"
     head += ", by values that were cut" * bool(e.factors)
     rows = "".join([_term(e, k, term) for k, term in enumerate(e.terms[:_TERMS])])
@@ -162,7 +167,7 @@ def _factor(factor: Any) -> str:
 
 
 def _steps(e: Any) -> str:
-    titles = f"<th class='number'></th><th>operation</th><th>local Jacobian</th><th>∂/∂{escape(e.input)} after it</th>"
+    titles = f"<th class='number'></th><th>operation</th><th>local Jacobian</th><th>{escape(after_title(e))}</th>"
     titles += "<th>on its way to</th>" * _coloured(e)
     table = f"<table class='made'><thead><tr>{titles}</tr></thead><tbody>{''.join(_rows(e))}</tbody></table>"
     return scrolling("The operations", table)

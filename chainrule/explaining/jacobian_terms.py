@@ -1,8 +1,6 @@
 """How a structured Jacobian came about: which operation made which of its terms.
 
-Nothing of it is kept while a Jacobian is computed. The function is run again when an explanation is asked for, on moves that
-note what goes in and what comes out; and to know which of an operand's terms a result's term came from, each of them is
-carried through the operation once more, alone.
+Nothing of it is kept while a Jacobian is computed: the function is run again when an explanation is asked for.
 """
 
 from __future__ import annotations
@@ -24,14 +22,14 @@ from chainrule.explaining import jacobian_page, jacobian_text, structure
 from chainrule.explaining import jacobian_words as words
 from chainrule.explaining.calls import calls_of, named_arguments
 from chainrule.explaining.exports import mimebundle
+from chainrule.explaining.jacobian_run import Line, Run, Story, run
+from chainrule.explaining.notation import BAR
 from chainrule.interpreters.jac import Jac, Step
 from chainrule.jacobians import spy
-from chainrule.jacobians.accumulate import Accumulation
 from chainrule.jacobians.assemble import Pattern
-from chainrule.jacobians.moves import Moves, Terms
 from chainrule.jacobians.products import resolve
-from chainrule.jacobians.terms import Term, Variable
-from chainrule.jacobians.trace import JacobianTrace, Recipe
+from chainrule.jacobians.strategy import FORWARD, REVERSE
+from chainrule.jacobians.trace import Recipe
 from chainrule.tree import leaf_paths, tree_flatten
 from chainrule.types.shapes import shape_of
 
@@ -42,64 +40,6 @@ Called = dict[Any, str]
 _QUOTED = 30
 #: and of a constant
 _OPERAND = 12
-
-
-class Told(Moves):
-    """Moves that note what they did.
-
-    Attributes:
-        records: one for each step, in their order.
-    """
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit)
-        self.records: list[Record] = []
-
-    def through(self, step: Step, operands: Sequence[Terms]) -> list[Terms]:
-        outs = super().through(step, operands)
-        came: list[list[list[Origin]]] = [[[] for _ in out] for out in outs]
-        for i, terms in enumerate(operands):
-            for j, term in enumerate(terms):
-                alone: list[Terms] = [[] for _ in operands]
-                alone[i] = [term]
-                for out, found, origins in zip(outs, super().through(step, alone), came, strict=True):
-                    for part in found:
-                        origins[_place(part, out)].append(Origin(i, j))
-        self.records.append(Record(step, [list(terms) for terms in operands], outs, came))
-        return outs
-
-
-class Origin(NamedTuple):
-    """A term of an operand: which operand, and which of its terms."""
-
-    operand: int
-    term: int
-
-
-class Record(NamedTuple):
-    """What one step did to terms: those of its operands, those of its outputs, and where each of the latter came from."""
-
-    step: Step
-    operands: list[Terms]
-    outs: list[Terms]
-    came: list[list[list[Origin]]]
-
-
-def _place(part: Term, terms: Terms) -> int:
-    """Which of the terms has a part's entries."""
-    for same in (_is_same, _equal):
-        for k, term in enumerate(terms):
-            if term.source is part.source and same(term.cols, part.cols) and same(term.rows, part.rows):
-                return k
-    raise AssertionError("a term of one operand is in none of the result's")
-
-
-def _is_same(a: Any, b: Any) -> bool:
-    return a is b
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return (a is None) == (b is None) and bool(np.array_equal(a, b))
 
 
 # -- what is shown -----------------------------------------------------------------------------------------------------
@@ -177,6 +117,9 @@ class JacobianExplanation:
 
     Attributes:
         output, input: names.
+        backward: whether the transpose was carried from the output to the input: then ``start`` and ``end`` are called
+            ``ȳ`` and ``x̄``, and what is said of a row is said of a column.
+        start, end: what the steps start from, and what they come to.
         shape: ``(*output's, *input's)``.
         matrix_shape: as a matrix.
         strategy: how it was computed.
@@ -189,27 +132,40 @@ class JacobianExplanation:
     """
 
     def __init__(self, recipe: Recipe, names: Names, jacobian: Any) -> None:
-        trace = JacobianTrace(recipe.function, recipe.x, False)
-        result, variable = trace.results[recipe.output], trace.variables[recipe.input]
-        told = Told(recipe.limit)
-        final = Accumulation([result], recipe.limit, told).terms_of(result)
-        story = _Story(told.records, result.origin, variable, final)
-        called = _called(recipe, trace.variables, story, result)
+        made = run(recipe)
+        story, result, variable = made.story, made.result, made.variable
+        called = _called(recipe, made)
         self.strategy = recipe.strategy
-        self.shape = (*result.shape, *variable.shape)
-        self.input, self.output = called[variable], called[result.origin]
+        self.backward = made.backward
+        self.start, self.end = called[variable], called[result.origin]
+        self.output, self.input = (self.start, self.end) if made.backward else (self.end, self.start)
+        self.output, self.input = self.output.removesuffix(BAR), self.input.removesuffix(BAR)
+        self.shape = jacobian.shape
+        self.matrix_shape = jacobian.matrix_shape
         self.kind = jacobian.kind
+        self.nnz = jacobian.nnz
         self.terms = _terms(story, called, result.shape)
-        self.steps = _steps(story, called, names, self.terms)
-        whole = resolve(story.final, result.shape).get(variable, [])
-        pattern = Pattern.of(whole, result.shape, variable.size)
-        self.matrix_shape = pattern.shape
-        self.nnz = pattern.nnz
-        was, now = _size(jacobian), _size(self)
+        self.steps = _steps(made, called, names, self.terms)
+        self.factors = _factors(story, called, result)
+        if recipe.strategy in (FORWARD, REVERSE):
+            whole = resolve(story.final, result.shape).get(variable, [])
+            pattern = Pattern.of(whole, result.shape, variable.size)
+            found = pattern.row_numbers(), pattern.indices, _term_of_each(story, pattern)
+            self._check(pattern)
+        else:
+            found = (*np.divmod(np.arange(self.nnz), max(variable.size, 1)), np.zeros(self.nnz, np.intp))
+        self.entries = (found[1], found[0], found[2]) if made.backward else found
+
+    def _check(self, pattern: Pattern) -> None:
+        """Raise if another Jacobian is explained than was made.
+
+        Raises:
+            RuntimeError: it is another one.
+        """
+        shape = pattern.shape[::-1] if self.backward else pattern.shape
+        was, now = _size(self.matrix_shape, self.nnz), _size(shape, pattern.nnz)
         if was != now:
             raise errors.explained_jacobian_changed(was, now)
-        self.factors = _factors(story, called, result, variable)
-        self.entries = (pattern.row_numbers(), pattern.indices, _term_of_each(story, pattern))
 
     @property
     def density(self) -> float:
@@ -247,12 +203,12 @@ class JacobianExplanation:
         return mimebundle({"text/plain": self.__str__, "text/html": self._repr_html_}, include, exclude)
 
 
-def _size(jacobian: Any) -> str:
-    m, n = jacobian.matrix_shape
-    return f"{m:,} × {n:,} with {jacobian.nnz:,} entries"
+def _size(shape: tuple[int, int], nnz: int) -> str:
+    m, n = shape
+    return f"{m:,} × {n:,} with {nnz:,} entries"
 
 
-def _terms(story: _Story, called: Called, shape: Shape) -> list[JacobianTerm]:
+def _terms(story: Story, called: Called, shape: Shape) -> list[JacobianTerm]:
     return [
         JacobianTerm(
             spy.letter(k),
@@ -266,16 +222,17 @@ def _terms(story: _Story, called: Called, shape: Shape) -> list[JacobianTerm]:
     ]
 
 
-def _steps(story: _Story, called: Called, names: Names, terms: Sequence[JacobianTerm]) -> list[JacobianStep]:
+def _steps(made: Run, called: Called, names: Names, terms: Sequence[JacobianTerm]) -> list[JacobianStep]:
+    story = made.story
     return [
         JacobianStep(
             index,
             line.step.prim.name,
             called[line.step, line.output],
-            _text(line.step, called, names),
-            line_of(Where(line.step.code, line.step.lasti)),
+            _text(made, line.step, called, names),
+            line_of(Where(*made.place(line.step))),
             _local(line, called, names),
-            words.state(line.terms, line.shape, called.__getitem__),
+            words.state(line.terms, line.shape, called.__getitem__) if made.with_terms else "",
             words.entries_in_a_row(line.terms, math.prod(line.shape)),
             len(line.terms),
             (line.step, line.output) in story.cuts.values(),
@@ -286,7 +243,7 @@ def _steps(story: _Story, called: Called, names: Names, terms: Sequence[Jacobian
     ]
 
 
-def _factors(story: _Story, called: Called, result: Jac, variable: Variable) -> list[Factor]:
+def _factors(story: Story, called: Called, result: Jac) -> list[Factor]:
     """Of the result by the values that were cut, and of these by earlier ones; newest first."""
     found = []
     values = [(called[result.origin], result.shape, story.final)]
@@ -299,7 +256,7 @@ def _factors(story: _Story, called: Called, result: Jac, variable: Variable) -> 
     return found
 
 
-def _term_of_each(story: _Story, pattern: Pattern) -> Any:
+def _term_of_each(story: Story, pattern: Pattern) -> Any:
     """For each entry of the whole the number of its term; zeros where it is a product."""
     numbers = np.zeros(pattern.nnz, np.intp)
     if not story.cuts:
@@ -309,98 +266,12 @@ def _term_of_each(story: _Story, pattern: Pattern) -> Any:
     return numbers
 
 
-# -- from the records --------------------------------------------------------------------------------------------------
-
-
-class _Line(NamedTuple):
-    """A step's output, and its terms with respect to what matters."""
-
-    step: Step
-    output: int
-    operands: list[Terms]
-    terms: Terms
-
-    @property
-    def shape(self) -> Shape:
-        return tuple(shape_of(self.step.outs[self.output]))
-
-
-class _Story:
-    """Which operations each term went through.
-
-    Attributes:
-        lines: the steps on the way from the variable.
-        cuts: the values that became variables: what they are as such, and where they came from; oldest first.
-        merged: where values came from whose terms were put together, because they were many and small.
-        relevant: the variables whose Jacobians lead to the variable, and itself.
-        final, lineage: the terms of the result, and for each the numbers of its steps.
-    """
-
-    def __init__(self, records: Sequence[Record], result: Any, variable: Variable, final: Terms) -> None:
-        self.relevant = {variable}
-        self.cuts: dict[Variable, Any] = {}
-        self.merged: set[Any] = set()
-        self.lines: list[_Line] = []
-        self.values: dict[Any, tuple[Terms, list[frozenset[int]]]] = {}
-        for record in records:
-            self._add(record)
-        terms, lineage = self.values.get(result, (final, [frozenset()] * len(final)))
-        kept = [term.source in self.relevant and term.cols.size > 0 for term in terms]
-        self.final = list(itertools.compress(terms, kept))
-        self.lineage = list(itertools.compress(lineage, kept))
-
-    def _add(self, record: Record) -> None:
-        step = record.step
-        before = [self._lineage(o, terms) for o, terms in zip(step.origins, record.operands, strict=True)]
-        operands = [[t for t in terms if t.source in self.relevant] for terms in record.operands]
-        for k, (terms, came) in enumerate(zip(record.outs, record.came, strict=True)):
-            shown = [t for t in terms if t.source in self.relevant]
-            own = set()
-            if shown or any(operands):
-                self.lines.append(_Line(step, k, operands, shown))
-                own = {len(self.lines)}
-            lineage = [frozenset(own.union(*[before[o.operand][o.term] for o in origins])) for origins in came]
-            self.values[step, k] = (terms, lineage)
-
-    def _lineage(self, origin: Any, terms: Terms) -> list[frozenset[int]]:
-        """The steps of a value's terms; none, where it was cut since it was made."""
-        made, lineage = self.values.get(origin, ([], []))
-        known = {id(term): steps for term, steps in zip(made, lineage, strict=True)}
-        return [known[id(t)] if id(t) in known else self._new(origin, t, made, lineage) for t in terms]
-
-    def _new(self, origin: Any, term: Term, made: Terms, lineage: list[frozenset[int]]) -> frozenset[int]:
-        """The steps of a term that an operand has and its value had not, when it was made."""
-        own = term.source.terms
-        if own is not None and all([other.source is not term.source for other in made]):
-            if term.source not in self.cuts:
-                self.cuts[term.source] = origin
-                if any([other.source in self.relevant for other in own]):
-                    self.relevant.add(term.source)
-            return frozenset()
-        if made:
-            self.merged.add(origin)
-        return frozenset().union(*[steps for part, steps in zip(made, lineage, strict=True) if _meet(part, term)])
-
-
-def _meet(a: Term, b: Term) -> bool:
-    """Whether terms have an entry at one place."""
-    if a.source is not b.source:
-        return False
-    (rows, cols, _), (others, places, _) = a.entries(), b.entries()
-    n = a.source.size
-    return bool(np.isin(rows * n + cols, others * n + places).any())
-
-
 # -- names and words ---------------------------------------------------------------------------------------------------
 
 
-def _called(recipe: Recipe, variables: Sequence[Variable], story: _Story, result: Jac) -> Called:
+def _called(recipe: Recipe, made: Run) -> Called:
     """What values are called: inputs as the function's parameters, others as the variables they are assigned to."""
-    args = recipe.x if type(recipe.x) is tuple else (recipe.x,)
-    inputs = []
-    for name, argument in named_arguments(recipe.function, args, {}):
-        _, spec = tree_flatten(argument)
-        inputs += [name + path for path in leaf_paths(spec)]
+    story, result = made.story, made.result
     called: Called = {None: "a constant"}
     taken: set[str] = set()
 
@@ -413,12 +284,17 @@ def _called(recipe: Recipe, variables: Sequence[Variable], story: _Story, result
         taken.add(found)
         called[key] = found
 
-    for variable, own in zip(variables, inputs, strict=True):
-        enter(variable, own)
+    inputs = _inputs(recipe)
     keys = [(line.step, line.output) for line in story.lines]
-    assigned = _assigned([line.step for line in story.lines])
+    assigned = [""] * len(keys) if made.backward else _assigned([line.step for line in story.lines])
+    if made.backward:
+        enter(made.variable, ("out" if recipe.name in inputs else recipe.name) + BAR)
+        enter(result.origin, inputs[recipe.input] + BAR)
+    else:
+        for variable, own in zip(made.trace.variables, inputs, strict=True):
+            enter(variable, own)
     for key, own in zip(keys, assigned, strict=True):
-        if own:
+        if own and key not in called:
             enter(key, own)
     if result.origin not in called:
         enter(result.origin, "out" if recipe.name in taken | set(assigned) else recipe.name)
@@ -430,6 +306,16 @@ def _called(recipe: Recipe, variables: Sequence[Variable], story: _Story, result
     for cut, origin in story.cuts.items():
         called[cut] = called.get(origin, "")
     return called
+
+
+def _inputs(recipe: Recipe) -> list[str]:
+    """The names of the function's arguments, and what is in them."""
+    args = recipe.x if type(recipe.x) is tuple else (recipe.x,)
+    inputs = []
+    for name, argument in named_arguments(recipe.function, args, {}):
+        _, spec = tree_flatten(argument)
+        inputs += [name + path for path in leaf_paths(spec)]
+    return inputs
 
 
 def _assigned(steps: Sequence[Step]) -> list[str]:
@@ -449,9 +335,9 @@ def _assigned(steps: Sequence[Step]) -> list[str]:
     return names
 
 
-def _text(step: Step, called: Called, names: Names) -> str:
+def _text(made: Run, step: Step, called: Called, names: Names) -> str:
     """An operation as the program has it, if that is short and names all that it reads; else by its operands."""
-    source = Where(step.code, step.lasti).expression
+    source = "" if made.backward else Where(step.code, step.lasti).expression
     tree = expression_of(source)
     if tree is not None and len(source) <= _QUOTED and "\n" not in source and _is_flat(tree):
         return source
@@ -506,7 +392,7 @@ class _Arrow(NamedTuple):
         return self.operand_values[self.position]
 
 
-def _local(line: _Line, called: Called, names: Names) -> tuple[str, ...]:
+def _local(line: Line, called: Called, names: Names) -> tuple[str, ...]:
     """The structures of a step's local Jacobians, each once."""
     step = line.step
     output = _Value(called[step, line.output], line.shape)

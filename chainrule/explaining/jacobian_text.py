@@ -54,7 +54,8 @@ def _steps(e: Any) -> Iterator[str]:
     names, local = ([cell(step) for step in shown] for cell in (_made, _local))
     columns = [min(max(map(width, cells), default=0), most) for cells, most in ((names, 34), (local, 20))]
     if shown:
-        yield "     " + "  ".join([pad("operation", columns[0]), pad("local", columns[1]), f"∂/∂{e.input} after it"])
+        titles = [pad("operation", columns[0]), pad("local", columns[1]), after_title(e)]
+        yield f"     {'  '.join(titles)}".rstrip()
     line, before = None, 0
     for step in shown:
         if step.number > before + 1:
@@ -65,6 +66,10 @@ def _steps(e: Any) -> Iterator[str]:
         line, before = step.line, step.number
         cells = [pad(_cut(cell, most), most) for cell, most in zip((_made(step), _local(step)), columns, strict=True)]
         yield _cut(f"{step.number:>4} {'  '.join(cells)}  {after(step)}".rstrip())
+
+
+def after_title(e: Any) -> str:
+    return f"∂/∂{e.start} after it" if e.terms or not e.nnz else ""
 
 
 def _made(step: Any) -> str:
@@ -88,6 +93,11 @@ def after(step: Any) -> str:
 
 
 def _sum(e: Any) -> Iterator[str]:
+    if e.nnz and not e.terms:
+        yield f"{e.title} was computed by products with unit vectors: {e.strategy}."
+        return
+    if e.backward:
+        yield f"{e.end} is linear in {e.start}, so its derivative is the transpose: what is said of a row is said of a column."
     of = "" if not e.factors else ", by the values that were cut"
     count = len(e.terms)
     yield f"{e.title} is {'zero' if not count else 'one term' if count == 1 else f'the sum of {count} terms'}{of}:"

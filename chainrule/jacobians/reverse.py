@@ -49,21 +49,25 @@ def reverse_terms(
 
 def _of_output(trace: Trace, y: Tensor, variables: list[Variable], limit: int, create_graph: bool) -> list[list[Term]]:
     """The terms of one output, for each variable."""
+    rows, gradients = backward_of(trace, y, create_graph)
+    terms = Accumulation([g for g in gradients if type(g) is Jac], limit)
+    by_input = [
+        resolve(terms.terms_of(g), v.shape) if type(g) is Jac else {} for g, v in zip(gradients, variables, strict=True)
+    ]
+    return [
+        [transposed(term, variable, rows) for term in found.get(rows, [])]
+        for found, variable in zip(by_input, variables, strict=True)
+    ]
+
+
+def backward_of(trace: Trace, y: Tensor, create_graph: bool) -> tuple[Variable, list[Any]]:
+    """An output's cotangent as a variable, and the inputs' gradients, which note how they come from it."""
     shape = tuple(shape_of(y))
     rows = Variable(shape, dtype_of(y))
     with open_level("jacobian", Jac) as level:
         cotangent = Jac(np.ones(shape, rows.dtype), rows, level)
         root = wrap(cotangent) if create_graph else cotangent
-        gradients = [_raw(g) for g in trace.sweep_to_inputs([y], [root], True, create_graph)]
-        terms = Accumulation([g for g in gradients if type(g) is Jac], limit)
-        by_input = [
-            resolve(terms.terms_of(g), v.shape) if type(g) is Jac else {}
-            for g, v in zip(gradients, variables, strict=True)
-        ]
-    return [
-        [transposed(term, variable, rows) for term in found.get(rows, [])]
-        for found, variable in zip(by_input, variables, strict=True)
-    ]
+        return rows, [_raw(g) for g in trace.sweep_to_inputs([y], [root], True, create_graph)]
 
 
 def _raw(x: Any) -> Any:
