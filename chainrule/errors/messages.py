@@ -370,9 +370,14 @@ jacobian_pattern_changed(before, now, where) -> RuntimeError
     prepared Jacobian: at this point the function does something else than where it was prepared, because it reads values
     ({where}), and other entries can be nonzero ({now} instead of {before}, or elsewhere). With
     prepare_jacobian(..., on_change='record') each pattern is kept, and found once.
-explained_jacobian_changed(was, now) -> RuntimeError
-    explain(): the function gives another Jacobian than it did: {now}, which was {was}. It is run again to be explained, so
-    neither its arguments nor what it reads may change in between: take the Jacobian again.
+explained_jacobian_arguments() -> TypeError
+    explain(): grad and wrt are of backward passes: a Jacobian is that of one output with respect to one input.
+explained_jacobian_changed(how) -> RuntimeError
+    explain(): the function gives another Jacobian than it did: {how}. It is run again to be explained, so neither its arguments
+    nor what it reads may change in between: take the Jacobian again.
+explained_jacobian_unknown(jacobian) -> ValueError
+    explain(): {jacobian!r} is not what jacobian(f, x, layout='structured') or hessian() returned, but was made from such ones
+    (by a product, a transpose, hstack=True ...) or read from a file: explain those.
 jacobian_too_large(m, n, out_shape, in_shape, size, limit) -> ValueError
     a dense Jacobian of {m} rows (the elements of y, of shape {out_shape}) and {n} columns (x, of shape {in_shape})
     takes {size}, more than the limit of {limit}. layout='csr' or layout='structured' has its entries alone, and

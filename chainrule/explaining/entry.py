@@ -16,9 +16,11 @@ from chainrule.core.tensor import Tensor, wrap
 from chainrule.diagnosis.names import Names
 from chainrule.explaining.calls import named_arguments
 from chainrule.explaining.explanation import Explanation
+from chainrule.explaining.jacobian_terms import JacobianExplanation
 from chainrule.explaining.sweep import leaves_below, swept
 from chainrule.explaining.values import Values
 from chainrule.explaining.watching import Seen
+from chainrule.jacobians.result import Jacobian
 from chainrule.tree import leaf_paths, tree_flatten, tree_unflatten
 
 ndarray = np.ndarray
@@ -31,14 +33,14 @@ def explain(Y: Any, grad: Any = None, wrt: Any = None) -> Any:
     change gradients are applied.
 
     Args:
-        Y: a tensor that requires grad, a sequence of such tensors, or a function.
+        Y: a tensor that requires grad, a sequence of such tensors, or a function. Or a structured Jacobian: how it came about.
         grad: ∂L/∂Y, of Y's shape (any numbers; for several outputs a sequence). Ones without it: then L = Y.sum().
         wrt: the tensors whose gradients are to be explained; all leaves that require grad without it. For a function
             names of its parameters will do.
 
     Returns:
         An :class:`Explanation`. For a function, a function of the same arguments that returns one: their floating-point
-        arrays become leaves with the names of its parameters.
+        arrays become leaves with the names of its parameters. For a Jacobian, a :class:`JacobianExplanation`.
 
     Raises:
         RuntimeError: ``Y`` does not require grad; ``grad`` has not Y's shape; the graph was freed; inside a transformation.
@@ -55,6 +57,10 @@ def explain(Y: Any, grad: Any = None, wrt: Any = None) -> Any:
     True
     """
     names = Names(errors.user_frame())
+    if isinstance(Y, Jacobian):
+        if grad is not None or wrt is not None:
+            raise errors.explained_jacobian_arguments()
+        return JacobianExplanation(Y, names)
     if callable(Y) and not isinstance(Y, Tensor):
         return _of_function(Y, grad, wrt, names)
     tensors = tuple(Y) if isinstance(Y, (tuple, list)) else (Y,)

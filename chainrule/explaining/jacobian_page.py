@@ -184,7 +184,7 @@ def _rows(e: Any) -> Iterator[str]:
         if step.line != line and step.line is not None:
             said = f"{escape(step.line)} <code>{escape(step.line.text)}</code>"
             yield f"<tr class='source'><td></td><td colspan='{wide - 1}'>{said}</td></tr>"
-        line, before = step.line, step.number
+        line, before = step.line or line, step.number
         yield _operation(e, step)
 
 

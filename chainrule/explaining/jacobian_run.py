@@ -13,6 +13,7 @@ import numpy as np
 
 from chainrule.api.watch import Watch
 from chainrule.core.node import next_seq
+from chainrule.errors.places import Where
 from chainrule.interpreters.jac import Jac, Step
 from chainrule.jacobians.accumulate import Accumulation, steps_of
 from chainrule.jacobians.moves import Moves, Terms
@@ -20,6 +21,7 @@ from chainrule.jacobians.reverse import backward_of
 from chainrule.jacobians.strategy import FORWARD, REVERSE
 from chainrule.jacobians.terms import Term, Variable
 from chainrule.jacobians.trace import JacobianTrace, Recipe
+from chainrule.jacobians.ways import ITEMSIZE
 from chainrule.transform.reverse import Trace
 from chainrule.types.shapes import shape_of
 
@@ -191,7 +193,7 @@ class Run(NamedTuple):
         story: how the terms came about.
         with_terms: whether there are any: products with unit vectors have none.
         backward: whether the transpose was carried back from the output.
-        nodes: what operations of a backward pass belong to.
+        nodes: what the operations of backward passes belong to.
     """
 
     trace: JacobianTrace
@@ -202,21 +204,23 @@ class Run(NamedTuple):
     backward: bool
     nodes: dict[Step, Any]
 
-    def place(self, step: Step) -> tuple[Any, int]:
-        """Where in the program a step comes from."""
+    def place(self, step: Step) -> Where:
+        """Where in the program a step comes from: one of a backward pass, from the operation that it goes back through."""
         node = self.nodes.get(step, step)
-        return node.code, node.lasti
+        return Where(node.code, node.lasti)
 
 
 def run(recipe: Recipe) -> Run:
     """The run that a recipe tells."""
-    trace = JacobianTrace(recipe.function, recipe.x, False)
-    result, variable = trace.results[recipe.output], trace.variables[recipe.input]
+    with Rules() as rules:
+        trace = JacobianTrace(recipe.function, recipe.x, False)
     if recipe.strategy == REVERSE:
         return _backward(recipe, trace)
+    result, variable = trace.results[recipe.output], trace.variables[recipe.input]
+    nodes = rules.nodes_of(steps_of([result]))
     if recipe.strategy == FORWARD:
-        return Run(trace, result, variable, _story(result, variable, recipe.limit), True, False, {})
-    return Run(trace, result, variable, Story.without_terms(result, variable), False, False, {})
+        return Run(trace, result, variable, _story(result, variable, recipe.memory // ITEMSIZE), True, False, nodes)
+    return Run(trace, result, variable, Story.without_terms(result, variable), False, False, nodes)
 
 
 def _story(result: Jac, variable: Variable, limit: int) -> Story:
@@ -236,7 +240,7 @@ def _backward(recipe: Recipe, forward: JacobianTrace) -> Run:
     if type(gradient) is not Jac:  # nothing leads there
         nothing = Jac(np.zeros(forward.variables[recipe.input].shape), None, 0)
         return Run(forward, nothing, cotangent, Story([], None, cotangent, []), True, True, {})
-    story = _story(gradient, cotangent, recipe.limit)
+    story = _story(gradient, cotangent, recipe.memory // ITEMSIZE)
     return Run(forward, gradient, cotangent, story, True, True, rules.nodes_of(steps_of([gradient])))
 
 

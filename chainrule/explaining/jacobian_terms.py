@@ -26,10 +26,12 @@ from chainrule.explaining.jacobian_run import Line, Run, Story, run
 from chainrule.explaining.notation import BAR
 from chainrule.interpreters.jac import Jac, Step
 from chainrule.jacobians import spy
-from chainrule.jacobians.assemble import Pattern
+from chainrule.jacobians.assemble import Pattern, is_plain
 from chainrule.jacobians.products import resolve
-from chainrule.jacobians.strategy import FORWARD, REVERSE
+from chainrule.jacobians.result import Jacobian
+from chainrule.jacobians.terms import Term
 from chainrule.jacobians.trace import Recipe
+from chainrule.transform.arguments import data_of
 from chainrule.tree import leaf_paths, tree_flatten
 from chainrule.types.shapes import shape_of
 
@@ -131,10 +133,13 @@ class JacobianExplanation:
         entries: the rows and columns of all entries, and for each the number of its term (the last one, if several meet).
     """
 
-    def __init__(self, recipe: Recipe, names: Names, jacobian: Any) -> None:
+    def __init__(self, jacobian: Jacobian, names: Names) -> None:
+        recipe = jacobian.made_by
+        if recipe is None:
+            raise errors.explained_jacobian_unknown(jacobian)
         made = run(recipe)
         story, result, variable = made.story, made.result, made.variable
-        called = _called(recipe, made)
+        called = _called(recipe, made, names)
         self.strategy = recipe.strategy
         self.backward = made.backward
         self.start, self.end = called[variable], called[result.origin]
@@ -147,25 +152,17 @@ class JacobianExplanation:
         self.terms = _terms(story, called, result.shape)
         self.steps = _steps(made, called, names, self.terms)
         self.factors = _factors(story, called, result)
-        if recipe.strategy in (FORWARD, REVERSE):
+        if made.with_terms:
             whole = resolve(story.final, result.shape).get(variable, [])
             pattern = Pattern.of(whole, result.shape, variable.size)
-            found = pattern.row_numbers(), pattern.indices, _term_of_each(story, pattern)
-            self._check(pattern)
+            rows, cols = pattern.row_numbers(), pattern.indices
+            if made.backward:
+                rows, cols = cols, rows
+            _check(jacobian, rows, cols, pattern.data(whole))
+            self.entries = (rows, cols, _term_of_each(story, pattern))
         else:
-            found = (*np.divmod(np.arange(self.nnz), max(variable.size, 1)), np.zeros(self.nnz, np.intp))
-        self.entries = (found[1], found[0], found[2]) if made.backward else found
-
-    def _check(self, pattern: Pattern) -> None:
-        """Raise if another Jacobian is explained than was made.
-
-        Raises:
-            RuntimeError: it is another one.
-        """
-        shape = pattern.shape[::-1] if self.backward else pattern.shape
-        was, now = _size(self.matrix_shape, self.nnz), _size(shape, pattern.nnz)
-        if was != now:
-            raise errors.explained_jacobian_changed(was, now)
+            rows, cols, _ = _entries(jacobian)
+            self.entries = (rows, cols, np.zeros(self.nnz, np.intp))
 
     @property
     def density(self) -> float:
@@ -203,9 +200,31 @@ class JacobianExplanation:
         return mimebundle({"text/plain": self.__str__, "text/html": self._repr_html_}, include, exclude)
 
 
-def _size(shape: tuple[int, int], nnz: int) -> str:
-    m, n = shape
-    return f"{m:,} × {n:,} with {nnz:,} entries"
+def _entries(jacobian: Jacobian) -> tuple[Any, Any, Any]:
+    """Rows, columns and numbers of a Jacobian, row by row."""
+    terms = [Term(t.source, t.cols, data_of(t.vals), t.rows) for t in jacobian.terms]
+    if not is_plain(terms):
+        raise errors.explain_inside()
+    pattern = Pattern.of(terms, jacobian.out_shape, jacobian.matrix_shape[1])
+    return pattern.row_numbers(), pattern.indices, pattern.data(terms)
+
+
+def _check(jacobian: Jacobian, rows: Any, cols: Any, numbers: Any) -> None:
+    """Raise if another Jacobian would be explained than there is: the function, or what it reads, may have changed.
+
+    Raises:
+        RuntimeError: other entries, or other numbers.
+    """
+    order = np.lexsort((cols, rows))
+    have, found = _entries(jacobian), (rows[order], cols[order], numbers[order])
+    if not all([np.array_equal(a, b) for a, b in zip(have[:2], found[:2], strict=True)]):
+        raise errors.explained_jacobian_changed(
+            f"it has {len(rows):,} entries in the place of {len(have[0]):,}, or others"
+        )
+    near = 1e-4 if numbers.dtype.itemsize < 8 else 1e-8  # sums in another order
+    largest = float(np.abs(have[2]).max(initial=0.0, where=np.isfinite(have[2])))
+    if not np.allclose(found[2], have[2], rtol=near, atol=near * largest, equal_nan=True):
+        raise errors.explained_jacobian_changed("its numbers are others")
 
 
 def _terms(story: Story, called: Called, shape: Shape) -> list[JacobianTerm]:
@@ -230,7 +249,7 @@ def _steps(made: Run, called: Called, names: Names, terms: Sequence[JacobianTerm
             line.step.prim.name,
             called[line.step, line.output],
             _text(made, line.step, called, names),
-            line_of(Where(*made.place(line.step))),
+            _line(made.place(line.step), names),
             _local(line, called, names),
             words.state(line.terms, line.shape, called.__getitem__) if made.with_terms else "",
             words.entries_in_a_row(line.terms, math.prod(line.shape)),
@@ -241,6 +260,13 @@ def _steps(made: Run, called: Called, names: Names, terms: Sequence[JacobianTerm
         )
         for index, line in enumerate(story.lines, 1)
     ]
+
+
+def _line(where: Where, names: Names) -> SourceLine | None:
+    """The line of an operation; none for one that the call of explain itself made, as sums of gradients are."""
+    line = line_of(where)
+    here = names.here
+    return None if line is None or (here is not None and line[:2] == here[:2]) else line
 
 
 def _factors(story: Story, called: Called, result: Jac) -> list[Factor]:
@@ -269,7 +295,7 @@ def _term_of_each(story: Story, pattern: Pattern) -> Any:
 # -- names and words ---------------------------------------------------------------------------------------------------
 
 
-def _called(recipe: Recipe, made: Run) -> Called:
+def _called(recipe: Recipe, made: Run, names: Names) -> Called:
     """What values are called: inputs as the function's parameters, others as the variables they are assigned to."""
     story, result = made.story, made.result
     called: Called = {None: "a constant"}
@@ -286,7 +312,7 @@ def _called(recipe: Recipe, made: Run) -> Called:
 
     inputs = _inputs(recipe)
     keys = [(line.step, line.output) for line in story.lines]
-    assigned = [""] * len(keys) if made.backward else _assigned([line.step for line in story.lines])
+    assigned = _assigned(made, names)
     if made.backward:
         enter(made.variable, ("out" if recipe.name in inputs else recipe.name) + BAR)
         enter(result.origin, inputs[recipe.input] + BAR)
@@ -318,21 +344,27 @@ def _inputs(recipe: Recipe) -> list[str]:
     return inputs
 
 
-def _assigned(steps: Sequence[Step]) -> list[str]:
+def _assigned(made: Run, names: Names) -> list[str]:
     """For each step the variable that its result is assigned to; '' if it is an intermediate one."""
-    names = [""] * len(steps)
+    steps = [line.step for line in made.story.lines]
+    found = [""] * len(steps)
     done: dict[Any, set[int]] = {}  # statement -> the places in it, after the last result that was assigned
+    known: dict[Any, tuple[Any, str]] = {}  # place -> its statement, and what that assigns to
     for call in reversed(calls_of(steps)):
         last = steps[call.stop - 1]
         where = Where(last.code, last.lasti)
-        statement = statement_at(where) if where else None
-        target = assigned_at(where) if statement is not None else ""
+        if last in made.nodes or _line(where, names) is None:
+            continue
+        place = last.code, last.lasti
+        if place not in known:
+            known[place] = statement_at(where), assigned_at(where)
+        statement, target = known[place]
         seen = done.setdefault(statement, set())
         if target and (not seen or last.lasti in seen):
-            names[call.stop - 1] = target
+            found[call.stop - 1] = target
             seen.clear()
         seen.add(last.lasti)
-    return names
+    return found
 
 
 def _text(made: Run, step: Step, called: Called, names: Names) -> str:

@@ -63,7 +63,7 @@ def _steps(e: Any) -> Iterator[str]:
             line = None
         if step.line != line and step.line is not None:
             yield _cut(f"     {step.line}  {step.line.text}".rstrip())
-        line, before = step.line, step.number
+        line, before = step.line or line, step.number
         cells = [pad(_cut(cell, most), most) for cell, most in zip((_made(step), _local(step)), columns, strict=True)]
         yield _cut(f"{step.number:>4} {'  '.join(cells)}  {after(step)}".rstrip())
 

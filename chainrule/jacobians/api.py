@@ -12,11 +12,12 @@ from chainrule.func.jacobians import hessian as hessian_function
 from chainrule.func.reverse import grad
 from chainrule.jacobians.layouts import LARGEST, SPARSE, blocks, matrix
 from chainrule.jacobians.operator import operators
+from chainrule.jacobians.result import Jacobian
 from chainrule.jacobians.strategy import STRATEGIES, Plan, planned
-from chainrule.jacobians.trace import JacobianTrace
+from chainrule.jacobians.trace import JacobianTrace, Recipe
 from chainrule.jacobians.ways import ITEMSIZE, Blocks, terms_of
 from chainrule.transform.dense import MEMORY
-from chainrule.tree import tree_unflatten
+from chainrule.tree import tree_leaves, tree_unflatten
 
 LAYOUTS = ("dense", "csr", "csc", "coo", "operator", "structured", "auto")
 
@@ -94,7 +95,7 @@ def jacobian(
         return operators(y, x, hstack, create_graph)
     trace = JacobianTrace(y, x, False if layout in SPARSE else create_graph)
     found = terms_of(trace, y, x, api="jacobian", memory=memory, strategy=strategy, wants_dense=layout == "dense")
-    return _laid_out(trace, found, layout, hstack, memory)
+    return _noted(_laid_out(trace, found, layout, hstack, memory), trace, y, x, memory, "y")
 
 
 def jacobian_plan(
@@ -150,6 +151,16 @@ def _laid_out(
     return tree_unflatten([tree_unflatten(row, trace.inner) for row in blocks(*made)], trace.outer)
 
 
+def _noted(made: Any, trace: JacobianTrace, function: Callable[..., Any], x: Any, memory: int, name: str) -> Any:
+    """Jacobians that know where they come from, for who asks how they came about."""
+    found = [J for J in tree_leaves(made) if isinstance(J, Jacobian)]
+    width = len(trace.variables)
+    if len(found) == width * len(trace.results):
+        for k, J in enumerate(found):
+            J.made_by = Recipe(function, x, k // width, k % width, trace.strategy, memory, name)
+    return made
+
+
 def hessian(
     func: Callable[..., Any],
     x: Any = 0,
@@ -193,7 +204,8 @@ def hessian(
         return operators(gradient, x, hstack, create_graph)
     trace = JacobianTrace(gradient, x, False if layout in SPARSE else create_graph)
     found = terms_of(trace, gradient, x, api="hessian", memory=memory, wants_dense=layout == "dense")
-    return _laid_out(trace, found, layout, hstack, memory, symmetric=True)
+    made = _laid_out(trace, found, layout, hstack, memory, symmetric=True)
+    return _noted(made, trace, gradient, x, memory, "gradient")
 
 
 def _says_argnums(x: Any) -> bool:

@@ -29,17 +29,17 @@ class Recipe(NamedTuple):
         function, x: the Jacobian is that of ``function(x)``.
         output, input: of which result by which variable.
         strategy: how it was computed.
-        limit: the number of entries that one step may make.
+        memory: the number of bytes that one step's entries may take.
         name: what the result is called, if the program gives it no name.
     """
 
     function: Callable[..., Any]
     x: Any
-    output: int = 0
-    input: int = 0
-    strategy: str = "forward terms"
-    limit: int = 2**25
-    name: str = "y"
+    output: int
+    input: int
+    strategy: str
+    memory: int
+    name: str
 
 
 class JacobianTrace:
@@ -50,9 +50,11 @@ class JacobianTrace:
         points: the leaves of ``x`` as the caller passed them; ``inner`` is their structure.
         variables: one for each.
         results: the leaves of what the function returned, as values of the trace; ``outer`` is their structure.
+        strategy: how the Jacobians were computed, once they were.
     """
 
     outer: TreeSpec
+    strategy: str
 
     @within
     def __init__(self, function: Callable[..., Any], x: Any, create_graph: bool | None = False) -> None:

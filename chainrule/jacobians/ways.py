@@ -70,6 +70,7 @@ def terms_of(
 
 
 def _by(way: str, trace: JacobianTrace, function: Callable[..., Any], x: Any, memory: int) -> Blocks:
+    trace.strategy = way
     if way == FORWARD:
         return trace.terms(memory)
     if way == REVERSE:

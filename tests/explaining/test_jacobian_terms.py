@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import chainrule as cr
-from chainrule.diagnosis.names import Names
 from chainrule.explaining import jacobian_words as words
-from chainrule.explaining.jacobian_terms import JacobianExplanation
+from chainrule.explaining.notation import BAR
 from chainrule.explaining.text import width
 from chainrule.jacobians import spy
 from chainrule.jacobians.accumulate import Accumulation
-from chainrule.jacobians.trace import JacobianTrace, Recipe
+from chainrule.jacobians.trace import JacobianTrace
 
 W = np.arange(12.0).reshape(4, 3) / 10
 
 
-def explained(f, x, **options):
-    matrix = cr.jacobian(f, x, layout="csr")
-    jacobian = SimpleNamespace(kind="terms", matrix_shape=matrix.shape, nnz=matrix.nnz)
-    return JacobianExplanation(Recipe(f, x, **options), Names(), jacobian)
+def explained(f, x, strategy="forward terms"):
+    return cr.explain(cr.jacobian(f, x, layout="structured", strategy=strategy))
 
 
 def heat(u):
@@ -177,13 +173,47 @@ def test_only_what_the_input_leads_to():
     def f(a, b):
         return np.sin(a) + np.cos(b[::-1])
 
-    e = JacobianExplanation(
-        Recipe(f, (np.ones(3), np.ones(3)), input=1),
-        Names(),
-        SimpleNamespace(kind="terms", matrix_shape=(3, 3), nnz=3),
-    )
-    assert [step.op for step in e.steps] == ["flip" if e.steps[0].op == "flip" else "getitem", "cos", "add"]
+    _, J = cr.jacobian(f, (np.ones(3), np.ones(3)), layout="structured")
+    e = cr.explain(J)
+    assert [step.text for step in e.steps] == ["b[::-1]", "cos(t1)", "add(…, t2)"]
     assert (e.input, [term.columns for term in e.terms]) == ("b", ["b[2-i]"])
+
+
+def test_containers():
+    def f(p):
+        return {"rates": p["k"] * p["y"][1:]}
+
+    found = cr.jacobian(f, {"k": np.array(2.0), "y": np.ones(4)}, layout="structured")["rates"]
+    assert cr.explain(found["k"]).input == "p['k']"
+    assert [term.columns for term in cr.explain(found["y"]).terms] == ["p['y'][i+1]"]
+
+
+@pytest.mark.parametrize("f", [heat, lambda u: np.sum(u[1:] * u[:-1])])
+def test_backward(f):
+    e = explained(f, np.linspace(0, 1, 8), "reverse terms")
+    assert (e.start, e.end, e.backward) == ("y" + BAR, "u" + BAR, True)
+    J = cr.jacobian(f, np.linspace(0, 1, 8)).reshape(-1, 8)
+    rows, cols, _ = e.entries
+    shown = np.zeros(J.shape, bool)
+    shown[rows, cols] = True
+    assert (shown == (J != 0)).all()
+    assert e.steps[0].line.text in ("return lap + u[1:-1] ** 3", "") or "np.sum" in e.steps[0].line.text
+
+
+def test_products_with_unit_vectors():
+    e = explained(heat, np.linspace(0, 1, 8), "vjps")
+    assert (len(e.steps), e.terms, e.nnz) == (9, [], 48)
+    assert "computed by products with unit vectors: vjps" in str(e)
+    assert "computed by products with unit vectors (vjps)" in e.to_html()
+
+
+def test_hessian():
+    def energy(x):
+        return np.sum(np.diff(x) ** 2 * x[1:])
+
+    e = cr.explain(cr.hessian(energy, np.linspace(1, 2, 6), layout="structured"))
+    assert (e.output, e.input, e.shape, e.nnz) == ("gradient", "x", (6, 6), 16)
+    assert {step.line.text for step in e.steps if step.line} == {"return np.sum(np.diff(x) ** 2 * x[1:])"}
 
 
 def test_every_entry_belongs_to_its_term():
@@ -200,15 +230,30 @@ def test_zero():
 
 
 def test_another_jacobian_is_refused():
-    count = iter([1, 2])
+    x = np.ones(4)
+    J = cr.jacobian(lambda x: x[:-1] * x[1:], x, layout="structured")
+    x[0] = 2
+    with pytest.raises(RuntimeError, match="another Jacobian than it did: its numbers are others"):
+        cr.explain(J)
+    count = [1]
+    J = cr.jacobian(lambda x: x[:-1] * x[1:] if count else x[:-1] * 2, x, layout="structured")
+    count.clear()
+    with pytest.raises(RuntimeError, match="it has 3 entries in the place of 6"):
+        cr.explain(J)
 
-    def f(x):
-        return x[:-1] * x[1:] if next(count) == 1 else x[:-1] * 2
 
-    with pytest.raises(
-        RuntimeError, match="another Jacobian than it did: 3 × 4 with 3 entries, which was 3 × 4 with 6"
-    ):
-        explained(f, np.ones(4))
+def test_what_cannot_be_explained():
+    J = cr.jacobian(lambda x: x * x, np.ones(4), layout="structured")
+    with pytest.raises(ValueError, match="explain those"):
+        cr.explain(J @ J)
+    with pytest.raises(TypeError, match="grad and wrt"):
+        cr.explain(J, grad=np.ones(4))
+
+
+def test_recorded():
+    x = cr.tensor([1.0, 2.0], requires_grad=True)
+    e = cr.explain(cr.jacobian(lambda x: x * x, x, layout="structured", create_graph=True))
+    assert [term.values for term in e.terms] == ["2 … 4"]
 
 
 # -- text and page -----------------------------------------------------------------------------------------------------
