@@ -81,13 +81,8 @@ class Accumulation:
         for index, terms in enumerate(outs):
             origin = (step, index)
             count = uses.get(origin)
-            if count is None:
-                continue
-            if not all([term.cols.size for term in terms]):
-                terms = [term for term in terms if term.cols.size]
-            if len(terms) > 2 or any([term.slots > term.source.size for term in terms]):
-                terms = compacted(terms, shape_of(step.outs[index]))
-            known[origin] = _cut(terms, step.outs[index]) if count > 1 and _many(terms) else terms
+            if count is not None:
+                known[origin] = _settled(terms, step.outs[index], count)
 
     def _mixable(self, step: Step, i: int, terms: Terms) -> Terms:
         """The terms of an operand whose elements a step mixes: each has a row for every element.
@@ -112,6 +107,20 @@ class Accumulation:
             else:
                 found += group
         return found
+
+
+def _settled(terms: Terms, value: Any, uses: int) -> Terms:
+    """The terms that operations on a value go on with: fewer ones where there have come to be many."""
+    slots = 0
+    plain = len(terms) <= MOST_TERMS
+    for term in terms:
+        slots += len(term.cols)
+        if term.rows is not None or not term.cols.size:
+            plain = False
+    if plain and (slots < 2 or (slots <= MOST_SLOTS and slots < terms[0].source.size)):
+        return terms
+    terms = compacted([term for term in terms if term.cols.size], shape_of(value))
+    return _cut(terms, value) if uses > 1 and _many(terms) else terms
 
 
 def _cut(terms: Terms, value: Any) -> Terms:
