@@ -19,15 +19,13 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import bind
+from chainrule.jacobians.ordering import Block, entries_in_order
 from chainrule.jacobians.terms import Index, Term, Variable, flat
 from chainrule.table.indexing import take_add
 from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
 Matrix = np.ndarray[Any, Any]
-
-#: terms of one block of a larger matrix: ``(terms, rows, first row, first column)``
-Block = tuple[Sequence[Term], int, int, int]
 
 _NUMBERS = (int, float, complex, np.generic)
 
@@ -47,12 +45,6 @@ def dtype_of_terms(terms: Sequence[Term]) -> np.dtype[Any]:
     if not found:
         found = [term.source.dtype for term in terms] or [np.dtype(np.float64)]
     return np.result_type(*found, *numbers)
-
-
-def _aligned_shape(term: Term) -> tuple[int, ...]:
-    """The shape of vals with as many axes as cols."""
-    shape = tuple(shape_of(term.vals))
-    return (1,) * (term.cols.ndim - len(shape)) + shape
 
 
 def _cast(x: Any, dtype: Any) -> Any:
@@ -89,6 +81,7 @@ class Sparse(NamedTuple):
         """The row of each entry."""
         return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
+    @property
     def places(self) -> Index:
         """The position of each entry in the flat matrix."""
         return self.row_numbers() * self.shape[1] + self.indices
@@ -101,9 +94,9 @@ class Sparse(NamedTuple):
         m, n = self.shape
         if type(self.data) is ndarray:
             J = np.zeros((m, n), self.data.dtype)
-            J.reshape(-1)[self.places()] = self.data
+            J.reshape(-1)[self.places] = self.data
             return J
-        spread = bind(take_add, (self.data, self.places()), {"axis": -1, "length": m * n})
+        spread = bind(take_add, (self.data, self.places), {"axis": -1, "length": m * n})
         return np.reshape(spread, (m, n))
 
     def transposed(self) -> Sparse:
@@ -149,32 +142,26 @@ class Pattern:
     Attributes:
         shape: of the matrix.
         indptr, indices: as in ``scipy.sparse.csr_array``; the columns of a row ascend, and none comes twice.
-        places: the entries' positions in the flat matrix; they ascend.
         pool: how long the pool of numbers is.
         order: for each entry, in the order of its place, where in the pool it is; None if they lie in order. Entries
             that are added up come one after the other.
         starts: the first of those that are added up, for each entry of the matrix; None if no two entries meet.
     """
 
-    __slots__ = ("indices", "indptr", "order", "places", "pool", "shape", "starts")
+    __slots__ = ("indices", "indptr", "order", "pool", "shape", "starts")
 
     def __init__(self, blocks: Sequence[Block], shape: tuple[int, int]) -> None:
-        m, n = self.shape = shape
-        kind = np.int32 if max(shape) < 2**31 and _entries(blocks) < 2**31 else np.int64
-        columns, places, sources, self.pool = _laid_out(blocks, n, kind)
-        counts = _entries_by_row(blocks, m)
-        if not (places[1:] >= places[:-1]).all():
-            order = places.argsort(kind="stable")  # slots are ascending runs, which it merges
-            places, columns, sources = places.take(order), columns.take(order), sources.take(order)
-        first = places[1:] != places[:-1]
+        self.shape = shape
+        columns, sources, indptr, self.pool = entries_in_order(blocks, shape)
         self.starts: Index | None = None
-        indptr: Any = np.zeros(m + 1, kind)
-        np.cumsum(counts, out=indptr[1:])
+        first = np.ones(len(columns), bool)
+        np.not_equal(columns[1:], columns[:-1], out=first[1:])
         if not first.all():
-            self.starts = np.concatenate(([0], np.flatnonzero(first) + 1))
-            places, columns = places.take(self.starts), columns.take(self.starts)
-            indptr = self.starts.searchsorted(indptr).astype(kind)
-        self.indptr, self.indices, self.places = indptr, columns, places
+            first[indptr[:-1][indptr[:-1] < indptr[1:]]] = True
+            if not first.all():
+                self.starts = np.flatnonzero(first)
+                columns, indptr = columns[self.starts], self.starts.searchsorted(indptr).astype(indptr.dtype)
+        self.indptr, self.indices = indptr, columns
         in_order = self.pool == len(sources) and bool((sources[1:] > sources[:-1]).all())
         self.order: Index | None = None if in_order else sources
 
@@ -210,68 +197,17 @@ class Pattern:
         """The row of each entry."""
         return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
+    @property
+    def places(self) -> Index:
+        """The position of each entry in the flat matrix."""
+        return self.row_numbers() * self.shape[1] + self.indices
+
     def matrix(self, terms: Sequence[Term], dtype: Any = None) -> Sparse:
         """The matrix with the numbers of terms. (Arguments: see ``data``.)"""
         return Sparse(self.indptr, self.indices, self.data(terms, dtype), self.shape)
 
     def __repr__(self) -> str:
         return f"<pattern {self.shape[0]} × {self.shape[1]}, {self.nnz} entries>"
-
-
-def _entries(blocks: Sequence[Block]) -> int:
-    return sum([term.cols.size for terms, *_ in blocks for term in terms])
-
-
-def _laid_out(blocks: Sequence[Block], n: int, kind: Any) -> tuple[Index, Index, Index, int]:
-    """For all entries, term by term: the column, the place in the flat matrix, the place in the pool; its length."""
-    count = _entries(blocks)
-    columns, places, sources = np.empty(count, kind), np.empty(count, np.intp), np.empty(count, np.intp)
-    bases: dict[Any, Index] = {}
-    begin = pool = 0
-    for terms, m, first_row, first_column in blocks:
-        for term in terms:
-            cols, end = term.cols, begin + term.cols.size
-            key = (id(term.rows), m, first_row)
-            base = bases.get(key)
-            if base is None:
-                rows = np.arange(m) if term.rows is None else term.rows
-                base = bases[key] = (rows + first_row) * n
-            lead = _slots_last(cols)
-            shape = (*cols.shape[1:], cols.shape[0]) if lead else cols.shape
-            base = base.reshape((*cols.shape[1:], 1) if lead else cols.shape[1:])
-            vals_shape = _aligned_shape(term)
-            numbers = np.arange(pool, pool + math.prod(vals_shape)).reshape(vals_shape)
-            pool += numbers.size
-            if lead:
-                cols, numbers = np.moveaxis(cols, 0, -1), np.moveaxis(numbers, 0, -1)
-            np.add(cols, first_column, out=columns[begin:end].reshape(shape), casting="same_kind")
-            np.add(base + first_column, cols, out=places[begin:end].reshape(shape))
-            sources[begin:end].reshape(shape)[...] = numbers
-            begin = end
-    return columns, places, sources, pool
-
-
-def _slots_last(cols: Index) -> bool:
-    """Whether a row's entries lie in the order of their columns, so that they are best laid row by row."""
-    return cols.shape[0] > 1 and bool((cols[1:] > cols[:-1]).all())
-
-
-def _entries_by_row(blocks: Sequence[Block], m: int) -> Index:
-    counts = np.zeros(m, np.intp)
-    slots: dict[Any, int] = {}
-    scattered: dict[Any, Index] = {}
-    for terms, size, first_row, _ in blocks:
-        for term in terms:
-            key = (id(term.rows), size, first_row)
-            slots[key] = slots.get(key, 0) + term.slots
-            if term.rows is not None:
-                scattered[key] = term.rows
-    for key, number in slots.items():
-        _, size, first_row = key
-        rows = scattered.get(key)
-        here = counts[first_row : first_row + size]
-        here += number if rows is None else np.bincount(rows, minlength=size) * number
-    return counts
 
 
 def _pool(terms: Sequence[Term], dtype: np.dtype[Any]) -> Any:

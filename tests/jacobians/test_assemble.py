@@ -44,12 +44,12 @@ def test_sparse(seed, dtype):
     np.testing.assert_allclose(A.dense(), expected, rtol=tolerance, atol=tolerance)
     found = np.stack([A.row_numbers(), A.indices], axis=1)
     np.testing.assert_array_equal(found, positions(terms, out_shape, variable))  # sorted, each once, zeros too
-    np.testing.assert_array_equal(A.places(), pattern.places)
+    np.testing.assert_array_equal(A.places, pattern.places)
     assert A.indptr[-1] == A.nnz
 
     turned = A.transposed()
     np.testing.assert_allclose(turned.dense(), A.dense().T)
-    assert (np.diff(turned.places()) > 0).all()
+    assert (np.diff(turned.places) > 0).all()
     x = np.ones((variable.size, 2), dtype)
     np.testing.assert_allclose(A.times(x), expected @ x, rtol=10 * tolerance, atol=10 * tolerance)
 
