@@ -309,7 +309,7 @@ class Moves:
             if term.rows is not None:
                 raise Unstructured(f"{step.prim.name} mixes elements of which only some have an entry")
             if unvarying(term.cols, ins):
-                found = push(step, i, term.full_vals() if term.slots > 1 else _given_vals(term, step.operands[i]))
+                found = push(step, i, _tangents(term, step.operands[i]))
                 for result, vals, out, axes in zip(results, found, step.outs, outs, strict=True):
                     if vals is not None:
                         cols = _spread(_first_along(term.cols, ins), shape_of(out), axes)
@@ -495,10 +495,10 @@ def pull(step: Step, i: int) -> Any:
     return conjugate(read(prim, prim.vjps[name], env))  # type: ignore[arg-type]
 
 
-def _given_vals(term: Term, x: Any) -> Any:
-    """The vals of a term of one slot, as tangents of the operand."""
-    full = np.broadcast_to(term.vals, term.cols.shape)
-    return full if hasattr(term.vals, "dtype") else full.astype(dtype_of(x))
+def _tangents(term: Term, x: Any) -> Any:
+    """The vals of a term, as tangents of the operand."""
+    vals = term.vals
+    return np.broadcast_to(vals if hasattr(vals, "dtype") else np.asarray(vals, dtype_of(x)), term.cols.shape)
 
 
 # -- cols and vals through views and gathers -----------------------------------------------------------------------------

@@ -203,6 +203,19 @@ def test_single_precision(name):
             np.testing.assert_allclose(got.toarray(), np.asarray(want).reshape(got.shape), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("padding", [0, 1])
+def test_convolutions_in_groups(transposed, padding):
+    rng = np.random.default_rng(3)
+    x, weight = rng.normal(size=(2, 4, 5)), rng.normal(size=(4, 3, 2) if transposed else (6, 2, 2))
+    convolve = cr.nn.functional.conv_transpose1d if transposed else cr.nn.functional.conv1d
+
+    def f(x, weight):
+        return convolve(cr.sin(x), weight * 2, stride=2, padding=padding, groups=2)
+
+    assert_agree(f, [x, weight])
+
+
 # -- against differences, which know of no rule --------------------------------------------------------------------------
 
 
