@@ -15,7 +15,7 @@ from chainrule.jacobians.operator import operators
 from chainrule.jacobians.result import Jacobian
 from chainrule.jacobians.strategy import STRATEGIES, Plan, planned
 from chainrule.jacobians.trace import JacobianTrace, Recipe
-from chainrule.jacobians.ways import ITEMSIZE, Blocks, terms_of
+from chainrule.jacobians.ways import ITEMSIZE, Blocks, dense_jacobian, terms_of
 from chainrule.transform.dense import MEMORY
 from chainrule.tree import tree_leaves, tree_unflatten
 
@@ -89,13 +89,17 @@ def jacobian(
             raise errors.jacobian_layout_needs_function(layout)
         return dense.jacobian(y, x, mode=mode, create_graph=create_graph, chunk_size=chunk_size, memory=memory)
     if layout == "dense" and strategy in (None, "vjps", "jvps") and not hstack:
+        if strategy is None and mode == "auto" and chunk_size is None and not create_graph:
+            found = dense_jacobian(y, x, memory)
+            if found is not None:
+                return found
         mode = {"vjps": "reverse", "jvps": "forward"}.get(strategy or "", mode)
         return dense.jacobian(y, x, mode=mode, create_graph=create_graph, chunk_size=chunk_size, memory=memory)
     if layout == "operator":
         return operators(y, x, hstack, create_graph)
     trace = JacobianTrace(y, x, False if layout in SPARSE else create_graph)
-    found = terms_of(trace, y, x, api="jacobian", memory=memory, strategy=strategy, wants_dense=layout == "dense")
-    return _noted(_laid_out(trace, found, layout, hstack, memory), trace, y, x, memory, "y")
+    terms = terms_of(trace, y, x, api="jacobian", memory=memory, strategy=strategy, wants_dense=layout == "dense")
+    return _noted(_laid_out(trace, terms, layout, hstack, memory), trace, y, x, memory, "y")
 
 
 def jacobian_plan(

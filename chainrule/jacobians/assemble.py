@@ -26,6 +26,8 @@ from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
 Matrix = np.ndarray[Any, Any]
+#: the most bytes that a dense Jacobian takes
+LARGEST = 4 * 2**30
 
 _NUMBERS = (int, float, complex, np.generic)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.jacobians.assemble import Block, add_into, check_size, dense, dtype_of_terms, is_plain
+from chainrule.jacobians.assemble import LARGEST, Block, add_into, check_size, dense, dtype_of_terms, is_plain
 from chainrule.jacobians.result import Jacobian
 from chainrule.jacobians.terms import Term, Variable
 from chainrule.transform.arguments import as_caller_type
@@ -19,8 +19,6 @@ Terms = Sequence[Term]
 Grid = list[list[Any]]
 
 SPARSE = ("csr", "csc", "coo")
-#: the most bytes that a dense Jacobian takes
-LARGEST = 4 * 2**30
 #: ``layout="auto"`` is sparse where fewer than so much of a matrix is entries.
 _SPARSE_BELOW = 0.3
 

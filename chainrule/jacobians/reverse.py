@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from chainrule.core.levels import open_level
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.jac import Jac
 from chainrule.jacobians.accumulate import Accumulation
+from chainrule.jacobians.assemble import add_into, dense, is_plain
 from chainrule.jacobians.moves import Unstructured
 from chainrule.jacobians.products import resolve
 from chainrule.jacobians.terms import Term, Variable, flat
@@ -28,13 +29,25 @@ ndarray = np.ndarray
 Shape = tuple[int, ...]
 
 
-def reverse_terms(
+class Transposes(NamedTuple):
+    """The transposed Jacobians of one output.
+
+    Attributes:
+        rows: what the columns of the transposes count: the output's elements.
+        terms: for each input, with its shape as that of the value.
+    """
+
+    rows: Variable
+    terms: list[list[Term]]
+
+
+def transposes(
     function: Callable[..., Any], args: tuple[Any, ...], variables: list[Variable], limit: int, create_graph: bool
-) -> list[list[list[Term]]]:
-    """For each output of ``function(*args)``, for each leaf of the arguments the terms of the Jacobian.
+) -> list[Transposes]:
+    """The transposed Jacobians of each output of ``function(*args)``.
 
     Args:
-        variables: one for each leaf.
+        variables: one for each leaf of the arguments.
         limit: the number of entries that one step may make.
 
     Raises:
@@ -47,17 +60,67 @@ def reverse_terms(
     return [_of_output(trace, y, variables, limit, create_graph) for y in outputs]
 
 
-def _of_output(trace: Trace, y: Tensor, variables: list[Variable], limit: int, create_graph: bool) -> list[list[Term]]:
-    """The terms of one output, for each variable."""
-    rows, gradients = backward_of(trace, y, create_graph)
-    terms = Accumulation([g for g in gradients if type(g) is Jac], limit)
-    by_input = [
-        resolve(terms.terms_of(g), v.shape) if type(g) is Jac else {} for g, v in zip(gradients, variables, strict=True)
-    ]
+def reverse_terms(found: list[Transposes], variables: list[Variable]) -> list[list[list[Term]]]:
+    """For each output, for each variable the terms of the Jacobian."""
     return [
-        [transposed(term, variable, rows) for term in found.get(rows, [])]
-        for found, variable in zip(by_input, variables, strict=True)
+        [
+            [transposed(term, variable, rows) for term in terms]
+            for terms, variable in zip(by_input, variables, strict=True)
+        ]
+        for rows, by_input in found
     ]
+
+
+def reverse_dense(found: list[Transposes], variables: list[Variable]) -> list[list[Any]]:
+    """For each output, for each variable the dense Jacobian."""
+    return [
+        [_dense(rows, terms, variable) for terms, variable in zip(by_input, variables, strict=True)]
+        for rows, by_input in found
+    ]
+
+
+def _dense(rows: Variable, terms: list[Term], variable: Variable) -> Any:
+    """The dense Jacobian of an output, from terms of its transpose."""
+    shape = (*rows.shape, *variable.shape)
+    by_strides = [term for term in terms if term.affine and term.rows is None and type(term.vals) is ndarray]
+    others = [transposed(term, variable, rows) for term in terms if not any([term is other for other in by_strides])]
+    if not is_plain(others):
+        every = others + [transposed(term, variable, rows) for term in by_strides]
+        return dense(every, rows.shape, variable.shape, rows.dtype)
+    J = np.zeros((rows.size, variable.size), rows.dtype)
+    add_into(J, (others, rows.size, 0, 0))
+    for k, term in enumerate(by_strides):
+        places, vals = _places_in(J, term), term.vals
+        if places.strides[0] == 0 and term.slots > 1:  # all slots of a row are one place
+            vals = np.add.reduce(np.broadcast_to(vals, term.cols.shape), 0, keepdims=True)
+            places = places[:1]
+        if k or others:
+            places += vals
+        else:
+            places[...] = vals
+    return J.reshape(shape)
+
+
+def _places_in(J: ndarray[Any, Any], term: Term) -> ndarray[Any, Any]:
+    """The places of the entries of a term of the transpose, as a strided view of the matrix."""
+    row, step = J.strides
+    cols = term.cols
+    strides = [stride // cols.itemsize * row for stride in cols.strides]
+    for axis in range(cols.ndim - 1, 0, -1):
+        strides[axis] += step
+        step *= cols.shape[axis]
+    corner = int(cols[(0,) * cols.ndim]) * row if cols.size else 0
+    return np.ndarray(cols.shape, J.dtype, J, corner, strides)
+
+
+def _of_output(trace: Trace, y: Tensor, variables: list[Variable], limit: int, create_graph: bool) -> Transposes:
+    rows, gradients = backward_of(trace, y, create_graph)
+    known = Accumulation([g for g in gradients if type(g) is Jac], limit)
+    by_input = [
+        resolve(known.terms_of(g), v.shape).get(rows, []) if type(g) is Jac else []
+        for g, v in zip(gradients, variables, strict=True)
+    ]
+    return Transposes(rows, by_input)
 
 
 def backward_of(trace: Trace, y: Tensor, create_graph: bool) -> tuple[Variable, list[Any]]:

@@ -32,8 +32,8 @@ FORWARD, REVERSE, VJPS, JVPS = STRATEGIES = ("forward terms", "reverse terms", "
 #: seconds of an operation on one element, of a NumPy call on terms, and of a step of a batched derivative
 OPERATION, CALL, RULE = 1e-9, 2e-6, 2.5e-5
 #: operations that an entry costs: where it is added into a dense matrix, where it is sorted into a sparse one, in a product of
-#: sparse matrices, and where it is transposed; and what a multiplication in a product of dense ones does
-ADDED, SORTED, MULTIPLIED, TRANSPOSED, IN_PRODUCT = 3, 25, 10, 5, 0.2
+#: sparse matrices; how much more where it is transposed; and what a multiplication in a product of dense ones does
+ADDED, SORTED, MULTIPLIED, TRANSPOSED, IN_PRODUCT = 3, 25, 10, 1.2, 0.2
 #: calls for each step of a function that is run once more, on a tape
 AGAIN = 10
 
@@ -315,7 +315,6 @@ class ReverseSketches(_Sketches):
         self.nnz = 0.0
         for variable, several in self.inputs.values():
             self.nnz += self._total_slots(joined(several), variable.size, bound) * variable.size
-        self.operations += TRANSPOSED * self.nnz
         self.calls += AGAIN * len(steps)
 
     def _arrive(self, origin: Any, parts: Parts) -> None:
@@ -503,14 +502,22 @@ def plain_choice(steps: Sequence[Step], m: int, n: int, dense: bool) -> str | No
     """The strategy where it is plain to see."""
     if not dense and any([step.prim.kind == "function" for step in steps]):
         return REVERSE  # which sees the operations of custom backward functions
+    if dense and m == 1:
+        return VJPS
     return FORWARD if n <= 4 * m and only_moves(steps) else None
 
 
 def chosen(results: Sequence[Any], variables: Sequence[Any], *, dense: bool, limit: int) -> str:
-    """The strategy of ``planned``, found sooner."""
+    """The strategy of ``planned``, found sooner where forward terms cost no more than making a matrix of them."""
     steps = steps_of(results)
-    plain = plain_choice(steps, *_size(results, variables), dense)
-    return plain or planned(results, variables, dense=dense, limit=limit).strategy
+    m, n = _size(results, variables)
+    plain = plain_choice(steps, m, n, dense)
+    if plain is not None:
+        return plain
+    forward = ForwardSketches(steps, results, n, limit)
+    if not forward.why_not and forward.operations <= _to_assemble(forward.nnz, m, n, dense):
+        return FORWARD
+    return planned(results, variables, dense=dense, limit=limit).strategy
 
 
 def _size(results: Sequence[Any], variables: Sequence[Any]) -> tuple[int, int]:
@@ -535,11 +542,11 @@ def planned(
     reverse = ReverseSketches(steps, results, m, limit)
     costs = {
         FORWARD: _assembled(forward.cost, forward.nnz, m, n, dense),
-        REVERSE: _assembled(reverse.cost, reverse.nnz, m, n, dense),
+        REVERSE: _assembled(reverse.cost, reverse.nnz if dense else TRANSPOSED * reverse.nnz, m, n, dense),
         VJPS: products_cost(steps, m, n, limit),
         JVPS: products_cost(steps, n, m, limit),
     }
-    candidates = (FORWARD, REVERSE) if not dense else (FORWARD, VJPS) if m == 1 else STRATEGIES
+    candidates = STRATEGIES if dense else (FORWARD, REVERSE)
     best = strategy or plain_choice(steps, m, n, dense) or min(candidates, key=lambda name: costs[name].seconds)
     sketches = reverse if best == REVERSE else forward
     return Plan(best, costs, (m, n), sketches.nnz, sketches.lines, strategy is not None)
@@ -547,5 +554,9 @@ def planned(
 
 def _assembled(cost: Cost, nnz: float, m: int, n: int, dense: bool) -> Cost:
     """What terms cost with the making of a matrix from them."""
-    more = m * n + ADDED * nnz if dense else SORTED * nnz
-    return cost._replace(operations=cost.operations + more, entries=max(cost.entries, nnz))
+    operations = cost.operations + _to_assemble(nnz, m, n, dense)
+    return cost._replace(operations=operations, entries=max(cost.entries, nnz))
+
+
+def _to_assemble(nnz: float, m: int, n: int, dense: bool) -> float:
+    return m * n + ADDED * nnz if dense else SORTED * nnz

@@ -9,21 +9,28 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.api.array import unfaced
 from chainrule.autograd import jacobian as dense
+from chainrule.core.levels import STACK
+from chainrule.core.modes import LOCAL, recording
 from chainrule.core.tensor import Tensor
 from chainrule.errors.kinds import NoForwardMode
+from chainrule.jacobians import assemble
 from chainrule.jacobians.moves import Unstructured
-from chainrule.jacobians.reverse import reverse_terms
+from chainrule.jacobians.reverse import Transposes, reverse_dense, reverse_terms, transposes
 from chainrule.jacobians.strategy import FORWARD, JVPS, REVERSE, VJPS, chosen
 from chainrule.jacobians.terms import Term, Variable
 from chainrule.jacobians.trace import JacobianTrace
-from chainrule.tree import tree_leaves
+from chainrule.transform.arguments import as_caller_type
+from chainrule.tree import tree_leaves, tree_unflatten
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 #: for each output, for each input
 Blocks = list[list[list[Term]]]
 ITEMSIZE = 8  # bytes of a number, in estimates
+#: elements of the input, and of the Jacobian, from which its structure is looked at without being asked for
+MANY, SMALL = 64, 1 << 15
 
 
 def terms_of(
@@ -74,12 +81,67 @@ def _by(way: str, trace: JacobianTrace, function: Callable[..., Any], x: Any, me
     if way == FORWARD:
         return trace.terms(memory)
     if way == REVERSE:
-        args = x if type(x) is tuple else (x,)
-        return reverse_terms(function, args, trace.variables, memory // ITEMSIZE, trace.create_graph)
+        return reverse_terms(_transposes(trace, function, x, memory), trace.variables)
     mode = "reverse" if way == VJPS else "forward"
     found = dense.jacobian(function, x, mode=mode, create_graph=trace.create_graph, memory=memory)
     parts = iter(tree_leaves(found))
     return [[[_term_of_columns(next(parts), v, y.shape)] for v in trace.variables] for y in trace.results]
+
+
+def _transposes(trace: JacobianTrace, function: Callable[..., Any], x: Any, memory: int) -> list[Transposes]:
+    args = x if type(x) is tuple else (x,)
+    return transposes(function, args, trace.variables, memory // ITEMSIZE, trace.create_graph)
+
+
+def dense_jacobian(function: Callable[..., Any], x: Any, memory: int) -> Any:
+    """The dense Jacobian of a large function by its structure; None where products with vectors cost less.
+
+    It is None, too, where these do what terms do not: record, count as another transformation's operations.
+    """
+    if not _is_plain(x):
+        return None
+    try:
+        trace = JacobianTrace(function, x, False)
+    except Exception:  # products with vectors will say what is wrong, if anything is
+        return None
+    m, n = _size(trace)
+    if m * n < SMALL or any([y.dtype.kind == "c" for y in trace.results]):
+        return None
+    for y in trace.results:
+        for v in trace.variables:
+            assemble.check_size(y.shape, v.shape, y.dtype, max(memory, assemble.LARGEST))
+    way = chosen(trace.results, trace.variables, dense=True, limit=memory // ITEMSIZE)
+    try:
+        if way == FORWARD:
+            blocks = [
+                [
+                    assemble.dense(terms, y.shape, v.shape, y.dtype)
+                    for terms, v in zip(row, trace.variables, strict=True)
+                ]
+                for y, row in zip(trace.results, trace.terms(memory), strict=True)
+            ]
+        elif way == REVERSE:
+            blocks = reverse_dense(_transposes(trace, function, x, memory), trace.variables)
+        else:
+            return None
+    except (Unstructured, NotImplementedError):
+        return None
+    rows = [tree_unflatten([as_caller_type(part, not trace.arrays) for part in row], trace.inner) for row in blocks]
+    return tree_unflatten(rows, trace.outer)
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether there are many real numbers, on no tape and in no transformation."""
+    count = 0
+    for leaf in tree_leaves(x):
+        tensor = unfaced(leaf)
+        data = tensor._raw if isinstance(tensor, Tensor) else tensor
+        if type(data) is not ndarray or data.dtype.kind != "f":
+            return False
+        if isinstance(tensor, Tensor) and tensor._edge is not None and recording():
+            return False
+        count += data.size
+    return count >= MANY and not STACK.levels and LOCAL.watch is None and LOCAL.recorder is None
 
 
 def _term_of_columns(found: Any, source: Variable, shape: tuple[int, ...]) -> Term:
