@@ -1,6 +1,6 @@
 """Random programs, and transformations in and around them: structured Jacobians against batched VJPs.
 
-``python -m tests.jacobians.test_fuzz torch 1000 500`` judges programs of 500 more seeds, from 1000 on.
+``python -m tests.jacobians.test_fuzz 'forward terms' torch 1000 500`` judges programs of 500 more seeds, from 1000 on.
 """
 
 import sys
@@ -22,57 +22,95 @@ class Disagreement(AssertionError):
     pass
 
 
-def judge(mode, seed):
-    """Whether a program could be judged; batched VJPs must know it.
+def prepared(f, xs):
+    """By a plan that was found at another point."""
+    return cr.prepare_jacobian(f, tuple([x + 0.01 for x in xs]), on_change="record")(xs)
 
-    Where the two differ by more than rounding, rounding is what two dense ways of computing differ by: some programs divide
-    by differences of near numbers.
-    """
+
+WAYS = {
+    "forward terms": lambda f, xs: cr.jacobian(f, xs, layout="csr", strategy="forward terms"),
+    "reverse terms": lambda f, xs: cr.jacobian(f, xs, layout="csr", strategy="reverse terms"),
+    "chosen": lambda f, xs: cr.jacobian(f, xs, layout="csr"),
+    "prepared": prepared,
+    "hessian": lambda f, xs: cr.hessian(lambda *xs: f(*xs).sin().sum(), xs, layout="csr"),
+}
+
+
+def judge(way, mode, seed):
+    """Whether a program could be judged: batched VJPs must know it."""
     program = MAKERS[mode](seed)
-    args = tuple(program.xs) if mode == "numpy" else tuple(map(cr.tensor, program.xs))
-    argnums = tuple(range(len(args)))
+    xs = tuple(program.xs) if mode == "numpy" else tuple(map(cr.tensor, program.xs))
 
     def f(*xs):
         return flattened(program(*xs))
 
     try:
-        expected = matrices(cr.func.jacrev(f, argnums)(*args), program.xs)
+        expected = known(way, f, xs, program.xs, cr.func.jacrev)
     except Exception:
         return False
     try:
-        found = cr.jacobian(f, args, layout="csr", strategy="forward terms")
+        found = WAYS[way](f, xs)
     except Exception as error:
-        raise Disagreement(
-            f"{mode} {seed}: {''.join(traceback.format_exception(error)[-4:])}\n{program.text}"
-        ) from None
-    precise = not any(word in program.text for word in ("float32", "float()", "complex64"))
-    for k, (want, block) in enumerate(zip(expected, found, strict=True)):
+        told = "".join(traceback.format_exception(error)[-4:])
+        raise Disagreement(f"{way} of {mode} {seed}: {told}\n{program.text}") from None
+    blocks = [block for row in found for block in row] if way == "hessian" else found
+    if way == "hessian":
+        assert all(
+            (a != b.T).nnz == 0 or np.isnan(a.data).any() for a, b in zip(blocks, transposed(found), strict=True)
+        )
+    other = None
+    for k, (want, block) in enumerate(zip(expected, blocks, strict=True)):
         got, pattern = block.toarray(), pattern_of(block)
-        known = np.isfinite(want)
-        scale = np.abs(want[known]).max(initial=1e-3)
-        tolerance = (1e-12 if precise else 1e-6) * scale
-        missing = (want != 0) & ~pattern
-        off = np.where(known, np.abs(got - want), 0)
-        if not missing.any() and (off <= tolerance).all():
-            continue
-        other = matrices(cr.func.jacfwd(f, argnums)(*args), program.xs)[k]
-        doubt = np.where(np.isfinite(other) & known, np.abs(other - want) * 32, np.inf)
-        tolerance = np.maximum(tolerance, np.maximum(doubt, doubt[np.isfinite(doubt)].max(initial=0)))
-        if (missing & (np.abs(want) > tolerance)).any():
-            raise Disagreement(f"{mode} {seed}: lacks {np.argwhere(missing)[:5].tolist()} of input {k}\n{program.text}")
-        wrong = ~(off <= tolerance) & (tolerance < np.inf)
-        if wrong.any():
-            where = np.argwhere(wrong)[:5].tolist()
-            raise Disagreement(f"{mode} {seed}: {where} of input {k} are off by {off.max()}\n{program.text}")
+        where = differing(got, want, pattern, 0, program)
+        if where.size:
+            other = other or known(way, f, xs, program.xs, cr.func.jacfwd)
+            where = differing(got, want, pattern, 32 * np.abs(other[k] - want), program)
+        if where.size:
+            where = [*map(tuple, where[:5].tolist())]
+            what = ", ".join(f"{at}: {got[at]} for {want[at]}" for at in where)
+            raise Disagreement(f"{way} of {mode} {seed}: block {k} at {what}\n{program.text}")
     return True
+
+
+def known(way, f, xs, arrays, dense):
+    """The Jacobian's blocks as matrices, one way or the other: ``dense`` is ``jacrev`` or ``jacfwd``."""
+    argnums = tuple(range(len(xs)))
+    if way != "hessian":
+        return matrices(dense(f, argnums)(*xs), arrays)
+    rows = dense(cr.func.grad(lambda *xs: f(*xs).sin().sum(), argnums), argnums)(*xs)
+    return [np.asarray(rows[k][j]).reshape(arrays[k].size, arrays[j].size) for k in argnums for j in argnums]
+
+
+def transposed(rows):
+    return [row[k] for k in range(len(rows)) for row in rows]
+
+
+def differing(got, want, pattern, doubt, program):
+    """Where an entry is missing, or a number is another.
+
+    Some programs divide by differences of near numbers, and some at zero: ``doubt`` says by how much two dense ways of
+    computing differ; where one of them has no number, none is expected.
+    """
+    precise = not any(word in program.text for word in ("float32", "float()", "complex64", "logcumsumexp"))
+    told = np.isfinite(want)
+    scale = np.abs(want[told]).max(initial=1e-3)
+    told &= np.isfinite(doubt)
+    doubt = np.where(told, doubt, 0)
+    tolerance = (1e-12 if precise else 1e-6) * scale + doubt.max(initial=0)
+    off = ~(np.abs(np.where(told, got - want, 0)) <= tolerance)
+    return np.argwhere(told & (off | (~pattern & (np.abs(want) > doubt))))
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("mode", MAKERS)
-@pytest.mark.parametrize("first", range(0, 120, 20))
-def test_programs(mode, first):
+@pytest.mark.parametrize(
+    ("way", "first"),
+    [("forward terms", first) for first in range(0, 100, 20)]
+    + [(way, 20 * k) for k, way in enumerate(["reverse terms", "chosen", "prepared", "hessian"], 5)],
+)
+def test_programs(way, mode, first):
     with np.errstate(all="ignore"):
-        assert sum(judge(mode, seed) for seed in range(first, first + 20)) > 10
+        assert sum(judge(way, mode, seed) for seed in range(first, first + 20)) > 10
 
 
 # -- transformations inside of the function, and around its Jacobian -----------------------------------------------------
@@ -253,14 +291,14 @@ def test_constants_written_later():
         structured(lambda x: g(x, True))(x)
 
 
-def main(mode, first, count):
+def main(way, mode, first, count):
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     judged = failed = 0
     for seed in range(first, first + count):
         try:
-            judged += judge(mode, seed)
-        except Disagreement as error:
+            judged += judge(way, mode, seed)
+        except (Disagreement, AssertionError) as error:
             failed += 1
             print(error, flush=True)
     print(f"{judged} programs judged, {failed} disagree")
@@ -268,4 +306,4 @@ def main(mode, first, count):
 
 
 if __name__ == "__main__":
-    sys.exit(bool(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))
+    sys.exit(bool(main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))
