@@ -34,8 +34,8 @@ _GUIDES = {
     "scipy.stats": "a density is a line of NumPy for tensors (docs/guide/from_autograd.md, Statistics)",
     "scipy.integrate.quad": "the gradient of an integral is the integral of the integrand's gradient, from func.grad",
     "scipy.integrate": "a Function that solves the adjoint equation has a gradient (docs/guide/scipy.md, Differential equations)",
-    "scipy.optimize": "give it functions of arrays, such as func.value_and_grad(f) (docs/guide/scipy.md); the gradient of a "
-    "solution follows from the equation that it solves (docs/guide/from_autograd.md, Fixed points)",
+    "scipy.optimize": "chainrule.scipy has these functions for tensors and fills in derivatives (docs/guide/solvers.md); the "
+    "gradient of a solution is one of chainrule.implicit (docs/guide/implicit.md)",
     "scipy.interpolate": "np.interp keeps the derivative; a spline is linear in its values, so make its matrix once, from the "
     "splines through the unit vectors",
 }
