@@ -3,7 +3,8 @@
 ==================  ================================================================================================
 ``"diagonal"``      an element of the result depends on the same element of the operand (after broadcasting)
 ``"selection"``     it is one element of the operand, or does not depend on it
-``"scatter"``       the transpose of a selection: an element of the operand goes to one place of the result, or nowhere
+``"scatter"``       the transpose of a selection: an element of the operand (after broadcasting) goes to one place of the
+                    result, or nowhere
 ``"sum"``,          it is the sum, or the mean, of the operand along the parameter ``axis``
 ``"mean"``
 ``"axis"``          it depends on all of the operand along the parameter ``axis`` (or ``axes``), and nothing else
