@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import CLOCK
 from chainrule.transform.arguments import as_caller_type, inside
-from chainrule.transform.dense import MEMORY, Limits, bound_of, columns, push_basis, rows
+from chainrule.transform.dense import MEMORY, Limits, bound_of, check_size, columns, largest, push_basis, rows
 from chainrule.transform.reverse import fresh_leaf
 from chainrule.tree import tree_flatten, tree_unflatten
 
@@ -47,7 +48,8 @@ def jacobian(
         create_graph: record the result, so that it can be differentiated itself. By default that of a function is where
             ``x`` is on the tape, and that of tensors is not.
         chunk_size: how many rows or columns to compute in one batched pass.
-        memory: otherwise, as many as keep what one pass produces below this number of bytes. The result itself is extra.
+        memory: otherwise, as many as keep what one pass produces below this number of bytes. The result itself is extra;
+            it may take 4 GiB, or 16 times as much as this.
 
     Returns:
         A tensor; arrays where a function was given only arrays. With several outputs or inputs, in the outputs' tree one
@@ -57,6 +59,7 @@ def jacobian(
     Raises:
         RuntimeError: ``y`` does not depend on anything that requires grad, or ``x`` does not require grad.
         TypeError: integers.
+        ValueError: the result would be too large for memory.
 
     >>> import chainrule as cr
     >>> b = cr.tensor([4., 5., 6.], requires_grad=True)
@@ -93,6 +96,8 @@ def _of_tensors(y: Any, x: Any, create_graph: bool, limits: Limits) -> Any:
                 raise errors.jacobian_of_value(t) if what == "y" else errors.not_a_tensor("jacobian", what, t)
             if not t.requires_grad:
                 raise without_grad(i, t)
+    for t, s in itertools.product(ys, xs):
+        check_size(t.shape, s.shape, t._raw.dtype, largest(limits.memory))
     return tree_unflatten([tree_unflatten(_reverse(t, xs, create_graph, limits), inner) for t in ys], outer)
 
 
@@ -114,7 +119,10 @@ def _of_function(function: Callable[..., Any], x: Any, mode: str, create_graph: 
         outputs, outer = tree_flatten(result)
         if not outputs:
             raise errors.jacobian_no_result(function, result)
-        return [_output(unfaced(out)) for out in outputs]
+        found = [_output(unfaced(out)) for out in outputs]
+        for y, s in itertools.product(found, sources):
+            check_size(y.shape, s.shape, y._raw.dtype, largest(limits.memory))
+        return found
 
     n = sum([s.numel() for s in sources])
     if mode == "forward" or (mode == "auto" and n == 1 and sources[0].dtype.kind != "c"):

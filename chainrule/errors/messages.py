@@ -378,10 +378,9 @@ explained_jacobian_changed(how) -> RuntimeError
 explained_jacobian_unknown(jacobian) -> ValueError
     explain(): {jacobian!r} is not what jacobian(f, x, layout='structured') or hessian() returned, but was made from such ones
     (by a product, a transpose, hstack=True ...) or read from a file: explain those.
-jacobian_too_large(m, n, out_shape, in_shape, size, limit) -> ValueError
-    a dense Jacobian of {m} rows (the elements of y, of shape {out_shape}) and {n} columns (x, of shape {in_shape})
-    takes {size}, more than the limit of {limit}. layout='csr' or layout='structured' has its entries alone, and
-    layout='operator' products with vectors; or raise the limit: memory=...
+jacobian_too_large(m, n, y_shape, x_shape, size, limit, hint) -> ValueError
+    a dense Jacobian of {m} rows (the elements of y, of shape {y_shape}) and {n} columns (x, of shape {x_shape}) takes
+    {size}, more than the limit of {limit}. {hint}
 jacobian_operand(call, have, want, of, other, where) -> ValueError
     {call}: the operand has the shape {have}. J is dy/dx, so it takes what has the shape of {of}, {want}, or that flat,
     with any further axes {where}. (The other shape of J is {other}.)

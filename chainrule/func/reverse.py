@@ -83,10 +83,17 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
     array([ 1., -1.])
     """
     errors.check_function("grad", func)
+    return gradient_function("grad(f)(*args)", func, argnums, has_aux)
+
+
+def gradient_function(
+    api: str, func: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool = False
+) -> Callable[..., Any]:
+    """What :func:`grad` returns; errors name ``api``."""
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        trace = Trace("grad(f)(*args)", func, positions_of(argnums, args), args, kwargs, has_aux)
+        trace = Trace(api, func, positions_of(argnums, args), args, kwargs, has_aux)
         gradient = trace.gradient(isinstance(argnums, int))
         return (gradient, tree_map(trace.value, trace.aux)) if has_aux else gradient
 

@@ -9,8 +9,8 @@ from chainrule import errors
 from chainrule.autograd import jacobian as dense
 from chainrule.core.tensor import Tensor
 from chainrule.func.jacobians import hessian as hessian_function
-from chainrule.func.reverse import grad
-from chainrule.jacobians.layouts import LARGEST, SPARSE, blocks, matrix
+from chainrule.func.reverse import gradient_function
+from chainrule.jacobians.layouts import SPARSE, blocks, check_dense, matrix
 from chainrule.jacobians.operator import operators
 from chainrule.jacobians.result import Jacobian
 from chainrule.jacobians.strategy import STRATEGIES, Plan, planned
@@ -53,7 +53,8 @@ def jacobian(
         hstack: one matrix for all outputs and all inputs, in the order of their leaves, as solvers take it.
         mode: with ``layout="dense"``: "forward" is column by column, "reverse" row by row, "auto" what there are fewer of.
         chunk_size: how many rows or columns to compute in one batched pass.
-        memory: otherwise, as many as keep what one pass produces below this number of bytes. The result itself is extra.
+        memory: otherwise, as many as keep what one pass produces below this number of bytes. The result itself is extra;
+            a dense one may take 4 GiB, or 16 times as much as this.
 
     Returns:
         As ``layout`` says; arrays where a function was given only arrays, else tensors. With several outputs or inputs, in
@@ -64,7 +65,7 @@ def jacobian(
     Raises:
         RuntimeError: ``y`` does not depend on anything that requires grad, or ``x`` does not require grad.
         TypeError: integers.
-        ValueError: options that do not go together.
+        ValueError: options that do not go together; a dense result that is too large.
 
     >>> import chainrule as cr
     >>> b = cr.tensor([4., 5., 6.], requires_grad=True)
@@ -98,6 +99,8 @@ def jacobian(
     if layout == "operator":
         return operators(y, x, hstack, create_graph)
     trace = JacobianTrace(y, x, False if layout in SPARSE else create_graph)
+    if layout == "dense":
+        check_dense(trace.results, trace.variables, hstack, memory)
     terms = terms_of(trace, y, x, api="jacobian", memory=memory, strategy=strategy, wants_dense=layout == "dense")
     return _noted(_laid_out(trace, terms, layout, hstack, memory), trace, y, x, memory, "y")
 
@@ -148,8 +151,7 @@ def _laid_out(
     trace: JacobianTrace, found: Blocks, layout: str, hstack: bool, memory: int, symmetric: bool = False
 ) -> Any:
     """The Jacobians of a trace in a layout, in the outputs' tree of the inputs' trees; or all as one matrix."""
-    limit = max(memory, LARGEST)
-    made = (found, trace.results, trace.variables, layout, not trace.arrays, symmetric, limit)
+    made = (found, trace.results, trace.variables, layout, not trace.arrays, symmetric, memory)
     if hstack:
         return matrix(*made)
     return tree_unflatten([tree_unflatten(row, trace.inner) for row in blocks(*made)], trace.outer)
@@ -203,10 +205,12 @@ def hessian(
         return hessian_function(func, x if argnums is None else argnums)
     check_layout("hessian", layout, create_graph)
     several = type(x) is tuple
-    gradient = grad(func, tuple(range(len(x))) if several else 0)
+    gradient = gradient_function("hessian(f, x)", func, tuple(range(len(x))) if several else 0)
     if layout == "operator":
         return operators(gradient, x, hstack, create_graph)
     trace = JacobianTrace(gradient, x, False if layout in SPARSE else create_graph)
+    if layout == "dense":
+        check_dense(trace.results, trace.variables, hstack, memory)
     found = terms_of(trace, gradient, x, api="hessian", memory=memory, wants_dense=layout == "dense")
     made = _laid_out(trace, found, layout, hstack, memory, symmetric=True)
     return _noted(made, trace, gradient, x, memory, "gradient")

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.jacobians.ordering import Block, entries_in_order
 from chainrule.jacobians.terms import Index, Term, Variable, flat
@@ -26,8 +25,6 @@ from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
 Matrix = np.ndarray[Any, Any]
-#: the most bytes that a dense Jacobian takes
-LARGEST = 4 * 2**30
 
 _NUMBERS = (int, float, complex, np.generic)
 
@@ -221,23 +218,6 @@ def _pool(terms: Sequence[Term], dtype: np.dtype[Any]) -> Any:
 
 
 # -- dense matrices ---------------------------------------------------------------------------------------------------
-
-
-def check_size(out_shape: tuple[int, ...], in_shape: tuple[int, ...], dtype: Any, limit: float) -> None:
-    """Raise if a dense Jacobian takes more bytes than a limit.
-
-    Raises:
-        ValueError: it does.
-    """
-    m, n = math.prod(out_shape), math.prod(in_shape)
-    size = m * n * np.dtype(dtype).itemsize
-    if size > limit:
-        raise errors.jacobian_too_large(m, n, out_shape, in_shape, _bytes(size), _bytes(limit))
-
-
-def _bytes(count: float) -> str:
-    unit = "GiB" if count >= 2**30 else "MiB"
-    return f"{count / (2**30 if unit == 'GiB' else 2**20):,.3g} {unit}"
 
 
 def dense(terms: Sequence[Term], out_shape: tuple[int, ...], variable_shape: tuple[int, ...], dtype: Any = None) -> Any:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.jacobians.assemble import LARGEST, Block, add_into, check_size, dense, dtype_of_terms, is_plain
+from chainrule.jacobians.assemble import Block, add_into, dense, dtype_of_terms, is_plain
 from chainrule.jacobians.result import Jacobian
 from chainrule.jacobians.terms import Term, Variable
 from chainrule.transform.arguments import as_caller_type
+from chainrule.transform.dense import MEMORY, check_size, largest
 from chainrule.types.shapes import dtype_of, shape_of
 
 Terms = Sequence[Term]
@@ -30,7 +31,7 @@ def blocks(
     layout: str,
     tensors: bool,
     symmetric: bool = False,
-    limit: int = LARGEST,
+    memory: int = MEMORY,
 ) -> Grid:
     """For each result, with respect to each variable its Jacobian.
 
@@ -40,11 +41,11 @@ def blocks(
         layout: "dense", "csr", "csc", "coo", "structured" or "auto".
         tensors: whether the caller works with tensors.
         symmetric: they are a Hessian's blocks, and are made exactly symmetric.
-        limit: the most bytes that a dense one may take.
+        memory: a dense one may take 16 times as many bytes.
     """
     if layout == "dense" and not symmetric:
         return [
-            [_dense(terms, y, v, tensors, limit) for terms, v in zip(row, variables, strict=True)]
+            [_dense(terms, y, v, tensors, memory) for terms, v in zip(row, variables, strict=True)]
             for row, y in zip(found, results, strict=True)
         ]
     kept = layout == "structured"
@@ -59,7 +60,7 @@ def blocks(
         for i, j in itertools.combinations(range(len(grid)), 2):
             grid[i][j] = (grid[i][j] + grid[j][i].T) / 2
             grid[j][i] = grid[i][j].T
-    return [[_laid_out(J, layout, limit) for J in row] for row in grid]
+    return [[_laid_out(J, layout, memory) for J in row] for row in grid]
 
 
 def matrix(
@@ -69,7 +70,7 @@ def matrix(
     layout: str,
     tensors: bool,
     symmetric: bool = False,
-    limit: int = LARGEST,
+    memory: int = MEMORY,
 ) -> Any:
     """All of them as one matrix: results below each other, variables beside each other. (Arguments: see ``blocks``.)"""
     every, first_row = [], 0
@@ -82,8 +83,22 @@ def matrix(
     shape = first_row, sum([v.size for v in variables])
     dtype = np.result_type(*[entry_dtype(terms, y) for row, y in zip(found, results, strict=True) for terms in row])
     if layout == "dense" and not symmetric and all([is_plain(block[0]) for block in every]):
-        return as_caller_type(_dense_matrix(every, shape, dtype, limit), tensors)
-    return _laid_out(Jacobian.stacked(every, shape, dtype, symmetric, tensors), layout, limit)
+        return as_caller_type(_dense_matrix(every, shape, dtype, memory), tensors)
+    return _laid_out(Jacobian.stacked(every, shape, dtype, symmetric, tensors), layout, memory)
+
+
+def check_dense(results: Sequence[Any], variables: Sequence[Variable], hstack: bool, memory: int) -> None:
+    """Raise if dense Jacobians of results with respect to variables take too much memory.
+
+    Raises:
+        ValueError: one does, or with ``hstack`` all together do.
+    """
+    if hstack:
+        m, n = sum([math.prod(shape_of(y)) for y in results]), sum([v.size for v in variables])
+        check_size((m,), (n,), np.result_type(*map(dtype_of, results)), largest(memory))
+        return
+    for y, v in itertools.product(results, variables):
+        check_size(shape_of(y), v.shape, dtype_of(y), largest(memory))
 
 
 def entry_dtype(terms: Terms, y: Any) -> np.dtype[Any]:
@@ -92,21 +107,21 @@ def entry_dtype(terms: Terms, y: Any) -> np.dtype[Any]:
     return np.result_type(dtype_of(y), np.complex64) if numbers.kind == "c" else dtype_of(y)
 
 
-def _dense(terms: Terms, y: Any, v: Variable, tensors: bool, limit: int) -> Any:
+def _dense(terms: Terms, y: Any, v: Variable, tensors: bool, memory: int) -> Any:
     dtype = entry_dtype(terms, y)
-    check_size(shape_of(y), v.shape, dtype, limit)
+    check_size(shape_of(y), v.shape, dtype, largest(memory))
     return as_caller_type(dense(terms, shape_of(y), v.shape, dtype), tensors)
 
 
-def _dense_matrix(every: Sequence[Block], shape: tuple[int, int], dtype: Any, limit: int) -> Any:
-    check_size(shape[:1], shape[1:], dtype, limit)
+def _dense_matrix(every: Sequence[Block], shape: tuple[int, int], dtype: Any, memory: int) -> Any:
+    check_size(shape[:1], shape[1:], dtype, largest(memory))
     J = np.zeros(shape, dtype)
     for block in every:
         add_into(J, block)
     return J
 
 
-def _laid_out(J: Jacobian, layout: str, limit: int) -> Any:
+def _laid_out(J: Jacobian, layout: str, memory: int) -> Any:
     if layout == "structured":
         return J
     if layout == "auto":
@@ -114,5 +129,5 @@ def _laid_out(J: Jacobian, layout: str, limit: int) -> Any:
         layout = "csr" if is_plain(J.terms) and J.nnz < _SPARSE_BELOW * m * n else "dense"
     if layout in SPARSE:
         return J.to_scipy(layout, copy=False)
-    check_size(J.out_shape, J.in_shape, J.dtype, limit)
+    check_size(J.out_shape, J.in_shape, J.dtype, largest(memory))
     return J.to_dense()

@@ -22,7 +22,7 @@ from chainrule.jacobians.operands import matched, operand
 from chainrule.jacobians.products import multiplied
 from chainrule.jacobians.terms import Term, Variable
 from chainrule.transform.arguments import as_caller_type
-from chainrule.transform.dense import MEMORY
+from chainrule.transform.dense import MEMORY, check_size
 from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
@@ -286,7 +286,13 @@ class Jacobian:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         if copy is False:
             raise ValueError("a structured Jacobian becomes an array by computing one: copy=False cannot be had")
-        assemble.check_size(self.out_shape, self.in_shape, self.dtype, MEMORY)
+        check_size(
+            self.out_shape,
+            self.in_shape,
+            self.dtype,
+            MEMORY,
+            "J.to_scipy() has its entries alone; J.to_dense() makes it all the same",
+        )
         J = np.asarray(self.to_dense())  # raises if it is recorded
         return J if dtype is None else J.astype(dtype)
 
@@ -469,7 +475,7 @@ class Jacobian:
         kind = self.kind
         if kind == "blocks":
             k, p, q = shape_of(self._any_blocks().vals)  # type: ignore[union-attr]
-            kind = f"{k} blocks of {p} × {q}"
+            kind = f"{k} blocks of {p} × {q}" if k > 1 else f"a block of {p} × {q}"
         symmetric = "symmetric, " if self.symmetric else ""
         return f"<Jacobian {self.out_shape} by {self.in_shape}: {symmetric}{kind}, {self.nnz} of {m * n} entries, {self.dtype}>"
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.jacobians.assemble import Sparse, check_size
+from chainrule.jacobians.assemble import Sparse
 from chainrule.jacobians.blocks import Blocks
-from chainrule.transform.dense import MEMORY
+from chainrule.transform.dense import MEMORY, check_size, largest
 
 if TYPE_CHECKING:
     from chainrule.jacobians.result import Jacobian
@@ -40,7 +40,13 @@ def solution(J: Jacobian, b: Any) -> Any:
         found = _by_scipy(J, matrix, b)
         if found is not None:
             return found
-    check_size(J.out_shape, J.in_shape, J.dtype, MEMORY)
+    check_size(
+        J.out_shape,
+        J.in_shape,
+        J.dtype,
+        largest(MEMORY),
+        "Without SciPy, or where entries are recorded, systems are dense",
+    )
     return _dense(J, matrix.dense(), b)
 
 

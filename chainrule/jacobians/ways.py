@@ -22,6 +22,7 @@ from chainrule.jacobians.strategy import FORWARD, JVPS, REVERSE, VJPS, chosen
 from chainrule.jacobians.terms import Term, Variable
 from chainrule.jacobians.trace import JacobianTrace
 from chainrule.transform.arguments import as_caller_type
+from chainrule.transform.dense import check_size, largest
 from chainrule.tree import tree_leaves, tree_unflatten
 from chainrule.types.shapes import shape_of
 
@@ -109,7 +110,7 @@ def dense_jacobian(function: Callable[..., Any], x: Any, memory: int) -> Any:
         return None
     for y in trace.results:
         for v in trace.variables:
-            assemble.check_size(y.shape, v.shape, y.dtype, max(memory, assemble.LARGEST))
+            check_size(y.shape, v.shape, y.dtype, largest(memory))
     way = chosen(trace.results, trace.variables, dense=True, limit=memory // ITEMSIZE)
     try:
         if way == FORWARD:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule import errors
 from chainrule.api.watch import Watch
 from chainrule.core import engine
 from chainrule.core.levels import open_level, within
@@ -219,6 +220,36 @@ def _own(array: ndarray[Any, Any], others: list[Any]) -> ndarray[Any, Any]:
 
 #: Bytes that one batched pass may produce, unless the caller says otherwise.
 MEMORY = 256 * 2**20
+
+
+_OTHER_LAYOUTS = (
+    "Of a function, jacobian(f, x, layout='csr') or layout='structured' has its entries alone, and layout='operator' "
+    "products with vectors; or raise the limit, which is 16 times memory="
+)
+
+
+def largest(memory: int) -> int:
+    """The most bytes that a dense Jacobian may take, where one pass may produce ``memory``."""
+    return 16 * max(memory, MEMORY)
+
+
+def check_size(
+    y_shape: tuple[int, ...], x_shape: tuple[int, ...], dtype: Any, limit: int, hint: str = _OTHER_LAYOUTS
+) -> None:
+    """Raise if a dense Jacobian takes more bytes than a limit. ``hint`` says what to do.
+
+    Raises:
+        ValueError: it does.
+    """
+    m, n = math.prod(y_shape), math.prod(x_shape)
+    size = m * n * np.dtype(dtype).itemsize
+    if size > limit:
+        raise errors.jacobian_too_large(m, n, tuple(y_shape), tuple(x_shape), _in_words(size), _in_words(limit), hint)
+
+
+def _in_words(count: float) -> str:
+    power = 3 if count >= 2**30 else 2
+    return f"{count / 1024**power:,.3g} {'GiB' if power == 3 else 'MiB'}"
 
 
 class Limits(NamedTuple):

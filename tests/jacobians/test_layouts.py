@@ -108,11 +108,27 @@ def test_differentiable():
     assert cr.autograd.gradcheck(through, cr.tensor(w0, requires_grad=True))
 
 
-def test_a_dense_result_has_a_limit():
+@pytest.mark.parametrize(
+    "options", [{}, {"mode": "forward"}, {"strategy": "forward terms"}, {"hstack": True}, {"strategy": "vjps"}]
+)
+def test_a_dense_result_has_a_limit(options):
     x = np.zeros(200_000)
-    with pytest.raises(ValueError, match=r"200000 rows .*takes 298 GiB.*layout='csr'"):
-        cr.jacobian(np.sin, x, layout="dense", strategy="forward terms")
+    with pytest.raises(ValueError, match=r"200000 rows .*takes 298 GiB, more than the limit of 4 GiB.*layout='csr'"):
+        cr.jacobian(np.sin, x, layout="dense", **options)
     assert cr.jacobian(np.sin, x, layout="auto").nnz == 200_000
+
+
+def test_a_dense_hessian_has_a_limit():
+    x = cr.zeros(100_000, requires_grad=True)
+    with pytest.raises(ValueError, match=r"takes 37.3 GiB"):
+        cr.hessian(lambda x: np.sin(x).sum(), x, layout="dense")
+    with pytest.raises(ValueError, match=r"takes 37.3 GiB"):
+        cr.jacobian(x * 2, x)
+
+
+def test_hessians_are_of_scalars():
+    with pytest.raises(RuntimeError, match=r"hessian\(f, x\).*scalar"):
+        cr.hessian(lambda x: x**2, np.ones(3))
 
 
 # -- operators ---------------------------------------------------------------------------------------------------------

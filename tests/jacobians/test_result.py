@@ -429,7 +429,7 @@ def test_shapes_that_do_not_fit():
 def test_a_dense_array_has_a_limit():
     J = identity((10_000,))
     with pytest.raises(
-        ValueError, match=r"10000 rows .*10000 columns .*takes 763 MiB, more than the limit of 256 MiB.*csr"
+        ValueError, match=r"10000 rows .*10000 columns .*takes 763 MiB, more than the limit of 256 MiB.*to_scipy"
     ):
         np.asarray(J)
     assert J.nnz == 10_000
