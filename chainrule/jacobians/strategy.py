@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 from chainrule.errors.places import Where
 from chainrule.interpreters.jac import Jac, Step
-from chainrule.jacobians.accumulate import MOST_SLOTS, MOST_TERMS, steps_of
+from chainrule.jacobians.accumulate import MOST_SLOTS, steps_of
+from chainrule.jacobians.compaction import MOST_TERMS, MOST_WITH_ROWS, SMALL
 from chainrule.jacobians.moves import mixing
 from chainrule.rows.structure import structure_of
 from chainrule.types.shapes import shape_of
@@ -32,10 +33,14 @@ FORWARD, REVERSE, VJPS, JVPS = STRATEGIES = ("forward terms", "reverse terms", "
 #: seconds of an operation on one element, of a NumPy call on terms, and of a step of a batched derivative
 OPERATION, CALL, RULE = 1e-9, 2e-6, 2.5e-5
 #: operations that an entry costs: where it is added into a dense matrix, where it is sorted into a sparse one, in a product of
-#: sparse matrices; how much more where it is transposed; and what a multiplication in a product of dense ones does
-ADDED, SORTED, MULTIPLIED, TRANSPOSED, IN_PRODUCT = 3, 25, 10, 1.2, 0.2
+#: sparse matrices; and what a multiplication in a product of dense ones does
+ADDED, SORTED, MULTIPLIED, IN_PRODUCT = 4, 25, 10, 0.2
 #: calls for each step of a function that is run once more, on a tape
 AGAIN = 10
+#: by how much reverse terms have to be better, where a dense matrix is wanted, and where rows have to be brought together
+RELUCTANCE = {True: 1.2, False: 3.0}
+#: inputs so few, in programs so long, are followed by JVPs, whatever the layout
+FEW, LONG = 8, 300
 
 
 class Cost(NamedTuple):
@@ -115,7 +120,7 @@ def mixed(
     """Axes ``ins`` become slots, unless columns do not vary along them; the result has axes ``outs`` in their place.
 
     Args:
-        sums: axes become slots in any case, and the numbers stay what they are.
+        sums: along axes where columns do not vary the numbers are added up.
     """
     n, m = len(shape), len(out_shape)
     count = math.prod([shape[a] for a in ins])
@@ -124,9 +129,12 @@ def mixed(
     places = dict(zip(before, after, strict=False))
     found: Parts = {}
     for key, part in parts.items():
-        uniform = part.varies.isdisjoint(ins) and not sums
         varies = frozenset([places[a] for a in part.varies if a in places])
-        slots = part.slots if uniform else part.slots * count
+        slots = part.slots
+        if sums:
+            slots *= math.prod([shape[a] for a in ins if a in part.varies])
+        elif not part.varies.isdisjoint(ins):
+            slots *= count
         found[key, tag, tuple(ins)] = Part(slots, varies, None, part.plain and sums)
     return found
 
@@ -169,17 +177,20 @@ class _Sketches:
     """The dry run: sketches of all values, in the direction of a subclass, and what it costs to carry terms so.
 
     Args:
+        bound: how many columns there are.
         limit: how many entries a step may make.
     """
 
-    def __init__(self, steps: Sequence[Step], limit: int) -> None:
+    def __init__(self, steps: Sequence[Step], bound: int, limit: int) -> None:
         self.steps = steps
+        self.bound = bound
         self.limit = limit
         self.operations = self.calls = 0.0
         self.most = 0
         self.why_not = ""
         self.lines: list[Line] = []
         self.slots_of: dict[Hashable, float] = {}  # of values that the computation is cut at: entries in a row
+        self.sizes: dict[Hashable, int] = {}  # of these values: elements
 
     @property
     def cost(self) -> Cost:
@@ -197,9 +208,27 @@ class _Sketches:
                 f"{step.prim.name} makes {entries:,} entries, more than the {self.limit:,} of the memory limit"
             )
 
+    def _compacted(self, parts: Parts, size: int) -> Parts:
+        """One term with respect to a variable, where there would be as many entries as it has elements."""
+        if len(parts) < 2:
+            return parts
+        groups: dict[Hashable, Parts] = {}
+        for key, part in parts.items():
+            groups.setdefault(_root(key), {})[key] = part
+        found: Parts = {}
+        for root, group in groups.items():
+            bound = self.sizes.get(root, self.bound)
+            if len(group) > 1 and entries_of(group, size) >= bound * size:
+                varies = frozenset[int]().union(*[part.varies for part in group.values()])
+                found[root, "compacted", frozenset(group)] = Part(bound, varies, None, False)
+            else:
+                found.update(group)
+        return found
+
     def _cut(self, key: Hashable, parts: Parts, shape: Shape, bound: int) -> Parts:
         """Start anew from a value's identity."""
         self.slots_of[key] = self._total_slots(parts, math.prod(shape), bound)
+        self.sizes[key] = math.prod(shape)
         return identity(key, shape)
 
     def _total_slots(self, parts: Parts, size: int, bound: int) -> float:
@@ -230,9 +259,8 @@ class ForwardSketches(_Sketches):
     """
 
     def __init__(self, steps: Sequence[Step], results: Sequence[Any], bound: int, limit: int) -> None:
-        super().__init__(steps, limit)
+        super().__init__(steps, bound, limit)
         self.known: dict[Any, Parts] = {}
-        self.bound = bound
         self.uses = _uses(steps, results)
         for step in steps:
             self._walk(step)
@@ -256,10 +284,11 @@ class ForwardSketches(_Sketches):
                 operands[i] = self._cut((step.seq, i), parts, shape_of(step.operands[i]), self.bound)
         for index, out in enumerate(step.outs):
             shape = shape_of(out)
-            parts = joined([self._through(step, i, x, shape, index) for i, x in enumerate(operands) if x])
+            several = [self._through(step, i, x, shape, index) for i, x in enumerate(operands) if x]
+            parts = self._compacted(joined(several), math.prod(shape))
             self._made(step, parts, math.prod(shape))
             self.lines.append(Line(step, len(parts), entries_of(parts, math.prod(shape)), False))
-            if self.uses.get((step.seq, index), 0) > 1 and _many(parts):
+            if self.uses.get((step.seq, index), 0) > 1 and _many(parts, math.prod(shape)):
                 self.lines[-1] = self.lines[-1]._replace(cut=True)
                 parts = self._cut((step.seq, index), parts, shape, self.bound)
             self.known[step.seq, index] = parts
@@ -303,10 +332,9 @@ class ReverseSketches(_Sketches):
     """
 
     def __init__(self, steps: Sequence[Step], results: Sequence[Any], bound: int, limit: int) -> None:
-        super().__init__(steps, limit)
+        super().__init__(steps, bound, limit)
         self.arrived: dict[Any, list[Parts]] = {}
         self.inputs: dict[int, tuple[Any, list[Parts]]] = {}
-        self.bound = bound
         for k, x in enumerate(results):
             if type(x) is Jac:
                 self._arrive(x.origin, identity(("output", k), shape_of(x)))
@@ -326,12 +354,12 @@ class ReverseSketches(_Sketches):
     def _walk(self, step: Step) -> None:
         for index, out in enumerate(step.outs):
             several = self.arrived.pop((step.seq, index), [])
-            parts = joined(several)
             size = math.prod(shape_of(out))
+            parts = self._compacted(joined(several), size)
             mixes = any([_mixes(step, i) for i, origin in enumerate(step.origins) if origin is not None])
             scattered = any([part.rows is not None for part in parts.values()])
             uses = sum([origin is not None for origin in step.origins])
-            cut = (scattered and mixes) or (uses > 1 and _many(parts))
+            cut = (scattered and mixes) or (uses > 1 and _many(parts, size))
             if cut:
                 parts = self._cut((step.seq, index), parts, shape_of(out), self.bound)
             self.lines.append(Line(step, len(parts), entries_of(parts, size), cut))
@@ -377,9 +405,13 @@ def _uses(steps: Sequence[Step], results: Sequence[Any]) -> dict[Any, int]:
     return uses
 
 
-def _many(parts: Parts) -> bool:
+def _many(parts: Parts, size: int) -> bool:
     """Whether terms will be cut at a value that several steps use."""
-    return len(parts) > MOST_TERMS or (len(parts) > 1 and sum([part.slots for part in parts.values()]) > MOST_SLOTS)
+    if len(parts) < 2 or entries_of(parts, size) <= SMALL:
+        return False
+    with_rows = sum([part.rows is not None for part in parts.values()])
+    slots = sum([part.slots for part in parts.values()])
+    return len(parts) > MOST_TERMS or with_rows > MOST_WITH_ROWS or slots > MOST_SLOTS
 
 
 _KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean", "zero"}
@@ -504,6 +536,8 @@ def plain_choice(steps: Sequence[Step], m: int, n: int, dense: bool) -> str | No
         return REVERSE  # which sees the operations of custom backward functions
     if dense and m == 1:
         return VJPS
+    if n <= FEW and len(steps) > LONG:
+        return JVPS
     return FORWARD if n <= 4 * m and only_moves(steps) else None
 
 
@@ -542,14 +576,23 @@ def planned(
     reverse = ReverseSketches(steps, results, m, limit)
     costs = {
         FORWARD: _assembled(forward.cost, forward.nnz, m, n, dense),
-        REVERSE: _assembled(reverse.cost, reverse.nnz if dense else TRANSPOSED * reverse.nnz, m, n, dense),
+        REVERSE: _assembled(reverse.cost, reverse.nnz, m, n, dense),
         VJPS: products_cost(steps, m, n, limit),
         JVPS: products_cost(steps, n, m, limit),
     }
     candidates = STRATEGIES if dense else (FORWARD, REVERSE)
-    best = strategy or plain_choice(steps, m, n, dense) or min(candidates, key=lambda name: costs[name].seconds)
+    best = (
+        strategy
+        or plain_choice(steps, m, n, dense)
+        or min(candidates, key=lambda name: _weighed(name, costs[name], dense))
+    )
     sketches = reverse if best == REVERSE else forward
     return Plan(best, costs, (m, n), sketches.nnz, sketches.lines, strategy is not None)
+
+
+def _weighed(name: str, cost: Cost, dense: bool) -> float:
+    """A cost by which to choose: what reverse terms gain is less sure."""
+    return cost.seconds * (RELUCTANCE[dense] if name == REVERSE else 1)
 
 
 def _assembled(cost: Cost, nnz: float, m: int, n: int, dense: bool) -> Cost:

@@ -122,8 +122,8 @@ def arrowhead(x):
 
 def perceptron(w):
     h = np.ones((16, 24))
-    for _ in range(3):
-        h = np.tanh(h @ w)
+    for weights in (w, np.ones((24, 24)), np.ones((24, 24))):
+        h = np.tanh(h @ weights)
     return h
 
 
@@ -131,7 +131,7 @@ CHOICES = {
     "a stencil": (lambda x: np.roll(x, 1) + np.roll(x, -1) - 2 * x + x**3, (500,), "forward terms"),
     "an arrowhead": (arrowhead, (500,), "forward terms"),
     "a layer": (lambda x: np.exp(x @ np.ones((24, 24))), (16, 24), "forward terms"),
-    "weights used again": (perceptron, (24, 24), "reverse terms"),
+    "the first of some layers": (perceptron, (24, 24), "reverse terms"),
     "few outputs": (lambda w: (np.tanh(np.ones((40, 40)) @ w) ** 2).sum(0)[:3], (40, 50), "reverse terms"),
     "a loss": (lambda w: (perceptron(w) ** 2).sum(), (24, 24), "vjps"),
     "of a scalar": (lambda x: x * np.ones(500), (), "forward terms"),
