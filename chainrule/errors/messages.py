@@ -378,6 +378,8 @@ explained_jacobian_changed(how) -> RuntimeError
 explained_jacobian_unknown(jacobian) -> ValueError
     explain(): {jacobian!r} is not what jacobian(f, x, layout='structured') or hessian() returned, but was made from such ones
     (by a product, a transpose, hstack=True ...) or read from a file: explain those.
+jacobian_needs_scipy() -> ImportError
+    a sparse array is one of SciPy's, which is not installed: pip install chainrule[scipy]. layout='structured' needs NumPy alone.
 jacobian_too_large(m, n, y_shape, x_shape, size, limit, hint) -> ValueError
     a dense Jacobian of {m} rows (the elements of y, of shape {y_shape}) and {n} columns (x, of shape {x_shape}) takes
     {size}, more than the limit of {limit}. {hint}

@@ -243,12 +243,13 @@ def _terms(story: Story, called: Called, shape: Shape) -> list[JacobianTerm]:
 
 def _steps(made: Run, called: Called, names: Names, terms: Sequence[JacobianTerm]) -> list[JacobianStep]:
     story = made.story
+    alone = _alone([line.step for line in story.lines])
     return [
         JacobianStep(
             index,
             line.step.prim.name,
             called[line.step, line.output],
-            _text(made, line.step, called, names),
+            _text(line.step, line.step in alone and line.step not in made.nodes, called, names),
             _line(made.place(line.step), names),
             _local(line, called, names),
             words.state(line.terms, line.shape, called.__getitem__) if made.with_terms else "",
@@ -367,9 +368,14 @@ def _assigned(made: Run, names: Names) -> list[str]:
     return found
 
 
-def _text(made: Run, step: Step, called: Called, names: Names) -> str:
+def _alone(steps: Sequence[Step]) -> set[Step]:
+    """The steps that are all of what the program calls at their place."""
+    return {steps[call.start] for call in calls_of(steps) if call.stop == call.start + 1}
+
+
+def _text(step: Step, alone: bool, called: Called, names: Names) -> str:
     """An operation as the program has it, if that is short and names all that it reads; else by its operands."""
-    source = "" if made.backward else Where(step.code, step.lasti).expression
+    source = Where(step.code, step.lasti).expression if alone else ""
     tree = expression_of(source)
     if tree is not None and len(source) <= _QUOTED and "\n" not in source and _is_flat(tree):
         return source

@@ -12,6 +12,7 @@ import copy
 import importlib
 import math
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -291,6 +292,7 @@ def prepare_jacobian(
 
     Raises:
         ValueError: no such layout, or no such way to deal with changes.
+        ImportError: SciPy is not installed, and the layout is one of its.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -301,6 +303,8 @@ def prepare_jacobian(
     """
     if layout not in LAYOUTS:
         raise ValueError(f"prepare_jacobian(): layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
+    if layout != "dense" and find_spec("scipy") is None:
+        raise errors.jacobian_needs_scipy()
     if on_change not in ("error", "record"):
         raise ValueError(f"prepare_jacobian(): on_change is 'error' or 'record', not {on_change!r}")
     return PreparedJacobian(function, x, layout, hstack, on_change, memory)

@@ -265,7 +265,7 @@ class Jacobian:
         try:
             from scipy import sparse
         except ImportError:
-            raise errors.needs_scipy("Jacobian.to_scipy()") from None
+            raise errors.jacobian_needs_scipy() from None
         found = sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape, copy=copy)
         found.has_canonical_format = True
         return found.asformat(format)

@@ -270,6 +270,7 @@ def test_memory_of_computed_tensors():
         (lambda x, y: cr.jacobian(lambda: 1.0, ()), ValueError, "x holds no tensor"),
         (lambda x, y: cr.jacobian(cr.ones(2), x), RuntimeError, "does not require grad and does not have a grad_fn"),
         (lambda x, y: cr.jacobian(y, cr.ones(2)), RuntimeError, "One of the differentiated Tensors does not require"),
+        (lambda x, y: cr.jacobian(np.tanh, np.ones(200_000)), ValueError, "takes 298 GiB, .*layout='csr'"),
         (lambda x, y: cr.jacobian(3, x), TypeError, "y is of type int, which does not know"),
         (lambda x, y: cr.jacobian(y, 3), TypeError, "argument 'x' must be a Tensor"),
         (lambda x, y: cr.jacobian(y, x, mode="forward"), ValueError, "needs the function"),
