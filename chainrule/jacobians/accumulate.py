@@ -55,7 +55,7 @@ class Accumulation:
             for origin in origins:
                 self.uses[origin] = self.uses.get(origin, 0) + 1
                 if type(origin) is Variable:
-                    self.known[origin] = [origin.identity()] if origin.size else []
+                    self.known[origin] = origin.start()
         self.uses[None] = -1  # constants stay known
         for step in self.steps:
             self._walk(step)

@@ -51,7 +51,7 @@ def blocks(
     kept = layout == "structured"
     grid: Grid = [
         [
-            Jacobian(terms, shape_of(y), v.shape, entry_dtype(terms, y), symmetric and i == j, tensors, kept)
+            Jacobian(terms, shape_of(y), v.shape, entry_dtype(terms, y, v), symmetric and i == j, tensors, kept)
             for j, (terms, v) in enumerate(zip(row, variables, strict=True))
         ]
         for i, (row, y) in enumerate(zip(found, results, strict=True))
@@ -81,7 +81,13 @@ def matrix(
             first_column += v.size
         first_row += m
     shape = first_row, sum([v.size for v in variables])
-    dtype = np.result_type(*[entry_dtype(terms, y) for row, y in zip(found, results, strict=True) for terms in row])
+    dtype = np.result_type(
+        *[
+            entry_dtype(terms, y, v)
+            for row, y in zip(found, results, strict=True)
+            for terms, v in zip(row, variables, strict=True)
+        ]
+    )
     if layout == "dense" and not symmetric and all([is_plain(block[0]) for block in every]):
         return as_caller_type(_dense_matrix(every, shape, dtype, memory), tensors)
     return _laid_out(Jacobian.stacked(every, shape, dtype, symmetric, tensors), layout, memory)
@@ -101,14 +107,14 @@ def check_dense(results: Sequence[Any], variables: Sequence[Variable], hstack: b
         check_size(shape_of(y), v.shape, dtype_of(y), largest(memory))
 
 
-def entry_dtype(terms: Terms, y: Any) -> np.dtype[Any]:
+def entry_dtype(terms: Terms, y: Any, v: Variable) -> np.dtype[Any]:
     """Of a Jacobian's entries: that of the value, or complex."""
-    numbers = dtype_of_terms(terms)
-    return np.result_type(dtype_of(y), np.complex64) if numbers.kind == "c" else dtype_of(y)
+    kinds = (v.dtype.kind, dtype_of_terms(terms).kind)
+    return np.result_type(dtype_of(y), np.complex64) if "c" in kinds else dtype_of(y)
 
 
 def _dense(terms: Terms, y: Any, v: Variable, tensors: bool, memory: int) -> Any:
-    dtype = entry_dtype(terms, y)
+    dtype = entry_dtype(terms, y, v)
     check_size(shape_of(y), v.shape, dtype, largest(memory))
     return as_caller_type(dense(terms, shape_of(y), v.shape, dtype), tensors)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import itertools
 import math
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -22,6 +23,7 @@ from chainrule.api.array import array_of, unfaced
 from chainrule.compiling.compiled import Compiled
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.jacobians.assemble import Pattern
+from chainrule.jacobians.layouts import entry_dtype
 from chainrule.jacobians.trace import JacobianTrace
 from chainrule.jacobians.ways import terms_of
 from chainrule.transform.arguments import as_caller_type, data_of
@@ -213,7 +215,8 @@ def _computed(
     if hstack:
         rows, cols = np.cumsum([0, *ms]).tolist(), np.cumsum([0, *ns]).tolist()
         every = [(found[i][k], m, rows[i], cols[k]) for i, m in enumerate(ms) for k in range(len(ns))]
-        dtype = np.result_type(*[y.dtype for y in trace.results])
+        pairs = itertools.product(trace.results, trace.variables)
+        dtype = np.result_type(*[entry_dtype(terms, y, v) for (terms, *_), (y, v) in zip(every, pairs, strict=True)])
         size = (rows[-1], cols[-1])
         whole = Pattern(every, size)
         data = whole.data([term for terms, *_ in every for term in terms], dtype)
@@ -224,7 +227,7 @@ def _computed(
             pattern = Pattern.of(terms, y.shape, variable.size)
             shape = (*y.shape, *variable.shape)
             blocks.append(Structure(pattern.indptr, pattern.indices, pattern.shape, shape))
-            entries.append(pattern.data(terms, y.dtype))
+            entries.append(pattern.data(terms, entry_dtype(terms, y, variable)))
     return blocks, trace.outer, entries
 
 

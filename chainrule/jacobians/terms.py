@@ -27,7 +27,7 @@ class Variable:
         terms: the Jacobian of a value that was cut, with respect to earlier variables; None for an input.
     """
 
-    __slots__ = ("cols", "dtype", "seed", "shape", "size", "terms")
+    __slots__ = ("_parts", "cols", "dtype", "seed", "shape", "size", "terms")
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], terms: list[Term] | None = None) -> None:
         self.shape = shape
@@ -36,10 +36,32 @@ class Variable:
         self.seed: Index = np.arange(self.size).reshape(shape)
         self.cols = self.seed[None]
         self.terms = terms
+        self._parts: tuple[Variable, Variable] | None = None
 
     def identity(self) -> Term:
         """The Jacobian of the variable with respect to itself."""
         return Term(self, self.cols, 1)
+
+    @property
+    def parts(self) -> tuple[Variable, Variable]:
+        """Variables of the real and the imaginary parts of complex elements."""
+        if self._parts is None:
+            self._parts = (self._part(), self._part())
+        return self._parts
+
+    def _part(self) -> Variable:
+        part = Variable((), np.empty(0, self.dtype).real.dtype)
+        part.shape, part.size, part.seed, part.cols = self.shape, self.size, self.seed, self.cols
+        return part
+
+    def start(self) -> list[Term]:
+        """The terms of the variable's value; of complex elements with respect to their parts."""
+        if not self.size:
+            return []
+        if self.dtype.kind != "c":
+            return [self.identity()]
+        real, imag = self.parts
+        return [Term(real, self.cols, 1), Term(imag, self.cols, 1j)]
 
 
 class Term:

@@ -15,6 +15,7 @@ from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.interpreters.jac import Jac, Step
 from chainrule.jacobians.accumulate import Accumulation, steps_of
+from chainrule.jacobians.moves import merged
 from chainrule.jacobians.products import resolve
 from chainrule.jacobians.terms import Term, Variable
 from chainrule.transform.arguments import inside
@@ -89,7 +90,26 @@ class JacobianTrace:
         """For each result, for each variable the terms of its Jacobian, where no step's numbers take more memory, in bytes."""
         found = Accumulation(self.results, memory // 8)
         by_input = [resolve(found.terms_of(y), y.shape) for y in self.results]
-        return [[terms.get(variable, []) for variable in self.variables] for terms in by_input]
+        return [
+            [_of_input(terms, variable, y.dtype.kind == "c") for variable in self.variables]
+            for y, terms in zip(self.results, by_input, strict=True)
+        ]
+
+
+def _of_input(by_variable: dict[Variable, list[Term]], variable: Variable, complex_result: bool) -> list[Term]:
+    """The terms of one input; of a complex one what its parts' terms come to.
+
+    That is the complex derivative of a complex result, as far as it has one, and of a real result the gradients of its
+    elements: the conventions of ``backward``.
+    """
+    if variable.dtype.kind != "c":
+        return by_variable.get(variable, [])
+    real, imag = [by_variable.get(part, []) for part in variable.parts]
+    turn = -1j if complex_result else 1j
+    return merged(
+        [Term(variable, t.cols, np.real(t.vals), t.rows) for t in real]
+        + [Term(variable, t.cols, np.real(t.vals) * turn, t.rows) for t in imag]
+    )
 
 
 def _primal(leaf: Any, create_graph: bool) -> Any:

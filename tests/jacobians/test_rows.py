@@ -216,6 +216,34 @@ def test_convolutions_in_groups(transposed, padding):
     assert_agree(f, [x, weight])
 
 
+COMPLEX = [name for name in ROWS if any(s.complex for s in every_sample(TABLE[name]))]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_variables(name):
+    """The complex derivative of complex results, and of real ones the gradients, as ``backward`` has them."""
+    prim = TABLE[name]
+    samples = [s for s in every_sample(prim) if s.complex and s.layout == "C"]
+    with np.errstate(all="ignore"):
+        for sample in samples[-1:] if prim.kind == "elementwise" else samples:
+            operands = sample.draw()
+            for i in [i for i in rules_of(prim, sample) if operands[i].dtype.kind == "c"]:
+
+                def f(x, i=i, operands=operands, sample=sample):
+                    y = prim(*operands[:i], x, *operands[i + 1 :], **sample.params)
+                    return y[0] if isinstance(y, tuple) else y
+
+                x = cr.tensor(operands[i])
+                want = np.asarray(cr.jacobian(f, x, strategy="vjps"))
+                found = [cr.jacobian(f, x, layout="csr", strategy="forward terms")]
+                if not i:
+                    found.append(cr.prepare_jacobian(f, x)(x))
+                for got in found:
+                    assert got.dtype == want.dtype
+                    np.testing.assert_allclose(got.toarray(), want.reshape(got.shape), rtol=1e-11, atol=1e-11)
+
+
 # -- against differences, which know of no rule --------------------------------------------------------------------------
 
 
