@@ -1,8 +1,8 @@
-"""Products of sparse matrices, and the chain rule for values that the computation was cut at.
+"""The chain rule for values that the computation was cut at.
 
 Where terms count the elements of a value that was cut, the Jacobian is a product: that with respect to the value, times the
 value's own. ``resolve`` multiplies all such factors, in the order that is estimated to cost less: newest first, which is
-reverse mode, or oldest first, which is forward mode. Zeros that are entries stay entries.
+reverse mode, or oldest first, which is forward mode.
 """
 
 from __future__ import annotations
@@ -11,107 +11,67 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from chainrule.jacobians.assemble import Pattern, Sparse, dtype_of_terms
 from chainrule.jacobians.blocks import Blocks, blocks_of_terms
+from chainrule.jacobians.matmul import in_order, loosely_multiplied
 from chainrule.jacobians.terms import Term, Variable
 
-ndarray = np.ndarray
-
-
-# -- products ---------------------------------------------------------------------------------------------------------
+# -- factors ----------------------------------------------------------------------------------------------------------
 
 
 def sparse_of(terms: Sequence[Term], out_shape: tuple[int, ...], size: int) -> Sparse:
     return Pattern.of(terms, out_shape, size).matrix(terms)
 
 
-def multiplied(a: Sparse, b: Sparse) -> Sparse:
-    """The product, with an entry wherever factors meet; the columns of a row ascend."""
-    if type(a.data) is ndarray and type(b.data) is ndarray:
-        found = _by_scipy(a, b)
-        if found is not None:
-            return found
-    return _by_entries(a, b)
-
-
-def _by_scipy(a: Sparse, b: Sparse) -> Sparse | None:
-    """SciPy's product; None without SciPy, and where it has left out an entry because it is zero."""
-    try:
-        from scipy import sparse
-    except ImportError:
-        return None
-    left, right = [sparse.csr_array((x.data, x.indices, x.indptr), shape=x.shape) for x in (a, b)]
-    found = left @ right
-    if found.nnz != _entries_of_product(sparse, left, right):
-        return None
-    found.sort_indices()
-    return Sparse(found.indptr, found.indices, found.data, found.shape)
-
-
-def _entries_of_product(sparse: Any, left: Any, right: Any) -> int:
-    tools: Any = getattr(sparse, "_sparsetools", None)
-    if hasattr(tools, "csr_matmat_maxnnz") and left.indices.dtype == right.indices.dtype:
-        m, n = left.shape[0], right.shape[1]
-        return int(tools.csr_matmat_maxnnz(m, n, left.indptr, left.indices, right.indptr, right.indices))
-    return int((left.astype(bool) @ right.astype(bool)).nnz)
-
-
-def _by_entries(a: Sparse, b: Sparse) -> Sparse:
-    """Every entry of a with the entries of b's row of its column; then what meets is added up."""
-    lengths = np.diff(b.indptr)[a.indices]
-    ends = np.cumsum(lengths, dtype=np.intp)
-    left = np.repeat(np.arange(len(a.indices)), lengths)
-    right = np.arange(len(left)) + np.repeat(b.indptr[:-1][a.indices] - (ends - lengths), lengths)
-    rows = a.row_numbers()[left]
-    cols = b.indices[right][None].astype(np.intp, copy=False)
-    vals = np.take(a.data, left) * np.take(b.data, right)
-    met = Term(Variable((b.shape[1],), vals.dtype), cols, np.reshape(vals, (1, -1)), rows)
-    return sparse_of([met], a.shape[:1], b.shape[1])
-
-
 class Factor:
     """The Jacobian of one value with respect to one variable."""
 
-    def __init__(self, terms: list[Term], source: Variable, out_shape: tuple[int, ...]) -> None:
-        self.terms = terms
+    def __init__(self, terms: list[Term] | None, source: Variable, out_shape: tuple[int, ...]) -> None:
         self.source = source
         self.out_shape = out_shape
+        self._terms = terms
         self._blocks: Blocks | None = None
-        self._sparse: Sparse | None = None
-        self._known = False
+        self._sparse: Sparse | None = None  # its columns may be in any order
 
     @property
+    def terms(self) -> list[Term]:
+        if self._terms is None:
+            assert self._sparse is not None
+            self._terms = [in_order(self._sparse).term(self.source)]
+        return self._terms
+
+    @property
+    def entries(self) -> int:
+        """How many there are, where they are added up also how many parts they have."""
+        return self._sparse.nnz if self._sparse is not None else sum([term.cols.size for term in self.terms])
+
     def blocks(self) -> Blocks | None:
-        if not self._known:
-            self._known = True
+        if self._blocks is None and self._sparse is None:
             self._blocks = blocks_of_terms(self.terms, self.out_shape, self.source.size, dtype_of_terms(self.terms))
         return self._blocks
 
-    @property
     def sparse(self) -> Sparse:
+        """Its rows, with columns in any order."""
         if self._sparse is None:
             self._sparse = sparse_of(self.terms, self.out_shape, self.source.size)
         return self._sparse
 
     def times(self, other: Factor) -> Factor:
         """With respect to the other factor's variable, where it is the Jacobian of this one's variable."""
-        mine, others = self.blocks, other.blocks
+        mine, others = self.blocks(), other.blocks()
         blocks = mine.product(others) if mine is not None and others is not None else None
         if blocks is not None:
             product = Factor([blocks.term(other.source, self.out_shape)], other.source, self.out_shape)
             product._blocks = blocks
         else:
-            sparse = multiplied(self.sparse, other.sparse)
-            product = Factor([sparse.term(other.source)], other.source, self.out_shape)
-            product._sparse = sparse
-        product._known = True
+            product = Factor(None, other.source, self.out_shape)
+            product._sparse = loosely_multiplied(self.sparse(), other.sparse())
         return product
 
     def plus(self, others: Sequence[Factor]) -> Factor:
-        terms = [term for factor in (self, *others) for term in factor.terms]
-        return Factor(terms, self.source, self.out_shape) if others else self
+        if not others:
+            return self
+        return Factor([term for factor in (self, *others) for term in factor.terms], self.source, self.out_shape)
 
 
 class Estimate:
@@ -124,8 +84,7 @@ class Estimate:
 
     @classmethod
     def of(cls, factor: Factor, costs: list[float]) -> Estimate:
-        entries = sum([term.cols.size for term in factor.terms])
-        return cls(entries, (math.prod(factor.out_shape), factor.source.size), costs)
+        return cls(factor.entries, (math.prod(factor.out_shape), factor.source.size), costs)
 
     def times(self, other: Estimate) -> Estimate:
         cost = self.entries * other.entries / max(other.shape[0], 1)

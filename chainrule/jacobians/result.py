@@ -18,8 +18,8 @@ from chainrule.core.tensor import Tensor
 from chainrule.jacobians import assemble, solve, spy
 from chainrule.jacobians.assemble import Block, Pattern, Sparse, is_plain
 from chainrule.jacobians.blocks import Blocks, blocks_of_sparse, blocks_of_terms
+from chainrule.jacobians.matmul import multiplied
 from chainrule.jacobians.operands import matched, operand
-from chainrule.jacobians.products import multiplied
 from chainrule.jacobians.terms import Term, Variable
 from chainrule.transform.arguments import as_caller_type
 from chainrule.transform.dense import MEMORY, check_size

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from random_terms import matrix_of, random_case, random_terms
 
 import chainrule as cr
-from chainrule.jacobians import products
+from chainrule.jacobians import matmul, products
+from chainrule.jacobians.assemble import Sparse
 from chainrule.jacobians.blocks import affine_view, blocks_of_sparse, blocks_of_terms
-from chainrule.jacobians.products import multiplied, newest_first, oldest_first, resolve, sparse_of
+from chainrule.jacobians.matmul import FixedProduct, multiplied
+from chainrule.jacobians.products import newest_first, oldest_first, resolve, sparse_of
 from chainrule.jacobians.terms import Term, Variable
 
 seeds = st.integers(0, 2**32)
@@ -43,7 +45,7 @@ def test_product(seed, with_scipy):
     a, b = sparse_of(left, out_shape, middle.size), sparse_of(right, middle.shape, right_variable.size)
     with pytest.MonkeyPatch.context() as patch:
         if not with_scipy:
-            patch.setattr(products, "_by_scipy", lambda a, b: None)
+            patch.setattr(matmul, "_scipy", lambda: None)
         found = multiplied(a, b)
     A, B = matrix_of(left, out_shape, middle), matrix_of(right, middle.shape, right_variable)
     np.testing.assert_allclose(matrix(found), A @ B, rtol=1e-12, atol=1e-13)
@@ -58,6 +60,21 @@ def test_zeros_stay_entries():
     b = sparse_of([Term(variable, np.array([[0, 0], [1, 1]]), np.array([[1.0, 1.0], [2.0, 0.0]]))], (2,), 2)
     found = multiplied(a, b)
     assert len(found.data) == 4 and matrix(found).tolist() == [[0, 2], [0, 0]]
+    assert found.indices.tolist() == [0, 1, 0, 1]
+
+
+@some
+@given(seeds)
+def test_product_with_other_numbers(seed):
+    rng, left, out_shape, middle = random_case(seed)
+    right_variable = Variable((int(rng.integers(0, 5)), 2), float64)
+    right = random_terms(rng, middle.shape, right_variable, int(rng.integers(0, 4)))
+    a, b = sparse_of(left, out_shape, middle.size), sparse_of(right, middle.shape, right_variable.size)
+    product = FixedProduct(a, b)
+    for zeros in (0, 0.7):
+        x, y = (rng.integers(-1, 2, s.nnz) * rng.binomial(1, 1 - zeros, s.nnz) * 1.0 for s in (a, b))
+        found = Sparse(product.indptr, product.indices, product.data(x, y), product.shape)
+        np.testing.assert_array_equal(matrix(found), matrix(a._replace(data=x)) @ matrix(b._replace(data=y)))
 
 
 def test_product_is_differentiable():
