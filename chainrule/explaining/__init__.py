@@ -9,6 +9,7 @@ _WHERE = {
     "Arrow": "steps",
     "Explanation": "explanation",
     "Graph": "graph",
+    "JacobianExplanation": "jacobian_terms",
     "Step": "steps",
     "Value": "steps",
     "explain": "entry",

@@ -33,6 +33,8 @@ MODULES = {
     "autograd": ("autograd", ["autograd"]),
     "func": ("func", ["func"]),
     "explain": ("explain", ["explaining"]),
+    "jacobians": ("jacobian, hessian", ["jacobians"]),
+    "scipy": ("scipy", ["scipy"]),
     "compile": ("compile", ["compiling"]),
     "autograd-functional": ("autograd.functional", ["autograd.functional"]),
     "autograd-forward_ad": ("autograd.forward_ad", ["autograd.forward_ad"]),
@@ -56,7 +58,9 @@ FIRST = {
     "autograd": "backward grad Function no_grad enable_grad set_grad_enabled inference_mode detect_anomaly gradcheck",
     "func": "grad value_and_grad vmap jacrev jacfwd hessian hvp vjp jvp linearize linear_transpose",
     "compile": "compile Compiled",
-    "explain": "explain Explanation Step Arrow Graph Value",
+    "explain": "explain Explanation Step Arrow Graph Value JacobianExplanation",
+    "jacobians": "jacobian hessian prepare_jacobian jacobian_plan Jacobian JacobianOperator PreparedJacobian Plan",
+    "scipy": "minimize least_squares root solve_ivp solve_bvp",
     "autograd-functional": "jacobian hessian hvp vhp vjp jvp",
     "autograd-forward_ad": "dual_level make_dual unpack_dual",
     "autograd-graph": "saved_tensors_hooks save_on_cpu save_to_disk register_multi_grad_hook Node GradientEdge",
@@ -96,6 +100,15 @@ CALLED = {
     "func.jvp": "Jacobian-vector product, pushforward, directional derivative",
     "func.linearize": "tangent map",
     "func.linear_transpose": "adjoint of a linear function",
+    "jacobians.jacobian": "sparse and structured Jacobians",
+    "jacobians.hessian": "sparse Hessians, second derivatives",
+    "jacobians.prepare_jacobian": "sparsity pattern, many evaluations",
+    "jacobians.jacobian_plan": "strategy, cost",
+    "scipy.least_squares": "fitting, residuals",
+    "scipy.minimize": "optimization",
+    "scipy.root": "nonlinear equations",
+    "scipy.solve_ivp": "differential equations",
+    "scipy.solve_bvp": "boundary values",
     "compiling.compile": "jit, fast repeated calls, plans",
     "autograd.backward": "reverse mode, backpropagation",
     "autograd.grad": "gradients returned",
@@ -132,7 +145,10 @@ CALLED = {
 }
 #: Public names that a package gives through ``__getattr__`` or does not list.
 MORE = {
-    "explaining": ["Arrow", "Explanation", "Graph", "Step", "Value", "explain", "record_lines"],
+    "explaining": ["Arrow", "Explanation", "Graph", "JacobianExplanation", "Step", "Value", "explain", "record_lines"],
+    "jacobians": [
+        "Jacobian", "JacobianOperator", "Plan", "PreparedJacobian", "hessian", "jacobian", "jacobian_plan", "prepare_jacobian",
+    ],
     "autograd": ["Function", "detect_anomaly", "gradcheck", "gradgradcheck", "set_detect_anomaly"],
     "random": [
         "Generator", "bernoulli", "binomial", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "multinomial",
@@ -145,7 +161,7 @@ SECTION = re.compile(r"^(Args|Returns|Raises|Example|Attributes|Yields):$")
 
 #: The pages of the reference by what they are for, as the index lists them.
 PARTS = {
-    "Differentiate": ["autograd", "func", "autograd-functional", "autograd-forward_ad", "autograd-graph", "checkpoint"],
+    "Differentiate": ["autograd", "func", "autograd-functional", "autograd-forward_ad", "autograd-graph", "checkpoint", "jacobians", "scipy"],
     "Call again and again": ["compile"],
     "Solve": ["scipy", "implicit"],
     "See what was computed": ["explain", "testing"],
@@ -206,7 +222,7 @@ def _entries() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:
 #: Modules whose names are, in part, the package's own as well; both are described on one page.
 SHARED = {"autograd": "autograd", "func": "func", "linalg": "linalg", "ops.linalg.decompositions": "linalg", "ops.linalg.factors": "linalg",
           "special": "special", "signal": "signal", "nn": "nn", "explaining": "explain", "compiling": "compile",
-          "random": "random"}  # fmt: skip
+          "jacobians": "jacobians", "random": "random"}  # fmt: skip
 
 
 def _page_of(name: str) -> str | None:
