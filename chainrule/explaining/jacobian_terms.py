@@ -21,9 +21,11 @@ from chainrule.errors.reading import expression_of
 from chainrule.explaining import jacobian_page, jacobian_text, structure
 from chainrule.explaining import jacobian_words as words
 from chainrule.explaining.calls import calls_of, named_arguments
+from chainrule.explaining.check import Check
 from chainrule.explaining.exports import mimebundle
 from chainrule.explaining.jacobian_run import Line, Run, Story, run
 from chainrule.explaining.notation import BAR
+from chainrule.func.reverse import vjp
 from chainrule.interpreters.jac import Jac, Step
 from chainrule.jacobians import spy
 from chainrule.jacobians.assemble import Pattern, is_plain
@@ -32,7 +34,7 @@ from chainrule.jacobians.result import Jacobian
 from chainrule.jacobians.terms import Term
 from chainrule.jacobians.trace import Recipe
 from chainrule.transform.arguments import data_of
-from chainrule.tree import leaf_paths, tree_flatten
+from chainrule.tree import leaf_paths, tree_flatten, tree_leaves
 from chainrule.types.shapes import shape_of
 
 Shape = tuple[int, ...]
@@ -137,6 +139,7 @@ class JacobianExplanation:
         recipe = jacobian.made_by
         if recipe is None:
             raise errors.explained_jacobian_unknown(jacobian)
+        self._jacobian = jacobian
         made = run(recipe)
         story, result, variable = made.story, made.result, made.variable
         called = _called(recipe, made, names)
@@ -182,6 +185,14 @@ class JacobianExplanation:
     def __str__(self) -> str:
         return jacobian_text.text(self)
 
+    def check(self) -> Check:
+        """Compare a product of a vector with the Jacobian with the one that a backward pass computes.
+
+        Returns:
+            Something that is true if they agree, and says what was compared.
+        """
+        return _checked(self._jacobian)
+
     def to_html(self, path: Any = None) -> str:
         """A page that needs nothing else; also written to a file, if ``path`` is given."""
         page = jacobian_page.to_html(self)
@@ -225,6 +236,21 @@ def _check(jacobian: Jacobian, rows: Any, cols: Any, numbers: Any) -> None:
     largest = float(np.abs(have[2]).max(initial=0.0, where=np.isfinite(have[2])))
     if not np.allclose(found[2], have[2], rtol=near, atol=near * largest, equal_nan=True):
         raise errors.explained_jacobian_changed("its numbers are others")
+
+
+def _checked(jacobian: Jacobian) -> Check:
+    recipe, J = jacobian.made_by, jacobian.detach()
+    if J.dtype.kind == "c":
+        return Check(True, "not compared: complex")
+    g = np.cos(np.arange(J.matrix_shape[0])).astype(J.dtype)
+    args = recipe.x if type(recipe.x) is tuple else (recipe.x,)
+    _, pull = vjp(lambda *args: tree_leaves(recipe.function(*args))[recipe.output], *args)
+    backward = np.asarray(tree_leaves(pull(g.reshape(J.out_shape)))[recipe.input]).reshape(-1)
+    product = np.asarray(g @ J).reshape(-1)
+    near = 1e-4 if J.dtype.itemsize < 8 else 1e-9
+    scale = float(np.abs(backward).max(initial=0.0))
+    ok = bool(np.allclose(product, backward, rtol=near, atol=near * scale, equal_nan=True))
+    return Check(ok, f"ȳ @ J = x̄, as backward computes it {'✓' if ok else '✗'}")
 
 
 def _terms(story: Story, called: Called, shape: Shape) -> list[JacobianTerm]:

@@ -222,6 +222,14 @@ def test_every_entry_belongs_to_its_term():
     assert np.array_equal(term, cols - rows)
 
 
+def test_check():
+    e = explained(heat, np.linspace(0, 1, 8))
+    assert e.check()
+    e._jacobian.made_by = e._jacobian.made_by._replace(function=lambda u: heat(u) * 2)
+    assert not e.check()
+    assert "✗" in str(e.check())
+
+
 def test_zero():
     e = explained(lambda x: np.ones(3) * x.shape[0], np.ones(2))
     assert (e.terms, e.nnz) == ([], 0)

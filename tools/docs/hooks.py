@@ -123,7 +123,10 @@ def _frame(block: blocks.Block, number: int, page: Any, config: Any, files: Any)
 def _framed(content: str) -> str:
     """An explanation's page that knows what to do in a frame; its policy lists the scripts that may run."""
     digest = base64.b64encode(hashlib.sha256(FRAMED_SCRIPT.encode()).digest()).decode()
-    content = content.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
+    if "script-src " in content:
+        content = content.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
+    else:
+        content = content.replace("default-src 'none';", f"default-src 'none'; script-src 'sha256-{digest}';", 1)
     added = f"<style>{FRAMED_STYLE}</style>\n<script>{FRAMED_SCRIPT}</script>\n"
     return content.replace("</body>", f"{added}</body>", 1)
 

@@ -39,7 +39,6 @@ MODULES = {
     "autograd-functional": ("autograd.functional", ["autograd.functional"]),
     "autograd-forward_ad": ("autograd.forward_ad", ["autograd.forward_ad"]),
     "autograd-graph": ("autograd.graph", ["autograd.graph"]),
-    "scipy": ("scipy", ["scipy"]),
     "implicit": ("implicit", ["implicit"]),
     "primitive": ("primitive", ["primitive"]),
     "nn": ("nn, nn.functional", ["nn", "nn.functional"]),
@@ -64,7 +63,6 @@ FIRST = {
     "autograd-functional": "jacobian hessian hvp vhp vjp jvp",
     "autograd-forward_ad": "dual_level make_dual unpack_dual",
     "autograd-graph": "saved_tensors_hooks save_on_cpu save_to_disk register_multi_grad_hook Node GradientEdge",
-    "scipy": "minimize least_squares root solve_ivp solve_bvp",
     "implicit": "root fixed_point minimum least_squares linear_solve custom_root custom_fixed_point",
     "primitive": "elementwise linear contraction opaque discrete leading_axes unsupported",
     "creation": "tensor from_numpy as_tensor zeros ones full empty arange linspace eye zeros_like ones_like full_like",
@@ -161,7 +159,15 @@ SECTION = re.compile(r"^(Args|Returns|Raises|Example|Attributes|Yields):$")
 
 #: The pages of the reference by what they are for, as the index lists them.
 PARTS = {
-    "Differentiate": ["autograd", "func", "autograd-functional", "autograd-forward_ad", "autograd-graph", "checkpoint", "jacobians", "scipy"],
+    "Differentiate": [
+        "autograd",
+        "func",
+        "autograd-functional",
+        "autograd-forward_ad",
+        "autograd-graph",
+        "checkpoint",
+        "jacobians",
+    ],
     "Call again and again": ["compile"],
     "Solve": ["scipy", "implicit"],
     "See what was computed": ["explain", "testing"],
