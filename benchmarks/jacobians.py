@@ -111,7 +111,7 @@ CASES = [
     Case("A @ x, 1,000 × 500", "linear", (1000, 500), (), (
         "chainrule/dense", "chainrule/structured", "torch/jacrev", "torch/jacfwd", *JAX)),
     Case("sin(A @ x), 1,000 × 500", "sine", (1000, 500), (), (
-        "chainrule/dense", "torch/jacfwd", *JAX, "casadi/cold", *WARM)),
+        "chainrule/dense", "torch/jacfwd", *JAX, "casadi/cold", "casadi/warm MX")),
     Case("Bratu's residual, 200 × 200", "bratu", (200,), (
         Least("csr", milliseconds=50, megabytes=200),
     ), ("chainrule/prepared", "asdex/cold", "asdex/prepared")),
