@@ -21,6 +21,9 @@ from chainrule.compiling.layout import Value
 from chainrule.compiling.loops import READ, WRITE, Loop, Operand, Template, Unlowered, own_loop
 from chainrule.interpreters.traced import Var
 
+#: elements of a row, and bytes that rows may go through again and again
+SHORT, CACHED = 8, 1 << 19
+
 
 class CallLoops:
     """What a call reads and writes, and the loops that it was found to be so far.
@@ -92,6 +95,8 @@ class CallLoops:
                 axes, _ = iteration([x.layout for x in inputs], [x.layout for x in every], shape)
                 if len(axes) > 1:
                     raise Unlowered
+            if exact:
+                axes = _with_longer_rows(axes)
         args = [(x.slot, x.offset) for x in every]
         itemsizes = [x.dtype.itemsize for x in every]
         self.template.loops.append(Loop(name, found, axes, args, itemsizes, len(outputs), True, exact))
@@ -106,6 +111,16 @@ class CallLoops:
             return x
         self.copy(x, copy)
         return copy
+
+
+def _with_longer_rows(axes: list[Axis]) -> list[Axis]:
+    """The axes with another one innermost, where rows are so short that calling a loop for each is most of the time."""
+    if len(axes) < 2 or axes[0].length >= SHORT:
+        return axes
+    k = max(range(len(axes)), key=lambda k: axes[k].length)
+    if axes[k].length * max(map(abs, axes[k].strides)) > CACHED:
+        return axes
+    return [axes[k], *axes[:k], *axes[k + 1 :]]
 
 
 def iteration(deciding: list[Layout], every: list[Layout], shape: Shape) -> tuple[list[Axis], list[int]]:

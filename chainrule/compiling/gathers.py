@@ -1,4 +1,4 @@
-"""``np.take`` and indexing with one array of positions that never change, as loops of our own.
+"""``np.take``, indexing with one array, and ``np.add.reduceat``, by positions that never change, as loops of our own.
 
 Whether positions are within bounds is looked at once, when the plan is made: so only constants are taken this way.
 """
@@ -14,11 +14,26 @@ import numpy as np
 from chainrule.compiling.call_loops import CallLoops
 from chainrule.compiling.iteration import Axis, Layout, Shape, is_run, merged_axes, sorted_axes
 from chainrule.compiling.layout import Value
-from chainrule.compiling.loops import Loop, Unlowered, own_loop
+from chainrule.compiling.loops import Loop, Operand, Unlowered, own_loop
 from chainrule.interpreters.traced import Call, Var
 
 BLOCK = 16384  # elements
 FUNCTIONS: frozenset[Any] = frozenset({np.take, operator.getitem})
+#: whether NumPy's sums begin with -0.0, which changes nothing that is added to it
+_BEGINS_WITH_NOTHING = bool(np.signbit(np.add.reduceat(np.array([-0.0, -0.0]), np.array([0])))[0])
+
+
+def reads_positions(call: Call) -> bool:
+    """Whether what a call comes to depends on the content of an array of positions."""
+    return call.function in FUNCTIONS or (call.method == "reduceat" and call.function is np.add)
+
+
+def by_positions(loops: CallLoops, call: Call, reads: list[Value]) -> None:
+    """The loops of such a call."""
+    if call.method == "reduceat":
+        segments(loops, call, reads)
+    else:
+        gathered(loops, call, reads)
 
 
 class Gather(NamedTuple):
@@ -62,6 +77,35 @@ def _in_blocks(axes: list[Axis]) -> list[tuple[list[Axis], Shape]]:
     if rest:
         parts.append(([Axis(rest, strides)], tuple([step * count for step in steps])))
     return parts
+
+
+def segments(loops: CallLoops, call: Call, reads: list[Value]) -> None:
+    """Sums of stretches of an array, each from its position to the next."""
+    if len(loops.reads) != 2 or call.kwargs or len(call.args) != 2 or not _BEGINS_WITH_NOTHING:
+        raise Unlowered
+    (x, begins), (out,) = loops.reads, loops.writes
+    dtype = x.dtype.str[1:]
+    if begins.dtype != np.intp or x.dtype != out.dtype or not (_is_line(x) and _is_line(begins) and _is_line(out)):
+        raise Unlowered
+    positions, length = reads[1].array, x.layout.shape[0]
+    if not _within(positions, length) or not (positions[1:] > positions[:-1]).all():  # type: ignore[index]
+        raise Unlowered
+    count = len(positions)  # type: ignore[arg-type]
+    address, _ = own_loop(f"segments_{dtype}")
+    itemsizes = [operand.dtype.itemsize for operand in (x, begins, out)]
+    for first, n, last in ((0, count - 1, 0), (count - 1, 1, length)):
+        if n > 0:
+            args = [(x.slot, x.offset)]
+            args += [(part.slot, part.offset + first * part.dtype.itemsize) for part in (begins, out)]
+            axes = [Axis(n, (0, itemsizes[1], itemsizes[2]))]
+            for part, offsets in _in_blocks(axes):
+                placed = [(slot, at + offset) for (slot, at), offset in zip(args, offsets, strict=True)]
+                loops.template.loops.append(Loop("add.reduceat", (address, last), part, placed, itemsizes))
+
+
+def _is_line(x: Operand) -> bool:
+    """Whether elements lie side by side along one axis."""
+    return len(x.layout.shape) == 1 and is_run(x.layout, (0,))
 
 
 def _taken(call: Call, x: Layout) -> Gather:

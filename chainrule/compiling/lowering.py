@@ -40,7 +40,7 @@ class LoopLowerer:
             reads: the Values of the Vars among its arguments.
         """
         function = call.function
-        if function in gathers.FUNCTIONS:
+        if gathers.reads_positions(call):
             return self._lower(call, reads)  # what it comes to depends on the content of an array, too
         if not (isinstance(function, np.ufunc) or function in FUNCTIONS or type(function) is Whole):
             return None  # nor is it remembered, and so kept
@@ -118,8 +118,8 @@ class LoopLowerer:
         made = [Value(0, Buffer(ARENA, x.nbytes), 0, x.shape, x.strides, x.dtype) for x in arrays]
         loops = CallLoops(reads, made)
         try:
-            if call.function in gathers.FUNCTIONS:
-                gathers.gathered(loops, call, reads)
+            if gathers.reads_positions(call):
+                gathers.by_positions(loops, call, reads)
             else:
                 add(loops, call)
         except Unlowered:

@@ -1,4 +1,5 @@
-/* Inner loops that NumPy does without a ufunc: copies, gathers (np.take), choices (np.where) and casts (astype).
+/* Inner loops that NumPy does without a ufunc: copies, gathers (np.take), sums of segments (np.add.reduceat), choices
+   (np.where) and casts (astype).
 
    Casts whose result C does not define (a float outside of the range of the integers) are left out. */
 
@@ -47,6 +48,46 @@ typedef struct { npy_uint64 words[2]; } npy_pair;
             }                                                                          \
         }                                                                              \
     }
+
+/* ---- sums of segments: x, where each begins -> out. A segment ends where the next one begins, or at `data` if that is not 0.
+   NumPy adds to the first element the sum of the others, in an order of its own (DOUBLE_pairwise_sum). */
+
+#define SEGMENTS(NAME, TYPE)                                                           \
+    static TYPE sum_##NAME(const TYPE *x, npy_intp n) {                                \
+        npy_intp i, k, half;                                                           \
+        TYPE r[8], total;                                                              \
+        if (n < 8) {                                                                   \
+            total = x[0];                                                              \
+            for (i = 1; i < n; i++) total += x[i];                                     \
+            return total;                                                              \
+        }                                                                              \
+        if (n > 128) {                                                                 \
+            half = n / 2;                                                              \
+            half -= half % 8;                                                          \
+            return sum_##NAME(x, half) + sum_##NAME(x + half, n - half);               \
+        }                                                                              \
+        for (k = 0; k < 8; k++) r[k] = x[k];                                           \
+        for (i = 8; i < n - n % 8; i += 8) {                                           \
+            for (k = 0; k < 8; k++) r[k] += x[i + k];                                  \
+        }                                                                              \
+        total = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));     \
+        for (; i < n; i++) total += x[i];                                              \
+        return total;                                                                  \
+    }                                                                                  \
+    SIGNATURE(segments_##NAME) {                                                       \
+        npy_intp n = dims[0], last = (npy_intp)data, i;                                \
+        const TYPE *x = (const TYPE *)args[0];                                         \
+        const npy_intp *begin = (const npy_intp *)args[1];                             \
+        char *out = args[2];                                                           \
+        for (i = 0; i < n; i++, out += strides[2]) {                                   \
+            npy_intp from = begin[i], count = (last ? last : begin[i + 1]) - from;     \
+            TYPE total = x[from];                                                      \
+            if (count > 1) total += sum_##NAME(x + from + 1, count - 1);               \
+            *(TYPE *)out = total;                                                      \
+        }                                                                              \
+    }
+SEGMENTS(f4, float)
+SEGMENTS(f8, double)
 
 /* ---- select: condition, x, y -> out */
 
@@ -171,7 +212,7 @@ CASTS(CAST)
 static const struct {
     const char *name;
     InnerLoop loop;
-} OWN[] = {SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
+} OWN[] = {{"segments_f4", segments_f4}, {"segments_f8", segments_f8}, SIZES(COPY_ENTRY) SIZES(GATHER_ENTRY) SIZES(SELECT_ENTRY) CASTS(CAST_ENTRY)};
 
 PyObject *own_loops(void) {
     PyObject *loops = PyDict_New();

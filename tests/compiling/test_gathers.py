@@ -69,6 +69,44 @@ def test_long_runs_are_taken_in_blocks():
         assert np.array_equal(Plan(p).run([-x])[0], -x[i])
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_sums_of_segments(dtype):
+    """Long ones are added up in NumPy's order; zeros of both signs, infinities and nan tell others apart."""
+    r = np.random.default_rng(0)
+    lengths = np.concatenate([np.arange(1, 40), [127, 128, 129, 130, 137, 255, 256, 257, 258, 300, 1000, 1, 1]])
+    begins = np.concatenate([[0], np.cumsum(r.permutation(lengths))])
+    for positions in (begins[:-1], begins[1:-1], begins[:1]):
+        x = r.standard_normal(begins[-1]) * np.exp(5 * r.standard_normal(begins[-1]))
+        draws = [x, np.where(r.random(x.shape) < 0.99, -0.0, x), np.where(r.random(x.shape) < 0.99, x, np.inf)]
+        p = Written(x.astype(dtype), constants=[positions])
+        p.outputs = [p(np.add, p.inputs[0], p.constants[0], method="reduceat")]
+        plan = Plan(p)
+        assert plan.executor == "native"
+        with np.errstate(all="ignore"):
+            for x in draws:
+                (found,), (wanted,) = plan.run([x.astype(dtype)]), p.eager(x.astype(dtype))
+                assert np.array_equal(found, wanted, equal_nan=True)
+                assert np.array_equal(np.signbit(found[found == 0]), np.signbit(wanted[wanted == 0]))
+
+
+def test_many_segments():
+    x = np.random.default_rng(0).standard_normal(100_000)
+    for step in (2, 3):
+        p = Written(x, constants=[np.arange(0, len(x), step)])
+        p.outputs = [p(np.add, p.inputs[0], p.constants[0], method="reduceat")]
+        assert np.array_equal(Plan(p).run([-x])[0], np.add.reduceat(-x, np.arange(0, len(x), step)))
+
+
+@pytest.mark.parametrize("positions", [[0, 2, 2, 5], [3, 1, 4], [2, 0]])
+def test_segments_that_do_not_ascend(positions):
+    x = np.random.default_rng(0).standard_normal(6)
+    p = Written(x, constants=[np.array(positions)])
+    p.outputs = [p(np.add, p.inputs[0], p.constants[0], method="reduceat")]
+    plan = Plan(p)
+    assert plan.executor in ("mixed", "python")
+    assert np.array_equal(plan.run([-x])[0], np.add.reduceat(-x, positions))
+
+
 def test_positions_that_may_change_are_read_in_every_call():
     i = np.array([0, 2, 1])
     f = cr.compile(lambda x: np.take(x, i) * 2)
