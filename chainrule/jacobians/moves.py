@@ -423,20 +423,34 @@ def _partial(step: Step, i: int) -> Any:
     if not given:
         factor = rule
         if callable(rule):
-            factor = read(prim, rule, environment(prim, step.operands, step.outs[0], step.params))
+            factor = read(prim, rule, environment(prim, _precise(step), step.outs[0], step.params))
         if isinstance(factor, (int, float)) and factor == 0:
             return None
         if hasattr(factor, "dtype") and factor.dtype.kind in "biu":  # whose sums are not those of numbers
             factor = factor.astype(_real_dtype(step.outs[0]))
         return (factor, factor * 1j) if turning else factor
     out = step.outs[0]
-    env = environment(prim, step.operands, out, step.params)
+    env = environment(prim, _precise(step), out, step.params)
 
     def of(unit: Any) -> Any:
         dtype = dtype_of(step.operands[i]) if turning else _real_dtype(out)
         return read(prim, rule, {**env, given: np.full(shape_of(out), unit, dtype)})
 
     return (of(1), of(1j)) if turning else of(1)
+
+
+def _precise(step: Step) -> list[Any]:
+    """A step's operands; those that are less precise than its result, as precise: a partial is of these alone."""
+    operands = step.operands
+    out = step.outs[0].dtype
+    for x in operands:
+        if type(x) is ndarray and x.dtype is not out and x.dtype.kind in "fc":
+            precision = np.finfo(out).dtype
+            return [
+                x.astype(np.result_type(x.dtype, precision)) if type(x) is ndarray and x.dtype.kind in "fc" else x
+                for x in operands
+            ]
+    return operands
 
 
 def _real_dtype(x: Any) -> np.dtype[Any]:
