@@ -167,6 +167,7 @@ class Call:
             return tensor
         data = tensor._raw
         for lift in reversed(self.lifts):
+            data = _unrecorded(data)  # a batch of a batch may be held as a tensor
             mine = type(data) is Batched and data.level == lift.level
             if operand is None or lift.batched[operand]:
                 data = data.materialize(lift.size) if mine else np.broadcast_to(data, (lift.size, *shape_of(data)))

@@ -27,6 +27,7 @@ from chainrule.autograd.function_rule import in_graph
 from chainrule.core.dispatch import bind
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, recording
+from chainrule.core.node import Node
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import protected
@@ -521,13 +522,13 @@ class _LinearSystem:
 @discrete(listed=False, batch=each_example)
 def solved(*operands: Any, compute: Callable[..., ndarray]) -> ndarray:
     """What a solver makes of plain arrays, a constant to derivatives: as if there were no transformations around it."""
-    levels, recorder = STACK.levels, LOCAL.recorder
-    STACK.levels, LOCAL.recorder = [], None
+    levels, recorder, watch = STACK.levels, LOCAL.recorder, LOCAL.watch
+    STACK.levels, LOCAL.recorder, LOCAL.watch = [], None, None
     try:
         with no_grad():
             return compute(*map(wrap, operands))
     finally:
-        STACK.levels, LOCAL.recorder = levels, recorder
+        STACK.levels, LOCAL.recorder, LOCAL.watch = levels, recorder, watch
 
 
 class Solution(Function):
@@ -575,18 +576,15 @@ def _pulled(ctx: Any, g: Any) -> tuple[Any, ...]:
     """The gradients of all that a solution was made of, for one of the solution."""
     x, *operands = ctx.saved_tensors
     w = -_solve(ctx.equation, g, x, operands, transposed=True)
-    at = [i for i, needed in enumerate(ctx.needs_input_grad[3:]) if _is_moving(operands[i], needed)]
+    outside = isinstance(ctx._now, Node) and "call" not in ctx._now.params  # inside of transformations it does not know
+    needed = ctx.needs_input_grad[3:] if outside else [True] * len(operands)
+    at = [i for i, x in enumerate(operands) if needed[i] and x._raw.dtype.kind in "fc"]
     grads: list[Any] = [None] * len(operands)
     if at:
         pulled = vjp(_in_places(ctx.equation, x, operands, at), *[operands[i] for i in at])[1](w)
         for i, gradient in zip(at, pulled, strict=True):
             grads[i] = gradient
     return None, None, w if ctx.captures else None, *grads
-
-
-def _is_moving(x: Tensor, needed: bool) -> bool:
-    """Whether a gradient can be asked for an operand. What is inside of a transformation does not say."""
-    return x._raw.dtype.kind in "fc" and (needed or type(x._raw) is not ndarray)
 
 
 def _in_places(equation: Any, x: Any, operands: list[Any], at: list[int]) -> Callable[..., Any]:

@@ -10,7 +10,15 @@ import numpy as np
 from chainrule.api.array import unfaced
 from chainrule.core.tensor import Tensor
 from chainrule.scipy.derivatives import HessianOf, JacobianOf
-from chainrule.scipy.vectors import Packing, Vector, flat_function, function_name, plain_value, plain_vector
+from chainrule.scipy.vectors import (
+    Packing,
+    Vector,
+    flat_function,
+    function_name,
+    plain_matrix,
+    plain_value,
+    plain_vector,
+)
 from chainrule.tree import is_container
 
 _DIFFERENCES = ("2-point", "3-point", "cs")
@@ -87,7 +95,7 @@ def _old_style(given: dict[str, Any], what: str, packing: Packing, compiled: boo
     args = tuple(given.get("args", ()))
     flat = flat_function(given["fun"], packing, args, f"{what}['fun']")
     own = given.get("jac")
-    jacobian = (lambda x: own(packing.unpack(x), *args)) if callable(own) else JacobianOf(flat, what, compiled, False)
+    jacobian = _users(lambda x: own(x, *args), packing) if callable(own) else JacobianOf(flat, what, compiled, False)
     return given | {"fun": lambda x: plain_vector(flat(np.array(x)), what), "jac": jacobian, "args": ()}
 
 
@@ -102,7 +110,7 @@ def _new_style(given: dict[str, Any], optimize: Any) -> Any:
 
 def _users(function: Callable[..., Any], packing: Packing) -> Callable[..., Any]:
     """A derivative that the user wrote, of the vector."""
-    return lambda x, *more: function(packing.unpack(x), *more)
+    return lambda x, *more: plain_matrix(function(packing.unpack(x), *more))
 
 
 def _side(bound: Any, free: float, what: str) -> Vector | float:

@@ -9,8 +9,8 @@ import numpy as np
 
 from chainrule.scipy.bounds import two_sides
 from chainrule.scipy.derivatives import JacobianOf, maybe_compiled, scipy_module
-from chainrule.scipy.minimize import callback_for, like_start, plain_matrix
-from chainrule.scipy.vectors import Packing, arguments, flat_function, function_name, plain_vector
+from chainrule.scipy.minimize import callback_for, like_start
+from chainrule.scipy.vectors import Packing, arguments, flat_function, function_name, plain_matrix, plain_vector
 
 METHODS = ("trf", "dogbox", "lm")
 

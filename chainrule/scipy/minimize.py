@@ -11,7 +11,7 @@ import numpy as np
 from chainrule.scipy.bounds import element_bounds
 from chainrule.scipy.constraints import with_derivatives
 from chainrule.scipy.derivatives import Objective, scipy_module
-from chainrule.scipy.vectors import Packing, Vector, arguments, function_name, plain_value
+from chainrule.scipy.vectors import Packing, Vector, arguments, function_name, plain_matrix, plain_value
 
 #: Which derivatives each method asks for: the gradient (g); the Hessian as a matrix (h), or its products with vectors (p).
 METHODS = {
@@ -145,15 +145,6 @@ def _both(fun: Callable[..., Any], packing: Packing, args: tuple[Any, ...]) -> d
         return float(plain_value(value, "fun's value")), packing.pack_like(gradient, "fun's gradient")
 
     return {"fun": value_and_gradient, "jac": True}
-
-
-def plain_matrix(matrix: Any) -> Any:
-    """A matrix that a function of the user's returned; those of SciPy's own classes stay as they are."""
-    return (
-        matrix
-        if hasattr(matrix, "dot") and not hasattr(matrix, "requires_grad")
-        else plain_value(matrix, "hess's result")
-    )
 
 
 def like_start(found: Any, packing: Packing, names: tuple[str, ...]) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.scipy.derivatives import JacobianOf, maybe_compiled, scipy_module
-from chainrule.scipy.minimize import like_start, plain_matrix
-from chainrule.scipy.vectors import Packing, arguments, flat_function, function_name, plain_vector
+from chainrule.scipy.minimize import like_start
+from chainrule.scipy.vectors import Packing, arguments, flat_function, function_name, plain_matrix, plain_vector
 
 #: Whether each method takes a Jacobian.
 METHODS = {

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.scipy.derivatives import JacobianOf, maybe_compiled, scipy_module
-from chainrule.scipy.minimize import plain_matrix
-from chainrule.scipy.vectors import Packing, Vector, flat_output, function_name, plain_value, plain_vector
+from chainrule.scipy.vectors import Packing, Vector, flat_output, function_name, plain_matrix, plain_value, plain_vector
 
 ndarray = np.ndarray
 

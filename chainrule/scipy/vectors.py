@@ -183,6 +183,13 @@ def plain_vector(y: Any, what: str) -> Vector:
     return vector if vector.dtype.kind == "c" else np.asarray(vector, float)
 
 
+def plain_matrix(matrix: Any) -> Any:
+    """A matrix that a function of the user's returned; those of SciPy's own classes stay as they are."""
+    if isinstance(matrix, (Tensor, Array, ArrayLike)):
+        return plain_value(matrix, "the matrix")
+    return np.asarray(matrix) if isinstance(matrix, (list, tuple)) else matrix
+
+
 def flat_function(fun: Function, packing: Packing, args: tuple[Any, ...], what: str) -> Function:
     """A function of the tree as a function from vector to vector, which can be differentiated."""
 

@@ -14,6 +14,7 @@ from chainrule import implicit
 from chainrule.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
 A = np.array([1.0, 4.0, 9.0])
+B = np.array([[3.0, 1.0, 0.0], [0.5, 4.0, 1.0], [0.0, 2.0, 5.0]])
 
 
 def roots(a: Any) -> Any:
@@ -103,14 +104,60 @@ def test_compiled() -> None:
         np.testing.assert_allclose(np.diag(f(A)), 0.5 * (A * (1 + value)) ** -0.5)
 
 
+def by_solve(a: Any, b: Any) -> Any:
+    """What NumPy's solve gives, whose derivatives are those of its own rules."""
+    return np.linalg.solve(B[:2, :2] + np.stack([np.stack([a[0], 0 * a[0]]), np.stack([0 * a[1], a[1]])]), b * a)
+
+
+def by_matvec(a: Any, b: Any) -> Any:
+    return implicit.linear_solve(lambda x, a: B[:2, :2] @ x + a * x, b * a, a)
+
+
+def by_nested_roots(a: Any, b: Any) -> Any:
+    """The same, by an equation in which a root of another one stands."""
+    inner = lambda y, a, b: implicit.root(lambda z, y, a, b: 2 * z + a * y - b * a, np.zeros(2), y, a, b)
+    return implicit.fixed_point(
+        lambda y, a, b: y - B[:2, :2] @ y / 4 - a * y / 4 + b * a / 4 + 0 * inner(y, a, b), np.zeros(2), a, b
+    )
+
+
+along = np.array([0.3, -0.7])
+STEPS = {
+    "jacrev a": lambda f: jacrev(f),
+    "jacrev b": lambda f: jacrev(f, 1),
+    "jacfwd a": lambda f: jacfwd(f),
+    "jacfwd b": lambda f: jacfwd(f, 1),
+    "grad a": lambda f: grad(lambda a, b: np.sum(f(a, b) ** 2)),
+    "jvp b": lambda f: lambda a, b: jvp(lambda b: f(a, b), (b,), (along,))[1],
+    "vjp a": lambda f: lambda a, b: vjp(lambda a: f(a, b), a)[1](np.cos(f(a, b)))[0],
+    "vmap a": lambda f: lambda a, b: vmap(f, (0, None))(np.stack([a, 2 * a, a + 1]), b),
+    "vmap b": lambda f: lambda a, b: vmap(f, (None, 0))(a, np.stack([b, b - 1])),
+}
+COMPOSITIONS = """
+jacrev a, vmap a, jvp b | jacfwd b, vmap b, jacfwd a | jacrev a, jacrev a | jacrev b, jacrev a, vmap a | vmap a, grad a, vmap b
+grad a, jvp b, vmap a | vjp a, jacfwd a, jacrev b | vmap b, vmap a, jacrev a | jvp b, jacrev a, vmap b | jacfwd a, grad a, jacrev b
+"""
+
+
+CASES = [steps.strip() for steps in COMPOSITIONS.replace("\n", "|").strip("|").split("|")]
+
+
+@pytest.mark.parametrize(
+    "solve, steps", [(by_matvec, steps) for steps in CASES] + [(by_nested_roots, steps) for steps in CASES[:4]]
+)
+def test_compositions(solve: Any, steps: str) -> None:
+    f, oracle = solve, by_solve
+    for step in steps.split(","):
+        f, oracle = STEPS[step.strip()](f), STEPS[step.strip()](oracle)
+    a, b = np.array([0.7, 1.2]), np.array([0.3, -0.4])
+    np.testing.assert_allclose(f(a, b), oracle(a, b), rtol=1e-9, atol=1e-11)
+
+
 # -- the kinds of solutions --------------------------------------------------------------------------------------------
 
 
 def differences(f: Any, x: Any, step: float = 1e-5) -> Any:
     return np.stack([(f(x + step * e) - f(x - step * e)) / (2 * step) for e in np.eye(x.size)], -1)
-
-
-B = np.array([[3.0, 1.0, 0.0], [0.5, 4.0, 1.0], [0.0, 2.0, 5.0]])
 
 
 def solve_tanh(theta: Any) -> Any:
