@@ -121,9 +121,9 @@ def _terms(e: Any) -> str:
     head += ", by values that were cut" * bool(e.factors)
     rows = "".join([_term(e, k, term) for k, term in enumerate(e.terms[:_TERMS])])
     more = f"<p class='many'>… and {len(e.terms) - _TERMS} more terms</p>" * (len(e.terms) > _TERMS)
-    titles = "<thead><tr><th></th><th>a row reads</th><th>numbers</th><th class='number'>entries</th><th>operations</th></tr></thead>"
+    titles = "<thead><tr><td></td><th>a row reads</th><th>numbers</th><th class='number'>entries</th><th>operations</th></tr></thead>"
     table = f"<table class='made'>{titles}<tbody>{rows}</tbody></table>"
-    return f"<h3 class='sub'>{head}</h3>{scrolling('The terms', table)}{more}{_row_note(e)}"
+    return f"<h2 class='sub'>{head}</h2>{scrolling('The terms', table)}{more}{_row_note(e)}"
 
 
 def _row_note(e: Any) -> str:
@@ -152,7 +152,7 @@ def _product(e: Any) -> str:
     items = "".join([_factor(factor) for factor in e.factors[:_TERMS]])
     more = f"<li>… {len(e.factors) - _TERMS} more</li>" * (len(e.factors) > _TERMS)
     return (
-        f"<h3 class='sub'>The product of {len(e.factors)} factors</h3><p class='many'>Where a value has many terms and is used "
+        f"<h2 class='sub'>The product of {len(e.factors)} factors</h2><p class='many'>Where a value has many terms and is used "
         f"again, it becomes a variable of its own.</p><ul class='chain'>{items}{more}</ul>"
     )
 
@@ -167,7 +167,7 @@ def _factor(factor: Any) -> str:
 
 
 def _steps(e: Any) -> str:
-    titles = f"<th class='number'></th><th>operation</th><th>local Jacobian</th><th>{escape(after_title(e))}</th>"
+    titles = f"<td></td><th>operation</th><th>local Jacobian</th><th>{escape(after_title(e))}</th>"
     titles += "<th>on its way to</th>" * _coloured(e)
     table = f"<table class='made'><thead><tr>{titles}</tr></thead><tbody>{''.join(_rows(e))}</tbody></table>"
     return scrolling("The operations", table)

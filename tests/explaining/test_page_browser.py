@@ -256,6 +256,24 @@ def test_axe_finds_nothing(visit, request, make, scheme):
     assert found.violations_count == 0, found.generate_report()
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_a_structured_jacobian(visit, scheme):
+    """It asks for nothing, reads for everyone, and what the pointer is on stands out."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    def stencil(u):
+        return u[:-2] * u[1:-1] - u[2:] ** 2
+
+    J = torch.jacobian(stencil, np.linspace(1, 2, 30), layout="structured", strategy="forward terms")
+    page = visit(explain(J).to_html(), scheme=scheme, scripts=True)
+    found = Axe().run(page, options={"resultTypes": ["violations"]})
+    assert found.violations_count == 0, found.generate_report()
+    faint = "[...document.querySelectorAll('.spy path')].filter((p) => getComputedStyle(p).opacity < 1).length"
+    assert page.evaluate(faint) == 0
+    page.locator("[data-term='0']").hover()
+    page.wait_for_function(f"{faint} === 2")
+
+
 def test_dark_and_light(visit, product_page):
     page = visit(product_page, scheme="dark")
     paper = "getComputedStyle(document.body).backgroundColor"
