@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule.backends.memory import zeros
 from chainrule.core.dispatch import bind
 from chainrule.jacobians.ordering import Block, entries_in_order
 from chainrule.jacobians.terms import Index, Term, Variable, flat
@@ -92,7 +93,7 @@ class Sparse(NamedTuple):
     def dense(self) -> Any:
         m, n = self.shape
         if type(self.data) is ndarray:
-            J = np.zeros((m, n), self.data.dtype)
+            J = zeros((m, n), self.data.dtype)
             J.reshape(-1)[self.places] = self.data
             return J
         spread = bind(take_add, (self.data, self.places), {"axis": -1, "length": m * n})
@@ -231,7 +232,7 @@ def dense(terms: Sequence[Term], out_shape: tuple[int, ...], variable_shape: tup
     dtype = dtype_of_terms(terms) if dtype is None else np.dtype(dtype)
     if not is_plain(terms):
         return np.reshape(Pattern.of(terms, out_shape, n).matrix(terms, dtype).dense(), shape)
-    J = np.zeros((m, n), dtype)
+    J = zeros((m, n), dtype)
     add_into(J, (terms, m, 0, 0))
     return J.reshape(shape)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.backends.memory import zeros
 from chainrule.jacobians.assemble import Block, add_into, dense, dtype_of_terms, is_plain
 from chainrule.jacobians.result import Jacobian
 from chainrule.jacobians.terms import Term, Variable
@@ -121,7 +122,7 @@ def _dense(terms: Terms, y: Any, v: Variable, tensors: bool, memory: int) -> Any
 
 def _dense_matrix(every: Sequence[Block], shape: tuple[int, int], dtype: Any, memory: int) -> Any:
     check_size(shape[:1], shape[1:], dtype, largest(memory))
-    J = np.zeros(shape, dtype)
+    J = zeros(shape, dtype)
     for block in every:
         add_into(J, block)
     return J

@@ -1,0 +1,70 @@
+"""Large arrays of zeros, which may lie where earlier ones lay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from chainrule import config
+from chainrule.backends import memory
+from chainrule.backends.memory import zeros
+
+float64 = np.dtype(np.float64)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(memory, "_LARGEST_MMAP_THRESHOLD", 800)
+    monkeypatch.setattr(memory, "_MOST_KEPT", 8000)
+    monkeypatch.setattr(memory, "_last", [])
+    monkeypatch.setattr(config, "KEEP_MEMORY", True)
+
+
+def place(array):
+    return array.__array_interface__["data"][0]
+
+
+def test_memory_is_used_again():
+    x = zeros((10, 20), float64)
+    x[:] = 7
+    before = place(x)
+    del x
+    y = zeros((15, 12), float64)
+    assert place(y) == before and not y.any() and y.flags.writeable and y.flags.c_contiguous
+    assert y.dtype == float64 and y.shape == (15, 12)
+
+
+@pytest.mark.parametrize(
+    "keep", [lambda x: x, lambda x: x[3:, ::2], lambda x: x.T.reshape(-1), lambda x: memoryview(x)]
+)
+def test_memory_that_something_refers_to_is_left_alone(keep):
+    x = zeros((10, 20), float64)
+    x[:] = 7
+    kept = keep(x)
+    del x
+    y = zeros((10, 20), float64)
+    y[:] = 1
+    z = zeros((10, 20), float64)
+    z[:] = 2
+    assert (np.asarray(kept) == 7).all() and (y == 1).all()
+    assert not np.shares_memory(np.asarray(kept), y) and not np.shares_memory(y, z)
+
+
+def test_of_another_size():
+    x = zeros((10, 20), float64)
+    before = place(x)
+    del x
+    larger, smaller = zeros((30, 20), float64), zeros((10, 10), float64)
+    assert place(larger) != before != place(smaller)
+    assert larger.shape == (30, 20) and not larger.any() and not smaller.any()
+
+
+def test_small_and_huge_ones_are_numpys():
+    for shape in ((3,), (2000,)):
+        assert zeros(shape, float64).base is None
+    assert memory._last == []
+
+
+def test_switch(monkeypatch):
+    monkeypatch.setattr(config, "KEEP_MEMORY", False)
+    assert zeros((10, 20), float64).base is None
