@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,37 @@ def joined(loops: CallLoops, call: Call) -> None:
         part = Operand(out.slot, shape, out.layout.strides, out.dtype, offset)
         loops.copy(Operand(x.slot, shape, strides, x.dtype, x.offset), part)
         offset += shape[axis] * out.layout.strides[axis]
+
+
+def rolled(loops: CallLoops, call: Call) -> None:
+    """Elements go along their axes, and from the ends to the beginnings: every part is copied to its place."""
+    given = dict(zip(("a", "shift", "axis"), call.args, strict=False)) | call.kwargs
+    (x,), (out,) = loops.reads, loops.writes
+    shape = x.layout.shape
+    axes = given.get("axis")
+    if axes is None and len(shape) == 1:
+        axes = 0
+    shifts, axes = (item if type(item) is tuple else (item,) for item in (given["shift"], axes))
+    if not all([type(item) is int for item in (*shifts, *axes)]) or len(shifts) != len(axes) or x.dtype != out.dtype:
+        raise Unlowered
+    total = [0] * len(shape)
+    for shift, axis in zip(shifts, axes, strict=True):
+        total[axis] += shift
+    every = [_rolled_parts(length, shift) for length, shift in zip(shape, total, strict=True)]
+    for parts in itertools.product(*every):
+        lengths = tuple([length for _, _, length in parts])
+        before = sum([start * stride for (start, _, _), stride in zip(parts, x.layout.strides, strict=True)])
+        after = sum([start * stride for (_, start, _), stride in zip(parts, out.layout.strides, strict=True)])
+        loops.copy(
+            Operand(x.slot, lengths, x.layout.strides, x.dtype, x.offset + before),
+            Operand(out.slot, lengths, out.layout.strides, out.dtype, out.offset + after),
+        )
+
+
+def _rolled_parts(length: int, shift: int) -> list[tuple[int, int, int]]:
+    """The parts of an axis: where each begins, where it goes, and its length."""
+    shift = shift % length if length else 0
+    return [part for part in ((0, shift, length - shift), (length - shift, 0, shift)) if part[2] or not length]
 
 
 def filled(loops: CallLoops, call: Call) -> None:
@@ -162,6 +194,7 @@ FUNCTIONS: dict[Any, Callable[[CallLoops, Call], None]] = {
     np.ravel: reshaped,
     np.concatenate: joined,
     np.stack: joined,
+    np.roll: rolled,
 }
 if hasattr(np, "astype"):
     FUNCTIONS[np.astype] = cast

@@ -125,3 +125,21 @@ def test_positions_made_on_the_way_are_constants():
     x = np.arange(3.0)
     assert f(x).tolist() == f(x).tolist() == np.exp(x)[[2, 2, 0]].tolist()
     assert f.plan(x).executor == "native" or not AVAILABLE
+
+
+@pytest.mark.parametrize(("shift", "axis"), [(1, 0), (-2, 1), ((1, -1), (0, 1)), ((2, 2), (1, 1)), (7, -1), (0, 0)])
+def test_rolls(shift, axis):
+    draws = [np.random.default_rng(k).standard_normal((4, 5, 3)) for k in range(2)]
+    for turn in (lambda x: x, lambda x: x.T, lambda x: x[::2, ::-1], lambda x: x[:0]):
+        p = Written(turn(draws[0]))
+        p.outputs = [p(np.roll, p.inputs[0], shift, axis)]
+        plan = Plan(p)
+        assert plan.executor == "native"
+        for x in draws:
+            assert np.array_equal(plan.run([turn(x)])[0], np.roll(turn(x), shift, axis))
+
+
+def test_rolls_of_a_line():
+    p = Written(np.arange(6.0))
+    p.outputs = [p(np.roll, p.inputs[0], -2)]
+    assert Plan(p).executor == "native" and Plan(p).run([np.arange(6.0)])[0].tolist() == [2, 3, 4, 5, 0, 1]
