@@ -363,6 +363,15 @@ jacobian_layout_create_graph(api, layout) -> ValueError
 jacobian_unstructured(api, reason, rows, columns, size, limit) -> RuntimeError
     {api}(): {reason}. All of it would be {rows} × {columns} numbers, {size}, and memory= allows {limit}.
     | layout='operator' gives products with vectors, and computes nothing else; a larger memory= computes it all the same.
+jacobian_check(where, what, place, found, wanted, bad, size) -> RuntimeError
+    jacobian(check=True): the product with a random vector is {found} at element {place} of {where}, and the {what} of the
+    function is {wanted} there ({bad} of {size} elements differ). Entries are missing or wrong: a pattern (sparsity=) that
+    lacks some, a custom function whose backward is not linear in its cotangent, or a function that is not the same twice.
+jacobian_check_complex() -> ValueError
+    jacobian(check=True): products of complex functions depend on a convention. Check the function of real and imaginary
+    part.
+jacobian_sparsity(what) -> ValueError
+    jacobian(): sparsity= is the pattern of the matrix of one output and one input, by products with vectors; {what}.
 jacobian_other_point(got, expected) -> ValueError
     prepared Jacobian: the point is {got}, and it was prepared for {expected}. What a pattern depends on stays the same:
     prepare_jacobian() again for other shapes, dtypes or structures.

@@ -10,12 +10,13 @@ from chainrule.autograd import jacobian as dense
 from chainrule.core.tensor import Tensor
 from chainrule.func.jacobians import hessian as hessian_function
 from chainrule.func.reverse import gradient_function
+from chainrule.jacobians.checking import check as check_terms
 from chainrule.jacobians.layouts import SPARSE, blocks, check_dense, matrix
 from chainrule.jacobians.operator import operators
 from chainrule.jacobians.result import Jacobian
 from chainrule.jacobians.strategy import STRATEGIES, Plan, planned
 from chainrule.jacobians.trace import JacobianTrace, Recipe
-from chainrule.jacobians.ways import ITEMSIZE, Blocks, dense_jacobian, terms_of
+from chainrule.jacobians.ways import ITEMSIZE, Blocks, dense_jacobian, terms_by_colours, terms_of
 from chainrule.transform.dense import MEMORY
 from chainrule.tree import tree_leaves, tree_unflatten
 
@@ -32,6 +33,8 @@ def jacobian(
     hstack: bool = False,
     mode: str = "auto",
     chunk_size: int | None = None,
+    sparsity: Any = None,
+    check: bool = False,
     memory: int = MEMORY,
 ) -> Any:
     """The generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``: of a function, or of tensors already computed.
@@ -53,6 +56,10 @@ def jacobian(
         hstack: one matrix for all outputs and all inputs, in the order of their leaves, as solvers take it.
         mode: with ``layout="dense"``: "forward" is column by column, "reverse" row by row, "auto" what there are fewer of.
         chunk_size: how many rows or columns to compute in one batched pass.
+        sparsity: where the matrix of one output and one input has entries, if you know it: a sparse array, or an array, of
+            shape (elements of y, elements of x). Few products with vectors are computed then, and nothing is asked of the
+            program's structure: for custom functions that are sparse and do not say so.
+        check: compare the result's products with a random vector, from both sides, with a JVP and a VJP.
         memory: otherwise, as many as keep what one pass produces below this number of bytes. The result itself is extra;
             a dense one may take 4 GiB, or 16 times as much as this.
 
@@ -86,10 +93,11 @@ def jacobian(
     check_layout("jacobian", layout, create_graph)
     check_strategy("jacobian", strategy)
     if not callable(y) or isinstance(y, Tensor):
-        if layout != "dense" or strategy is not None:
+        if layout != "dense" or strategy is not None or sparsity is not None or check:
             raise errors.jacobian_layout_needs_function(layout)
         return dense.jacobian(y, x, mode=mode, create_graph=create_graph, chunk_size=chunk_size, memory=memory)
-    if layout == "dense" and strategy in (None, "vjps", "jvps") and not hstack:
+    plain = sparsity is None and not check
+    if layout == "dense" and strategy in (None, "vjps", "jvps") and not hstack and plain:
         if strategy is None and mode == "auto" and chunk_size is None and not create_graph:
             found = dense_jacobian(y, x, memory)
             if found is not None:
@@ -101,7 +109,12 @@ def jacobian(
     trace = JacobianTrace(y, x, False if layout in SPARSE else create_graph)
     if layout == "dense":
         check_dense(trace.results, trace.variables, hstack, memory)
-    terms = terms_of(trace, y, x, api="jacobian", memory=memory, strategy=strategy, wants_dense=layout == "dense")
+    if sparsity is not None:
+        terms = terms_by_colours(trace, y, x, sparsity, memory)
+    else:
+        terms = terms_of(trace, y, x, api="jacobian", memory=memory, strategy=strategy, wants_dense=layout == "dense")
+    if check:
+        check_terms(trace, y, x, terms)
     return _noted(_laid_out(trace, terms, layout, hstack, memory), trace, y, x, memory, "y")
 
 

@@ -7,7 +7,6 @@ each colour. Rows are coloured in the same way, for products from the left.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -136,38 +135,3 @@ def entries(
 def term_of(pattern: Pattern, source: Variable, values: Any) -> Term:
     """The entries of a pattern as a term of a Jacobian."""
     return Term(source, pattern.cols[None], values.reshape(1, -1), pattern.rows)
-
-
-def check_products(
-    pattern: Pattern, values: ndarray[Any, Any], push: Products, pull: Products, x: Any, y: Any, seed: int = 0
-) -> None:
-    """Raise if the entries do not give the product with a random vector, from the right or from the left.
-
-    Args:
-        push, pull: the JVP and the VJP, of batches.
-        x, y: the function's input and output, or arrays of their shapes and dtypes.
-
-    Raises:
-        ValueError: the function has entries that the pattern lacks.
-    """
-    r = np.random.default_rng(seed)
-    m, n = pattern.shape
-    eps = 1e3 * float(np.finfo(values.dtype).eps) * math.sqrt(max(m, n))
-    for name, products, given, expected, own, other, count in (
-        ("JVP", push, x, y, pattern.rows, pattern.cols, m),
-        ("VJP", pull, y, x, pattern.cols, pattern.rows, n),
-    ):
-        v = r.uniform(0.5, 1.5, given.shape).astype(given.dtype)
-        wanted = np.asarray(products(v[None])).reshape(-1)
-        summands = values * v.reshape(-1)[other]
-        found = np.bincount(own, summands, count)
-        scale = np.bincount(own, abs(summands), count) + abs(wanted)
-        bad = np.flatnonzero(~(abs(found - wanted) <= eps * scale + np.finfo(values.dtype).tiny))
-        if bad.size:
-            place = tuple(int(i) for i in np.unravel_index(bad[0], expected.shape))
-            what = "output" if name == "JVP" else "input"
-            raise ValueError(
-                f"the Jacobian misses entries: its product with a random vector is {found[bad[0]]:.6g} at the {what}'s element "
-                f"{place}, and the {name} of the function is {wanted[bad[0]]:.6g} there ({bad.size} of {count} elements differ). "
-                "The function depends on elements that the sparsity pattern does not have."
-            )

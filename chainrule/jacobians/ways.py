@@ -13,15 +13,20 @@ from chainrule.api.array import unfaced
 from chainrule.autograd import jacobian as dense
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, recording
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import Tensor, wrap
 from chainrule.errors.kinds import NoForwardMode
+from chainrule.func.forward import jvp
+from chainrule.func.reverse import vjp
+from chainrule.func.vectorize import vmap
 from chainrule.jacobians import assemble
+from chainrule.jacobians.checking import of_leaves
+from chainrule.jacobians.colouring import coloured, entries, pattern_of, term_of
 from chainrule.jacobians.moves import Unstructured
 from chainrule.jacobians.reverse import Transposes, reverse_dense, reverse_terms, transposes
 from chainrule.jacobians.strategy import FORWARD, JVPS, REVERSE, VJPS, chosen
 from chainrule.jacobians.terms import Term, Variable
 from chainrule.jacobians.trace import JacobianTrace
-from chainrule.transform.arguments import as_caller_type
+from chainrule.transform.arguments import as_caller_type, data_of
 from chainrule.transform.dense import check_size, largest
 from chainrule.tree import tree_leaves, tree_unflatten
 from chainrule.types.shapes import shape_of
@@ -87,6 +92,55 @@ def _by(way: str, trace: JacobianTrace, function: Callable[..., Any], x: Any, me
     found = dense.jacobian(function, x, mode=mode, create_graph=trace.create_graph, memory=memory)
     parts = iter(tree_leaves(found))
     return [[[_term_of_columns(next(parts), v, y.shape)] for v in trace.variables] for y in trace.results]
+
+
+def terms_by_colours(trace: JacobianTrace, function: Callable[..., Any], x: Any, sparsity: Any, memory: int) -> Blocks:
+    """The terms of a Jacobian whose pattern is known: products with few vectors give its entries.
+
+    Args:
+        sparsity: the pattern: a sparse array, or an array.
+
+    Raises:
+        ValueError: there are several outputs or inputs, or something is complex or to be recorded; the pattern has another shape.
+    """
+    if len(trace.results) != 1 or len(trace.variables) != 1:
+        raise errors.jacobian_sparsity(f"there are {len(trace.results)} and {len(trace.variables)}")
+    (y,), (variable,) = trace.results, trace.variables
+    if trace.create_graph or "c" in (y.dtype.kind, variable.dtype.kind):
+        raise errors.jacobian_sparsity("it is real, and off the tape")
+    pattern = pattern_of(sparsity, (math.prod(y.shape), variable.size))
+    flat, (point,) = of_leaves(trace, function, x)
+    colours = coloured(pattern)
+    step = max(1, memory // (ITEMSIZE * 8 * max(*pattern.shape, 1)))
+
+    def push(tangents: Any) -> Any:
+        return jvp(flat, (point,), (tangents,))[1][0]
+
+    if not colours.of_rows:
+        try:
+            values = entries(pattern, colours, _batch(push, point), variable.shape, variable.dtype, step)
+            return [[[term_of(pattern, variable, values)]]]
+        except NoForwardMode:
+            colours = coloured(pattern, True)
+    outputs, pull = vjp(flat, point)
+    values = entries(pattern, colours, _batch(lambda g: pull((g,))[0], outputs[0]), tuple(y.shape), y.dtype, step)
+    return [[[term_of(pattern, variable, values)]]]
+
+
+def _batch(product: Callable[[Any], Any], like: Any) -> Callable[[Any], Any]:
+    """Products of several vectors at once; one by one, where a rule takes no batches."""
+
+    def products(vectors: Any) -> Any:
+        given = wrap(vectors) if isinstance(like, Tensor) else vectors
+        try:
+            found = vmap(product)(given)
+        except NoForwardMode:
+            raise
+        except (NotImplementedError, RuntimeError, TypeError):
+            found = np.stack([data_of(unfaced(product(v))) for v in given])
+        return data_of(unfaced(found))
+
+    return products
 
 
 def _transposes(trace: JacobianTrace, function: Callable[..., Any], x: Any, memory: int) -> list[Transposes]:

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from chainrule.jacobians.colouring import check_products, coloured, entries, pattern_of
+import chainrule as cr
+from chainrule.jacobians.colouring import coloured, entries, pattern_of
+
+R = np.random.default_rng(0)
 
 
 def banded(n, width):
@@ -64,15 +67,95 @@ def test_all_entries_are_kept_that_are_stored():
         pattern_of(stored, (3, 2))
 
 
+class Differences(cr.autograd.Function):
+    """Sparse, and nobody sees it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return cr.tensor(np.diff(x.numpy()) ** 2)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        part = 2 * np.diff(x.numpy()) * g.numpy()
+        return cr.tensor(np.concatenate([[0], part]) - np.concatenate([part, [0]]))
+
+
+def jacobian_of_differences(x):
+    d = 2 * np.diff(x)
+    return np.diag(d, 1)[:-1] - np.diag(np.append(d, 0))[:-1]
+
+
+def test_opaque_functions_with_a_pattern():
+    x = R.standard_normal(30)
+    pattern = np.eye(29, 30) + np.eye(29, 30, k=1)
+    found = cr.jacobian(lambda x: Differences.apply(x), cr.tensor(x), layout="csr", sparsity=pattern, check=True)
+    assert found.nnz == 58
+    np.testing.assert_allclose(found.toarray(), jacobian_of_differences(x))
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+def test_products_of_functions_with_a_pattern(layout):
+    x = R.standard_normal((5, 6))
+    pattern = pattern_of(np.kron(np.eye(5), np.ones((6, 6))), (30, 30))
+    sparse = np.zeros((30, 30))
+    sparse[pattern.rows, pattern.cols] = 1
+    calls = []
+
+    def function(x):
+        calls.append(x.shape)
+        return np.cumsum(x * x, 1)
+
+    wanted = cr.func.jacrev(function)(x)
+    calls.clear()
+    found = cr.jacobian(function, x, layout=layout, sparsity=sparse, check=True)
+    np.testing.assert_allclose(found.toarray().reshape(wanted.shape) if layout == "csr" else found, wanted)
+    assert len(calls) < 6
+
+
 def test_a_pattern_that_misses_entries_is_told_by_products():
-    matrix = np.triu(np.ones((5, 5)))
-    x = np.zeros(5)
-    for mask, wrong in ((matrix, None), (np.eye(5), "4 of 5"), (np.where(matrix - np.eye(5, k=3) > 0, 1, 0), "2 of 5")):
-        pattern = pattern_of(mask, mask.shape)
-        values = matrix[pattern.rows, pattern.cols]
-        given = (pattern, values, lambda t: t @ matrix.T, lambda g: g @ matrix, x, x)
-        if wrong is None:
-            check_products(*given)
-        else:
-            with pytest.raises(ValueError, match=wrong):
-                check_products(*given)
+    x = R.standard_normal(5)
+    for function in (lambda x: x * x.sum(), np.cumsum):
+        with pytest.raises(RuntimeError, match=r"of \d elements differ\). Entries are missing"):
+            cr.jacobian(function, x, layout="csr", sparsity=np.eye(5), check=True)
+        cr.jacobian(function, x, layout="csr", sparsity=np.ones((5, 5)), check=True)
+
+
+def test_checks_of_structure():
+    def function(p):
+        return {"a": np.roll(p["u"], 1) * p["v"], "b": (p["u"] ** 3).sum()}
+
+    x = {"u": R.standard_normal(4), "v": R.standard_normal(4)}
+    for layout in ("csr", "structured", "dense"):
+        cr.jacobian(function, x, layout=layout, check=True)
+
+    class Wrong(cr.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t * 2
+
+    with pytest.raises(RuntimeError, match="of the function is"):
+        cr.jacobian(lambda x: Wrong.apply(x), cr.tensor(x["u"]), layout="csr", check=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sparsity": np.eye(3)}, r"\(3, 3\), and the Jacobian is a matrix of shape \(4, 4\)"),
+        ({"sparsity": np.eye(4), "create_graph": True}, "off the tape"),
+    ],
+)
+def test_patterns_that_do_not_fit(options, message):
+    with pytest.raises(ValueError, match=message):
+        cr.jacobian(np.sin, np.ones(4), **options)
+    with pytest.raises(ValueError, match="there are 1 and 2"):
+        cr.jacobian(lambda a, b: a * b, (np.ones(4), np.ones(4)), sparsity=np.eye(4))
