@@ -431,7 +431,7 @@ class _Equation:
 
     def jacobian(self, x: ndarray, operands: Sequence[Any]) -> Any:
         """∂F/∂x, dense, or sparse where it is large and most of it is zero."""
-        layout = "csr" if x.size >= SPARSE and importlib.util.find_spec("scipy") else "dense"
+        layout = "auto" if x.size >= SPARSE and importlib.util.find_spec("scipy") else "dense"
         with no_grad():
             found = jacobian(lambda x: self.residual(x, *operands), wrap(x), layout=layout)
         return self._plain(found) if isinstance(found, Tensor) else found

@@ -14,8 +14,8 @@ from chainrule.jacobians.api import hessian, jacobian
 from chainrule.jacobians.prepared import prepare_jacobian
 from chainrule.scipy.vectors import Function, Vector, plain_value, plain_vector
 
+ndarray = np.ndarray
 SPARSE_FROM = 50  # unknowns
-SPARSE_BELOW = 0.2  # of a matrix that may be entries
 
 
 def scipy_module(name: str, caller: str) -> Any:
@@ -111,11 +111,10 @@ class MatrixOf:
         if self.sparse and self.compiled:
             return self._replayed(x, args)
         if self.sparse is not False and x.size >= SPARSE_FROM and x.dtype.kind == "f":
-            found = type(self).derivative(lambda x: self.flat(x, *args), x, layout="csr")
-            if self.sparse is None:
-                self.sparse = found.nnz < SPARSE_BELOW * np.prod(found.shape, dtype=float)
-            if self.sparse:
-                return found.astype(x.dtype)
+            layout = "csr" if self.sparse else "auto"
+            found = type(self).derivative(lambda x: self.flat(x, *args), x, layout=layout)
+            self.sparse = type(found) is not ndarray
+            return found.astype(x.dtype)
         return np.asarray(plain_value(self.dense(x, *args), self.what), x.dtype)
 
     def _replayed(self, x: Vector, args: tuple[Any, ...]) -> Any:
