@@ -379,7 +379,7 @@ def test_more_than_that_is_an_error(name: str) -> None:
 # -- sparse ------------------------------------------------------------------------------------------------------------
 
 
-def chain(k: Any, n: int = 100, **how: Any) -> Any:
+def chain(k: Any, n: int = 70, **how: Any) -> Any:
     load = np.sin(np.arange(n))
     pull = lambda x, k: k * (2.5 * x - np.append(x[1:], 0) - np.append(0, x[:-1])) + x**3 - load
     return implicit.root(pull, np.zeros(n), k, **how)
@@ -395,7 +395,7 @@ def test_large_systems_have_sparse_factors(monkeypatch: pytest.MonkeyPatch) -> N
         __slots__ = ()
 
         def __init__(self, matrix: Any, singular: str) -> None:
-            kinds.append(sparse.issparse(matrix) and matrix.nnz == 3 * 100 - 2)
+            kinds.append(sparse.issparse(matrix) and matrix.nnz == 3 * 70 - 2)
             super().__init__(matrix, singular)
 
     monkeypatch.setattr(module, "Factors", Noted)
