@@ -18,6 +18,7 @@ from chainrule.core.tensor import Tensor
 from chainrule.jacobians import assemble, solve, spy
 from chainrule.jacobians.assemble import Block, Pattern, Sparse, is_plain
 from chainrule.jacobians.blocks import Blocks, blocks_of_sparse, blocks_of_terms
+from chainrule.jacobians.copies import of_variable, own, read, written
 from chainrule.jacobians.matmul import multiplied
 from chainrule.jacobians.operands import matched, operand
 from chainrule.jacobians.terms import Term, Variable
@@ -28,6 +29,7 @@ from chainrule.types.shapes import dtype_of, shape_of
 ndarray = np.ndarray
 Shape = tuple[int, ...]
 _UNKNOWN: Any = object()
+_EXPLICITLY = "J.to_scipy() has its entries alone; J.to_dense() makes it all the same"
 
 
 class Jacobian:
@@ -92,7 +94,7 @@ class Jacobian:
         self.out_shape = tuple(out_shape)
         self.in_shape = tuple(in_shape)
         self.terms = (
-            [Term(term.source, term.cols, _own(term.vals), term.rows) for term in terms] if copy else list(terms)
+            [Term(term.source, term.cols, own(term.vals), term.rows) for term in terms] if copy else list(terms)
         )
         self.dtype: np.dtype[Any] = np.dtype(assemble.dtype_of_terms(self.terms) if dtype is None else dtype)
         self.tensors = tensors
@@ -189,9 +191,15 @@ class Jacobian:
 
     @property
     def blocks(self) -> Any:
-        """The blocks ``(k, p, q)`` of a block diagonal matrix (a dense one is one block), else None."""
+        """The blocks ``(k, p, q)`` of a block diagonal matrix (a dense one is one block), else None. Don't write to them."""
         blocks = self._any_blocks()
-        return None if blocks is None else self._given(blocks.vals)
+        if blocks is None:
+            return None
+        vals = blocks.vals
+        if type(vals) is ndarray:
+            vals = vals.view()
+            vals.flags.writeable = False
+        return self._given(vals)
 
     @property
     def block_rows(self) -> Any:
@@ -208,9 +216,8 @@ class Jacobian:
     @property
     def bandwidth(self) -> tuple[int, int]:
         """How far entries reach below and above the diagonal of the matrix."""
-        matrix = self._entries()
-        away = matrix.indices - matrix.row_numbers()
-        return (max(0, -int(away.min())), max(0, int(away.max()))) if away.size else (0, 0)
+        system = solve.System(self._entries(), self.out_shape, self.in_shape)
+        return system.below, system.above
 
     def _blocks_by_strides(self) -> Blocks | None:
         if self._blocks is _UNKNOWN:
@@ -239,10 +246,9 @@ class Jacobian:
 
     def to_dense(self) -> Any:
         """The whole Jacobian, of shape ``(*y.shape, *x.shape)``, as an array or a tensor of its own."""
-        if self._sparse is not None and self._sparse.nnz == sum(
-            [term.cols.size for term in self.terms]
-        ):  # none added up
-            return self._given(np.reshape(self._sparse.dense(), self.shape))
+        matrix = self._sparse
+        if matrix is not None and matrix.nnz == sum([term.cols.size for term in self.terms]):  # nothing was added up
+            return self._given(np.reshape(matrix.dense(), self.shape))
         return self._given(assemble.dense(self.terms, self.out_shape, self.in_shape, self.dtype))
 
     def to_scipy(self, format: str = "csr", copy: bool = True) -> Any:
@@ -286,13 +292,7 @@ class Jacobian:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         if copy is False:
             raise ValueError("a structured Jacobian becomes an array by computing one: copy=False cannot be had")
-        check_size(
-            self.out_shape,
-            self.in_shape,
-            self.dtype,
-            MEMORY,
-            "J.to_scipy() has its entries alone; J.to_dense() makes it all the same",
-        )
+        check_size(self.out_shape, self.in_shape, self.dtype, MEMORY, _EXPLICITLY)
         J = np.asarray(self.to_dense())  # raises if it is recorded
         return J if dtype is None else J.astype(dtype)
 
@@ -376,7 +376,7 @@ class Jacobian:
             raise errors.jacobian_sum(self, other)
         dtype = np.result_type(self.dtype, other.dtype)
         variable = self.terms[0].source if self.terms else Variable(self.in_shape, dtype)
-        terms = [*self.terms, *[_of_variable(term, variable) for term in other.terms]]
+        terms = [*self.terms, *[of_variable(term, variable) for term in other.terms]]
         tensors = self.tensors or other.tensors
         found = Jacobian(terms, self.out_shape, self.in_shape, dtype, tensors=tensors, copy=False)
         found.symmetric = self.symmetric and other.symmetric
@@ -485,18 +485,8 @@ class Jacobian:
         return f"<div>{title}<br>{spy.svg(matrix.row_numbers(), matrix.indices, matrix.shape, title=title)}</div>"
 
     def __reduce__(self) -> Any:
-        parts = [(_written(term), term.vals, term.rows) for term in self.terms]
+        parts = [(written(term), term.vals, term.rows) for term in self.terms]
         return _restored, (parts, self.out_shape, self.in_shape, self.dtype, self.symmetric, self.tensors)
-
-
-# -- terms ---------------------------------------------------------------------------------------------------------
-
-
-def _own(vals: Any) -> Any:
-    """Numbers in memory of their own; what is repeated along an axis, once."""
-    if type(vals) is ndarray:
-        return vals[tuple([slice(None) if step else slice(1) for step in vals.strides])].copy()
-    return vals.clone() if isinstance(vals, Tensor) else vals
 
 
 def _recorded(vals: Any) -> bool:
@@ -507,34 +497,9 @@ def _is_one(x: Any) -> bool:
     return not _recorded(x) and bool(x == 1)
 
 
-def _of_variable(term: Term, variable: Variable) -> Term:
-    """A term that counts the elements of another variable of the same shape."""
-    if term.source is variable:
-        return term
-    return _read(_written(term), term.vals, term.rows, variable)
-
-
-def _written(term: Term) -> Any:
-    """A term's columns: as an offset, strides and a shape if they are affine."""
-    cols = term.cols
-    if not term.affine or not cols.size:
-        return np.ascontiguousarray(cols)
-    return int(cols[(0,) * cols.ndim]), [step // cols.itemsize for step in cols.strides], cols.shape
-
-
-def _read(written: Any, vals: Any, rows: Any, variable: Variable) -> Term:
-    if isinstance(written, ndarray):
-        return Term(variable, written, vals, rows)
-    offset, steps, shape = written
-    seed = variable.seed if variable.seed.base is None else variable.seed.base
-    size = seed.itemsize
-    cols: Any = np.ndarray(shape, seed.dtype, seed, offset * size, [step * size for step in steps])
-    return Term(variable, cols, vals, rows)
-
-
 def _restored(parts: Any, out_shape: Shape, in_shape: Shape, dtype: Any, symmetric: bool, tensors: bool) -> Jacobian:
     variable = Variable(in_shape, dtype)
-    terms = [_read(written, vals, rows, variable) for written, vals, rows in parts]
+    terms = [read(columns, vals, rows, variable) for columns, vals, rows in parts]
     found = Jacobian(terms, out_shape, in_shape, dtype, tensors=tensors, copy=False)
     found.symmetric = symmetric
     return found

@@ -256,6 +256,29 @@ def test_solve_is_differentiable():
     assert cr.autograd.gradcheck(solved, cr.tensor(numbers, requires_grad=True))
 
 
+@pytest.mark.parametrize("matrix", [banded(60), banded(60)[:, rng.permutation(60)]], ids=["band", "sparse"])
+def test_sparse_solve_is_differentiable(matrix, monkeypatch):
+    rows, cols = np.nonzero(matrix)
+    v = Variable((60,), float64)
+    monkeypatch.setattr(np.linalg, "solve", None)  # it is not made dense
+
+    def solved(data, b):
+        return Jacobian([Term(v, cols[None], data[None], rows)], (60,), (60,), float64).solve(b)
+
+    data, b = matrix[rows, cols], rng.standard_normal((60, 2))
+    a, t = rng.standard_normal(data.shape), rng.standard_normal(b.shape)
+    d, c = (cr.tensor(x, requires_grad=True) for x in (data, b))
+    along = lambda s: solved(data + s * a, b + s * t)
+    weights = rng.standard_normal((60, 2))
+    first = cr.autograd.grad((solved(d, c) * weights).sum(), (d, c), create_graph=True)
+    slope = sum((g * x).sum() for g, x in zip(first, (a, t), strict=True))
+    close(slope.item(), ((along(1e-5) - along(-1e-5)) * weights).sum() / 2e-5, np.float32)
+    second = cr.autograd.grad(slope, (d, c))
+    curvature = sum((g * x).sum() for g, x in zip(second, (a, t), strict=True)).item()
+    exact = ((along(1e-3) - 2 * along(0) + along(-1e-3)) * weights).sum() / 1e-6
+    assert curvature == pytest.approx(exact, rel=1e-3)
+
+
 @pytest.mark.parametrize(
     ("J", "message"),
     [
