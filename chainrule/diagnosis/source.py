@@ -61,7 +61,18 @@ def _parsed(source: str) -> Any:
 
 def tree_of(file: str) -> Any:
     """The syntax tree of a file, a notebook's cell or what was typed; None where there is none."""
-    return _parsed("".join(linecache.getlines(file)))
+    return _parsed(_source(file))
+
+
+def _source(file: str) -> str:
+    return "".join(linecache.getlines(file))
+
+
+@functools.lru_cache(maxsize=64)
+def _statements(source: str) -> list[ast.stmt]:
+    """All statements, outer ones before those in them."""
+    tree = _parsed(source)
+    return [node for node in ast.walk(tree) if isinstance(node, ast.stmt)] if tree is not None else []
 
 
 def _covers(node: Any, line: int) -> bool:
@@ -70,15 +81,14 @@ def _covers(node: Any, line: int) -> bool:
 
 def statement_at(where: Where) -> Any:
     """The innermost statement around a place."""
-    tree, (line, last, begin, end) = tree_of(where.file), where.span
+    line, last, begin, end = where.span
     found = None
-    for node in ast.walk(tree) if tree is not None and line else ():
-        if (
-            isinstance(node, ast.stmt)
-            and (node.lineno, node.col_offset) <= (line, begin)
-            and (last, end) <= (node.end_lineno or 0, node.end_col_offset or 0)
+    for node in _statements(_source(where.file)) if line else ():
+        if (node.lineno, node.col_offset) <= (line, begin) and (last, end) <= (
+            node.end_lineno or 0,
+            node.end_col_offset or 0,
         ):
-            found = node  # ast.walk comes to outer ones first
+            found = node
     return found
 
 

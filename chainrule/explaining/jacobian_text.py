@@ -97,7 +97,8 @@ def _sum(e: Any) -> Iterator[str]:
         yield f"{e.title} was computed by products with unit vectors: {e.strategy}."
         return
     if e.backward:
-        yield f"{e.end} is linear in {e.start}, so its derivative is the transpose: what is said of a row is said of a column."
+        why = f"{e.end} is linear in {e.start}, so its derivative is the transpose"
+        yield from textwrap.wrap(f"{why}: what is said of a row is said of a column.", WIDTH)
     of = "" if not e.factors else ", by the values that were cut"
     count = len(e.terms)
     yield f"{e.title} is {'zero' if not count else 'one term' if count == 1 else f'the sum of {count} terms'}{of}:"
