@@ -42,7 +42,9 @@ def cells(rows: Any, cols: Any, shape: tuple[int, int], most: int) -> Any:
     height, width = (min(k, max(math.ceil(k / scale), min(k, _LEAST))) for k in (m, n))
     if not m or not n:
         return np.zeros((height, width))
-    places = np.unique(np.asarray(rows, np.int64) * n + np.asarray(cols, np.int64))
+    places = np.asarray(rows, np.int64) * n + np.asarray(cols, np.int64)
+    if not (places[1:] > places[:-1]).all():
+        places = np.unique(places)
     above, left = (places // n) * height // m, (places % n) * width // n
     counts = np.bincount(above * width + left, minlength=height * width).reshape(height, width)
     return counts / np.outer(_lengths(m, height), _lengths(n, width))
