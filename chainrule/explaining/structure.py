@@ -51,11 +51,12 @@ def of(arrow: Any) -> tuple[str, str]:
     if structure == "scatter":
         added = "is added to" if prim.kind == "linear" else "counts at"
         return "scatter", f"a selection, transposed: each element of {x.name} {added} one place of {out.name}, or none"
-    if structure == "axis":
+    if structure in ("axis", "scan"):
         params = arrow.step.params
         axis = params["axes"] if "axes" in params else params["axis"]
         axis = axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis
-        return "block diagonal", f"one block for each slice of {x.name} along axis {axis}, zero elsewhere"
+        block = "block" if structure == "axis" else "lower triangular block"
+        return "block diagonal", f"one {block} for each slice of {x.name} along axis {axis}, zero elsewhere"
     own = structure.partition(":")[0]
     if ":" in structure and len(x.shape) > len(own):
         part = {0: "element", 1: "vector", 2: "matrix"}.get(len(own), "part")

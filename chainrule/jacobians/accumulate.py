@@ -142,7 +142,7 @@ def _many(terms: Terms) -> bool:
     return len(terms) > MOST_TERMS or with_rows > MOST_WITH_ROWS or sum([term.slots for term in terms]) > MOST_SLOTS
 
 
-_KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean", "windows"}
+_KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean", "scan", "windows"}
 
 
 def _mixes(step: Step, i: int) -> bool:

@@ -12,7 +12,8 @@ sum, mean      the axes that are summed become slots
 "ik,kj->ij"    the subscript that is summed becomes slots, whose vals are the other operand's
 axis, "ab:ij"  the axes that the operation mixes become slots, whose vals are the local Jacobian's: the row's JVP along
                unit tangents in these axes
-windows        the products that are summed become entries, whose vals are the other operand's
+windows, scan  the products that are summed become entries, whose vals are the other operand's; or those of the local
+               Jacobian
 =============  =======================================================================================================
 
 Where a term's columns don't vary along the axes that are mixed, its vals are tangents like any others: the row's JVP moves
@@ -238,12 +239,49 @@ class Moves:
 
     def _windowed(self, step: Step, i: int, terms: Terms) -> list[Terms]:
         """A convolution: sums of products of elements that meet in a window."""
-        axes = tuple(range(-len(shape_of(step.operands[i])), 0))
+        return self._by_entries(step, i, terms, lambda: meeting_entries(step, i, self.limit))
+
+    def _scanned(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """A running sum or product: an element comes from those before it."""
+        return self._by_entries(step, i, terms, lambda: self._scan_entries(step, i))
+
+    def _scan_entries(self, step: Step, i: int) -> Entries:
+        shape = shape_of(step.operands[i])
+        ins, outs = mixing(step, i)
+        n = shape[ins[0]]
+        self.check_count(step, math.prod(shape) * (n + 1) // 2)
+        later, earlier = np.tril_indices(n)
+        places = np.moveaxis(positions(shape), ins[0], -1)
+        factors: Any = 1
+        if step.prim.kind != "linear":
+            (block,) = self._local(step, i, ins, outs)
+            each = np.arange(math.prod(shape) // n)[:, None]  # of the slices
+            which = ((earlier * len(each) + each) * n + later).reshape(-1)
+            picked = [flat(part)[which][None] for part in (block if isinstance(block, tuple) else (block,))]
+            factors = tuple(picked) if len(picked) > 1 else picked[0]
+        return Entries(shape, places[..., earlier].reshape(-1), places[..., later].reshape(-1), factors)
+
+    def _picked(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """A weighted element of each row, which its class picks."""
+        x, index, coef = step.operands
+        places = positions(shape_of(x))
+        at = np.take_along_axis(places, plain(index)[..., None], -1)[..., 0]
+        to = positions(shape_of(step.outs[0]))
+        to = np.broadcast_to(to[..., None] if step.params["reduce"] else to, at.shape)
+        factors = np.reshape(np.broadcast_to(coef, at.shape), (1, -1))
+        return self._by_entries(step, i, terms, lambda: Entries(shape_of(x), at.reshape(-1), to.reshape(-1), factors))
+
+    def _by_entries(self, step: Step, i: int, terms: Terms, entries_of: Callable[[], Entries]) -> list[Terms]:
+        """Terms through a local Jacobian whose entries are known; those of a dense Jacobian as tangents."""
+        axes, _ = mixing(step, i)
         uniform = [t for t in terms if t.rows is None and unvarying(t.cols, axes)]
         results = self._mixed(step, i, uniform) if uniform else [[]]
         if len(uniform) < len(terms):
-            entries = Entries(step, i, self.limit)
-            results[0] += [entries.of(t) for t in terms if t not in uniform]
+            entries = entries_of()
+            for term in terms:
+                if term not in uniform:
+                    self.check_count(step, term.slots * len(entries.at))
+                    results[0].append(entries.of(term))
         return results
 
     # -- everything that mixes elements ----------------------------------------------------------------------------------
@@ -373,6 +411,7 @@ _BY_STRUCTURE: dict[str, Callable[..., list[Terms]]] = {
     "diagonal": Moves._diagonal,
     "selection": Moves._selected,
     "scatter": Moves._scattered,
+    "scan": Moves._scanned,
     "windows": Moves._windowed,
     "sum": Moves._summed,
     "mean": Moves._summed,
@@ -393,7 +432,7 @@ def _cast(moves: Moves, step: Step, i: int, terms: Terms) -> list[Terms]:
     return [[Term(t.source, t.cols, _real_if(t.vals, step.outs[0]), t.rows) for t in terms]]
 
 
-_BY_NAME: dict[str, Callable[..., list[Terms]]] = {"cast": _cast, "index_put": Moves._put}
+_BY_NAME: dict[str, Callable[..., list[Terms]]] = {"cast": _cast, "index_put": Moves._put, "nll_loss": Moves._picked}
 
 
 # -- factors and tangents ------------------------------------------------------------------------------------------------
@@ -698,26 +737,48 @@ def _at(term: Term, to: Index) -> Term:
 
 
 class Entries:
-    """The entries of a convolution's local Jacobian."""
+    """The entries of a local Jacobian.
 
-    def __init__(self, step: Step, i: int, limit: int) -> None:
-        met = meeting(step, i)
-        shape = np.broadcast_shapes(*[part.shape for part in met])
-        if math.prod(shape) > limit:
-            raise Unstructured(f"{step.prim.name} has {math.prod(shape):,} products of elements")
-        inside = np.flatnonzero(np.broadcast_to((met.operand >= 0) & (met.result >= 0) & (met.factor >= 0), shape))
-        self.have = shape_of(step.operands[i])
-        self.at, self.to, factor = (np.broadcast_to(part, shape).reshape(-1)[inside] for part in met)
-        self.factors = np.reshape(step.operands[1 - i], (-1,))[factor][None]
+    Attributes:
+        have: the shape of the operand.
+        at, to: for each entry the position in the operand, and in the result.
+        factors: its value, (1, entries), or a number; for complex operands it can be a pair: what is made of 1, and of 1j.
+    """
+
+    def __init__(self, have: Shape, at: Index, to: Index, factors: Any) -> None:
+        self.have = have
+        self.at = at
+        self.to = to
+        self.factors = factors
 
     def of(self, term: Term) -> Term:
         """The term of the result, from one of the operand."""
         if term.rows is None:
             cols = term.cols.reshape(term.slots, -1).take(self.at, 1)
-            return Term(term.source, cols, _taken(term, self.at, self.at.shape) * self.factors, self.to)
+            return Term(term.source, cols, self._times(_taken(term, self.at, self.at.shape)), self.to)
         which, picks = _joined(term.rows, self.at, math.prod(self.have))
         vals = term.vals[:, picks] if shape_of(term.vals)[1:] not in ((), (1,)) else term.vals
-        return Term(term.source, term.cols.take(picks, 1), vals * self.factors[:, which], self.to[which])
+        return Term(term.source, term.cols.take(picks, 1), self._times(vals, which), self.to[which])
+
+    def _times(self, vals: Any, which: Any = slice(None)) -> Any:
+        """Values times the factors (of some of the entries)."""
+        if isinstance(self.factors, tuple):
+            one, turn = self.factors
+            return np.real(vals) * one[:, which] + np.imag(vals) * turn[:, which]
+        if isinstance(self.factors, int) and self.factors == 1:
+            return vals
+        return vals * self.factors[:, which]
+
+
+def meeting_entries(step: Step, i: int, limit: int) -> Entries:
+    """The entries of a convolution's local Jacobian."""
+    met = meeting(step, i)
+    shape = np.broadcast_shapes(*[part.shape for part in met])
+    if math.prod(shape) > limit:
+        raise Unstructured(f"{step.prim.name} has {math.prod(shape):,} products of elements")
+    inside = np.flatnonzero(np.broadcast_to((met.operand >= 0) & (met.result >= 0) & (met.factor >= 0), shape))
+    at, to, factor = (np.broadcast_to(part, shape).reshape(-1)[inside] for part in met)
+    return Entries(shape_of(step.operands[i]), at, to, np.reshape(step.operands[1 - i], (-1,))[factor][None])
 
 
 def added_up(term: Term, axes: tuple[int, ...], keep: bool) -> Term:

@@ -149,6 +149,19 @@ def selected(parts: Parts, out_shape: Shape, tag: Hashable, rows: int | None) ->
     return found
 
 
+def scanned(parts: Parts, axis: int, shape: Shape, tag: Hashable) -> Parts:
+    """Elements that come from those before them along an axis: each pair is an entry, with a row of its own."""
+    n, size = shape[axis], math.prod(shape)
+    return {
+        (key, tag): part._replace(
+            varies=frozenset(), rows=(size if part.rows is None else part.rows) * (n + 1) // 2, plain=False
+        )
+        if axis in part.varies or part.rows is not None
+        else part
+        for key, part in parts.items()
+    }
+
+
 def stretched_axes(shape: Shape, out_shape: Shape) -> tuple[int, ...]:
     """The axes of a result that an operand is broadcast along, counted from the end."""
     front = len(out_shape) - len(shape)
@@ -311,6 +324,9 @@ class ForwardSketches(_Sketches):
         if step.prim.moves or structure in ("selection", "scatter"):
             whole = step.prim.moves or math.prod(have) >= size
             return selected(parts, shape, _tag(step), None if whole else math.prod(have))
+        if structure == "scan":
+            self.operations += size * (have[step.params["axis"]] + 1)
+            return scanned(parts, step.params["axis"], have, step.seq)
         ins, outs = mixing(step, i)
         self._count_mixing(step, parts, ins, have, size)
         sums = structure in ("sum", "mean")
@@ -385,6 +401,9 @@ class ReverseSketches(_Sketches):
         structure = structure_of(step.prim, i, step.params)
         if step.prim.moves or structure in ("selection", "scatter"):
             return selected(parts, have, _tag(step), None if math.prod(shape) >= size else math.prod(shape))
+        if structure == "scan":
+            self.operations += size * (have[step.params["axis"]] + 1)
+            return scanned(parts, step.params["axis"], have, step.seq)
         ins, outs = mixing(step, i)
         along = math.prod([shape[a] for a in outs[index]])
         for part in parts.values():
@@ -414,7 +433,7 @@ def _many(parts: Parts, size: int) -> bool:
     return len(parts) > MOST_TERMS or with_rows > MOST_WITH_ROWS or slots > MOST_SLOTS
 
 
-_KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean", "zero"}
+_KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean", "scan", "windows", "zero"}
 
 
 def _mixes(step: Step, i: int) -> bool:

@@ -11,6 +11,7 @@
 ``"ik,kj->ij"``     the operands' product, summed over subscripts
 ``"ab:k,ij"``       it depends on all elements of the operand whose axes of the same letter agree with its own; after the
                     colon stand the axes of each result
+``"scan"``          it depends on the elements up to its own place along the parameter ``axis``
 ``"windows"``       a product with windows, as in a convolution
 ``"dense"``         anything
 ``"zero"``          nothing
@@ -69,7 +70,7 @@ def letters_of(
     if ":" in structure:
         operand, _, outs = structure.partition(":")
         return operand, outs.split(",")[output]
-    if structure in ("axis", "sum", "mean"):
+    if structure in ("axis", "scan", "sum", "mean"):
         return _along(params["axes"] if "axes" in params else params["axis"], ndim, out_ndim)
     if structure == "diagonal":
         return "", ""

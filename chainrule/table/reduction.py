@@ -370,7 +370,7 @@ _ALONG = [call((2, 3), axis=-1), call((3, 2), axis=-2), call((0, 2), axis=-2), c
     transpose=lambda g, *, axis: _from_the_end(g, axis),
     formula="np.flip(np.cumsum(np.flip(g, axis), axis), axis)",
     samples=_ALONG,
-    structure="axis",
+    structure="scan",
 )
 def cumsum(x, *, axis):
     """Running sum along an axis."""
@@ -407,7 +407,7 @@ def _cumprod_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> Any:
     jvp=_cumprod_jvp,
     formula="np.flip(np.cumsum(np.flip(g * out, axis), axis), axis) / x",
     samples=_ALONG,
-    structure="axis",
+    structure="scan",
 )
 def cumprod(x, *, axis):
     """Running product along an axis."""
@@ -437,7 +437,7 @@ def _logcumsumexp_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> 
     formula="np.flip(np.cumsum(np.flip(g * np.exp(-out), axis), axis), axis) * np.exp(x)",
     samples=_ALONG,
     promotion="float",
-    structure="axis",
+    structure="scan",
 )
 def logcumsumexp(x, *, axis):
     """Running log Σ exp along an axis, without overflow."""
