@@ -160,7 +160,8 @@ def dense_jacobian(function: Callable[..., Any], x: Any, memory: int) -> Any:
     except Exception:  # products with vectors will say what is wrong, if anything is
         return None
     m, n = _size(trace)
-    if m * n < SMALL or any([y.dtype.kind == "c" for y in trace.results]):
+    dtypes = {y.dtype for y in trace.results} | {v.dtype for v in trace.variables}
+    if m * n < SMALL or len(dtypes) > 1:
         return None
     for y in trace.results:
         for v in trace.variables:
