@@ -141,11 +141,23 @@ def _slots(group: list[Part], count: int, kind: Any) -> tuple[Any, Index]:
     columns, sources = np.empty((slots, count), kind), np.empty((slots, count), np.intp)
     begin = 0
     for part in group:
-        cols, end = part.term.cols, begin + part.term.slots
-        np.add(cols, part.column, out=columns[begin:end].reshape(cols.shape), casting="same_kind")
-        sources[begin:end].reshape(cols.shape)[...] = part.numbers()
+        end = begin + part.term.slots
+        _fill(part, columns[begin:end], sources[begin:end])
         begin = end
     return columns, sources
+
+
+def _fill(part: Part, columns: Any, sources: Any) -> None:
+    """Write the columns of a term's entries, and where their numbers are in the pool."""
+    cols = part.term.cols
+    columns = columns.reshape(cols.shape)
+    columns[...] = cols
+    if part.column:
+        columns += part.column
+    if shape_of(part.term.vals):
+        sources.reshape(cols.shape)[...] = part.numbers()
+    else:
+        sources[...] = part.first
 
 
 def _rows_in_order(columns: Any, sources: Index) -> tuple[Any, Index]:
@@ -179,10 +191,9 @@ def _all_sorted(parts: list[Part], pool: int, count: int, shape: tuple[int, int]
     begin = 0
     for part in parts:
         cols, end = part.term.cols, begin + part.term.cols.size
-        np.add(cols, part.column, out=columns[begin:end].reshape(cols.shape), casting="same_kind")
+        _fill(part, columns[begin:end], sources[begin:end])
         first_places = (part.rows * n + part.column).reshape(cols.shape[1:])
         np.add(first_places, cols, out=places[begin:end].reshape(cols.shape))
-        sources[begin:end].reshape(cols.shape)[...] = part.numbers()
         counts += np.bincount(part.rows, minlength=m).astype(kind) * kind(part.term.slots)
         begin = end
     if not (places[1:] >= places[:-1]).all():
