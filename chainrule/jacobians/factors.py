@@ -14,6 +14,8 @@ ndarray = np.ndarray
 class Factors:
     """What is computed of a square matrix once, so that solving with it and with its transpose is cheap.
 
+    Rows and columns are scaled first, so that the units of equations and unknowns do not matter.
+
     Args:
         matrix: an array, or a sparse array of SciPy's.
         singular: what to say if it is singular.
@@ -22,13 +24,22 @@ class Factors:
         numpy.linalg.LinAlgError: it is singular, as far as the precision of its numbers tells.
     """
 
-    __slots__ = ("_factors", "_transposed", "matrix", "singular")
+    __slots__ = ("_factors", "_transposed", "by_columns", "by_rows", "matrix", "singular")
 
     def __init__(self, matrix: Any, singular: str) -> None:
         self.matrix = matrix
         self.singular = singular
         self._transposed = False
-        self._factors: Any = self._of_dense(matrix) if type(matrix) is ndarray else self._of_sparse(matrix)
+        self.by_rows = self._one_over(_largest(matrix, 1))
+        scaled = _scaled(matrix, self.by_rows, None)
+        self.by_columns = self._one_over(_largest(scaled, 0))
+        scaled = _scaled(scaled, None, self.by_columns)
+        self._factors: Any = self._of_dense(scaled) if type(matrix) is ndarray else self._of_sparse(scaled)
+
+    def _one_over(self, largest: ndarray) -> ndarray:
+        if not np.all(np.isfinite(largest) & (largest > 0)):
+            raise np.linalg.LinAlgError(self.singular)
+        return 1 / largest
 
     def _of_dense(self, matrix: ndarray) -> ndarray:
         try:
@@ -65,9 +76,30 @@ class Factors:
     def solve(self, b: ndarray, transposed: bool = False) -> ndarray:
         """x with ``matrix @ x = b`` (or ``matrix.T @ x = b``), for a vector."""
         transposed ^= self._transposed
-        if type(self.matrix) is not ndarray:
-            found: ndarray = self._factors.solve(b, "T" if transposed else "N")
-            return found
-        matrix, inverse = (self.matrix.T, self._factors.T) if transposed else (self.matrix, self._factors)
-        x: ndarray = inverse @ b
-        return x + inverse @ (b - matrix @ x)  # what the inverse has lost to rounding
+        x = self._solve_once(b, transposed)
+        matrix = self.matrix.T if transposed else self.matrix
+        return x + self._solve_once(b - matrix @ x, transposed)  # what was lost to rounding
+
+    def _solve_once(self, b: ndarray, transposed: bool) -> ndarray:
+        before, after = (self.by_columns, self.by_rows) if transposed else (self.by_rows, self.by_columns)
+        b = before * b
+        if type(self.matrix) is ndarray:
+            found: ndarray = (self._factors.T if transposed else self._factors) @ b
+        else:
+            found = self._factors.solve(b, "T" if transposed else "N")
+        return after * found
+
+
+def _largest(matrix: Any, axis: int) -> ndarray:
+    """The largest absolute value along an axis."""
+    if type(matrix) is ndarray:
+        found: ndarray = np.max(np.abs(matrix), axis)
+        return found
+    return abs(matrix).max(axis).toarray().reshape(-1)  # type: ignore[no-any-return]
+
+
+def _scaled(matrix: Any, rows: ndarray | None, columns: ndarray | None) -> Any:
+    if type(matrix) is ndarray:
+        return matrix * (rows[:, None] if rows is not None else columns)
+    diagonal = importlib.import_module("scipy.sparse").diags_array
+    return diagonal(rows) @ matrix if rows is not None else matrix @ diagonal(columns)

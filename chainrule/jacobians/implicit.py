@@ -320,7 +320,7 @@ class _Form:
             raise ValueError(f"{self.api}(): {what} has the structure {spec}, and x0 has {self.spec}")
         parts = [data_of(tensor_in(x)) for x in leaves]
         for part, shape, path in zip(parts, self.shapes, leaf_paths(spec), strict=True):
-            if tuple(part.shape) != shape:
+            if tuple(part.shape) != shape and (shape or part.size != 1):  # SciPy's solvers make a vector of a number
                 raise ValueError(f"{self.api}(): {what}{path} has shape {part.shape}, and x0{path} has {shape}")
         return np.concatenate([np.reshape(part, -1) for part in parts]).astype(self.dtype)
 

@@ -437,6 +437,25 @@ def test_singular_jacobians() -> None:
         implicit.linear_solve(lambda x: 2 * x - np.roll(x, 1) - np.roll(x, -1), np.cos(np.arange(100)))
 
 
+@pytest.mark.parametrize("n", [4, 80])
+def test_units_do_not_make_a_matrix_singular(n: int) -> None:
+    units = 10.0 ** np.linspace(-12, 12, n)
+    matvec = lambda x, k: units[::-1] * (k * (units * x) - 0.3 * np.append(0, (units * x)[:-1]))
+    solve = lambda k: implicit.linear_solve(matvec, units[::-1] * 1.0, k)
+    first = units * solve(2.0)  # the same in sensible units
+    np.testing.assert_allclose(2 * first - 0.3 * np.append(0, first[:-1]), 1.0, rtol=1e-12)
+    slope = units * jacfwd(solve)(2.0)
+    np.testing.assert_allclose(first + 2 * slope - 0.3 * np.append(0, slope[:-1]), 0.0, atol=1e-12)
+    weights = units / n
+    np.testing.assert_allclose(grad(lambda k: np.sum(weights * solve(k)))(2.0), np.mean(slope), rtol=1e-10)
+
+
+def test_a_solver_may_return_a_number_as_a_vector() -> None:
+    optimize = pytest.importorskip("scipy.optimize")
+    f = lambda a: implicit.root(lambda x, a: x**2 - a, 1.0, a, solver=optimize.root)
+    assert f(4.0).shape == () and float(grad(f)(4.0)) == pytest.approx(0.25)
+
+
 def test_newtons_method_says_when_it_finds_nothing() -> None:
     with pytest.raises(RuntimeError, match="Newton's method did not find a solution: the residual is"):
         implicit.root(lambda x: x**2 + 1, np.full(1, 0.3))
