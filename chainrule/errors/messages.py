@@ -384,6 +384,16 @@ explained_jacobian_arguments() -> TypeError
 explained_jacobian_changed(how) -> RuntimeError
     explain(): the function gives another Jacobian than it did: {how}. It is run again to be explained, so neither its arguments
     nor what it reads may change in between: take the Jacobian again.
+explained_other(value) -> TypeError
+    explain(): {value:type} is nothing that remembers how it came about. Of a Jacobian that would be
+    explain(jacobian(f, x, layout='structured')); what jacobian_plan() returns can be printed.
+jacobian_several(count) -> TypeError
+    jacobian(f, x) takes one x, and here are {count}. Several arguments of f are a tuple: jacobian(f, (x, y)).
+jacobian_dense_only(layout) -> ValueError
+    jacobian(): mode and chunk_size say how rows or columns of a dense Jacobian are computed, and with layout={layout!r} none are.
+    strategy='forward terms' or 'reverse terms' is what there is to choose.
+jacobian_memory(memory) -> TypeError
+    jacobian(): memory is a number of bytes, such as 2**30, not {memory!r}
 explained_jacobian_unknown(jacobian) -> ValueError
     explain(): {jacobian!r} is not what jacobian(f, x, layout='structured') or hessian() returned, but was made from such ones
     (by a product, a transpose, hstack=True ...) or read from a file: explain those.

@@ -61,6 +61,8 @@ def explain(Y: Any, grad: Any = None, wrt: Any = None) -> Any:
         if grad is not None or wrt is not None:
             raise errors.explained_jacobian_arguments()
         return JacobianExplanation(Y, names)
+    if type(Y).__module__.startswith(("chainrule.jacobians.", "scipy.sparse")):
+        raise errors.explained_other(Y)
     if callable(Y) and not isinstance(Y, Tensor):
         return _of_function(Y, grad, wrt, names)
     tensors = tuple(Y) if isinstance(Y, (tuple, list)) else (Y,)

@@ -102,6 +102,11 @@ class Line(NamedTuple):
         return tuple(shape_of(self.step.outs[self.output]))
 
 
+def parts_of(variable: Variable) -> tuple[Variable, ...]:
+    """The variables that the terms of a complex one are with respect to."""
+    return variable.parts if variable.dtype.kind == "c" else ()
+
+
 class Story:
     """Which operations each term went through.
 
@@ -109,12 +114,12 @@ class Story:
         lines: the steps on the way from the variable.
         cuts: the values that became variables: what they are as such, and where they came from; oldest first.
         merged: where values came from whose terms were put together, because they were many and small.
-        relevant: the variables whose Jacobians lead to the variable, and itself.
+        relevant: the variables whose Jacobians lead to the variable, itself, and its parts, if it is complex.
         final, lineage: the terms of the result, and for each the numbers of its steps.
     """
 
     def __init__(self, records: Sequence[Record], result: Any, variable: Variable, final: Terms) -> None:
-        self.relevant = {variable}
+        self.relevant = {variable, *parts_of(variable)}
         self.cuts: dict[Variable, Any] = {}
         self.merged: set[Any] = set()
         self.lines: list[Line] = []

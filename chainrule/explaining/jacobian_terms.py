@@ -23,7 +23,7 @@ from chainrule.explaining import jacobian_words as words
 from chainrule.explaining.calls import calls_of, named_arguments
 from chainrule.explaining.check import Check
 from chainrule.explaining.exports import mimebundle
-from chainrule.explaining.jacobian_run import Line, Run, Story, run
+from chainrule.explaining.jacobian_run import Line, Run, Story, parts_of, run
 from chainrule.explaining.notation import BAR
 from chainrule.func.reverse import vjp
 from chainrule.interpreters.jac import Jac, Step
@@ -32,7 +32,7 @@ from chainrule.jacobians.assemble import Pattern, is_plain
 from chainrule.jacobians.products import resolve
 from chainrule.jacobians.result import Jacobian
 from chainrule.jacobians.terms import Term
-from chainrule.jacobians.trace import Recipe
+from chainrule.jacobians.trace import Recipe, of_input
 from chainrule.transform.arguments import data_of
 from chainrule.tree import leaf_paths, tree_flatten, tree_leaves
 from chainrule.types.shapes import shape_of
@@ -156,7 +156,7 @@ class JacobianExplanation:
         self.steps = _steps(made, called, names, self.terms)
         self.factors = _factors(story, called, result)
         if made.with_terms:
-            whole = resolve(story.final, result.shape).get(variable, [])
+            whole = of_input(resolve(story.final, result.shape), variable, result.dtype.kind == "c")
             pattern = Pattern.of(whole, result.shape, variable.size)
             rows, cols = pattern.row_numbers(), pattern.indices
             if made.backward:
@@ -349,6 +349,8 @@ def _called(recipe: Recipe, made: Run, names: Names) -> Called:
     else:
         for variable, own in zip(made.trace.variables, inputs, strict=True):
             enter(variable, own)
+            for part, which in zip(parts_of(variable), ("real", "imag"), strict=False):
+                enter(part, f"{own}.{which}")
     for key, own in zip(keys, assigned, strict=True):
         if own and key not in called:
             enter(key, own)

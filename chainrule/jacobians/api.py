@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 from chainrule import errors
@@ -26,7 +27,7 @@ LAYOUTS = ("dense", "csr", "csc", "coo", "operator", "structured", "auto")
 def jacobian(
     y: Any,
     x: Any,
-    *,
+    *more: Any,
     layout: str = "dense",
     strategy: str | None = None,
     create_graph: bool | None = None,
@@ -90,8 +91,14 @@ def jacobian(
     (4, array([[-2.,  2.,  0.],
            [ 0., -4.,  4.]]))
     """
+    if more:
+        raise errors.jacobian_several(1 + len(more))
     check_layout("jacobian", layout, create_graph)
     check_strategy("jacobian", strategy)
+    if not isinstance(memory, Real):
+        raise errors.jacobian_memory(memory)
+    if layout != "dense" and (mode != "auto" or chunk_size is not None):
+        raise errors.jacobian_dense_only(layout)
     if not callable(y) or isinstance(y, Tensor):
         if layout != "dense" or strategy is not None or sparsity is not None or check:
             raise errors.jacobian_layout_needs_function(layout)

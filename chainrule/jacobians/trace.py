@@ -91,12 +91,12 @@ class JacobianTrace:
         found = Accumulation(self.results, memory // 8)
         by_input = [resolve(found.terms_of(y), y.shape) for y in self.results]
         return [
-            [_of_input(terms, variable, y.dtype.kind == "c") for variable in self.variables]
+            [of_input(terms, variable, y.dtype.kind == "c") for variable in self.variables]
             for y, terms in zip(self.results, by_input, strict=True)
         ]
 
 
-def _of_input(by_variable: dict[Variable, list[Term]], variable: Variable, complex_result: bool) -> list[Term]:
+def of_input(by_variable: dict[Variable, list[Term]], variable: Variable, complex_result: bool) -> list[Term]:
     """The terms of one input; of a complex one what its parts' terms come to.
 
     That is the complex derivative of a complex result, as far as it has one, and of a real result the gradients of its

@@ -111,6 +111,7 @@ def terms_by_colours(trace: JacobianTrace, function: Callable[..., Any], x: Any,
     pattern = pattern_of(sparsity, (math.prod(y.shape), variable.size))
     flat, (point,) = of_leaves(trace, function, x)
     colours = coloured(pattern)
+    trace.strategy = "products by colours"
     step = max(1, memory // (ITEMSIZE * 8 * max(*pattern.shape, 1)))
 
     def push(tangents: Any) -> Any:

@@ -271,6 +271,17 @@ def test_memory_of_computed_tensors():
         (lambda x, y: cr.jacobian(cr.ones(2), x), RuntimeError, "does not require grad and does not have a grad_fn"),
         (lambda x, y: cr.jacobian(y, cr.ones(2)), RuntimeError, "One of the differentiated Tensors does not require"),
         (lambda x, y: cr.jacobian(np.tanh, np.ones(200_000)), ValueError, "takes 298 GiB, .*layout='csr'"),
+        (
+            lambda x, y: cr.jacobian(np.multiply, X, X),
+            TypeError,
+            r"Several arguments of f are a tuple: jacobian\(f, \(x, y\)\)",
+        ),
+        (
+            lambda x, y: cr.jacobian(np.sin, X, layout="csr", mode="reverse"),
+            ValueError,
+            "mode and chunk_size.*layout='csr' none",
+        ),
+        (lambda x, y: cr.jacobian(np.sin, X, memory="1 GB"), TypeError, "number of bytes"),
         (lambda x, y: cr.jacobian(3, x), TypeError, "y is of type int, which does not know"),
         (lambda x, y: cr.jacobian(y, 3), TypeError, "argument 'x' must be a Tensor"),
         (lambda x, y: cr.jacobian(y, x, mode="forward"), ValueError, "needs the function"),

@@ -222,6 +222,12 @@ def test_every_entry_belongs_to_its_term():
     assert np.array_equal(term, cols - rows)
 
 
+def test_complex():
+    e = explained(lambda z: abs(z[1:] * 2) ** 2, np.array([1 + 2j, 3, 1j]))
+    assert (e.nnz, [term.columns for term in e.terms]) == (2, ["z.real[i+1]", "z.imag[i+1]"])
+    assert explained(lambda x: x * 1j, np.ones(2)).nnz == 2
+
+
 def test_check():
     e = explained(heat, np.linspace(0, 1, 8))
     assert e.check()
@@ -254,6 +260,9 @@ def test_what_cannot_be_explained():
     J = cr.jacobian(lambda x: x * x, np.ones(4), layout="structured")
     with pytest.raises(ValueError, match="explain those"):
         cr.explain(J @ J)
+    for other in (cr.jacobian_plan(np.sin, np.ones(4)), cr.jacobian(np.sin, np.ones(4), layout="csr")):
+        with pytest.raises(TypeError, match="layout='structured'"):
+            cr.explain(other)
     with pytest.raises(TypeError, match="grad and wrt"):
         cr.explain(J, grad=np.ones(4))
 
@@ -297,3 +306,9 @@ def test_pictures():
     wide = spy.text(np.zeros(300, int), np.arange(300), (1, 300))
     assert wide.count("⠉") == 32
     assert spy.svg([0, 1], [0, 1], (2, 2)).count("M") == 2
+
+
+def test_products_by_colours():
+    pattern = np.eye(4) + np.eye(4, k=1)
+    J = cr.jacobian(lambda x: x * np.append(x[1:], 1.0), np.ones(4), layout="structured", sparsity=pattern)
+    assert "products by colours" in str(cr.explain(J))
