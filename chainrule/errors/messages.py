@@ -375,6 +375,9 @@ jacobian_sparsity(what) -> ValueError
 jacobian_other_point(got, expected) -> ValueError
     prepared Jacobian: the point is {got}, and it was prepared for {expected}. What a pattern depends on stays the same:
     prepare_jacobian() again for other shapes, dtypes or structures.
+jacobian_prepared_inside() -> RuntimeError
+    prepared Jacobian: its point is on the tape, or inside a transformation, and what it computes is not recorded: pass
+    x.detach(), or call chainrule.jacobian(f, x) there.
 jacobian_pattern_changed(before, now, where) -> RuntimeError
     prepared Jacobian: at this point the function does something else than where it was prepared, because it reads values
     ({where}), and other entries can be nonzero ({now} instead of {before}, or elsewhere). With

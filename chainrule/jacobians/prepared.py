@@ -21,6 +21,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.array import array_of, unfaced
 from chainrule.compiling.compiled import Compiled
+from chainrule.core.modes import recording
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.jacobians.assemble import Pattern
 from chainrule.jacobians.layouts import entry_dtype
@@ -120,7 +121,8 @@ class PreparedJacobian:
 
         Raises:
             ValueError: it has others.
-            RuntimeError: the function does something else there, so that other entries can be nonzero.
+            RuntimeError: the function does something else there, so that other entries can be nonzero; the point is on the tape,
+                or inside a transformation.
         """
         number, *data = self._compiled(*self._arguments(x))
         k = int(number[0])
@@ -152,7 +154,9 @@ class PreparedJacobian:
             if data.dtype != dtype or tuple(shape_of(data)) != shape:
                 got = f"{data.dtype.name} of shape {tuple(shape_of(data))}"
                 raise errors.jacobian_other_point(got, f"{dtype.name} of shape {shape}")
-            if type(data) is ndarray and not data.flags.c_contiguous:
+            if type(data) is not ndarray or (isinstance(tensor, Tensor) and tensor._edge is not None and recording()):
+                raise errors.jacobian_prepared_inside()
+            if not data.flags.c_contiguous:
                 data = np.ascontiguousarray(data)
             arguments.append(wrap(data) if isinstance(leaf, Tensor) else data)
         return arguments

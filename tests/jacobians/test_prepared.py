@@ -103,7 +103,7 @@ def test_trees_of_inputs_and_outputs():
 
 
 def test_functions_of_tensors_get_tensors():
-    x = cr.tensor(R.standard_normal(4), requires_grad=True)
+    x = cr.tensor(R.standard_normal(4))
     prepared = cr.prepare_jacobian(lambda x: x.sin() * x.detach(), x, "dense")
     for _ in range(3):
         found = prepared(x)
@@ -133,6 +133,25 @@ def test_parameters_on_the_tape_are_constants():
 def test_other_points(point, message):
     with pytest.raises(ValueError, match=message):
         cr.prepare_jacobian(np.sin, np.ones(4))(point)
+
+
+def test_nothing_is_recorded_silently():
+    x = np.ones(3)
+    prepared = cr.prepare_jacobian(lambda x: x**2, x, "dense")
+    for call in (
+        lambda: cr.grad(lambda x: prepared(x).sum())(x),
+        lambda: cr.jvp(prepared, (x,), (x,)),
+        lambda: cr.vmap(prepared)(np.ones((2, 3))),
+        lambda: prepared(cr.tensor(x, requires_grad=True)),
+        lambda: cr.jacobian(lambda x: prepared(x).sum(0), x, strategy="forward terms"),
+    ):
+        with pytest.raises(RuntimeError, match=r"detach\(\), or call chainrule.jacobian|stands for all|derivative"):
+            call()
+    with cr.no_grad():
+        assert prepared(cr.tensor(x, requires_grad=True)).diagonal().tolist() == [2, 2, 2]
+    with pytest.warns(UserWarning, match="not recorded, or runs|runs as it is"):
+        compiled = cr.compile(lambda x: prepared(x))
+        assert [compiled(k * x).diagonal().tolist() for k in (1, 2)] == [[2, 2, 2], [4, 4, 4]]
 
 
 def test_points_may_lie_anyhow_in_memory():
