@@ -16,7 +16,8 @@ import numpy as np
 
 from chainrule.interpreters.jac import Jac, Step
 from chainrule.jacobians.compaction import MOST_TERMS, MOST_WITH_ROWS, SMALL, by_source, compacted, dense
-from chainrule.jacobians.moves import Moves, Terms, mixing, unvarying
+from chainrule.jacobians.mixing import mixing, unvarying
+from chainrule.jacobians.moves import Moves, Terms
 from chainrule.jacobians.terms import Term, Variable
 from chainrule.rows.structure import structure_of
 from chainrule.types.shapes import dtype_of, shape_of

@@ -19,9 +19,8 @@ from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.jac import Jac
 from chainrule.jacobians.accumulate import Accumulation
 from chainrule.jacobians.assemble import add_into, dense, is_plain
-from chainrule.jacobians.moves import Unstructured
 from chainrule.jacobians.products import resolve
-from chainrule.jacobians.terms import Term, Variable, flat
+from chainrule.jacobians.terms import Term, Unstructured, Variable, flat
 from chainrule.transform.reverse import Trace
 from chainrule.types.shapes import dtype_of, shape_of
 

@@ -22,7 +22,7 @@ from chainrule.errors.places import Where
 from chainrule.interpreters.jac import Jac, Step
 from chainrule.jacobians.accumulate import MOST_SLOTS, steps_of
 from chainrule.jacobians.compaction import MOST_TERMS, MOST_WITH_ROWS, SMALL
-from chainrule.jacobians.moves import mixing
+from chainrule.jacobians.mixing import mixing
 from chainrule.rows.structure import structure_of
 from chainrule.types.shapes import shape_of
 

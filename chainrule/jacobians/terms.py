@@ -17,6 +17,7 @@ from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
 Index = np.ndarray[Any, np.dtype[np.intp]]
+Shape = tuple[int, ...]
 
 
 class Variable:
@@ -116,3 +117,19 @@ class Term:
 def flat(x: Any) -> Any:
     """All elements along one axis."""
     return x.reshape(-1) if type(x) is ndarray else np.reshape(x, (-1,))
+
+
+def merged(terms: list[Term]) -> list[Term]:
+    """Terms in the same rows and columns, as one."""
+    if len(terms) == 1 or not terms:
+        return terms
+    kept: dict[Any, Term] = {}
+    for term in terms:
+        key = (id(term.cols), id(term.rows), id(term.source))
+        other = kept.get(key)
+        kept[key] = term if other is None else Term(term.source, term.cols, other.vals + term.vals, term.rows)
+    return list(kept.values())
+
+
+class Unstructured(Exception):
+    """Terms cannot be carried through an operation; the message says which, and why."""

@@ -15,9 +15,8 @@ from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.interpreters.jac import Jac, Step
 from chainrule.jacobians.accumulate import Accumulation, steps_of
-from chainrule.jacobians.moves import merged
 from chainrule.jacobians.products import resolve
-from chainrule.jacobians.terms import Term, Variable
+from chainrule.jacobians.terms import Term, Variable, merged
 from chainrule.transform.arguments import inside
 from chainrule.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule.types.shapes import dtype_of, shape_of

@@ -21,10 +21,9 @@ from chainrule.func.vectorize import vmap
 from chainrule.jacobians import assemble
 from chainrule.jacobians.checking import of_leaves
 from chainrule.jacobians.colouring import coloured, entries, pattern_of, term_of
-from chainrule.jacobians.moves import Unstructured
 from chainrule.jacobians.reverse import Transposes, reverse_dense, reverse_terms, transposes
 from chainrule.jacobians.strategy import FORWARD, JVPS, REVERSE, VJPS, chosen
-from chainrule.jacobians.terms import Term, Variable
+from chainrule.jacobians.terms import Term, Unstructured, Variable
 from chainrule.jacobians.trace import JacobianTrace
 from chainrule.transform.arguments import as_caller_type, data_of
 from chainrule.transform.dense import check_size, largest

@@ -7,15 +7,15 @@ together. So a Jacobian with respect to one of the three, of another, has the el
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from chainrule.interpreters.jac import Step
+from chainrule.jacobians.places import Entries
+from chainrule.jacobians.terms import Index, Unstructured
 from chainrule.table.convolution import _windows
 from chainrule.types.shapes import shape_of
-
-Index = np.ndarray[Any, np.dtype[np.intp]]
 
 #: For each row what its first operand, its second operand and its result are.
 _PARTS = {
@@ -62,3 +62,14 @@ def meeting(step: Step, i: int) -> Meeting:
         "output": np.arange(n * out * places).reshape(n, groups, out // groups, 1, 1, places),
     }
     return Meeting(at[parts[i]], at[parts[2]], at[parts[1 - i]])
+
+
+def meeting_entries(step: Step, i: int, limit: int) -> Entries:
+    """The entries of a convolution's local Jacobian."""
+    met = meeting(step, i)
+    shape = np.broadcast_shapes(*[part.shape for part in met])
+    if math.prod(shape) > limit:
+        raise Unstructured(f"{step.prim.name} has {math.prod(shape):,} products of elements")
+    inside = np.flatnonzero(np.broadcast_to((met.operand >= 0) & (met.result >= 0) & (met.factor >= 0), shape))
+    at, to, factor = (np.broadcast_to(part, shape).reshape(-1)[inside] for part in met)
+    return Entries(shape_of(step.operands[i]), at, to, np.reshape(step.operands[1 - i], (-1,))[factor][None])
