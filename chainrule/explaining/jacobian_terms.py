@@ -139,6 +139,8 @@ class JacobianExplanation:
         recipe = jacobian.made_by
         if recipe is None:
             raise errors.explained_jacobian_unknown(jacobian)
+        if not is_plain(_off_tape(jacobian)):
+            raise errors.explain_inside()
         self._jacobian = jacobian
         made = run(recipe)
         story, result, variable = made.story, made.result, made.variable
@@ -214,11 +216,14 @@ class JacobianExplanation:
         return mimebundle({"text/plain": self.__str__, "text/html": self._repr_html_}, include, exclude)
 
 
+def _off_tape(jacobian: Jacobian) -> list[Term]:
+    """The terms with the data of tensors in the place of these."""
+    return [Term(t.source, t.cols, data_of(t.vals), t.rows) for t in jacobian.terms]
+
+
 def _entries(jacobian: Jacobian) -> tuple[Any, Any, Any]:
     """Rows, columns and numbers of a Jacobian, row by row."""
-    terms = [Term(t.source, t.cols, data_of(t.vals), t.rows) for t in jacobian.terms]
-    if not is_plain(terms):
-        raise errors.explain_inside()
+    terms = _off_tape(jacobian)
     pattern = Pattern.of(terms, jacobian.out_shape, jacobian.matrix_shape[1])
     return pattern.row_numbers(), pattern.indices, pattern.data(terms)
 

@@ -126,7 +126,7 @@ def svg(
     height, width = cells([], [], shape, _CELLS).shape
     high, wide = (size * k / max(height, width, 1) for k in (height, width))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="spy" role="img" aria-label="{title}" width="{wide:.4g}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="spy" overflow="visible" role="img" aria-label="{title}" width="{wide:.4g}" '
         f'height="{high:.4g}" viewBox="0 0 {width} {height}" preserveAspectRatio="none" shape-rendering="crispEdges">'
         f"<title>{title}</title>{''.join(drawn)}"
         f'<rect width="{width}" height="{height}" fill="none" stroke="currentColor" stroke-opacity="0.5" '

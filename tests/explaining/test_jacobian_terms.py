@@ -267,6 +267,15 @@ def test_what_cannot_be_explained():
         cr.explain(J, grad=np.ones(4))
 
 
+def test_inside_a_transformation():
+    def f(x):
+        cr.explain(cr.jacobian(lambda x: x * x, x, layout="structured"))
+        return x
+
+    with pytest.raises(RuntimeError, match=r"explain\(\) was called inside a transformation"):
+        cr.vmap(f)(np.ones((2, 3)))
+
+
 def test_recorded():
     x = cr.tensor([1.0, 2.0], requires_grad=True)
     e = cr.explain(cr.jacobian(lambda x: x * x, x, layout="structured", create_graph=True))
