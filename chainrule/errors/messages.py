@@ -358,8 +358,8 @@ jacobian_layout_needs_function(layout) -> ValueError
     jacobian(): layout={layout!r} and strategy= need the function, whose operations carry the structure along: pass
     jacobian(f, x, layout={layout!r}). Of tensors already computed it is dense.
 jacobian_layout_create_graph(api, layout) -> ValueError
-    {api}(): layout={layout!r} is an array of SciPy's, which cannot be on the tape: with create_graph=True take
-    layout='structured' (whose entries are tensors) or layout='dense'.
+    {api}(): layout={layout!r} is an array of SciPy's, which cannot be on the tape: to differentiate it (with
+    create_graph=True, or inside grad) take layout='structured', whose entries are tensors, or layout='dense'.
 jacobian_unstructured(api, reason, rows, columns, size, limit) -> RuntimeError
     {api}(): {reason}. All of it would be {rows} × {columns} numbers, {size}, and memory= allows {limit}.
     | layout='operator' gives products with vectors, and computes nothing else; a larger memory= computes it all the same.

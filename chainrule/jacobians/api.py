@@ -7,7 +7,9 @@ from numbers import Real
 from typing import Any
 
 from chainrule import errors
+from chainrule.api.array import Array
 from chainrule.autograd import jacobian as dense
+from chainrule.core.modes import recording
 from chainrule.core.tensor import Tensor
 from chainrule.func.jacobians import hessian as hessian_function
 from chainrule.func.reverse import gradient_function
@@ -113,6 +115,8 @@ def jacobian(
         return dense.jacobian(y, x, mode=mode, create_graph=create_graph, chunk_size=chunk_size, memory=memory)
     if layout == "operator":
         return operators(y, x, hstack, create_graph)
+    if layout in SPARSE and create_graph is None:
+        _check_unrecorded("jacobian", layout, x)
     trace = JacobianTrace(y, x, False if layout in SPARSE else create_graph)
     if layout == "dense":
         check_dense(trace.results, trace.variables, hstack, memory)
@@ -164,6 +168,12 @@ def check_layout(api: str, layout: str, create_graph: bool | None) -> None:
     if layout not in LAYOUTS:
         raise ValueError(f"{api}(): layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
     if layout in SPARSE and create_graph:
+        raise errors.jacobian_layout_create_graph(api, layout)
+
+
+def _check_unrecorded(api: str, layout: str, x: Any) -> None:
+    """Raise inside a function that is being differentiated, which would take SciPy's arrays for constants."""
+    if recording() and any([type(leaf) is Array and leaf._tensor._edge is not None for leaf in tree_leaves(x)]):
         raise errors.jacobian_layout_create_graph(api, layout)
 
 
@@ -228,6 +238,8 @@ def hessian(
     gradient = gradient_function("hessian(f, x)", func, tuple(range(len(x))) if several else 0)
     if layout == "operator":
         return operators(gradient, x, hstack, create_graph)
+    if layout in SPARSE and create_graph is None:
+        _check_unrecorded("hessian", layout, x)
     trace = JacobianTrace(gradient, x, False if layout in SPARSE else create_graph)
     if layout == "dense":
         check_dense(trace.results, trace.variables, hstack, memory)

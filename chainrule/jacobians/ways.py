@@ -182,8 +182,15 @@ def dense_jacobian(function: Callable[..., Any], x: Any, memory: int) -> Any:
             return None
     except (Unstructured, NotImplementedError):
         return None
-    rows = [tree_unflatten([as_caller_type(part, not trace.arrays) for part in row], trace.inner) for row in blocks]
+    rows = [tree_unflatten([_faced(part, trace.arrays) for part in row], trace.inner) for row in blocks]
     return tree_unflatten(rows, trace.outer)
+
+
+def _faced(block: Any, arrays: bool) -> Any:
+    """A block in the caller's face; what depends on a tensor of the caller's that is on the tape is taken off."""
+    if not arrays and isinstance(block, Tensor):
+        block = block._raw
+    return as_caller_type(block, not arrays)
 
 
 def _is_plain(x: Any) -> bool:

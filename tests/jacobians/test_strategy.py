@@ -220,3 +220,40 @@ def test_strategies_that_there_are_none_of():
     for call in (cr.jacobian, cr.jacobian_plan):
         with pytest.raises(ValueError, match="'forward terms', 'reverse terms', 'vjps', 'jvps'"):
             call(np.sin, np.ones(2), strategy="colours")
+
+
+# -- large functions, unasked --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [np.asarray, cr.tensor], ids=["arrays", "tensors"])
+def test_large_functions_are_computed_by_structure_with_the_same_face(make):
+    x = make(R.standard_normal(300))
+    found = cr.jacobian(lambda x: x[1:] * x[:-1], x)
+    wanted = cr.jacobian(lambda x: x[1:] * x[:-1], x, strategy="vjps")
+    assert type(found) is type(wanted) and found.dtype == wanted.dtype and found.shape == wanted.shape
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
+
+
+def test_large_functions_that_are_recorded():
+    x = cr.tensor(R.standard_normal(300), requires_grad=True)
+    J = cr.jacobian(lambda x: x**3, x)
+    assert J.requires_grad
+    np.testing.assert_allclose(cr.autograd.grad(J.sum(), x)[0].numpy(), 6 * x.detach().numpy())
+    w = cr.tensor(R.standard_normal(300), requires_grad=True)
+    assert not cr.jacobian(lambda x: w * x, x.detach()).requires_grad
+    assert type(cr.grad(lambda x: cr.jacobian(lambda x: x**3, x).sum())(np.ones(300))) is np.ndarray
+
+
+def test_what_the_function_raises():
+    def function(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        cr.jacobian(function, np.ones(300))
+
+
+def test_sparse_results_cannot_be_differentiated_silently():
+    for call in (cr.jacobian, lambda f, x, **how: cr.hessian(lambda x: f(x).sum(), x, **how)):
+        with pytest.raises(ValueError, match="inside grad"):
+            cr.grad(lambda x, call=call: call(lambda x: x**3, x, layout="csr").sum())(np.ones(3))
+        assert call(lambda x: x**3, cr.tensor(np.ones(3), requires_grad=True), layout="csr").nnz == 3
