@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.scipy.vectors import Packing, Vector, plain_value
+from chainrule.scipy.vectors import Packing, Vector, output_value
 from chainrule.transform.arguments import array_like
 from chainrule.tree import leaves_like
 
@@ -79,7 +79,7 @@ def _pair(at: Any, shape: tuple[int, ...], what: str) -> tuple[Any, Any]:
 
 def _filled(bound: Any, free: float, shape: tuple[int, ...], what: str) -> ndarray:
     """A bound for each element of an array."""
-    value = plain_value(free if bound is None else array_like(bound), what).astype(float)
+    value = output_value(free if bound is None else array_like(bound), what).astype(float)
     if value.ndim == 1 and value.size == math.prod(shape):
         return value.reshape(shape)  # as a Bounds has them
     try:

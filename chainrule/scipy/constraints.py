@@ -15,13 +15,11 @@ from chainrule.scipy.vectors import (
     Vector,
     flat_function,
     function_name,
+    output_value,
     plain_matrix,
-    plain_value,
     plain_vector,
 )
 from chainrule.tree import is_container
-
-_DIFFERENCES = ("2-point", "3-point", "cs")
 
 
 def with_derivatives(constraints: Any, packing: Packing, optimize: Any, sparse: bool, compiled: bool) -> Any:
@@ -119,4 +117,4 @@ def _side(bound: Any, free: float, what: str) -> Vector | float:
         return free
     if is_container(bound) or isinstance(unfaced(bound), Tensor):
         return plain_vector(bound, what)
-    return np.reshape(plain_value(bound, what), -1) if np.ndim(bound) else bound
+    return np.reshape(output_value(bound, what), -1) if np.ndim(bound) else bound

@@ -12,7 +12,7 @@ from chainrule.compiling import compile
 from chainrule.func import grad, hvp, value_and_grad
 from chainrule.jacobians.api import hessian, jacobian
 from chainrule.jacobians.prepared import prepare_jacobian
-from chainrule.scipy.vectors import Function, Vector, plain_value, plain_vector
+from chainrule.scipy.vectors import Function, Vector, output_value, plain_value, plain_vector
 
 ndarray = np.ndarray
 SPARSE_FROM = 50  # unknowns
@@ -67,7 +67,7 @@ class Objective:
 
     def plain(self, x: Vector) -> float:
         """The value alone, where no gradient is going to be asked for."""
-        value = plain_value(self.flat(np.array(x)), self.what)
+        value = output_value(self.flat(np.array(x)), self.what)
         if value.shape or value.dtype.kind == "c":
             kind = "a complex number" if not value.shape else f"an array of shape {value.shape}"
             raise ValueError(
@@ -76,7 +76,7 @@ class Objective:
         return float(value)
 
     def value(self, x: Vector) -> float:
-        return float(plain_value(self.both(x)[0], self.what))
+        return float(output_value(self.both(x)[0], self.what))
 
     def gradient(self, x: Vector) -> Vector:
         return plain_vector(self.both(x)[1], self.what)

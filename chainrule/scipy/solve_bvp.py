@@ -10,7 +10,7 @@ import numpy as np
 from chainrule.func import jacfwd
 from chainrule.scipy.derivatives import maybe_compiled, scipy_module
 from chainrule.scipy.solve_ivp import Path
-from chainrule.scipy.vectors import Packing, flat_output, function_name, plain_value, plain_vector
+from chainrule.scipy.vectors import Packing, flat_output, function_name, output_value, plain_value, plain_vector
 from chainrule.transform.arguments import array_like
 from chainrule.tree import tree_flatten, tree_map
 
@@ -109,7 +109,7 @@ def solve_bvp(
         return tuple(plain_value(part, g) for part in jacobian_of_ends(*ends))
 
     found = integrate.solve_bvp(
-        lambda x, y, *p: plain_value(derivatives(x, y, *p), f),
+        lambda x, y, *p: output_value(derivatives(x, y, *p), f),
         lambda a, b, *p: plain_vector(ends(a, b, *p), g),
         mesh,
         state,

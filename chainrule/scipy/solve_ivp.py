@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from chainrule.scipy.derivatives import JacobianOf, maybe_compiled, scipy_module
-from chainrule.scipy.vectors import Packing, Vector, flat_output, function_name, plain_matrix, plain_value, plain_vector
+from chainrule.scipy.vectors import (
+    Packing,
+    Vector,
+    flat_output,
+    function_name,
+    output_value,
+    plain_matrix,
+    plain_value,
+    plain_vector,
+)
 
 ndarray = np.ndarray
 
@@ -67,6 +76,8 @@ def solve_ivp(
     if isinstance(method, str) and method not in METHODS:
         raise ValueError(f"solve_ivp(): unknown method {method!r}: SciPy has {', '.join(METHODS)}, or an OdeSolver")
     packing = Packing(y0, "y0", kinds="fc")
+    for leaf, path in zip(packing.leaves, packing.paths, strict=True):
+        output_value(leaf, f"y0{path}")
     args = () if args is None else tuple(args)
     what = f"{function_name(fun)}()"
     if vectorized and not packing.is_vector:
@@ -91,7 +102,7 @@ def solve_ivp(
     value = maybe_compiled(flat, compile)
 
     def derivative(t: float, x: Vector) -> Vector:
-        found = plain_vector(value(np.array(x), float(t)), what) if x.ndim == 1 else plain_value(value(x, t), what)
+        found = plain_vector(value(np.array(x), float(t)), what) if x.ndim == 1 else output_value(value(x, t), what)
         if found.shape[0] != packing.size:
             raise ValueError(f"{what} returned {found.shape[0]} numbers for a state of {packing.size}")
         return found

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.api.array import Array, faced, unfaced
+from chainrule.core.modes import recording
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.transform.arguments import array_like
@@ -177,9 +178,26 @@ def flat_output(y: Any, what: str, *more: int) -> Any:
     return np.concatenate([np.reshape(leaf, (-1, *more)) for leaf in leaves])
 
 
+def output_value(y: Any, what: str) -> ndarray:
+    """The numbers of what a function returned, or of anything else that the solution depends on.
+
+    Raises:
+        RuntimeError: it has a derivative by something else than what is solved for, which would be lost.
+    """
+    tensor = unfaced(y)
+    if isinstance(tensor, Tensor) and (
+        isinstance(tensor._raw, ArrayLike) or (tensor._edge is not None and recording())
+    ):
+        raise RuntimeError(
+            f"{what} depends on something that is differentiated, and no derivative goes through SciPy's solvers: call the solver "
+            "with detach()ed tensors or in no_grad(), or use chainrule.implicit, whose solutions have derivatives"
+        )
+    return plain_value(tensor, what)
+
+
 def plain_vector(y: Any, what: str) -> Vector:
     """What a function returned as a vector of float64 for SciPy."""
-    vector = plain_value(flat_output(y, what), what)
+    vector = output_value(flat_output(y, what), what)
     return vector if vector.dtype.kind == "c" else np.asarray(vector, float)
 
 

@@ -131,10 +131,8 @@ def test_lists_of_numbers_are_arrays() -> None:
 
 
 def test_arguments_are_handed_on_and_constant() -> None:
-    scale = cr.tensor(2.0, requires_grad=True)
-    found = cr.scipy.minimize(lambda x, a, b: ((x - a) ** 2).sum() * b, np.zeros(2), (3.0, scale))
+    found = cr.scipy.minimize(lambda x, a, b: ((x - a) ** 2).sum() * b, np.zeros(2), (3.0, cr.tensor(2.0)))
     np.testing.assert_allclose(found.x, 3.0, atol=1e-6)
-    assert scale.grad is None
     found = cr.scipy.minimize(lambda x, a: np.sum((x - a) ** 2), np.zeros(2), 3.0)
     np.testing.assert_allclose(found.x, 3.0, atol=1e-6)
 
@@ -383,6 +381,54 @@ def test_errors() -> None:
         cr.scipy.minimize(lambda x: x**2, START, method="Powell")
     with pytest.raises(RuntimeError, match=r"chainrule.implicit"):
         cr.vmap(lambda x: cr.scipy.minimize(rosenbrock, x).x)(np.ones((2, 3)))
+
+
+def shifted(a: Any) -> Any:
+    return lambda x: np.sum((x - a) ** 2)
+
+
+LOST = {
+    "grad": lambda: cr.grad(lambda a: np.sum(cr.scipy.minimize(shifted(a), np.zeros(2)).x))(2.0),
+    "grad, no gradient used": lambda: cr.grad(
+        lambda a: np.sum(cr.scipy.minimize(shifted(a), np.zeros(2), method="Powell").x)
+    )(2.0),
+    "jvp": lambda: cr.jacfwd(lambda a: cr.scipy.minimize(shifted(a), np.zeros(2)).x)(2.0),
+    "jacobian": lambda: cr.jacobian(lambda a: cr.scipy.minimize(shifted(a), np.zeros(2)).x, np.ones(2), layout="csr"),
+    "a tensor": lambda: cr.scipy.minimize(shifted(cr.tensor(2.0, requires_grad=True)), cr.zeros(2)),
+    "args": lambda: cr.scipy.minimize(lambda x, a: shifted(a)(x), cr.zeros(2), cr.tensor(2.0, requires_grad=True)),
+    "bounds": lambda: cr.grad(lambda a: np.sum(cr.scipy.minimize(shifted(3.0), np.zeros(2), bounds=(None, a)).x))(2.0),
+    "a constraint": lambda: cr.grad(
+        lambda a: np.sum(cr.scipy.minimize(shifted(3.0), np.zeros(2), constraints=lambda x: x[0] - a, method="SLSQP").x)
+    )(2.0),
+    "a side": lambda: cr.grad(
+        lambda a: np.sum(cr.scipy.minimize(shifted(3.0), np.zeros(2), constraints=(np.sum, None, a), method="SLSQP").x)
+    )(2.0),
+    "least_squares": lambda: cr.grad(lambda a: np.sum(cr.scipy.least_squares(lambda x: x - a, np.zeros(2)).x))(2.0),
+    "root": lambda: cr.grad(lambda a: np.sum(cr.scipy.root(lambda x: x - a, np.zeros(2)).x))(2.0),
+    "solve_ivp": lambda: cr.grad(lambda a: np.sum(cr.scipy.solve_ivp(lambda t, y: -a * y, (0, 1), np.ones(2)).y))(2.0),
+    "y0": lambda: cr.grad(lambda y: np.sum(cr.scipy.solve_ivp(lambda t, y: -y, (0, 1), y).y))(np.ones(2)),
+    "solve_bvp": lambda: cr.grad(
+        lambda a: np.sum(
+            cr.scipy.solve_bvp(
+                lambda x, y: a * y[::-1], lambda p, q: np.stack([p[0], q[0] - 1]), np.linspace(0, 1, 4), np.ones((2, 4))
+            ).y
+        )
+    )(2.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_no_derivative_is_lost(name: str) -> None:
+    """What a solver's result depends on has a derivative that SciPy does not carry: an error, and no zero."""
+    with pytest.raises((RuntimeError, TypeError), match=r"no derivative goes through SciPy's solvers|would drop"):
+        LOST[name]()
+
+
+def test_without_history_there_is_nothing_to_lose() -> None:
+    a = cr.tensor(2.0, requires_grad=True)
+    with cr.no_grad():
+        np.testing.assert_allclose(cr.scipy.minimize(shifted(a), cr.zeros(2)).x.numpy(), 2.0, atol=1e-4)
+    np.testing.assert_allclose(cr.scipy.minimize(shifted(a.detach()), cr.zeros(2)).x.numpy(), 2.0, atol=1e-4)
 
 
 def test_errors_of_the_function_are_its_own() -> None:
