@@ -162,8 +162,9 @@ class Pattern:
                 self.starts = np.flatnonzero(first)
                 columns, indptr = columns[self.starts], self.starts.searchsorted(indptr).astype(indptr.dtype)
         self.indptr, self.indices = indptr, columns
-        in_order = self.pool == len(sources) and bool((sources[1:] > sources[:-1]).all())
-        self.order: Index | None = None if in_order else sources
+        if sources is not None and self.pool == len(sources) and (sources[1:] > sources[:-1]).all():
+            sources = None
+        self.order = sources
 
     @classmethod
     def of(cls, terms: Sequence[Term], out_shape: tuple[int, ...], size: int) -> Pattern:

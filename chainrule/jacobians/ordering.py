@@ -25,13 +25,13 @@ class Entries(NamedTuple):
 
     Attributes:
         columns: the column of each.
-        sources: where in the pool of numbers each is.
+        sources: where in the pool of numbers each is; None if that is their own order.
         indptr: the first entry of each row, and the number of all.
         pool: how many numbers there are.
     """
 
     columns: Any
-    sources: Index
+    sources: Index | None
     indptr: Any
     pool: int
 
@@ -55,6 +55,8 @@ def entries_in_order(blocks: Sequence[Block], shape: tuple[int, int]) -> Entries
     parts, pool = _parts(blocks)
     count = sum([part.term.cols.size for part in parts])
     kind = np.int32 if max(*shape, count) < 2**31 else np.int64
+    if len(parts) == 1 and pool == count and _is_in_order(parts[0], count):
+        return _as_it_is(parts[0], pool, shape[0], kind)
     groups = _groups(parts, shape[0])
     if groups is None:
         return _all_sorted(parts, pool, count, shape, kind)
@@ -74,6 +76,21 @@ def _parts(blocks: Sequence[Block]) -> tuple[list[Part], int]:
                 parts.append(Part(term, known[key], first_column, pool))
             pool += math.prod(shape_of(term.vals))
     return parts, pool
+
+
+def _is_in_order(part: Part, count: int) -> bool:
+    """Whether a term with one slot has its entries, each with a number of its own, in the order of rows and columns."""
+    rows, cols = part.rows, part.term.cols
+    if len(cols) > 1 or math.prod(shape_of(part.term.vals)) != count or (rows[1:] < rows[:-1]).any():
+        return False
+    cols = cols.reshape(-1)
+    return bool(((cols[1:] >= cols[:-1]) | (rows[1:] > rows[:-1])).all())
+
+
+def _as_it_is(part: Part, pool: int, m: int, kind: Any) -> Entries:
+    columns = part.term.cols.reshape(-1).astype(kind)
+    columns += kind(part.column)
+    return Entries(columns, None, part.rows.searchsorted(np.arange(m + 1)).astype(kind), pool)
 
 
 # -- slot by slot ------------------------------------------------------------------------------------------------------
