@@ -24,6 +24,8 @@ from chainrule.types.shapes import dtype_of, shape_of
 
 #: A value is cut where the slots of its terms are more than so many.
 MOST_SLOTS = 64
+#: entries that may meet where a running sum goes over terms with rows of their own
+MOST_JOINED = 2**20
 
 
 def steps_of(results: Sequence[Any]) -> list[Step]:
@@ -93,13 +95,19 @@ class Accumulation:
         shape = shape_of(step.operands[i])
         size = math.prod(shape)
         ins = mixing(step, i)[0]
+        structure = structure_of(step.prim, i, step.params)
+        by_entries = structure in ("scan", "windows")
         mixed = math.prod([shape[a] for a in ins])
         found: Terms = []
         for source, group in by_source(terms).items():
             scattered = any([term.rows is not None for term in group])
             entries = mixed * sum([term.cols.size for term in group])
             most = source.size * size
-            if not scattered and all([unvarying(term.cols, ins) for term in group]):
+            if not scattered and (by_entries or all([unvarying(term.cols, ins) for term in group])):
+                found += group
+            elif structure == "windows" and entries < most * mixed:
+                found += group
+            elif structure == "scan" and entries * 4 < most * mixed and entries <= MOST_JOINED:
                 found += group
             elif (entries > most or (scattered and source.size <= mixed)) and most <= self.moves.limit:
                 found.append(dense(group, source, shape))
@@ -143,7 +151,7 @@ def _many(terms: Terms) -> bool:
     return len(terms) > MOST_TERMS or with_rows > MOST_WITH_ROWS or sum([term.slots for term in terms]) > MOST_SLOTS
 
 
-_KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean", "scan", "windows"}
+_KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean"}
 
 
 def _mixes(step: Step, i: int) -> bool:
