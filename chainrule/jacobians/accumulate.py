@@ -96,22 +96,22 @@ class Accumulation:
         size = math.prod(shape)
         ins = mixing(step, i)[0]
         structure = structure_of(step.prim, i, step.params)
-        by_entries = structure in ("scan", "windows")
         mixed = math.prod([shape[a] for a in ins])
         found: Terms = []
         for source, group in by_source(terms).items():
             scattered = any([term.rows is not None for term in group])
-            entries = mixed * sum([term.cols.size for term in group])
+            entries = sum([term.cols.size for term in group])
             most = source.size * size
-            if not scattered and (by_entries or all([unvarying(term.cols, ins) for term in group])):
-                found += group
-            elif structure == "windows" and entries < most * mixed:
-                found += group
-            elif structure == "scan" and entries * 4 < most * mixed and entries <= MOST_JOINED:
-                found += group
-            elif (entries > most or (scattered and source.size <= mixed)) and most <= self.moves.limit:
+            if structure == "windows" or (structure == "scan" and not scattered):
+                keep = True
+            elif structure == "scan":
+                keep = entries < most / 4 and entries * mixed <= MOST_JOINED
+            else:
+                keep = not scattered and all([unvarying(term.cols, ins) for term in group])
+            few_columns = entries * mixed > most or (scattered and source.size <= mixed)
+            if not keep and few_columns and most <= self.moves.limit:
                 found.append(dense(group, source, shape))
-            elif scattered:
+            elif scattered and not keep:
                 return _cut(terms, step.operands[i])
             else:
                 found += group
