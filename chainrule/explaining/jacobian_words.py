@@ -205,20 +205,21 @@ def _index(
     for at, (n, step) in enumerate(zip(lengths, steps, strict=True)):
         if n == 1 or step == 0:
             continue
-        whole = _whole_axes(n, step, shape, weights) if at == 0 else None
-        for k, factor, count in whole or [(k, c, n) for k, c in _split(step, weights, shape)]:
+        moves = [(k, c, n) for k, c in _split(step, weights, shape)]
+        if at == 0:
+            whole = _whole_axes(n, step, shape, weights)
+            if whole is None and len(moves) > 1:
+                return None  # slots along several axes at once, as on a diagonal
+            moves = whole or moves
+        for k, factor, count in moves:
             low[k] += min(0, factor * (count - 1))
             high[k] += max(0, factor * (count - 1))
             if at:
                 parts[k].append((letters[at - 1], factor))
-            elif k in slot:
-                return None
             else:
                 slot[k] = (factor, count)
     if any([a < 0 or b >= n for a, b, n in zip(low, high, shape, strict=True)]):
         return None
-    if len(slot) > 1 and not all([count == shape[k] for k, (_, count) in slot.items()]):
-        return None  # a slot that moves along two axes at once
     begin = [
         k - first * sum([c for letter, c in own if letter == letters[0]]) for k, own in zip(start, parts, strict=True)
     ]

@@ -65,6 +65,7 @@ CASES = [
     (lambda x: np.concatenate([x, x[:2]]), (4,), "x[i] in rows 0:4, x[i-4] in rows 4:6"),
     (lambda x: x @ W, (5, 4), "x[i, :]"),
     (lambda x: np.lib.stride_tricks.sliding_window_view(x, 3).sum(-1), (6,), "x[i:i+3]"),
+    (lambda x: np.trace(x), (3, 3), "x.flat[0:9:4]"),
     (lambda x: x[[0, 2, 0, 1]], (3,), "one of x"),
     (lambda x: np.zeros(2) + 0 * x.shape[0], (3,), "zero"),
 ]
