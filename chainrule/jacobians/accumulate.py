@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.interpreters.jac import Jac, Step
-from chainrule.jacobians.compaction import MOST_TERMS, MOST_WITH_ROWS, SMALL, by_source, compacted, dense
+from chainrule.jacobians.compaction import FEW_SLOTS, MOST_TERMS, MOST_WITH_ROWS, SMALL, by_source, compacted, dense
 from chainrule.jacobians.mixing import mixing, unvarying
 from chainrule.jacobians.moves import Moves, Terms
 from chainrule.jacobians.terms import Term, Variable
@@ -126,7 +126,8 @@ def _settled(terms: Terms, value: Any, uses: int) -> Terms:
         slots += len(term.cols)
         if term.rows is not None or not term.cols.size:
             plain = False
-    if plain and (slots < 2 or (slots <= MOST_SLOTS and slots < terms[0].source.size)):
+    few = FEW_SLOTS if len(terms) > 2 else MOST_SLOTS
+    if plain and (slots < 2 or (slots <= few and slots < terms[0].source.size)):
         return terms
     terms = compacted([term for term in terms if term.cols.size], shape_of(value))
     return _cut(terms, value) if uses > 1 and _many(terms) else terms

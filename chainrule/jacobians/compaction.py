@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from chainrule.jacobians import assemble
+from chainrule.jacobians.components import by_components
 from chainrule.jacobians.terms import Index, Term, Variable
 from chainrule.types.shapes import shape_of
 
 #: up to so many entries, it is the number of terms that operations on them take time for
 SMALL = 8192
 MOST_TERMS = 16
+#: more slots than this are worth a look whether some of them are the same
+FEW_SLOTS = 8
 MOST_WITH_ROWS = 4
 _FEW_COLUMNS = 16
 _NEARLY_ALL = 0.25  # entries of a matrix, from which on its rows are not worth cutting
@@ -37,6 +40,10 @@ def _compacted(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> l
         return terms
     entries = sum([term.cols.size for term in terms])
     most = source.size * math.prod(shape)
+    if entries > SMALL and len(terms) > 2 and sum([term.slots for term in terms]) > FEW_SLOTS:
+        found = by_components(terms, source, shape)
+        if found is not None:
+            return _compacted(found, source, shape)
     with_rows = sum([term.rows is not None for term in terms])
     many = with_rows > MOST_WITH_ROWS or len(terms) > MOST_TERMS
     if entries >= most or (many and (entries <= SMALL or entries > _NEARLY_ALL * most)):
