@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
-from typing import Any
+from typing import Any, Never
 
 from chainrule import errors
 from chainrule.api.array import Array
@@ -29,7 +29,7 @@ LAYOUTS = ("dense", "csr", "csc", "coo", "operator", "structured", "auto")
 def jacobian(
     y: Any,
     x: Any,
-    *more: Any,
+    *more: Never,
     layout: str = "dense",
     strategy: str | None = None,
     create_graph: bool | None = None,
