@@ -106,14 +106,6 @@ class Sparse(NamedTuple):
         rows = self.row_numbers().take(order).astype(self.indices.dtype)
         return Sparse(indptr, rows, np.take(self.data, order), self.shape[::-1])
 
-    def times(self, x: Any) -> Any:
-        """The product with a matrix ``(n, c)``."""
-        filled = np.flatnonzero(np.diff(self.indptr))
-        if not filled.size:
-            return np.zeros((self.shape[0], shape_of(x)[1]), np.result_type(dtype_of(self.data), dtype_of(x)))
-        products = np.reshape(self.data, (-1, 1)) * np.take(x, self.indices, 0)
-        return placed(np.add.reduceat(products, self.indptr[filled], axis=0), filled, self.shape[0])
-
     def symmetrized(self) -> Sparse:
         """``(A + Aᵀ) / 2``: its entries are where A or Aᵀ has one, and equal in pairs to the last bit."""
         turned = self.transposed()

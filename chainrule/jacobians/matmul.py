@@ -1,4 +1,7 @@
-"""Products of sparse matrices. An entry is wherever factors meet, also where their sum is zero."""
+"""Products of sparse matrices with each other, and with dense ones.
+
+In a product of two sparse matrices an entry is wherever factors meet, also where their sum is zero.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,49 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.jacobians.assemble import Pattern, Sparse
+from chainrule.core.dispatch import bind
+from chainrule.jacobians.assemble import Pattern, Sparse, placed
 from chainrule.jacobians.terms import Term, Variable
+from chainrule.table.indexing import take_add
 from chainrule.types.arrays import in_one, is_recorded
+from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
+
+
+#: From so many products of numbers on, SciPy is worth loading.
+_MANY = 30_000
+
+
+def times(a: Sparse, x: Any) -> Any:
+    """The product with a dense matrix ``(n, c)``."""
+    count = shape_of(x)[1]
+    if type(a.data) is type(x) is ndarray and a.nnz * count >= _MANY and _scipy() is not None:
+        return _class(a) @ x
+    filled = np.flatnonzero(np.diff(a.indptr))
+    if not filled.size:
+        return np.zeros((a.shape[0], count), np.result_type(dtype_of(a.data), dtype_of(x)))
+    products = np.reshape(a.data, (-1, 1)) * np.take(x, a.indices, 0)
+    return placed(np.add.reduceat(products, a.indptr[filled], axis=0), filled, a.shape[0])
+
+
+def transposed_times(a: Sparse, x: Any) -> Any:
+    """The product of the transpose with a dense matrix ``(m, c)``."""
+    n, count = a.shape[1], shape_of(x)[1]
+    if type(a.data) is type(x) is ndarray and a.nnz * count >= _MANY and _scipy() is not None:
+        return _class(a).T @ x
+    rows, cols = a.row_numbers(), a.indices.astype(np.intp, copy=False)
+    if count == 1:
+        found = a.data * np.take(np.reshape(x, (-1,)), rows)
+        return np.reshape(bind(take_add, (found, cols), {"axis": -1, "length": n}), (n, 1))
+    products = np.reshape(a.data, (-1, 1)) * np.take(x, rows, 0)
+    return bind(take_add, (products, cols), {"axis": -2, "length": n})
+
+
+def _class(a: Sparse) -> Any:
+    from scipy import sparse
+
+    return sparse.csr_array((a.data, a.indices, a.indptr), shape=a.shape)
 
 
 def multiplied(a: Sparse, b: Sparse) -> Sparse:

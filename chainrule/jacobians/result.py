@@ -19,7 +19,7 @@ from chainrule.jacobians import assemble, solve, spy
 from chainrule.jacobians.assemble import Block, Pattern, Sparse, is_plain
 from chainrule.jacobians.blocks import Blocks, blocks_of_sparse, blocks_of_terms
 from chainrule.jacobians.copies import of_variable, own, read, written
-from chainrule.jacobians.matmul import multiplied
+from chainrule.jacobians.matmul import multiplied, times, transposed_times
 from chainrule.jacobians.operands import matched, operand
 from chainrule.jacobians.terms import Term, Variable
 from chainrule.transform.arguments import as_caller_type
@@ -344,14 +344,19 @@ class Jacobian:
         if flat is None:
             raise errors.jacobian_operand("v @ J", have, self.out_shape, "y", self.in_shape, "in front")
         front = shape[::-1]
-        found = self.T._times(np.swapaxes(np.reshape(v, (math.prod(front), self.matrix_shape[0])), 0, 1))
+        found = self._transposed_times(np.swapaxes(np.reshape(v, (math.prod(front), self.matrix_shape[0])), 0, 1))
         last = (self.matrix_shape[1],) if flat else self.in_shape
         return self._given(np.reshape(np.swapaxes(found, 0, 1), (*front, *last)), other)
 
     def _times(self, x: Any) -> Any:
         """The product with a matrix ``(n, c)``."""
         blocks = self._blocks_by_strides()
-        return self._entries().times(x) if blocks is None else blocks.times(x)
+        return times(self._entries(), x) if blocks is None else blocks.times(x)
+
+    def _transposed_times(self, x: Any) -> Any:
+        """The product of the transpose with a matrix ``(m, c)``."""
+        blocks = self._blocks_by_strides()
+        return transposed_times(self._entries(), x) if blocks is None else blocks.transposed().times(x)
 
     def _after(self, other: Jacobian) -> Jacobian:
         if other.out_shape != self.in_shape:

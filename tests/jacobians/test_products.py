@@ -14,7 +14,7 @@ import chainrule as cr
 from chainrule.jacobians import matmul, products
 from chainrule.jacobians.assemble import Sparse
 from chainrule.jacobians.blocks import affine_view, blocks_of_sparse, blocks_of_terms
-from chainrule.jacobians.matmul import FixedProduct, multiplied
+from chainrule.jacobians.matmul import FixedProduct, multiplied, times, transposed_times
 from chainrule.jacobians.products import newest_first, oldest_first, resolve, sparse_of
 from chainrule.jacobians.terms import Term, Variable
 
@@ -52,6 +52,20 @@ def test_product(seed, with_scipy):
     ones = [x._replace(data=np.ones_like(x.data)) for x in (a, b)]
     where = np.argwhere(matrix(ones[0]) @ matrix(ones[1]))
     np.testing.assert_array_equal(np.stack([found.row_numbers(), found.indices], axis=1), where)
+
+
+@some
+@given(seeds, st.booleans(), st.sampled_from([np.float64, np.complex128]))
+def test_products_with_dense_matrices(seed, with_scipy, dtype):
+    rng, terms, out_shape, variable = random_case(seed, dtype)
+    a = sparse_of(terms, out_shape, variable.size)
+    A = matrix_of(terms, out_shape, variable, dtype)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matmul, "_MANY", 0 if with_scipy else np.inf)
+        for count in (0, 1, 3):
+            x, y = (rng.standard_normal((n, count)) for n in A.shape[::-1])
+            np.testing.assert_allclose(times(a, x), A @ x, rtol=1e-12, atol=1e-13)
+            np.testing.assert_allclose(transposed_times(a, y), A.T @ y, rtol=1e-12, atol=1e-13)
 
 
 def test_zeros_stay_entries():
