@@ -8,7 +8,7 @@ registered classes are containers; None is a container of nothing; whatever else
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -337,17 +337,15 @@ def tree_map_with_path(
 
 def leaf_paths(spec: TreeSpec) -> list[str]:
     """For each leaf of a structure how it is reached, as in ``['a'][0]``; "" for a tree that is one leaf."""
-    paths: list[str] = []
+    return list(_paths(spec, ""))
 
-    def visit(spec: TreeSpec, path: str) -> None:
-        if spec.kind is None:
-            paths.append(path)
-            return
-        for name, child in zip(_names(spec), spec.children, strict=True):
-            visit(child, path + name)
 
-    visit(spec, "")
-    return paths
+def _paths(spec: TreeSpec, path: str) -> Iterator[str]:
+    if spec.kind is None:
+        yield path
+        return
+    for name, child in zip(_names(spec), spec.children, strict=True):
+        yield from _paths(child, path + name)
 
 
 def _names(spec: TreeSpec) -> Sequence[str]:

@@ -547,7 +547,6 @@ class Solution(Function):
         ctx.equation, _, captured, *operands = inputs
         ctx.captures = captured is not None
         ctx.save_for_backward(output, *operands)
-        ctx.save_for_forward(output, *operands)
         ctx.set_materialize_grads(False)
 
     @staticmethod

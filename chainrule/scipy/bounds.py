@@ -9,7 +9,7 @@ import numpy as np
 
 from chainrule.scipy.vectors import Packing, Vector, output_value
 from chainrule.transform.arguments import array_like
-from chainrule.tree import leaves_like
+from chainrule.tree import leaves_like, tree_unflatten
 
 ndarray = np.ndarray
 
@@ -18,13 +18,19 @@ def element_bounds(bounds: Any, packing: Packing, kind: Any) -> Any:
     """The bounds of ``minimize`` as ``kind``, which is ``scipy.optimize.Bounds``.
 
     They have the structure of x0, and at the place of each array None, a pair (low, high), a ``Bounds``, or as in SciPy a
-    pair for each element. low and high are None (no bound), a number or an array.
+    pair for each element. low and high are None (no bound), a number or an array. A ``Bounds`` for all is one of the
+    vector; so is a pair of numbers where x0 is no sequence.
 
     Raises:
         ValueError: the bounds have another structure than x0, or don't fit the shape of an array.
     """
     if bounds is None:
         return None
+    if isinstance(bounds, kind):
+        sides = [_filled(side, 0.0, (packing.size,), "bounds") for side in (bounds.lb, bounds.ub, bounds.keep_feasible)]
+        return kind(*sides[:2], keep_feasible=sides[2] > 0)
+    if _is_pair_for_all(bounds, packing):
+        bounds = tree_unflatten([bounds] * len(packing.leaves), packing.spec)
     lows, highs, keep = [], [], []
     for at, shape, path in zip(_at_leaves(bounds, packing), packing.shapes, packing.paths, strict=True):
         what = "bounds" + path
@@ -33,6 +39,11 @@ def element_bounds(bounds: Any, packing: Packing, kind: Any) -> Any:
         highs.append(_filled(high, np.inf, shape, what))
         keep.append(_filled(getattr(at, "keep_feasible", False), 0.0, shape, what))
     return kind(packing.pack(lows), packing.pack(highs), keep_feasible=packing.pack(keep) > 0)
+
+
+def _is_pair_for_all(bounds: Any, packing: Packing) -> bool:
+    pair = type(bounds) is tuple and len(bounds) == 2 and all(side is None or np.isscalar(side) for side in bounds)
+    return pair and packing.spec.kind is not None and not issubclass(packing.spec.kind, (tuple, list))
 
 
 def two_sides(bounds: Any, packing: Packing, kind: Any) -> tuple[Vector, Vector]:

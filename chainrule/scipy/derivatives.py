@@ -104,7 +104,8 @@ class MatrixOf:
         self.compiled = compiled
         self.prepared: Callable[..., Any] | None = None
         self.sparse: bool | None = None if sparse else False
-        self.dense = maybe_compiled(lambda x, *args: type(self).derivative(lambda x: flat(x, *args), x), compiled)
+        derivative = type(self).derivative
+        self.dense = maybe_compiled(lambda x, *args: derivative(lambda x: flat(x, *args), x), compiled)
 
     def __call__(self, x: Vector, *args: Any) -> Any:
         x = np.array(x)

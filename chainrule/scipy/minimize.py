@@ -61,7 +61,8 @@ def minimize(
         jac, hess, hessp: in place of what would be filled in, as for SciPy, as functions of what is like x0. What they
             return is like x0, too, but for ``hess``, which is a matrix of all elements.
         bounds: None, ``Bounds``, or with the structure of x0, and for each array in it None, a pair ``(low, high)`` or a
-            pair for each element. low and high are None, numbers or arrays.
+            pair for each element. low and high are None, numbers or arrays. For a dictionary or dataclass one pair of
+            numbers may stand for all.
         constraints: one or a list of: a function of what is like x0 that is to be 0; ``(function, low, high)``; SciPy's
             ``NonlinearConstraint`` and dictionaries, whose Jacobians and Hessians are filled in; ``LinearConstraint``.
         tol, callback, options: as for SciPy. ``callback`` gets what is like x0.

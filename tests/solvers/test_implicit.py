@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 from dataclasses import dataclass
 from typing import Any
@@ -406,6 +407,30 @@ def test_large_systems_have_sparse_factors(monkeypatch: pytest.MonkeyPatch) -> N
     np.testing.assert_allclose(grad(g)(2.0), first, rtol=1e-10)
     np.testing.assert_allclose(jacfwd(grad(g))(2.0), second, rtol=1e-9)
     assert kinds[2:] == [False, False]
+
+
+def test_large_systems_compiled_and_without_random_numbers() -> None:
+    pytest.importorskip("scipy.sparse")
+    plain = grad(lambda k: np.sum(chain(k) ** 2))
+    compiled = cr.compile(plain)
+    before = np.random.get_state()[1].copy()
+    for k in (2.0, 3.0, 2.0):
+        assert compiled(k) == plain(k)
+    assert len(compiled.recordings) == 1
+    np.testing.assert_array_equal(np.random.get_state()[1], before)
+
+
+def test_what_a_solution_holds_goes_with_it() -> None:
+    """No reference cycles: a large graph does not wait for the garbage collector."""
+    derivative = grad(lambda a: np.sum(implicit.root(lambda x, a: x**2 - a, np.ones(3), a)))
+    derivative(2.0)
+    gc.collect()
+    gc.disable()
+    try:
+        derivative(3.0)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 # -- what is wrong -----------------------------------------------------------------------------------------------------

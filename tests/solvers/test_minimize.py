@@ -188,6 +188,19 @@ def test_bounds_of_one_array_are_scipys() -> None:
     np.testing.assert_allclose(cr.scipy.minimize(fun, np.zeros((2, 2)), bounds=(None, np.full((2, 2), 0.5))).x, 0.5)
 
 
+def test_bounds_for_all() -> None:
+    fun = lambda p: np.sum((p["a"] - 1) ** 2) + (p["b"] + 3) ** 2
+    for bounds in ((-1, 0.5), optimize.Bounds(-1, 0.5), optimize.Bounds([-1, -1, -1], 0.5)):
+        found = cr.scipy.minimize(fun, {"a": np.zeros(2), "b": 0.0}, bounds=bounds)
+        np.testing.assert_allclose([*found.x["a"], found.x["b"]], [0.5, 0.5, -1])
+    pair = cr.scipy.minimize(
+        lambda p: (p[0] - 1) ** 2 + np.sum((p[1] + 3) ** 2), (0.0, np.zeros(1)), bounds=((-9, 0.5), (-1, 9))
+    )
+    np.testing.assert_allclose([pair.x[0], *pair.x[1]], [0.5, -1])
+    with pytest.raises(ValueError, match=r"bounds has shape \(2,\), and what it bounds has shape \(3,\)"):
+        cr.scipy.minimize(fun, {"a": np.zeros(2), "b": 0.0}, bounds=optimize.Bounds([0, 0], 1))
+
+
 def test_feasibility_is_kept() -> None:
     bounds = {"a": optimize.Bounds(0, 2, keep_feasible=True), "b": None}
 
