@@ -116,6 +116,7 @@ class Story:
         merged: where values came from whose terms were put together, because they were many and small.
         relevant: the variables whose Jacobians lead to the variable, itself, and its parts, if it is complex.
         final, lineage: the terms of the result, and for each the numbers of its steps.
+        settled: the terms of the result as they went on: those, or fewer ones that they were put together to.
     """
 
     def __init__(self, records: Sequence[Record], result: Any, variable: Variable, final: Terms) -> None:
@@ -126,6 +127,7 @@ class Story:
         self.values: dict[Any, tuple[Terms, list[frozenset[int]]]] = {}
         for record in records:
             self._add(record)
+        self.settled = [term for term in final if term.source in self.relevant]
         terms, lineage = self.values.get(result, (final, [frozenset()] * len(final)))
         kept = [term.source in self.relevant and term.cols.size > 0 for term in terms]
         self.final = list(itertools.compress(terms, kept))

@@ -132,7 +132,8 @@ class JacobianExplanation:
         steps: the operations on the way from the input to the output.
         terms: what it is the sum of, after the last of them.
         factors: what it is the product of, the last one first, where values were cut; else nothing.
-        entries: the rows and columns of all entries, and for each the number of its term (the last one, if several meet).
+        entries: the rows and columns of all entries, and for each the number of its term (the last one, if several
+            meet; -1 where there is none).
     """
 
     def __init__(self, jacobian: Jacobian, names: Names) -> None:
@@ -158,7 +159,7 @@ class JacobianExplanation:
         self.steps = _steps(made, called, names, self.terms)
         self.factors = _factors(story, called, result)
         if made.with_terms:
-            whole = of_input(resolve(story.final, result.shape), variable, result.dtype.kind == "c")
+            whole = of_input(resolve(story.settled, result.shape), variable, result.dtype.kind == "c")
             pattern = Pattern.of(whole, result.shape, variable.size)
             rows, cols = pattern.row_numbers(), pattern.indices
             if made.backward:
@@ -167,7 +168,7 @@ class JacobianExplanation:
             self.entries = (rows, cols, _term_of_each(story, pattern))
         else:
             rows, cols, _ = _entries(jacobian)
-            self.entries = (rows, cols, np.zeros(self.nnz, np.intp))
+            self.entries = (rows, cols, np.full(self.nnz, -1))
 
     @property
     def density(self) -> float:
@@ -318,8 +319,8 @@ def _factors(story: Story, called: Called, result: Jac) -> list[Factor]:
 
 
 def _term_of_each(story: Story, pattern: Pattern) -> Any:
-    """For each entry of the whole the number of its term; zeros where it is a product."""
-    numbers = np.zeros(pattern.nnz, np.intp)
+    """For each entry of the whole the number of its term; -1 for zeros that came in later, and where it is a product."""
+    numbers = np.full(pattern.nnz, -1)
     if not story.cuts:
         for k, term in enumerate(story.final):
             rows, cols, _ = term.entries()

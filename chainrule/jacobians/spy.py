@@ -66,7 +66,7 @@ def text(rows: Any, cols: Any, shape: tuple[int, int], part: Any = None) -> str:
     Args:
         rows, cols: where the entries are, ``(nnz,)`` each.
         shape: of the matrix.
-        part: for each entry the number of the part it belongs to; its letter takes the place of the square.
+        part: for each entry the number of the part it belongs to, or -1; the part's letter takes the place of the square.
 
     >>> print(text([0, 1, 1, 2, 2], [0, 0, 1, 1, 2], (3, 3)))
     ┌───────┐
@@ -78,7 +78,10 @@ def text(rows: Any, cols: Any, shape: tuple[int, int], part: Any = None) -> str:
     m, n = shape
     if m <= _SMALL[0] and n <= _SMALL[1]:
         marks = np.full(shape, "·")
-        marks[rows, cols] = "■" if part is None else np.array(list(_LETTERS))[part % len(_LETTERS)]
+        marks[rows, cols] = "■"
+        if part is not None:
+            own = part >= 0
+            marks[rows[own], cols[own]] = np.array(list(_LETTERS))[part[own] % len(_LETTERS)]
         return _framed([" " + "".join(f"{mark} " for mark in row) for row in marks], 2 * n + 1)
     filled = cells(rows, cols, shape, _DOTS) > 0
     height, width = filled.shape
@@ -110,18 +113,17 @@ def svg(
         shape: of the matrix.
         size: the longer side, in pixels.
         title: what it is, for those who cannot see it. Plain text, without markup.
-        part: for each entry the number of the part it belongs to.
+        part: for each entry the number of the part it belongs to, or -1.
         colours: of the parts. Their paths are of the classes "part-0", "part-1" ...
     """
     rows, cols = np.asarray(rows), np.asarray(cols)
     if part is None:
         drawn = [_shaded(cells(rows, cols, shape, _CELLS), 'fill="currentColor"')]
     else:
-        own = [(k, part == k) for k in range(len(colours))]
         drawn = [
-            _shaded(cells(rows[of], cols[of], shape, _CELLS), f'class="part-{k}" fill="{colours[k]}"')
-            for k, of in own
-            if of.any()
+            _shaded(cells(rows[of], cols[of], shape, _CELLS), f'class="part-{k}" fill="{colour}"')
+            for k, colour in [(-1, "currentColor"), *enumerate(colours)]
+            if (of := part == k).any()
         ]
     height, width = cells([], [], shape, _CELLS).shape
     high, wide = (size * k / max(height, width, 1) for k in (height, width))

@@ -322,3 +322,18 @@ def test_products_by_colours():
     pattern = np.eye(4) + np.eye(4, k=1)
     J = cr.jacobian(lambda x: x * np.append(x[1:], 1.0), np.ones(4), layout="structured", sparsity=pattern)
     assert "products by colours" in str(cr.explain(J))
+
+
+def test_zeros_that_come_in_where_terms_are_put_together():
+    def f(x):
+        power = x @ x
+        stacked = np.stack([power, power], axis=-1)
+        return np.concatenate([stacked.ravel(), stacked.sum(axis=-1).ravel()])
+
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    for strategy in ("forward terms", "reverse terms"):
+        J = cr.jacobian(f, x, layout="structured", strategy=strategy)
+        e = cr.explain(J)
+        rows, cols, term = e.entries
+        assert (J.to_dense().reshape(-1, 4)[rows[term < 0], cols[term < 0]] == 0).all()
+        assert e.nnz == len(rows)
