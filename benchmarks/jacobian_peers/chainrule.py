@@ -34,10 +34,10 @@ def laid_out(layout: str) -> Callable[[str, tuple[int, ...]], Run]:
 
 def structured(kind: str, sizes: tuple[int, ...]) -> Run:
     f, x = problem(kind, sizes)
-
+    derivative: Any = chainrule.hessian if kind == "rosenbrock" else chainrule.jacobian
     if kind in ("exp", "mlp"):  # all blocks as one array
-        return lambda: [Entries(chainrule.jacobian(lambda x: f(x), x, layout="structured").blocks)]
-    return lambda: [Structured(chainrule.jacobian(lambda x: f(x), x, layout="structured"))]
+        return lambda: [Entries(derivative(lambda x: f(x), x, layout="structured").blocks)]
+    return lambda: [Structured(derivative(lambda x: f(x), x, layout="structured"))]
 
 
 def prepared(layout: str) -> Callable[[str, tuple[int, ...]], Run]:
