@@ -428,16 +428,16 @@ jacobian_spy() -> ImportError
 jacobian_needs_function() -> ValueError
     jacobian(): mode='forward' runs the function again, so it needs the function: jacobian(f, x). Of tensors already
     computed there is only the graph, which is swept backward.
-jacobian_of_nothing(which) -> ValueError
-    jacobian(): {which} holds no tensor
+jacobian_of_nothing(which, api='jacobian') -> ValueError
+    {api}(): {which} holds no tensor
 jacobian_no_result(function, result) -> ValueError
     jacobian(): {function:function} returned no array or tensor but {result:type}, so there is nothing to differentiate. Is a
     `return` missing?
 jacobian_of_value(value) -> TypeError
     jacobian(): y is of type {value:type}, which does not know what it was computed from. Pass the function, jacobian(f, x), or
     compute y from tensors that require grad.
-jacobian_integers(dtype) -> TypeError
-    jacobian(): x has dtype {dtype}; only floating point and complex values have derivatives: pass 1. instead of 1, or
+jacobian_integers(dtype, api='jacobian') -> TypeError
+    {api}(): x has dtype {dtype}; only floating point and complex values have derivatives: pass 1. instead of 1, or
     use .astype(float) (.double() for tensors)
 jacobian_output(out) -> TypeError
     jacobian(): the function must return arrays or tensors (or a tree of them), not {out!r}

@@ -240,7 +240,7 @@ def hessian(
         return operators(gradient, x, hstack, create_graph)
     if layout in SPARSE and create_graph is None:
         _check_unrecorded("hessian", layout, x)
-    trace = JacobianTrace(gradient, x, False if layout in SPARSE else create_graph)
+    trace = JacobianTrace(gradient, x, False if layout in SPARSE else create_graph, "hessian")
     if layout == "dense":
         check_dense(trace.results, trace.variables, hstack, memory)
     found = terms_of(trace, gradient, x, api="hessian", memory=memory, wants_dense=layout == "dense")

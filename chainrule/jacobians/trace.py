@@ -57,18 +57,20 @@ class JacobianTrace:
     strategy: str
 
     @within
-    def __init__(self, function: Callable[..., Any], x: Any, create_graph: bool | None = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], x: Any, create_graph: bool | None = False, api: str = "jacobian"
+    ) -> None:
         self.points, self.inner = tree_flatten(x)
         if not self.points:
-            raise errors.jacobian_of_nothing("x")
+            raise errors.jacobian_of_nothing("x", api)
         leaves = [unfaced(leaf) for leaf in self.points]
         if create_graph is None:
             create_graph = recording() and any(isinstance(leaf, Tensor) and leaf._edge is not None for leaf in leaves)
         self.create_graph = create_graph
         self.arrays = not any(isinstance(leaf, (Tensor, ArrayLike)) for leaf in self.points)
-        primals = [_primal(leaf, create_graph) for leaf in leaves]
+        primals = [_primal(leaf, create_graph, api) for leaf in leaves]
         self.variables = [Variable(tuple(shape_of(p)), dtype_of(p)) for p in primals]
-        with open_level("jacobian", Jac) as level:
+        with open_level(api, Jac) as level:
             starts = [
                 faced(wrap(Jac(primal, variable, level)), point)
                 for primal, variable, point in zip(primals, self.variables, self.points, strict=True)
@@ -111,12 +113,12 @@ def of_input(by_variable: dict[Variable, list[Term]], variable: Variable, comple
     )
 
 
-def _primal(leaf: Any, create_graph: bool) -> Any:
+def _primal(leaf: Any, create_graph: bool, api: str) -> Any:
     """An argument as it stands inside a value of the trace: a tensor only where the result is to be recorded."""
     if not isinstance(leaf, (Tensor, ArrayLike)):
         leaf = np.asarray(leaf)
     if leaf.dtype.kind not in "fc":
-        raise errors.jacobian_integers(leaf.dtype)
+        raise errors.jacobian_integers(leaf.dtype, api)
     if isinstance(leaf, Tensor):
         return inside(leaf) if create_graph else leaf._raw
     return leaf
