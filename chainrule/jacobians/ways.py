@@ -22,7 +22,7 @@ from chainrule.jacobians import assemble
 from chainrule.jacobians.checking import of_leaves
 from chainrule.jacobians.colouring import coloured, entries, pattern_of, term_of
 from chainrule.jacobians.reverse import Transposes, reverse_dense, reverse_terms, transposes
-from chainrule.jacobians.strategy import FORWARD, JVPS, REVERSE, VJPS, chosen
+from chainrule.jacobians.strategy import FORWARD, JVPS, REVERSE, VJPS, chosen, products_cost
 from chainrule.jacobians.terms import Term, Unstructured, Variable
 from chainrule.jacobians.trace import JacobianTrace
 from chainrule.transform.arguments import as_caller_type, data_of
@@ -167,6 +167,8 @@ def dense_jacobian(function: Callable[..., Any], x: Any, memory: int) -> Any:
         for v in trace.variables:
             check_size(y.shape, v.shape, y.dtype, largest(memory))
     way = chosen(trace.results, trace.variables, dense=True, limit=memory // ITEMSIZE)
+    products = min([products_cost(trace.steps, a, b, memory // ITEMSIZE).operations for a, b in ((m, n), (n, m))])
+    memory = min(memory, ITEMSIZE * max(int(products), SMALL))  # a step that makes more is more work than products
     try:
         if way == FORWARD:
             blocks = [

@@ -392,6 +392,8 @@ def _cumprod_vjp(g: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> Any:
 
 
 def _cumprod_jvp(t: AnyArray, x: AnyArray, out: AnyArray, *, axis: int) -> Any:
+    if is_array(x) and _divides(x, out):
+        return out * np.cumsum(t / x, axis=axis)
     n = shape_of(x)[axis]
     x, t = np.swapaxes(x, axis, -1), np.swapaxes(t, axis, -1)
     total = np.zeros_like(x) * t
