@@ -25,7 +25,7 @@ from chainrule.explaining.check import Check
 from chainrule.explaining.exports import mimebundle
 from chainrule.explaining.jacobian_run import Line, Run, Story, parts_of, run
 from chainrule.explaining.notation import BAR
-from chainrule.func.reverse import vjp
+from chainrule.func import vjp
 from chainrule.interpreters.jac import Jac, Step
 from chainrule.jacobians import spy
 from chainrule.jacobians.assemble import Pattern, is_plain

@@ -11,7 +11,7 @@ from chainrule.api.array import Array
 from chainrule.autograd import jacobian as dense
 from chainrule.core.modes import recording
 from chainrule.core.tensor import Tensor
-from chainrule.func.jacobians import hessian as hessian_function
+from chainrule.func import hessian as hessian_function
 from chainrule.func.reverse import gradient_function
 from chainrule.jacobians.checking import check as check_terms
 from chainrule.jacobians.layouts import SPARSE, blocks, check_dense, matrix

@@ -12,8 +12,7 @@ from chainrule import errors
 from chainrule.api.array import unfaced
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.errors.kinds import NoForwardMode
-from chainrule.func.forward import jvp
-from chainrule.func.reverse import vjp
+from chainrule.func import jvp, vjp
 from chainrule.jacobians.terms import Term
 from chainrule.jacobians.trace import JacobianTrace
 from chainrule.transform.arguments import data_of

@@ -11,8 +11,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.tensor import Tensor
-from chainrule.func.reverse import vjp
-from chainrule.func.vectorize import vmap
+from chainrule.func import vjp, vmap
 from chainrule.jacobians.operands import matched, operand
 from chainrule.transform.arguments import as_caller_type, data_of, untracked
 from chainrule.tree import tree_flatten, tree_unflatten

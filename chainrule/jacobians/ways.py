@@ -15,9 +15,7 @@ from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, recording
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.errors.kinds import NoForwardMode
-from chainrule.func.forward import jvp
-from chainrule.func.reverse import vjp
-from chainrule.func.vectorize import vmap
+from chainrule.func import jvp, vjp, vmap
 from chainrule.jacobians import assemble
 from chainrule.jacobians.checking import of_leaves
 from chainrule.jacobians.colouring import coloured, entries, pattern_of, term_of
