@@ -17,9 +17,9 @@ from chainrule.jacobians.checking import check as check_terms
 from chainrule.jacobians.layouts import SPARSE, blocks, check_dense, matrix
 from chainrule.jacobians.operator import operators
 from chainrule.jacobians.result import Jacobian
-from chainrule.jacobians.strategy import STRATEGIES, Plan, planned
+from chainrule.jacobians.strategy import STRATEGIES, Plan
 from chainrule.jacobians.trace import JacobianTrace, Recipe
-from chainrule.jacobians.ways import ITEMSIZE, Blocks, dense_jacobian, terms_by_colours, terms_of
+from chainrule.jacobians.ways import Blocks, dense_jacobian, plan_of, terms_by_colours, terms_of
 from chainrule.transform.dense import MEMORY
 from chainrule.tree import tree_leaves, tree_unflatten
 
@@ -144,9 +144,7 @@ def jacobian_plan(
     """
     check_layout("jacobian_plan", layout, False)
     check_strategy("jacobian_plan", strategy)
-    trace = JacobianTrace(function, x)
-    dense_wanted = layout in ("dense", "auto")
-    return planned(trace.results, trace.variables, dense=dense_wanted, limit=memory // ITEMSIZE, strategy=strategy)
+    return plan_of(function, x, layout == "dense", strategy, memory)
 
 
 def check_strategy(api: str, strategy: str | None) -> None:

@@ -469,7 +469,7 @@ class Plan:
         shape: of the Jacobian as a matrix.
         nnz: how many entries it has at most, if it is computed by terms.
         lines: for each step how many terms and entries its result has (or, for reverse terms, its cotangent).
-        forced: whether the caller chose.
+        why: how it came to be the strategy: "by estimate", "as asked", "as it is small or recorded".
     """
 
     def __init__(
@@ -479,19 +479,18 @@ class Plan:
         shape: tuple[int, int],
         nnz: float,
         lines: list[Line],
-        forced: bool = False,
+        why: str = "by estimate",
     ) -> None:
         self.strategy = strategy
         self.costs = costs
         self.shape = shape
         self.nnz = nnz
         self.lines = lines
-        self.forced = forced
+        self.why = why
 
     def __str__(self) -> str:
         m, n = self.shape
-        chosen = "as asked" if self.forced else "by estimate"
-        head = f"Jacobian of {m:,} × {n:,} by {self.strategy}, {chosen}"
+        head = f"Jacobian of {m:,} × {n:,} by {self.strategy}, {self.why}"
         rows = [("", "estimate", "operations", "entries", ""), *[_cost_row(self, name) for name in self.costs]]
         steps = [("step", "terms", "entries", "line"), *[_line_row(line) for line in self.lines]]
         return "\n".join([head, "", *_table(rows), "", *_table(steps)])
@@ -606,7 +605,8 @@ def planned(
         or min(candidates, key=lambda name: _weighed(name, costs[name], dense))
     )
     sketches = reverse if best == REVERSE else forward
-    return Plan(best, costs, (m, n), sketches.nnz, sketches.lines, strategy is not None)
+    why = "by estimate" if strategy is None else "as asked"
+    return Plan(best, costs, (m, n), sketches.nnz, sketches.lines, why)
 
 
 def _weighed(name: str, cost: Cost, dense: bool) -> float:

@@ -20,7 +20,7 @@ from chainrule.jacobians import assemble
 from chainrule.jacobians.checking import of_leaves
 from chainrule.jacobians.colouring import coloured, entries, pattern_of, term_of
 from chainrule.jacobians.reverse import Transposes, reverse_dense, reverse_terms, transposes
-from chainrule.jacobians.strategy import FORWARD, JVPS, REVERSE, VJPS, chosen, products_cost
+from chainrule.jacobians.strategy import FORWARD, JVPS, REVERSE, VJPS, Plan, chosen, planned, products_cost
 from chainrule.jacobians.terms import Term, Unstructured, Variable
 from chainrule.jacobians.trace import JacobianTrace
 from chainrule.transform.arguments import as_caller_type, data_of
@@ -184,6 +184,19 @@ def dense_jacobian(function: Callable[..., Any], x: Any, memory: int) -> Any:
         return None
     rows = [tree_unflatten([_faced(part, trace.arrays) for part in row], trace.inner) for row in blocks]
     return tree_unflatten(rows, trace.outer)
+
+
+def plan_of(function: Callable[..., Any], x: Any, wants_dense: bool, strategy: str | None, memory: int) -> Plan:
+    """How the Jacobian of ``function`` at ``x`` is computed."""
+    trace = JacobianTrace(function, x)
+    m, n = _size(trace)
+    small = wants_dense and strategy is None and (not _is_plain(x) or m * n < SMALL)
+    if small:
+        strategy = JVPS if n < m else VJPS
+    plan = planned(trace.results, trace.variables, dense=wants_dense, limit=memory // ITEMSIZE, strategy=strategy)
+    if small:
+        plan.why = "as it is small or recorded"
+    return plan
 
 
 def _faced(block: Any, arrays: bool) -> Any:

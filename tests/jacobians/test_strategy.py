@@ -132,9 +132,11 @@ CHOICES = {
     "an arrowhead": (arrowhead, (500,), "forward terms"),
     "a layer": (lambda x: np.exp(x @ np.ones((24, 24))), (16, 24), "forward terms"),
     "the first of some layers": (perceptron, (24, 24), "reverse terms"),
-    "few outputs": (lambda w: (np.tanh(np.ones((40, 40)) @ w) ** 2).sum(0)[:3], (40, 50), "reverse terms"),
+    "few outputs": (lambda w: (np.tanh(np.ones((40, 40)) @ w) ** 2).sum(0)[:20], (40, 50), "reverse terms"),
+    "a small one": (lambda x: x[1:] * x[:-1], (50,), "vjps"),
+    "a small one of few": (lambda x: np.multiply.outer(x, x), (5,), "jvps"),
     "a loss": (lambda w: (perceptron(w) ** 2).sum(), (24, 24), "vjps"),
-    "of a scalar": (lambda x: x * np.ones(500), (), "forward terms"),
+    "of a scalar": (lambda x: x * np.ones(500), (), "jvps"),
     "softmax of much": (lambda x: np.exp(x) / np.exp(x).sum(), (8000,), "vjps"),
 }
 
@@ -144,7 +146,8 @@ def test_which_strategy_is_chosen(name):
     function, shape, strategy = CHOICES[name]
     plan = cr.jacobian_plan(function, np.ones(shape))
     assert plan.strategy == strategy, plan
-    assert plan.costs[strategy].seconds < 3 * min([cost.seconds for cost in plan.costs.values()]), plan
+    best = min([cost.seconds for cost in plan.costs.values()])
+    assert plan.why != "by estimate" or plan.costs[strategy].seconds < 3 * best, plan
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
