@@ -11,6 +11,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from chainrule.jacobians.assemble import Pattern, Sparse, dtype_of_terms
 from chainrule.jacobians.blocks import Blocks, blocks_of_terms
 from chainrule.jacobians.matmul import in_order, loosely_multiplied
@@ -56,22 +58,90 @@ class Factor:
             self._sparse = sparse_of(self.terms, self.out_shape, self.source.size)
         return self._sparse
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        return math.prod(self.out_shape), self.source.size
+
+    @property
+    def density(self) -> float:
+        """About which part of the matrix is entries."""
+        m, n = self.shape
+        return min(self.entries / max(m * n, 1), 1.0)
+
+    @property
+    def full(self) -> bool:
+        """Whether it is kept as a dense matrix."""
+        blocks = self.blocks()
+        return blocks is not None and blocks.dense
+
+    def dense(self) -> Any:
+        """The matrix."""
+        blocks = self.blocks()
+        return blocks.matrix() if blocks is not None and blocks.dense else self.sparse().dense()
+
+    def mask(self) -> Any:
+        """1 where it has an entry, else 0."""
+        if self.full:
+            return np.ones(self.shape, np.float32)
+        sparse = self.sparse()
+        return sparse._replace(data=np.ones(sparse.nnz, np.float32)).dense()
+
     def times(self, other: Factor) -> Factor:
         """With respect to the other factor's variable, where it is the Jacobian of this one's variable."""
         mine, others = self.blocks(), other.blocks()
         blocks = mine.product(others) if mine is not None and others is not None else None
         if blocks is not None:
-            product = Factor([blocks.term(other.source, self.out_shape)], other.source, self.out_shape)
-            product._blocks = blocks
-        else:
-            product = Factor(None, other.source, self.out_shape)
-            product._sparse = loosely_multiplied(self.sparse(), other.sparse())
-        return product
+            return _of_blocks(blocks, other.source, self.out_shape)
+        if min(self.density, other.density) > _DENSE:
+            return self._times_dense(other)
+        return _of_sparse(loosely_multiplied(self.sparse(), other.sparse()), other.source, self.out_shape)
+
+    def _times_dense(self, other: Factor) -> Factor:
+        """The product as that of dense matrices; its entries are where factors meet."""
+        whole = np.matmul(self.dense(), other.dense())
+        met = self.mask() @ other.mask() > 0  # sums of ones, which are not rounded to zero
+        if met.all():
+            return _of_matrix(whole, other.source, self.out_shape)
+        places = np.flatnonzero(met)
+        m, n = met.shape
+        indptr = np.zeros(m + 1, np.intp)
+        met.sum(1).cumsum(out=indptr[1:])
+        sparse = Sparse(indptr, places % n, np.take(np.reshape(whole, (-1,)), places), (m, n))
+        return _of_sparse(sparse, other.source, self.out_shape)
 
     def plus(self, others: Sequence[Factor]) -> Factor:
         if not others:
             return self
-        return Factor([term for factor in (self, *others) for term in factor.terms], self.source, self.out_shape)
+        every = (self, *others)
+        if any([factor.full for factor in every]):
+            whole = self.dense()
+            for factor in others:
+                whole = whole + factor.dense()
+            return _of_matrix(whole, self.source, self.out_shape)
+        return Factor([term for factor in every for term in factor.terms], self.source, self.out_shape)
+
+
+#: Matrices of which more than this part are entries are multiplied as dense ones.
+_DENSE = 0.2
+
+
+def _of_blocks(blocks: Blocks, source: Variable, out_shape: tuple[int, ...]) -> Factor:
+    factor = Factor([blocks.term(source, out_shape)], source, out_shape)
+    factor._blocks = blocks
+    return factor
+
+
+def _of_sparse(sparse: Sparse, source: Variable, out_shape: tuple[int, ...]) -> Factor:
+    factor = Factor(None, source, out_shape)
+    factor._sparse = sparse
+    return factor
+
+
+def _of_matrix(whole: Any, source: Variable, out_shape: tuple[int, ...]) -> Factor:
+    m, n = shape = tuple(whole.shape)
+    return _of_blocks(
+        Blocks(np.reshape(whole, (1, m, n)), np.arange(m)[None], np.arange(n)[None], shape), source, out_shape
+    )
 
 
 class Estimate:
@@ -84,7 +154,7 @@ class Estimate:
 
     @classmethod
     def of(cls, factor: Factor, costs: list[float]) -> Estimate:
-        return cls(factor.entries, (math.prod(factor.out_shape), factor.source.size), costs)
+        return cls(factor.entries, factor.shape, costs)
 
     def times(self, other: Estimate) -> Estimate:
         cost = self.entries * other.entries / max(other.shape[0], 1)

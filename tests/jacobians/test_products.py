@@ -194,10 +194,11 @@ def test_columns_as_a_view():
 
 
 def random_cuts(seed):
-    """A chain of cut values with skips, two inputs, and the dense Jacobian of each with respect to them."""
+    """A chain of cut values with skips, two inputs; the dense Jacobian with respect to each, and how many ways lead there."""
     rng = np.random.default_rng(seed)
     inputs = [Variable((int(rng.integers(1, 4)), 2), float64) for _ in range(2)]
     dense = {v: [np.eye(v.size) if v is w else np.zeros((v.size, w.size)) for w in inputs] for v in inputs}
+    met = dict(dense)
     values = list(inputs)
     for _ in range(int(rng.integers(1, 5))):
         shape = (2, int(rng.integers(1, 4)))
@@ -205,33 +206,39 @@ def random_cuts(seed):
         for source in values[-3:]:
             terms += random_terms(rng, shape, source, int(rng.integers(0, 3)))
         cut = Variable(shape, float64, terms)
-        dense[cut] = chained(terms, shape, dense, inputs)
+        dense[cut], met[cut] = chained(terms, shape, dense, inputs), chained(terms, shape, met, inputs, ones=True)
         values.append(cut)
     out_shape = (int(rng.integers(0, 4)),)
     terms = [t for source in values[-2:] for t in random_terms(rng, out_shape, source, int(rng.integers(0, 3)))]
-    return inputs, terms, out_shape, chained(terms, out_shape, dense, inputs)
+    found = chained(terms, out_shape, dense, inputs), chained(terms, out_shape, met, inputs, ones=True)
+    return inputs, terms, out_shape, *found
 
 
-def chained(terms, shape, dense, inputs):
+def chained(terms, shape, dense, inputs, ones=False):
     total = [np.zeros((math.prod(shape), w.size)) for w in inputs]
     for term in terms:
+        if ones:
+            term = Term(term.source, term.cols, 1.0, term.rows)
         J = matrix_of([term], shape, term.source)
         total = [t + J @ D for t, D in zip(total, dense[term.source], strict=True)]
     return total
 
 
+@pytest.mark.parametrize("dense_above", [-1, products._DENSE, 2])
 @pytest.mark.parametrize("order", [oldest_first, newest_first, None])
-def test_cuts(order, monkeypatch):
+def test_cuts(order, dense_above, monkeypatch):
+    monkeypatch.setattr(products, "_DENSE", dense_above)
     if order is not None:
         monkeypatch.setattr(products, "_cost", lambda candidate, *_: candidate is not order)
-    for seed in range(40):
-        inputs, terms, out_shape, expected = random_cuts(seed)
+    for seed in range(25):
+        inputs, terms, out_shape, expected, met = random_cuts(seed)
         found = resolve(terms, out_shape)
         assert set(found) <= set(inputs)
-        for variable, J in zip(inputs, expected, strict=True):
-            np.testing.assert_allclose(
-                matrix_of(found.get(variable, []), out_shape, variable), J, rtol=1e-9, atol=1e-10
-            )
+        for variable, J, where in zip(inputs, expected, met, strict=True):
+            own = found.get(variable, [])
+            np.testing.assert_allclose(matrix_of(own, out_shape, variable), J, rtol=1e-9, atol=1e-10)
+            ones = [Term(t.source, t.cols, 1.0, t.rows) for t in own]
+            np.testing.assert_array_equal(matrix_of(ones, out_shape, variable) > 0, where > 0)
 
 
 def test_without_cuts_terms_stay():
