@@ -55,7 +55,8 @@ class Factors:
             factors = linalg.splu(matrix.tocsc())
         except RuntimeError:
             raise np.linalg.LinAlgError(self.singular) from None
-        self._check(linalg.norm(matrix, 1) * _norm_of_inverse(factors, matrix.shape[0]))
+        norm = float(np.max(np.asarray(abs(matrix).sum(0))))
+        self._check(norm * _norm_of_inverse(factors, matrix.shape[0]))
         return factors
 
     def _check(self, condition: float) -> None:

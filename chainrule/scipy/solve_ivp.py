@@ -89,11 +89,12 @@ def solve_ivp(
     if "jac" not in options and name in (*SPARSE, "LSODA"):
         banded = options.get("lband") is not None or options.get("uband") is not None
         bands = (options.get("lband") or 0, options.get("uband") or 0)
+        padding = bands[0] if _version() < (1, 16) else 0
         jacobian = JacobianOf(flat, what, compile, name in SPARSE or banded)
 
         def matrix(t: float, x: Vector) -> Any:
             found = jacobian(x, float(t))
-            return _in_bands(found, *bands) if banded else found
+            return _in_bands(found, *bands, padding) if banded else found
 
         options["jac"] = matrix
     elif callable(options.get("jac")):
@@ -121,7 +122,13 @@ def solve_ivp(
     return found if packing.is_vector else _like_start(found, packing)
 
 
-def _in_bands(matrix: Any, lower: int, upper: int) -> ndarray:
+def _version() -> tuple[int, int]:
+    """SciPy's. Before 1.16 LSODA wanted as many more rows in banded matrices as there are bands below the diagonal."""
+    major, minor = scipy_module("scipy", "solve_ivp").__version__.split(".")[:2]
+    return int(major), int(minor)
+
+
+def _in_bands(matrix: Any, lower: int, upper: int, padding: int) -> ndarray:
     """A matrix as LSODA takes banded ones: element (i, j) at [i - j + upper, j].
 
     Raises:
@@ -134,7 +141,7 @@ def _in_bands(matrix: Any, lower: int, upper: int) -> ndarray:
             f"solve_ivp(): the Jacobian has entries {below} below and {above} above the diagonal, and the call says "
             f"lband={lower} and uband={upper}"
         )
-    packed = np.zeros((lower + upper + 1, matrix.shape[1]))
+    packed = np.zeros((lower + upper + 1 + padding, matrix.shape[1]))
     packed[rows - columns + upper, columns] = matrix[rows, columns]
     return packed
 
