@@ -25,6 +25,8 @@ from chainrule.core.modes import recording
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.jacobians.assemble import Pattern
 from chainrule.jacobians.layouts import entry_dtype
+from chainrule.jacobians.result import Jacobian
+from chainrule.jacobians.terms import Term, Variable
 from chainrule.jacobians.trace import JacobianTrace
 from chainrule.jacobians.ways import terms_of
 from chainrule.transform.arguments import as_caller_type, data_of
@@ -33,7 +35,7 @@ from chainrule.tree import TreeSpec, tree_flatten, tree_unflatten
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
-LAYOUTS = ("csr", "csc", "coo", "dense")
+LAYOUTS = ("csr", "csc", "coo", "dense", "structured")
 
 
 class Structure(NamedTuple):
@@ -41,17 +43,18 @@ class Structure(NamedTuple):
 
     Attributes:
         indptr, indices: as in ``scipy.sparse.csr_array``.
-        shape: of the matrix; ``dense_shape``: of the dense Jacobian.
+        shape: of the matrix; ``out_shape``, ``in_shape``: of the output and the input.
     """
 
     indptr: ndarray[Any, Any]
     indices: ndarray[Any, Any]
     shape: tuple[int, int]
-    dense_shape: tuple[int, ...]
+    out_shape: tuple[int, ...]
+    in_shape: tuple[int, ...]
 
     def equals(self, other: Structure) -> bool:
         return (
-            self.dense_shape == other.dense_shape
+            (self.out_shape, self.in_shape) == (other.out_shape, other.in_shape)
             and np.array_equal(self.indptr, other.indptr)
             and np.array_equal(self.indices, other.indices)
         )
@@ -71,8 +74,9 @@ class Found(NamedTuple):
 class Patterns:
     """The different patterns that were found, and how results are made with each of them."""
 
-    def __init__(self, layout: str) -> None:
+    def __init__(self, layout: str, tensors: bool) -> None:
         self.layout = layout
+        self.tensors = tensors
         self.found: list[Found] = []
         self.makers: list[list[Callable[[Any], Any]]] = []
 
@@ -82,7 +86,7 @@ class Patterns:
             if known.equals(new):
                 return number
         self.found.append(new)
-        self.makers.append([_maker(block, self.layout) for block in new.blocks])
+        self.makers.append([_maker(block, self.layout, self.tensors) for block in new.blocks])
         return len(self.found) - 1
 
 
@@ -102,7 +106,7 @@ class PreparedJacobian:
         self._tensors = any([isinstance(p, Tensor) for p in self._point])
         self._hstack = hstack
         self._on_change = on_change
-        self._patterns = patterns = Patterns(layout)
+        self._patterns = patterns = Patterns(layout, self._tensors)
         spec, several = self._spec, type(x) is tuple
 
         def entries(*leaves: Any) -> tuple[Any, ...]:
@@ -224,13 +228,12 @@ def _computed(
         size = (rows[-1], cols[-1])
         whole = Pattern(every, size)
         data = whole.data([term for terms, *_ in every for term in terms], dtype)
-        return [Structure(whole.indptr, whole.indices, size, size)], trace.outer, [data]
+        return [Structure(whole.indptr, whole.indices, size, size[:1], size[1:])], trace.outer, [data]
     blocks, entries = [], []
     for y, row in zip(trace.results, found, strict=True):
         for variable, terms in zip(trace.variables, row, strict=True):
             pattern = Pattern.of(terms, y.shape, variable.size)
-            shape = (*y.shape, *variable.shape)
-            blocks.append(Structure(pattern.indptr, pattern.indices, pattern.shape, shape))
+            blocks.append(Structure(pattern.indptr, pattern.indices, pattern.shape, y.shape, variable.shape))
             entries.append(pattern.data(terms, entry_dtype(terms, y, variable)))
     return blocks, trace.outer, entries
 
@@ -238,10 +241,12 @@ def _computed(
 # -- results of one pattern --------------------------------------------------------------------------------------------
 
 
-def _maker(block: Structure, layout: str) -> Callable[[Any], Any]:
+def _maker(block: Structure, layout: str, tensors: bool) -> Callable[[Any], Any]:
     """What makes a matrix of entries. Sparse ones share the arrays of indices, which are read-only."""
     if layout == "dense":
         return _dense_maker(block)
+    if layout == "structured":
+        return _structured_maker(block, tensors)
     for array in (block.indptr, block.indices):
         array.flags.writeable = False
     like = _csr(block, np.zeros(len(block.indices)))
@@ -259,16 +264,28 @@ def _csr(block: Structure, data: Any) -> Any:
     return sparse.csr_array((data, block.indices, block.indptr), block.shape)
 
 
+def _structured_maker(block: Structure, tensors: bool) -> Callable[[Any], Any]:
+    rows = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+    cols = block.indices.astype(np.intp)[None]
+
+    def structured(data: Any) -> Any:
+        term = Term(Variable(block.in_shape, data.dtype), cols, data[None], rows)
+        return Jacobian([term], block.out_shape, block.in_shape, data.dtype, tensors=tensors, copy=False)
+
+    return structured
+
+
 def _dense_maker(block: Structure) -> Callable[[Any], Any]:
     m, n = block.shape
+    shape = (*block.out_shape, *block.in_shape)
     places = np.repeat(np.arange(m) * n, np.diff(block.indptr)) + block.indices
     if len(places) == m * n:
-        return lambda data: data.reshape(block.dense_shape)
+        return lambda data: data.reshape(shape)
 
     def dense(data: Any) -> Any:
         made = np.zeros(m * n, data.dtype)
         made[places] = data
-        return made.reshape(block.dense_shape)
+        return made.reshape(shape)
 
     return dense
 
@@ -287,7 +304,8 @@ def prepare_jacobian(
     Args:
         function: of ``x``.
         x: a point: an array, a tensor or a number, or a tree of them; a tuple holds several arguments.
-        layout: what calls return: "csr", "csc", "coo" (sparse arrays of SciPy's) or "dense".
+        layout: what calls return: "csr", "csc", "coo" (sparse arrays of SciPy's), "dense" or "structured" (a
+            :class:`Jacobian`).
         hstack: one matrix for all outputs and all inputs.
         on_change: what a call does at a point where other entries can be nonzero, because the function branches there, or
             indexes with what it computed: "error", or "record": find the pattern there, too, and keep it.

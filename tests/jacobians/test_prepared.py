@@ -85,6 +85,17 @@ def test_layouts(layout):
     np.testing.assert_allclose(dense, cr.func.jacrev(stencil)(x), rtol=1e-12)
 
 
+def test_structured_results():
+    x = R.standard_normal((3, 4))
+    prepared = cr.prepare_jacobian(lambda x: np.exp(x @ W), x, "structured")
+    for _ in range(2):
+        x = x + 1
+        found, wanted = prepared(x), cr.func.jacrev(lambda x: np.exp(x @ W))(x)
+        assert found.shape == wanted.shape and found.nnz == 60
+        np.testing.assert_allclose(found.to_dense(), wanted, rtol=1e-12)
+        np.testing.assert_allclose(found @ np.ones((3, 4)), wanted.sum((2, 3)), rtol=1e-12)
+
+
 def test_trees_of_inputs_and_outputs():
     def function(p, t):
         return {"a": p["u"] * t, "b": [np.diff(p["v"]) ** 2]}
@@ -234,7 +245,7 @@ def test_what_scipy_does_with_it():
 
 
 def test_bad_options():
-    with pytest.raises(ValueError, match="'csr', 'csc', 'coo', 'dense'"):
+    with pytest.raises(ValueError, match="'csr', 'csc', 'coo', 'dense', 'structured'"):
         cr.prepare_jacobian(np.sin, np.ones(2), "ell")
     with pytest.raises(ValueError, match="'error' or 'record'"):
         cr.prepare_jacobian(np.sin, np.ones(2), on_change="ignore")
