@@ -85,7 +85,7 @@ def _scipy() -> Any:
         from scipy.sparse import _sparsetools
     except ImportError:
         return None
-    return _sparsetools
+    return _sparsetools if hasattr(_sparsetools, "csr_matmat_maxnnz") else None
 
 
 def _by_scipy(tools: Any, a: Sparse, b: Sparse) -> Sparse:
