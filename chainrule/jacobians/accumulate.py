@@ -47,11 +47,14 @@ class Accumulation:
         results: the values that terms are wanted of.
         limit: the number of entries that one step may make.
         moves: what moves terms, if somebody is to see it.
+        steps: those of the results, if they are known.
     """
 
-    def __init__(self, results: Sequence[Any], limit: int, moves: Moves | None = None) -> None:
+    def __init__(
+        self, results: Sequence[Any], limit: int, moves: Moves | None = None, steps: list[Step] | None = None
+    ) -> None:
         self.moves = Moves(limit) if moves is None else moves
-        self.steps = steps_of(results)
+        self.steps = steps_of(results) if steps is None else steps
         self.uses: dict[Any, int] = {}
         self.known: dict[Any, Terms] = {None: []}
         for origins in [*[step.origins for step in self.steps], [x.origin for x in results]]:

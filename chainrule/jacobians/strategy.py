@@ -559,9 +559,8 @@ def plain_choice(steps: Sequence[Step], m: int, n: int, dense: bool) -> str | No
     return FORWARD if n <= 4 * m and only_moves(steps) else None
 
 
-def chosen(results: Sequence[Any], variables: Sequence[Any], *, dense: bool, limit: int) -> str:
+def chosen(steps: Sequence[Step], results: Sequence[Any], variables: Sequence[Any], *, dense: bool, limit: int) -> str:
     """The strategy of ``planned``, found sooner where forward terms cost no more than making a matrix of them."""
-    steps = steps_of(results)
     m, n = _size(results, variables)
     plain = plain_choice(steps, m, n, dense)
     if plain is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -82,14 +83,14 @@ class JacobianTrace:
                 raise errors.jacobian_no_result(function, result)
             self.results = [_result(y, level) for y in returned]
 
-    @property
+    @functools.cached_property
     def steps(self) -> list[Step]:
         """The operations that the results came from, oldest first."""
         return steps_of(self.results)
 
     def terms(self, memory: int) -> list[list[list[Term]]]:
         """For each result, for each variable the terms of its Jacobian, where no step's numbers take more memory, in bytes."""
-        found = Accumulation(self.results, memory // 8)
+        found = Accumulation(self.results, memory // 8, steps=self.steps)
         by_input = [resolve(found.terms_of(y), y.shape) for y in self.results]
         return [
             [of_input(terms, variable, y.dtype.kind == "c") for variable in self.variables]

@@ -59,7 +59,7 @@ def terms_of(
     """
     m, n = _size(trace)
     fits = wants_dense or m * n * ITEMSIZE <= memory
-    first = strategy or chosen(trace.results, trace.variables, dense=wants_dense, limit=memory // ITEMSIZE)
+    first = strategy or chosen(trace.steps, trace.results, trace.variables, dense=wants_dense, limit=memory // ITEMSIZE)
     others = [] if strategy is not None else [way for way in (FORWARD, REVERSE) if way != first]
     why: Exception | None = None
     for way in (first, *others):
@@ -164,7 +164,7 @@ def dense_jacobian(function: Callable[..., Any], x: Any, memory: int) -> Any:
     for y in trace.results:
         for v in trace.variables:
             check_size(y.shape, v.shape, y.dtype, largest(memory))
-    way = chosen(trace.results, trace.variables, dense=True, limit=memory // ITEMSIZE)
+    way = chosen(trace.steps, trace.results, trace.variables, dense=True, limit=memory // ITEMSIZE)
     products = min([products_cost(trace.steps, a, b, memory // ITEMSIZE).operations for a, b in ((m, n), (n, m))])
     memory = min(memory, ITEMSIZE * max(int(products), SMALL))  # a step that makes more is more work than products
     try:
