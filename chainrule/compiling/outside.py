@@ -219,6 +219,11 @@ class References:
         self._probes = [x if x.nbytes <= _SMALL else samples(x) for x in outside.arrays]
         self._probed = [probe.tobytes() for probe in self._probes]
 
+    @property
+    def arrays(self) -> list[np.ndarray[Any, Any]]:
+        """The plain arrays that code may compute with, unseen."""
+        return self._arrays
+
     def hold(self) -> bool:
         """Whether all names stand for what they stood for."""
         try:

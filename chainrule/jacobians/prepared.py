@@ -9,6 +9,7 @@ something else is recorded anew and may come to another pattern.
 from __future__ import annotations
 
 import copy
+import functools
 import importlib
 import itertools
 import math
@@ -21,6 +22,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.array import array_of, unfaced
 from chainrule.compiling.compiled import Compiled
+from chainrule.compiling.recording import Captured
 from chainrule.core.modes import recording
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.jacobians.assemble import Pattern
@@ -72,22 +74,56 @@ class Found(NamedTuple):
 
 
 class Patterns:
-    """The different patterns that were found, and how results are made with each of them."""
+    """The different patterns that were found, and how results are made with each of them.
+
+    Attributes:
+        runs: how often the function ran for a pattern, new or not.
+    """
 
     def __init__(self, layout: str, tensors: bool) -> None:
         self.layout = layout
         self.tensors = tensors
+        self.runs = 0
         self.found: list[Found] = []
         self.makers: list[list[Callable[[Any], Any]]] = []
 
     def number_of(self, new: Found) -> int:
         """The number of a pattern, which is noted if it is a new one."""
+        self.runs += 1
         for number, known in enumerate(self.found):
             if known.equals(new):
                 return number
         self.found.append(new)
         self.makers.append([_maker(block, self.layout, self.tensors) for block in new.blocks])
         return len(self.found) - 1
+
+
+class Positions:
+    """Arrays of the surrounding program that the function may index with: patterns depend on their content.
+
+    A plan reads them where they lie, and ``compile`` looks at a few elements of large ones to see whether to record anew.
+    Here each element counts.
+    """
+
+    def __init__(self) -> None:
+        self._runs = -1
+        self._known: list[tuple[ndarray[Any, Any], ndarray[Any, Any]]] = []
+
+    def note(self, compiled: Compiled, runs: int) -> None:
+        """Remember their content; ``runs`` says whether there are other recordings by now."""
+        if runs == self._runs:
+            return
+        self._runs = runs
+        arrays: dict[int, ndarray[Any, Any]] = {}
+        for run in compiled.recordings:
+            met = [source.content for source in run.sources.values() if type(source) is Captured]
+            unseen = [] if run.references is None else run.references.arrays
+            arrays.update({id(array): array for array in (*met, *unseen) if array.dtype.kind in "biu"})
+        self._known = [(array, array.copy()) for array in arrays.values()]
+
+    def hold(self) -> bool:
+        """Whether they all have the content that was recorded."""
+        return all([np.array_equal(array, content) for array, content in self._known])
 
 
 class PreparedJacobian:
@@ -117,8 +153,10 @@ class PreparedJacobian:
             return array_of(wrap(number)), *[array_of(wrap(_off_tape(part))) for part in data]
 
         name = getattr(function, "__name__", "the function")
-        self._compiled = Compiled(entries, f"the Jacobian of {name}")
-        self._compiled(*self._arguments(x))
+        self._fresh = functools.partial(Compiled, entries, f"the Jacobian of {name}")
+        self._compiled = self._fresh()
+        self._positions = Positions()
+        self._entries(x)
 
     def __call__(self, x: Any) -> Any:
         """The Jacobian at a point that has the shapes and dtypes of the one it was prepared at.
@@ -128,7 +166,7 @@ class PreparedJacobian:
             RuntimeError: the function does something else there, so that other entries can be nonzero; the point is on the tape,
                 or inside a transformation.
         """
-        number, *data = self._compiled(*self._arguments(x))
+        number, *data = self._entries(x)
         k = int(number[0])
         if k and self._on_change == "error":
             raise errors.jacobian_pattern_changed(self._nnz(0), self._nnz(k), self._reads())
@@ -141,6 +179,14 @@ class PreparedJacobian:
         width = inner.num_leaves
         rows = [tree_unflatten(matrices[i : i + width], inner) for i in range(0, len(matrices), width)]
         return tree_unflatten(rows, outer)
+
+    def _entries(self, x: Any) -> Any:
+        """The number of the pattern, and the entries of each block."""
+        if not self._positions.hold():
+            self._compiled, self._positions = self._fresh(), Positions()
+        found = self._compiled(*self._arguments(x))
+        self._positions.note(self._compiled, self._patterns.runs)
+        return found
 
     def _arguments(self, x: Any) -> list[Any]:
         """The leaves of a point, as the compiled function takes them.

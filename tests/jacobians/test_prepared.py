@@ -212,6 +212,24 @@ def test_arrays_that_the_function_refers_to_may_change():
     assert prepared(x).toarray().tolist() == [[0, 8, 0], [12, 0, 0], [0, 0, 48]]
 
 
+def test_every_element_of_an_array_of_positions_counts():
+    n = 3000
+    at = np.arange(n)
+    x = np.arange(1.0, n + 1)
+    prepared = cr.prepare_jacobian(lambda x: x[at] ** 2, x, on_change="record")
+    for k in range(5, n - 1, 217):
+        at[k], at[k + 1] = at[k + 1], at[k]
+        found = prepared(x)
+        assert np.array_equal(found.indices, at) and np.array_equal(found.data, 2 * x[at])
+    turned = cr.prepare_jacobian(lambda x: x[at[::-1] - 0] ** 2, x, on_change="record")  # by arrays of its own
+    at[7], at[8] = at[8], at[7]
+    assert np.array_equal(turned(x).indices, at[::-1])
+    strict = cr.prepare_jacobian(lambda x: x[at] ** 2, x)
+    at[7], at[8] = at[8], at[7]
+    with pytest.raises(RuntimeError, match="on_change='record'"):
+        strict(x)
+
+
 def test_results_share_indices_and_nothing_else():
     prepared = cr.prepare_jacobian(stencil, R.standard_normal(16))
     x = R.standard_normal(16)
