@@ -15,13 +15,13 @@ from chainrule.api.grad_mode import inference_mode
 from chainrule.autograd.backward import grad
 from chainrule.core import engine
 from chainrule.core.modes import SPECIAL, recording
-from chainrule.core.node import Node
+from chainrule.core.node import Node, next_seq
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import CLOCK
 from chainrule.transform.arguments import as_caller_type, inside
 from chainrule.transform.dense import MEMORY, Limits, bound_of, check_size, columns, largest, push_basis, rows
-from chainrule.transform.reverse import fresh_leaf
+from chainrule.transform.reverse import fresh_leaf, reaches_outside
 from chainrule.tree import tree_flatten, tree_unflatten
 
 ndarray = np.ndarray
@@ -46,7 +46,7 @@ def jacobian(
         mode: for a function: "forward" computes a column at a time, "reverse" a row at a time, "auto" whatever there are
             fewer of.
         create_graph: record the result, so that it can be differentiated itself. By default that of a function is where
-            ``x`` is on the tape, and that of tensors is not.
+            ``x``, or anything else that the function uses, is on the tape, and that of tensors is not.
         chunk_size: how many rows or columns to compute in one batched pass.
         memory: otherwise, as many as keep what one pass produces below this number of bytes. The result itself is extra;
             it may take 4 GiB, or 16 times as much as this.
@@ -106,8 +106,9 @@ def _of_function(function: Callable[..., Any], x: Any, mode: str, create_graph: 
     if not points:
         raise errors.jacobian_of_nothing("x")
     leaves = [unfaced(leaf) for leaf in points]
+    linked = create_graph is None and recording()
     if create_graph is None:
-        create_graph = recording() and any(isinstance(leaf, Tensor) and leaf._edge is not None for leaf in leaves)
+        create_graph = linked and any(isinstance(leaf, Tensor) and leaf._edge is not None for leaf in leaves)
     arrays = not any(isinstance(leaf, (Tensor, ArrayLike)) for leaf in points)
     sources = [_source(leaf, create_graph) for leaf in leaves]
     outer: Any = None
@@ -128,7 +129,7 @@ def _of_function(function: Callable[..., Any], x: Any, mode: str, create_graph: 
     if mode == "forward" or (mode == "auto" and n == 1 and sources[0].dtype.kind != "c"):
         found = forward(flat, sources, limits)
     else:
-        found = _by_either(flat, sources, n, mode, create_graph, limits)
+        found = _by_either(flat, sources, n, mode, create_graph, linked, limits)
     shaped = [tree_unflatten([as_caller_type(part, not arrays) for part in row], inner) for row in found]
     return tree_unflatten(shaped, outer)
 
@@ -154,9 +155,19 @@ def _output(out: Any) -> Any:
 
 
 def _by_either(
-    flat: Callable[..., list[Any]], sources: list[Tensor], n: int, mode: str, create_graph: bool, limits: Limits
+    flat: Callable[..., list[Any]],
+    sources: list[Tensor],
+    n: int,
+    mode: str,
+    create_graph: bool,
+    linked: bool,
+    limits: Limits,
 ) -> list[list[Tensor]]:
-    """Rows from the graph of one call; or columns, where ``mode`` leaves the choice and there are fewer of those."""
+    """Rows from the graph of one call; or columns, where ``mode`` leaves the choice and there are fewer of those.
+
+    With ``linked`` they are recorded where the function used something else that is on the tape.
+    """
+    began = next_seq()
     with inference_mode(False):
         starts = [fresh_leaf(s, create_graph) for s in sources]
         ys = flat(*starts)
@@ -168,6 +179,9 @@ def _by_either(
         bound = bound_of(ys)
         del starts, ys
         return forward(flat, sources, limits, bound)
+    if linked and not create_graph:
+        order = engine.reachable([y._edge for y in ys if y._edge is not None])
+        create_graph = reaches_outside(order, began, [start._edge for start in starts])
     return [
         _reverse(y, starts, create_graph, limits)
         if y.requires_grad

@@ -354,6 +354,9 @@ jacobian_constant_written(op, operand) -> RuntimeError
     one of the values needed for the Jacobian was modified by an inplace operation: operand {operand!r} of {op}{here}.
     |Write the change out of place (y = y + 1 instead of y += 1), or change a clone() of it.
 
+jacobian_of_captured(what) -> RuntimeError
+    jacobian(): the entries depend on an array or tensor from outside of the function that requires grad, and {what} would take
+    them for constants. layout='structured' and layout='dense' keep them on the tape; where they are constants, pass x.detach().
 jacobian_layout_needs_function(layout) -> ValueError
     jacobian(): layout={layout!r} and strategy= need the function, whose operations carry the structure along: pass
     jacobian(f, x, layout={layout!r}). Of tensors already computed it is dense.

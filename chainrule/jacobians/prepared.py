@@ -150,7 +150,7 @@ class PreparedJacobian:
             tree = tree_unflatten(leaves, spec)
             blocks, outer, data = _computed(function, tree, several, hstack, memory)
             number = np.array([patterns.number_of(Found(blocks, outer))])
-            return array_of(wrap(number)), *[array_of(wrap(_off_tape(part))) for part in data]
+            return array_of(wrap(number)), *[array_of(wrap(_off_tape(part, self._tensors))) for part in data]
 
         name = getattr(function, "__name__", "the function")
         self._fresh = functools.partial(Compiled, entries, f"the Jacobian of {name}")
@@ -252,8 +252,10 @@ class PreparedJacobian:
         return f"<prepared Jacobian of {sizes}{', …' * (len(blocks) > 4)}: {self.nnz} entries>"
 
 
-def _off_tape(x: Any) -> Any:
+def _off_tape(x: Any, tensors: bool) -> Any:
     """The numbers of entries that depend on tensors from outside."""
+    if isinstance(x, Tensor) and x._edge is not None and not tensors and recording():
+        raise errors.jacobian_of_captured("a prepared Jacobian")
     return x._raw if isinstance(x, Tensor) else x
 
 

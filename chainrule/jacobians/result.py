@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.modes import recording
 from chainrule.core.protocol import ArrayLike, detached
 from chainrule.core.tensor import Tensor
 from chainrule.jacobians import assemble, solve, spy
@@ -259,12 +260,15 @@ class Jacobian:
             copy: whether the entries are copied; otherwise, writing to them may write to the Jacobian's own.
 
         Raises:
+            RuntimeError: the entries depend on an array of a surrounding function that is being differentiated.
             TypeError: the entries belong to a transformation, such as ``vmap``.
             ImportError: SciPy is not installed.
         """
         matrix = self._entries()
         data = matrix.data
         if isinstance(data, Tensor):
+            if data._edge is not None and not self.tensors and recording():
+                raise errors.jacobian_of_captured("an array of SciPy's")
             data, copy = data._raw, True
         if type(data) is not ndarray:
             raise errors.jacobian_inside("to_scipy()")

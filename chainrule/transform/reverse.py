@@ -61,6 +61,16 @@ def fresh_leaf(x: Any, linked: bool = True) -> Tensor:
     return leaf
 
 
+def reaches_outside(order: list[Any], began: int, own: Sequence[Any]) -> bool:
+    """Whether a graph (oldest first) reaches something that was on the tape before a function was called."""
+    for edge in order:
+        if edge.seq >= began:
+            return False
+        if type(edge) is Leaf and edge not in own:
+            return True
+    return False
+
+
 class Trace:
     """One call of a function, recorded: where its arguments start on the tape, and its results.
 
@@ -183,13 +193,7 @@ class Trace:
                 edge.seq = seq
 
     def _reaches_outside(self, order: list[Any], own: Sequence[Any] = ()) -> bool:
-        """Whether a graph (oldest first) reaches something that was on the tape before the function was called."""
-        for edge in order:
-            if edge.seq >= self.began:
-                return False
-            if type(edge) is Leaf and edge not in self.edges and edge not in own:
-                return True
-        return False
+        return reaches_outside(order, self.began, [*self.edges, *own])
 
     def sweep_to_inputs(
         self,
