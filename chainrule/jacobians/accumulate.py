@@ -24,8 +24,6 @@ from chainrule.types.shapes import dtype_of, shape_of
 
 #: A value is cut where the slots of its terms are more than so many.
 MOST_SLOTS = 64
-#: entries that may meet where a running sum goes over terms with rows of their own
-MOST_JOINED = 2**20
 
 
 def steps_of(results: Sequence[Any]) -> list[Step]:
@@ -105,10 +103,8 @@ class Accumulation:
             scattered = any([term.rows is not None for term in group])
             entries = sum([term.cols.size for term in group])
             most = source.size * size
-            if structure == "windows" or (structure == "scan" and not scattered):
+            if structure in ("windows", "scan"):
                 keep = True
-            elif structure == "scan":
-                keep = entries < most / 4 and entries * mixed <= MOST_JOINED
             else:
                 keep = not scattered and all([unvarying(term.cols, ins) for term in group])
             few_columns = entries * mixed > most or (scattered and source.size <= mixed)

@@ -19,6 +19,7 @@ MOST_TERMS = 16
 FEW_SLOTS = 8
 MOST_WITH_ROWS = 4
 _FEW_COLUMNS = 16
+_FEW = 256  # entries that one or two terms may have in any case
 _NEARLY_ALL = 0.25  # entries of a matrix, from which on its rows are not worth cutting
 
 
@@ -36,10 +37,10 @@ def by_source(terms: list[Term]) -> dict[Variable, list[Term]]:
 
 
 def _compacted(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> list[Term]:
-    if len(terms) < 3 and all([term.slots <= source.size for term in terms]):
-        return terms
     entries = sum([term.cols.size for term in terms])
     most = source.size * math.prod(shape)
+    if len(terms) < 3 and entries <= max(most, _FEW) and all([term.slots <= source.size for term in terms]):
+        return terms
     if entries > SMALL and len(terms) > 2 and sum([term.slots for term in terms]) > FEW_SLOTS:
         found = by_components(terms, source, shape)
         if found is not None:

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.interpreters.jac import Step
+from chainrule.jacobians.compaction import by_source, dense
 from chainrule.jacobians.mixing import (
     added_up,
     first_along,
@@ -39,9 +40,9 @@ from chainrule.jacobians.mixing import (
     unvarying,
 )
 from chainrule.jacobians.places import Entries, Gather, at_places, destinations, plain, positions, scattered, sources
-from chainrule.jacobians.tangents import partial_of, pull, push, real_if, scaled, tangents_of
+from chainrule.jacobians.tangents import partial_of, pull, pull_ones, push, real_if, scaled, tangents_of
 from chainrule.jacobians.terms import Index, Shape, Term, Unstructured, flat, merged
-from chainrule.jacobians.windows import meeting_entries
+from chainrule.jacobians.windows import meeting, meeting_entries
 from chainrule.rows.structure import structure_of
 from chainrule.types.shapes import dtype_of, shape_of
 
@@ -197,7 +198,7 @@ class Moves:
         """Every element of the operand is added to one of the result."""
         to = destinations(step, i)
         if step.prim.kind != "linear":
-            factor = pull(step, i)
+            factor = pull_ones(step, i)
             terms = [scaled(t, factor, to.shape, step.outs[0]) for t in terms]
         return [[scattered(t, to) for t in terms]]
 
@@ -237,27 +238,32 @@ class Moves:
 
     def _windowed(self, step: Step, i: int, terms: Terms) -> list[Terms]:
         """A convolution: sums of products of elements that meet in a window."""
-        return self._by_entries(step, i, terms, lambda: meeting_entries(step, i, self.limit))
+        met = meeting(step, i)
+        return self._by_entries(step, i, terms, met.size, lambda: meeting_entries(step, i, met))
 
     def _scanned(self, step: Step, i: int, terms: Terms) -> list[Terms]:
-        """A running sum or product: an element comes from those before it."""
-        return self._by_entries(step, i, terms, lambda: self._scan_entries(step, i))
-
-    def _scan_entries(self, step: Step, i: int) -> Entries:
+        """A running sum or product: an element comes from those up to its own place."""
         shape = shape_of(step.operands[i])
-        ins, outs = mixing(step, i)
-        n = shape[ins[0]]
-        self.check_count(step, math.prod(shape) * (n + 1) // 2)
+        (axis,) = mixing(step, i)[0]
+        count = math.prod(shape) * (shape[axis] + 1) // 2
+        return self._by_entries(step, i, terms, count, lambda: self._scan_entries(step, i, axis), 4)
+
+    def _scan_entries(self, step: Step, i: int, axis: int) -> Entries:
+        shape = shape_of(step.operands[i])
+        n, size = shape[axis], math.prod(shape)
         later, earlier = np.tril_indices(n)
-        places = np.moveaxis(positions(shape), ins[0], -1)
+        places = np.moveaxis(positions(shape), axis, -1)
+        at = places[..., earlier]
         factors: Any = 1
         if step.prim.kind != "linear":
-            (block,) = self._local(step, i, ins, outs)
-            each = np.arange(math.prod(shape) // n)[:, None]  # of the slices
-            which = ((earlier * len(each) + each) * n + later).reshape(-1)
-            picked = [flat(part)[which][None] for part in (block if isinstance(block, tuple) else (block,))]
-            factors = tuple(picked) if len(picked) > 1 else picked[0]
-        return Entries(shape, places[..., earlier].reshape(-1), places[..., later].reshape(-1), factors)
+            most = max(1, self.limit // (size * n))  # rules may make an array of n numbers for each element
+            units = np.moveaxis(np.eye(n, dtype=step.outs[0].dtype).reshape(n, n, *(1,) * (len(shape) - 1)), 1, axis)
+            rows = [
+                pull(step, i, np.broadcast_to(units[k : k + most], (len(units[k : k + most]), *shape)))
+                for k in range(0, n, most)
+            ]
+            factors = flat(np.concatenate(rows))[(later * size + at).reshape(-1)][None]
+        return Entries(shape, at.reshape(-1), places[..., later].reshape(-1), factors)
 
     def _picked(self, step: Step, i: int, terms: Terms) -> list[Terms]:
         """A weighted element of each row, which its class picks."""
@@ -267,19 +273,44 @@ class Moves:
         to = positions(shape_of(step.outs[0]))
         to = np.broadcast_to(to[..., None] if step.params["reduce"] else to, at.shape)
         factors = np.reshape(np.broadcast_to(coef, at.shape), (1, -1))
-        return self._by_entries(step, i, terms, lambda: Entries(shape_of(x), at.reshape(-1), to.reshape(-1), factors))
+        entries = Entries(shape_of(x), at.reshape(-1), to.reshape(-1), factors)
+        return self._by_entries(step, i, terms, at.size, lambda: entries)
 
-    def _by_entries(self, step: Step, i: int, terms: Terms, entries_of: Callable[[], Entries]) -> list[Terms]:
-        """Terms through a local Jacobian whose entries are known; those of a dense Jacobian as tangents."""
+    def _by_entries(
+        self,
+        step: Step,
+        i: int,
+        terms: Terms,
+        count: int,
+        entries_of: Callable[[], Entries],
+        most_met: float = math.inf,
+    ) -> list[Terms]:
+        """Terms through a local Jacobian with some entries; those of a dense Jacobian are tangents.
+
+        Args:
+            count: of the entries.
+            entries_of: makes them.
+            most_met: how many of them may meet at one place, on average: the Jacobian is rather dense from there on.
+        """
         axes, _ = mixing(step, i)
-        uniform = [t for t in terms if t.rows is None and unvarying(t.cols, axes)]
-        results = self._mixed(step, i, uniform) if uniform else [[]]
-        if len(uniform) < len(terms):
+        shape, out_shape = shape_of(step.operands[i]), shape_of(step.outs[0])
+        as_tangents: Terms = []
+        others: Terms = []
+        for source, group in by_source(terms).items():
+            uniform = [t for t in group if t.rows is None and unvarying(t.cols, axes)]
+            varying = [t for t in group if t not in uniform]
+            made = sum([t.cols.size for t in varying]) * count // max(math.prod(shape), 1)
+            most = source.size * math.prod(out_shape)
+            if made > min(self.limit, most_met * most) and most <= self.limit:
+                uniform, varying = [dense(group, source, shape)], []
+            elif varying:
+                self.check_count(step, made)
+            as_tangents += uniform
+            others += varying
+        results = self._mixed(step, i, as_tangents) if as_tangents else [[]]
+        if others:
             entries = entries_of()
-            for term in terms:
-                if term not in uniform:
-                    self.check_count(step, term.slots * len(entries.at))
-                    results[0].append(entries.of(term))
+            results[0] += [entries.of(term) for term in others]
         return results
 
     # -- everything that mixes elements ----------------------------------------------------------------------------------
@@ -380,7 +411,7 @@ class Moves:
         lengths = [shape[a] for a in ins]
         k = math.prod(lengths)
         if _reduces(step, x, k):
-            partials = np.moveaxis(pull(step, i), ins, range(len(ins)))
+            partials = np.moveaxis(pull_ones(step, i), ins, range(len(ins)))
             return [np.reshape(partials, (*shape_of(partials), *(1,) * len(outs[0])))]
         if k * math.prod(shape) > self.limit or k * max([math.prod(shape_of(out)) for out in step.outs]) > self.limit:
             raise Unstructured(f"{step.prim.name} mixes {k:,} elements with each other")

@@ -86,6 +86,10 @@ class Gather:
         src, at, slots = self.src, self.at, term.slots
         if term.rows is None:
             flat_cols = term.cols.reshape(slots, -1)
+            alike = flat_cols.strides[1] == 0
+            if self.kept is None and alike and at.size:
+                cols = np.broadcast_to(flat_cols[:, :1].reshape(slots, *(1,) * src.ndim), (slots, *src.shape))
+                return Term(term.source, cols, taken(term, at, src.shape))
             if self.kept is None:
                 cols = flat_cols.take(at, 1).reshape(slots, *src.shape)
                 return Term(term.source, cols, taken(term, at, src.shape))

@@ -119,14 +119,20 @@ def push(step: Step, i: int, tangents: Any) -> list[Any]:
         return [None if t is None else real_if(exit_level(t, level), o) for t, o in zip(parts, step.outs, strict=True)]
 
 
-def pull(step: Step, i: int) -> Any:
-    """What each element of operand i is multiplied by before it goes to one element of the output."""
+def pull(step: Step, i: int, cotangents: Any) -> Any:
+    """The row's VJP with respect to operand i, of a batch of cotangents of its one output; not conjugated."""
     prim, name = step.prim, step.prim.operands[i]
     env = environment(prim, step.operands, step.out(), step.params)
-    env["g"] = np.ones(shape_of(step.outs[0]), step.outs[0].dtype)
-    if prim.shared is not None:
-        env[prim.shared[0]] = read(prim, prim.shared[1], env)
-    return conjugate(read(prim, prim.vjps[name], env))  # type: ignore[arg-type]
+    with open_level("jacobian", Batched, shape_of(cotangents)[0], "same", True) as level:
+        env["g"] = Batched(cotangents, level)
+        if prim.shared is not None:
+            env[prim.shared[0]] = read(prim, prim.shared[1], env)
+        return conjugate(exit_level(read(prim, prim.vjps[name], env), level))  # type: ignore[arg-type]
+
+
+def pull_ones(step: Step, i: int) -> Any:
+    """What each element of operand i is multiplied by before it goes to one element of the output."""
+    return pull(step, i, np.ones((1, *shape_of(step.outs[0])), step.outs[0].dtype))[0]
 
 
 def tangents_of(term: Term, x: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from chainrule.interpreters.jac import Step
 from chainrule.jacobians.places import Entries
-from chainrule.jacobians.terms import Index, Unstructured
+from chainrule.jacobians.terms import Index
 from chainrule.table.convolution import _windows
 from chainrule.types.shapes import shape_of
 
@@ -42,6 +42,14 @@ class Meeting(NamedTuple):
     result: Index
     factor: Index
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(*[part.shape for part in self])
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
 
 def meeting(step: Step, i: int) -> Meeting:
     """Which elements meet in a convolution, for the operand at a position."""
@@ -64,12 +72,9 @@ def meeting(step: Step, i: int) -> Meeting:
     return Meeting(at[parts[i]], at[parts[2]], at[parts[1 - i]])
 
 
-def meeting_entries(step: Step, i: int, limit: int) -> Entries:
+def meeting_entries(step: Step, i: int, met: Meeting) -> Entries:
     """The entries of a convolution's local Jacobian."""
-    met = meeting(step, i)
-    shape = np.broadcast_shapes(*[part.shape for part in met])
-    if math.prod(shape) > limit:
-        raise Unstructured(f"{step.prim.name} has {math.prod(shape):,} products of elements")
+    shape = met.shape
     inside = np.flatnonzero(np.broadcast_to((met.operand >= 0) & (met.result >= 0) & (met.factor >= 0), shape))
     at, to, factor = (np.broadcast_to(part, shape).reshape(-1)[inside] for part in met)
     return Entries(shape_of(step.operands[i]), at, to, np.reshape(step.operands[1 - i], (-1,))[factor][None])
