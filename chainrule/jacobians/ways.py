@@ -20,7 +20,8 @@ from chainrule.jacobians import assemble
 from chainrule.jacobians.checking import of_leaves
 from chainrule.jacobians.colouring import coloured, entries, pattern_of, term_of
 from chainrule.jacobians.reverse import Transposes, reverse_dense, reverse_terms, transposes
-from chainrule.jacobians.strategy import FORWARD, JVPS, REVERSE, VJPS, Plan, chosen, planned, products_cost
+from chainrule.jacobians.sketches import products_cost
+from chainrule.jacobians.strategy import FORWARD, JVPS, REVERSE, VJPS, Plan, chosen, planned
 from chainrule.jacobians.terms import Term, Unstructured, Variable
 from chainrule.jacobians.trace import JacobianTrace
 from chainrule.transform.arguments import as_caller_type, data_of

@@ -7,7 +7,8 @@ import chainrule as cr
 from chainrule.jacobians.accumulate import Accumulation, steps_of
 from chainrule.jacobians.assemble import dense
 from chainrule.jacobians.reverse import reverse_dense, reverse_terms, transposes
-from chainrule.jacobians.strategy import STRATEGIES, ForwardSketches
+from chainrule.jacobians.sketches import ForwardSketches
+from chainrule.jacobians.strategy import STRATEGIES
 from chainrule.jacobians.terms import Variable
 from chainrule.jacobians.trace import JacobianTrace
 
