@@ -12,6 +12,7 @@ import pytest
 
 import chainrule as cr
 from chainrule.jacobians import accumulate, compaction
+from chainrule.jacobians.moves import Moves
 from chainrule.primitive import contraction, elementwise, linear, opaque
 from tests.jacobians import programs
 from tests.jacobians.comparing import flattened, matrices, pattern_of
@@ -286,6 +287,32 @@ def test_transformations(name, around):
     for got, want in zip(*(x if isinstance(x, (tuple, list)) else [x] for x in (found, expected)), strict=True):
         assert got.shape == want.shape and got.dtype == want.dtype
         np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-12, atol=1e-12)
+
+
+DENSE = {
+    "sums of scattered terms": lambda v: (lambda u: u - u.mean())(np.cumsum(v.reshape(-1, 10), 0).ravel()),
+    "running sums of running sums": lambda v: np.cumsum(np.cumsum(np.cumsum(v) ** 2) ** 2),
+    "gathers of dense values": lambda v: (lambda u: u - u.mean())(np.sort(v - v.mean())),
+    "convolved dense values": lambda v: np.convolve(v * v.sum(), [1.0, 2.0, 1.0], "same") * v.sum(),
+}
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_terms_do_not_outgrow_the_matrix(name, monkeypatch):
+    """What a step makes, of Jacobians that are dense anyway, is a few times the matrix."""
+    n, made = 120, [0]
+    through = Moves.through
+
+    def counted(self, step, operands):
+        outs = through(self, step, operands)
+        made.append(sum(term.cols.size for terms in outs for term in terms))
+        return outs
+
+    monkeypatch.setattr(Moves, "through", counted)
+    x = np.random.default_rng(0).normal(size=n)
+    found = cr.jacobian(DENSE[name], x, strategy="forward terms")
+    assert max(made) <= 5 * n * n
+    np.testing.assert_allclose(found, cr.func.jacrev(DENSE[name])(x), rtol=1e-10, atol=1e-10)
 
 
 def test_constants_written_later():
