@@ -23,7 +23,7 @@ Shape = tuple[int, ...]
 #: seconds of an operation on one element, of a NumPy call on terms, and of a step of a batched derivative
 OPERATION, CALL, RULE = 1e-9, 2e-6, 2.5e-5
 #: operations that an entry costs in a product of sparse matrices, and that a multiplication in one of dense ones does
-MULTIPLIED, IN_PRODUCT = 10, 0.2
+MULTIPLIED, IN_PRODUCT = 3, 0.2
 #: calls for each step of a function that is run once more, on a tape
 AGAIN = 10
 
