@@ -13,7 +13,7 @@ from chainrule import errors
 from chainrule.core.tensor import Tensor
 from chainrule.func import vjp, vmap
 from chainrule.jacobians.operands import matched, operand
-from chainrule.transform.arguments import as_caller_type, data_of
+from chainrule.transform.arguments import as_caller_type, data_of, untracked
 from chainrule.tree import tree_flatten, tree_unflatten
 from chainrule.types.shapes import dtype_of, shape_of
 
@@ -51,6 +51,8 @@ class JacobianOperator:
 
     def __init__(self, function: Callable[[Any], Any], x: Any, create_graph: bool | None = None) -> None:
         self.value, pull = vjp(function, x)
+        if create_graph is None:  # the value is on the tape if it depends on anything that is
+            create_graph = isinstance(untracked(self.value), Tensor)
         self._pull = functools.partial(pull, create_graph=create_graph)
         y, point = data_of(self.value), data_of(x)
         self.out_shape: Shape = tuple(shape_of(y))

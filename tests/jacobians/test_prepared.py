@@ -123,9 +123,12 @@ def test_functions_of_tensors_get_tensors():
     assert cr.prepare_jacobian(lambda x: x.sin(), x)(x).nnz == 4
 
 
-def test_parameters_on_the_tape_are_constants():
+def test_parameters_off_the_tape_are_read_where_they_lie():
     w = cr.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    prepared = cr.prepare_jacobian(lambda x: w * x**2, np.ones(3))
+    with pytest.raises(RuntimeError, match="a prepared Jacobian would take them for constants"):
+        cr.prepare_jacobian(lambda x: w * x**2, np.ones(3))
+    v = w.detach()
+    prepared = cr.prepare_jacobian(lambda x: v * x**2, np.ones(3))
     for _ in range(2):
         assert prepared(np.array([1.0, 2.0, 3.0])).diagonal().tolist() == [2, 8, 18]
     with cr.no_grad():
