@@ -27,6 +27,8 @@ FORWARD, REVERSE, VJPS, JVPS = STRATEGIES = ("forward terms", "reverse terms", "
 ADDED, SORTED = 4, 25
 #: by how much reverse terms have to be better, where a dense matrix is wanted, and where rows have to be brought together
 RELUCTANCE = {True: 1.2, False: 3.0}
+#: entries of a matrix from which on products with vectors may cost as little
+FULL = 0.25
 #: inputs so few, in programs so long, are followed by JVPs, whatever the layout
 FEW, LONG = 8, 300
 
@@ -137,7 +139,8 @@ def chosen(steps: Sequence[Step], results: Sequence[Any], variables: Sequence[An
     if plain is not None:
         return plain
     forward = ForwardSketches(steps, results, n, limit)
-    if not forward.why_not and forward.operations <= _to_assemble(forward.nnz, m, n, dense):
+    sparse = not dense or forward.nnz < FULL * m * n
+    if sparse and not forward.why_not and forward.operations <= _to_assemble(forward.nnz, m, n, dense):
         return FORWARD
     return planned(results, variables, dense=dense, limit=limit).strategy
 
