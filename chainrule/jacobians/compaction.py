@@ -75,6 +75,8 @@ def _ascend(cols: Index) -> bool:
 
 def one(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> Term:
     """One term in which no two entries meet."""
+    if assemble.is_plain(terms) and any([_is_full(term, source) for term in terms]):
+        return dense(terms, source, shape)
     pattern = assemble.Pattern.of(terms, shape, source.size)
     data: Any = pattern.data(terms)
     if pattern.nnz == source.size * math.prod(shape):
@@ -82,6 +84,12 @@ def one(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> Term:
         return Term(source, columns(source, shape), vals)
     cols = pattern.indices.astype(np.intp, copy=False)[None]
     return Term(source, cols, np.reshape(data, (1, -1)), pattern.row_numbers())
+
+
+def _is_full(term: Term, source: Variable) -> bool:
+    """Whether every row has each column once."""
+    first, *others = term.cols.strides
+    return term.rows is None and term.affine and term.slots == source.size and first != 0 and not any(others)
 
 
 def dense(terms: list[Term], source: Variable, shape: tuple[int, ...]) -> Term:
