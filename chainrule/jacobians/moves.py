@@ -473,10 +473,15 @@ def _hashable(params: dict[str, Any]) -> Any:
     found: list[Any] = []
     for value in params.values():
         if type(value) is tuple:
-            items = [(x.start, x.stop, x.step) if type(x) is slice else x for x in value]
-            if not all([x is None or x is Ellipsis or type(x) in _HASHABLE for x in items]):
-                return None
-            found.append(tuple(items))
+            for x in value:
+                kind = type(x)
+                if kind is slice:
+                    found.append((x.start, x.stop, x.step))
+                elif kind in _HASHABLE or x is None or x is Ellipsis:
+                    found.append(x)
+                else:
+                    return None
+            found.append(len(value))
         elif value is None or type(value) in _HASHABLE:
             found.append(value)
         else:

@@ -11,6 +11,7 @@ from chainrule.core.levels import open_level
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.jac import Step
 from chainrule.jacobians.terms import Shape, Term, Unstructured, flat
+from chainrule.rows.batching import reshape
 from chainrule.rows.primitive import Primitive, unsupported
 from chainrule.rows.rules import conjugate, environment, read
 from chainrule.transform.forward import exit_level
@@ -95,13 +96,15 @@ def _at_rows(factor: Any, shape: Shape, term: Term) -> Any:
     if not have and not hasattr(factor, "dtype"):
         return factor
     if term.rows is None:
-        return np.reshape(factor, (1,) * (1 + len(shape) - len(have)) + tuple(have))
+        return reshape(factor, (1,) * (1 + len(shape) - len(have)) + tuple(have))
     full = factor if have == shape else np.broadcast_to(factor, shape)
     return flat(full)[term.rows][None]
 
 
 def real_if(vals: Any, out: Any) -> Any:
     """The real part of what became of complex tangents, where the result is real."""
+    if type(vals) is ndarray and vals.dtype.kind == "f":
+        return vals
     if dtype_of(out).kind != "c" and (isinstance(vals, complex) or (hasattr(vals, "dtype") and vals.dtype.kind == "c")):
         return np.real(vals)
     return vals
