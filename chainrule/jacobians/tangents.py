@@ -12,15 +12,15 @@ from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.jac import Step
 from chainrule.jacobians.terms import Shape, Term, Unstructured, flat
 from chainrule.rows.batching import reshape
-from chainrule.rows.primitive import Primitive, unsupported
-from chainrule.rows.rules import conjugate, environment, read
+from chainrule.rows.primitive import Primitive, argument_names, unsupported
+from chainrule.rows.rules import conjugate, environment, is_identity, read
 from chainrule.transform.forward import exit_level
 from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
 
 
-@functools.cache
+@functools.lru_cache(1024)
 def _rule_of(prim: Primitive, i: int) -> tuple[Any, str]:
     """The rule for an elementwise row's operand, and what is given to it: "" to a partial, "t" to a JVP, "g" to a VJP."""
     name = prim.operands[i]
@@ -29,6 +29,15 @@ def _rule_of(prim: Primitive, i: int) -> tuple[Any, str]:
         if name in cells[column]:
             return cells[column][name], given
     return 0, ""
+
+
+@functools.lru_cache(1024)
+def _operand_of(prim: Primitive, i: int) -> int:
+    """Which operand is the partial with respect to operand i, as in a product; −1 if none is."""
+    rule, _ = _rule_of(prim, i)
+    if not is_identity(rule) or argument_names(rule)[0] not in prim.operands:
+        return -1
+    return prim.operands.index(argument_names(rule)[0])
 
 
 def partial_of(step: Step, i: int) -> Any:
@@ -44,7 +53,9 @@ def partial_of(step: Step, i: int) -> Any:
     if not given:
         factor = rule
         if callable(rule):
-            factor = read(prim, rule, environment(prim, _precise(step), step.outs[0], step.params))
+            operands = _precise(step)
+            k = _operand_of(prim, i)
+            factor = read(prim, rule, environment(prim, operands, step.outs[0], step.params)) if k < 0 else operands[k]
         if isinstance(factor, (int, float)) and factor == 0:
             return None
         if hasattr(factor, "dtype") and factor.dtype.kind in "biu":  # whose sums are not those of numbers
