@@ -8,76 +8,35 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import INTERPRETERS, bind
-from chainrule.core.inplace import with_numbers
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.node import Leaf
-from chainrule.core.protocol import ArrayLike, detached, on_numbers
+from chainrule.core.protocol import detached
 from chainrule.core.tensor import Tensor, hold, wrap, wrapped
+from chainrule.interpreters.primal import WithPrimal
 from chainrule.rows.primitive import Primitive
 from chainrule.types.arrays import unscalar
-from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
 
 
-class Dual(ArrayLike):
+class Dual(WithPrimal):
     """An array-like of the primal's shape and dtype that carries a tangent of the same shape."""
 
-    __slots__ = ("dtype", "level", "primal", "shape", "tangent")
+    __slots__ = ("tangent",)
 
     def __init__(self, primal: Any, tangent: Any, level: int) -> None:
-        self.primal = primal
+        super().__init__(primal, tangent, level)
         self.tangent = tangent
-        self.level = level
-        self.shape = tuple(shape_of(primal))
-        self.dtype = dtype_of(primal)
-
-    @classmethod
-    def constant(cls, data: Any, level: int) -> Dual:
-        """What has no tangent."""
-        return cls(data, None, level)
 
     @property
-    def inside(self) -> Any:
-        return self.primal
-
-    @property
-    def moving(self) -> bool:
-        return self.tangent is not None or super().moving
-
-    def on_numbers(self, function: Callable[[Any], Any]) -> Any:
-        return on_numbers(self.primal, function)
-
-    def detached(self) -> Dual:
-        return Dual(detached(self.primal), None, self.level)
-
-    @classmethod
-    def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Dual:
-        old, new = (y if type(y) is cls and y.level == level else cls(y, None, level) for y in (x, numbers))
-        return cls(with_numbers(old.primal, new.primal), old.tangent, level)
-
-    def concrete(self) -> Any:
-        data = self._data()
-        return data.concrete() if isinstance(data, ArrayLike) else data
-
-    def read(self) -> Any:
-        data = self._data()
-        return data.read() if isinstance(data, ArrayLike) else data
-
-    @property
-    def readable(self) -> bool:
-        data = self._data()
-        return data.readable if isinstance(data, ArrayLike) else True
-
-    def _data(self) -> Any:
-        return self.primal._raw if isinstance(self.primal, Tensor) else self.primal
+    def change(self) -> Any:
+        return self.tangent
 
     @property
     def recorded(self) -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
@@ -17,16 +16,15 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import INTERPRETERS, bind
-from chainrule.core.inplace import with_numbers
 from chainrule.core.modes import SPECIAL
 from chainrule.core.node import next_seq
-from chainrule.core.protocol import ArrayLike, detached, on_numbers
 from chainrule.core.tensor import Tensor
 from chainrule.core.versions import CLOCK, protected, writes_of
 from chainrule.errors.places import note_frame
+from chainrule.interpreters.primal import WithPrimal
 from chainrule.rows.primitive import Primitive
 from chainrule.types.arrays import unscalar
-from chainrule.types.shapes import dtype_of, shape_of
+from chainrule.types.shapes import dtype_of
 
 ndarray = np.ndarray
 
@@ -91,65 +89,22 @@ def _unread(prim: Primitive) -> frozenset[str]:
     return frozenset()
 
 
-class Jac(ArrayLike):
+class Jac(WithPrimal):
     """An array-like of the primal's shape and dtype.
 
     Attributes:
         origin: a variable that Jacobians are taken with respect to; or a step, and which of its outputs; None for a constant.
     """
 
-    __slots__ = ("dtype", "level", "origin", "primal", "shape")
+    __slots__ = ("origin",)
 
     def __init__(self, primal: Any, origin: Any, level: int) -> None:
-        self.primal = primal
+        super().__init__(primal, origin, level)
         self.origin = origin
-        self.level = level
-        if type(primal) is ndarray:
-            self.shape = primal.shape
-            self.dtype = primal.dtype
-        else:
-            self.shape = tuple(shape_of(primal))
-            self.dtype = dtype_of(primal)
-
-    @classmethod
-    def constant(cls, data: Any, level: int) -> Jac:
-        """What has no Jacobian."""
-        return cls(data, None, level)
 
     @property
-    def inside(self) -> Any:
-        return self.primal
-
-    @property
-    def moving(self) -> bool:
-        return self.origin is not None or super().moving
-
-    def on_numbers(self, function: Callable[[Any], Any]) -> Any:
-        return on_numbers(self.primal, function)
-
-    def detached(self) -> Jac:
-        return Jac(detached(self.primal), None, self.level)
-
-    @classmethod
-    def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Jac:
-        old, new = (y if type(y) is cls and y.level == level else cls(y, None, level) for y in (x, numbers))
-        return cls(with_numbers(old.primal, new.primal), old.origin, level)
-
-    def concrete(self) -> Any:
-        data = self._data()
-        return data.concrete() if isinstance(data, ArrayLike) else data
-
-    def read(self) -> Any:
-        data = self._data()
-        return data.read() if isinstance(data, ArrayLike) else data
-
-    @property
-    def readable(self) -> bool:
-        data = self._data()
-        return data.readable if isinstance(data, ArrayLike) else True
-
-    def _data(self) -> Any:
-        return self.primal._raw if isinstance(self.primal, Tensor) else self.primal
+    def change(self) -> Any:
+        return self.origin
 
     def __repr__(self) -> str:
         return f"Jac(level {int(self.level)}, {self.primal!r})"

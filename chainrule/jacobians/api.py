@@ -55,7 +55,7 @@ def jacobian(
         strategy: "forward terms", "reverse terms" (structure is carried along the program), "jvps" or "vjps" (column by
             column, row by row); without it, whatever is expected to cost least.
         create_graph: record the result, so that it can be differentiated itself. By default a dense one of a function is
-            where ``x`` is on the tape.
+            where ``x``, or anything else that the function uses, is on the tape.
         hstack: one matrix for all outputs and all inputs, in the order of their leaves, as solvers take it.
         mode: with ``layout="dense"``: "forward" is column by column, "reverse" row by row, "auto" what there are fewer of.
         chunk_size: how many rows or columns to compute in one batched pass.
