@@ -36,42 +36,9 @@ def jacobian(
     chunk_size: int | None = None,
     memory: int = MEMORY,
 ) -> Any:
-    """The generalized Jacobian ∂y/∂x, of shape ``(*y.shape, *x.shape)``: of tensors already computed, or of a function.
+    """The dense Jacobian ∂y/∂x, by rows or by columns: what ``chainrule.jacobian`` is where no structure is made use of.
 
-    Args:
-        y: a tensor that was computed from ``x`` (or a tree of them), or a function of ``x``. The graph of computed tensors
-            is kept, and ``.grad`` is left alone.
-        x: with tensors: one that requires grad, or a tree of them. With a function: an array, tensor or number, or a tree
-            of them; a tuple holds several arguments.
-        mode: for a function: "forward" computes a column at a time, "reverse" a row at a time, "auto" whatever there are
-            fewer of.
-        create_graph: record the result, so that it can be differentiated itself. By default that of a function is where
-            ``x``, or anything else that the function uses, is on the tape, and that of tensors is not.
-        chunk_size: how many rows or columns to compute in one batched pass.
-        memory: otherwise, as many as keep what one pass produces below this number of bytes. The result itself is extra;
-            it may take 4 GiB, or 16 times as much as this.
-
-    Returns:
-        A tensor; arrays where a function was given only arrays. With several outputs or inputs, in the outputs' tree one
-        Jacobian for each input in the inputs' tree. For complex ``x`` and ``y`` it is the complex derivative, which the
-        function must have; for complex ``x`` and real ``y`` the gradient of each element, as ``backward`` defines it.
-
-    Raises:
-        RuntimeError: ``y`` does not depend on anything that requires grad, or ``x`` does not require grad.
-        TypeError: integers.
-        ValueError: the result would be too large for memory.
-
-    >>> import chainrule as cr
-    >>> b = cr.tensor([4., 5., 6.], requires_grad=True)
-    >>> c = cr.tensor([1., 2., 3.]) * b
-    >>> cr.jacobian(c, b)
-    tensor([[1., 0., 0.],
-            [0., 2., 0.],
-            [0., 0., 3.]])
-    >>> import numpy as np
-    >>> cr.jacobian(lambda x: np.outer(x, x)[0], np.array([1., 2.]))
-    array([[2., 0.],
-           [2., 1.]])
+    Arguments, result and errors are as described there.
     """
     if mode not in ("auto", "forward", "reverse"):
         raise ValueError(f"jacobian(): mode is 'auto', 'forward' or 'reverse', not {mode!r}")
