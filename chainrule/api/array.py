@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.foreign import Foreign
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.protocol import (
     FUNCTIONS,
@@ -162,7 +163,7 @@ class Array(ArrayMethods):
             if kept:
                 LOCAL.recorder.boxed[id(self._tensor)] = self._tensor
             return holder
-        if not is_plain(self):
+        if not is_plain(self) and type(self._tensor._raw) is not Foreign:
             raw = self._tensor._raw
             values = raw if type(raw) is ndarray else raw.read()
             if dtype is not None and np.dtype(dtype).kind in "iub" and values is not None:

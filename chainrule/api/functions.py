@@ -17,6 +17,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.array import Array, as_arrays
 from chainrule.api.in_place import store_out
+from chainrule.backends.arrays import is_foreign
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.modes import LOCAL, SPECIAL, WATCHES
 from chainrule.core.node import Node, next_seq
@@ -43,12 +44,14 @@ def operand(function: str, position: int, x: Any) -> Any:
         return x.item()  # a NumPy scalar is as weak as Python's
     if isinstance(x, (Tensor, int, float, complex, ArrayLike)):
         return x
-    if isinstance(x, (ndarray, generic)):
+    if isinstance(x, (ndarray, generic)) and not is_foreign(type(x)):
         if x.dtype.kind not in "fciub":
             raise errors.wrong_operand(function, position, x)
         return wrap(protected(dtypes.native(x)))
     if type(x) is Array:
         return x._tensor
+    if is_foreign(type(x)):
+        return wrap(x)
     raise errors.wrong_operand(function, position, x)
 
 
@@ -288,7 +291,7 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
             return result
     if isinstance(other, generic) and type(number := other.item()) in (float, int):
         return CALL(input, number, out=out)
-    if OPERATOR and not isinstance(other, _OPERANDS):
+    if OPERATOR and not isinstance(other, _OPERANDS) and not is_foreign(type(other)):
         return NotImplemented
     result = general(PRIM, (input, other), {})
     return result if out is None else store_out(out, result)

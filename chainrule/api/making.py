@@ -10,6 +10,8 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.array import Array, as_tensors
+from chainrule.backends.arrays import is_foreign
+from chainrule.core.foreign import Foreign
 from chainrule.core.protocol import plain
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.types import promotion
@@ -23,7 +25,12 @@ def make_tensor(data: Any, dtype: Any, requires_grad: bool, copy_data: bool) -> 
     """The work behind ``tensor`` and ``as_tensor``: NumPy data keeps its dtype, Python floats get the default one."""
     if type(data) is Array:
         data = data._tensor
-    if isinstance(data, Tensor):
+    if isinstance(data, Tensor) and type(data._raw) is Foreign:
+        data = data._raw.payload
+    if is_foreign(type(data)):
+        array = plain(data)
+        array = array if dtype is None else array.astype(as_dtype(dtype))
+    elif isinstance(data, Tensor):
         array = data._array()
         target = array.dtype if dtype is None else as_dtype(dtype)
         array = array.astype(target, copy=copy_data)

@@ -13,6 +13,7 @@ from chainrule.autograd import duals
 from chainrule.autograd.saved_tensor import raw_saved
 from chainrule.core import engine
 from chainrule.core.dispatch import rank
+from chainrule.core.foreign import ones_of
 from chainrule.core.modes import recording
 from chainrule.core.node import Freed, Leaf, Node, output_of
 from chainrule.core.tensor import Tensor, attach, wrap, wrapped
@@ -70,7 +71,7 @@ def first_cotangent(index: int, output: Any, gradient: Any, create_graph: bool, 
             raise errors.implicit_scalar(output)
         if data.dtype.kind == "c":
             raise errors.implicit_not_real(data.dtype)
-        one = np.ones(data.shape, data.dtype) if data.shape else np.array(1, data.dtype)
+        one = ones_of(data)
         return wrap(one) if create_graph else one
     gradient = _as_tensor(gradient)
     raw = gradient._raw

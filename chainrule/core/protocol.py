@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.backends.arrays import is_foreign
 from chainrule.types.shapes import dtype_of
 
 ndarray = np.ndarray
@@ -193,20 +194,26 @@ def _put(name: str, out: Any, result: Any) -> Any:
 def plain(x: Any) -> Any:
     """An array of a subclass, and what can only be an array (a Series of pandas'), as an ordinary array of its memory.
 
-    Anything else is returned as it is.
+    Another library's array is ``Foreign``. Anything else is returned as it is.
 
     Raises:
         TypeError: a matrix or a masked array of NumPy's, whose operations mean something else.
     """
     if type(x) is ndarray:
         return x
+    kind: Any = type(x)
+    if is_foreign(kind):
+        return FOREIGN[0](x)
     if not isinstance(x, ndarray):
         data = hasattr(x, "__array__") and not (hasattr(x, "__array_function__") or isinstance(x, (np.generic, type)))
         return np.asarray(x) if data else x
-    kind: Any = type(x)
     if _means_else(kind):
         raise errors.special_array(kind)
     return np.asarray(x)
+
+
+#: what stands around other libraries' arrays: ``core.foreign.Foreign``, which is a class of what is below
+FOREIGN: list[Callable[[Any], Any]] = []
 
 
 def as_array(x: Any, dtype: Any = None) -> np.ndarray[Any, Any]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.copying import copy_graph, copy_memory
+from chainrule.core.foreign import Foreign
 from chainrule.core.levels import STACK, lift_leaf
 from chainrule.core.memory import share_memory
 from chainrule.core.modes import LOCAL, SPECIAL, recording
@@ -434,6 +435,8 @@ class Tensor(Methods):
         if dtype is not None and self.requires_grad and self.numel() == 1 and np.dtype(dtype).kind in "iub":
             convert = bool if np.dtype(dtype).kind == "b" else int  # np.int64(x) cuts as int(x) does
             return np.full(self.shape, self._number(convert, convert.__name__), dtype)
+        if type(self._raw) is Foreign:
+            raise errors.foreign_to_numpy(self._raw)
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)
@@ -518,7 +521,7 @@ class Tensor(Methods):
         """How it prints, with more things to say behind what is always said."""
         data = self._raw if type(self._raw) is ndarray else self._raw.shown
         if data is None:
-            return str(self._raw.described(more))
+            return str(self._raw.described(more if self._raw.level else self._history() + more))
         suffixes = self._history()
         prefix = "tensor(" if type(self) in (Tensor, InferenceTensor) else f"{type(self).__name__}("
         suffixes += more

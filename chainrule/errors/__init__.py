@@ -21,7 +21,9 @@ from chainrule.errors.places import PACKAGE, Where, calling_frame, user_frame, u
 from chainrule.errors.words import DATA, GRADIENT, LINEAR, Cut, UnknownName, dtype_word, or_plain, tensor_type
 
 #: where messages are looked for; ``chainrule`` adds the place above the core
-LATER = [f"chainrule.errors.{name}" for name in ("shapes", "values", "features", "hints", "kinds", "libraries")]
+LATER = [
+    f"chainrule.errors.{name}" for name in ("shapes", "values", "features", "hints", "kinds", "libraries", "foreign")
+]
 
 
 def __getattr__(name: str) -> Any:

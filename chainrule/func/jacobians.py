@@ -8,11 +8,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from chainrule import errors
 from chainrule.api.array import faced
 from chainrule.api.grad_mode import inference_mode
+from chainrule.core.foreign import ones_of
 from chainrule.core.tensor import Tensor
 from chainrule.transform.arguments import (
     as_caller_type,
@@ -215,7 +214,7 @@ def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     trace = Trace(api, func, range(len(args)), args, {})
     y = trace.scalar()
     with inference_mode(False):
-        gradients = trace.sweep_to_inputs([y], [np.ones((), y._raw.dtype)], True, create_graph=True)
+        gradients = trace.sweep_to_inputs([y], [ones_of(y._raw)], True, create_graph=True)
     pairs = [(g, v if isinstance(v, Tensor) else data_of(v)) for g, v in zip(gradients, vs) if g is not None]
     products = trace.sweep_to_inputs([g for g, _ in pairs], [v for _, v in pairs], False)
     return trace.unflatten_gradients(products, single, foreign=vs)

@@ -26,6 +26,7 @@ from chainrule.api.array import (
     plain_or_stacked,
     recorded_operator,
 )
+from chainrule.backends.arrays import is_foreign
 from chainrule.core import inplace
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.modes import LOCAL, SPECIAL, recording
@@ -190,7 +191,7 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     operation = _SPECIAL_OPERATORS.get(ufunc)
 
     def forward(self: Array, other: Any) -> Any:
-        if type(other) is Array or isinstance(other, _KNOWN):
+        if type(other) is Array or _is_known(other):
             if SPECIAL and LOCAL.recorder is not None:
                 found = recorded_operator(operation, self, _arranged(other))
                 if found is not None:
@@ -201,7 +202,7 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
         return NotImplemented
 
     def reflected(self: Array, other: Any) -> Any:
-        if isinstance(other, _KNOWN):
+        if _is_known(other):
             if SPECIAL and LOCAL.recorder is not None:
                 found = recorded_operator(operation, _arranged(other), self)
                 if found is not None:
@@ -221,6 +222,10 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     for name, method in methods.items():
         method.__name__ = f"__{name}__"
         setattr(Array, f"__{name}__", method)
+
+
+def _is_known(other: Any) -> bool:
+    return isinstance(other, _KNOWN) or is_foreign(type(other))
 
 
 def _arranged(other: Any) -> Any:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.api.array import Array, array_of, unfaced
+from chainrule.backends.arrays import is_foreign
+from chainrule.core.foreign import Foreign
 from chainrule.core.modes import recording
 from chainrule.core.protocol import ArrayLike, plain
 from chainrule.core.tensor import Tensor, wrap
@@ -31,7 +33,7 @@ def _numbers(tree: Any) -> bool:
 
 
 def is_array(x: Any) -> bool:
-    return isinstance(x, (Tensor, Array, ndarray, np.generic, ArrayLike))
+    return isinstance(x, (Tensor, Array, ndarray, np.generic, ArrayLike)) or is_foreign(type(x))
 
 
 def data_of(x: Any) -> Any:
@@ -43,6 +45,8 @@ def data_of(x: Any) -> Any:
         return raw if type(raw) is ndarray else raw.as_argument()
     if isinstance(x, ArrayLike):
         return x
+    if is_foreign(type(x)):
+        return plain(x)
     if isinstance(x, ndarray):
         return native(plain(x))
     if isinstance(x, (np.generic, float, int, complex)):
@@ -95,7 +99,7 @@ def as_caller_type(x: Any, tensors: bool, foreign: set[int] | None = None) -> An
         x = np.asarray(x)
     if foreign is not None:
         x = own_copy(x, foreign)
-    return x if type(x) is ndarray else array_of(wrap(x))
+    return x if type(x) is ndarray else x.payload if type(x) is Foreign else array_of(wrap(x))
 
 
 def own_copy(x: Any, foreign: set[int]) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.array import Array, faced
 from chainrule.core import engine
+from chainrule.core.foreign import ones_of
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, MODES, SPECIAL, recording, switch
 from chainrule.core.node import Leaf, next_seq
@@ -241,7 +242,7 @@ class Trace:
     def gradient(self, single: bool) -> Any:
         """The gradient of a scalar result, in the structure of the arguments."""
         y = self.scalar()
-        return self.unflatten_gradients(self.sweep_to_inputs([y], [np.array(1, y._raw.dtype)], False), single)
+        return self.unflatten_gradients(self.sweep_to_inputs([y], [ones_of(y._raw)], False), single)
 
     def unflatten_gradients(self, gradients: list[Any], single: bool = False, foreign: Sequence[Any] = ()) -> Any:
         """Gradients (one for each start) in the structure of the arguments and in memory of their own, not ``foreign``."""

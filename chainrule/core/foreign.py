@@ -1,0 +1,259 @@
+"""Arrays of other libraries as data: Dask's, CuPy's, pydata/sparse's, unyt's.
+
+A rule's NumPy calls arrive at the array's own ``__array_ufunc__`` and ``__array_function__``, so what it computes is such
+an array again: lazy, on the GPU, sparse, with units. ``Foreign`` stands around one wherever the rest of the package
+expects an array-like; users never hold it. Its rank is an ndarray's. Nothing here turns an array into one of NumPy's:
+what would need to is an error that names the conversion.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.backends.arrays import Library, is_foreign, library_of
+from chainrule.core.protocol import FOREIGN, ArrayLike, array_function, array_ufunc
+
+ndarray = np.ndarray
+
+#: NumPy function -> what computes it from other NumPy functions, for libraries that lack it
+FORMS: dict[Any, Callable[..., Any]] = {}
+
+#: a ufunc's reduction or accumulation, as the function that other libraries know it by
+_REDUCTIONS: dict[tuple[np.ufunc, str], Any] = {
+    (np.add, "reduce"): np.sum,
+    (np.multiply, "reduce"): np.prod,
+    (np.maximum, "reduce"): np.max,
+    (np.minimum, "reduce"): np.min,
+    (np.logical_and, "reduce"): np.all,
+    (np.logical_or, "reduce"): np.any,
+    (np.add, "accumulate"): np.cumsum,
+    (np.multiply, "accumulate"): np.cumprod,
+}
+
+
+class Foreign(ArrayLike):
+    """Another library's array, as an array-like of this package.
+
+    Attributes:
+        payload: the array.
+        library: where it comes from.
+    """
+
+    __slots__ = ("dtype", "library", "payload", "shape")
+    level = 0  # as plain as an ndarray
+
+    def __init__(self, payload: Any) -> None:
+        self.payload = payload
+        self.library: Library = library_of(type(payload))
+        self.library.check(payload)
+        self.shape = self.library.shape(payload)
+        self.dtype = np.dtype(payload.dtype)
+
+    # -- NumPy's calls -----------------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        if not all(map(_is_data, inputs)):
+            return array_ufunc(self, ufunc, method, *inputs, out=out, **kwargs)
+        if method == "__call__":
+            return self._call(ufunc, inputs, kwargs, out)
+        function = _REDUCTIONS.get((ufunc, method))
+        if function is None:
+            raise errors.foreign_lacks(self, f"{ufunc.__name__}.{method}")
+        if method == "reduce" and len(inputs) == 1:
+            kwargs.setdefault("axis", 0)
+        return self._call(function, inputs, kwargs, out)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if not all(map(_is_data_type, types)):
+            return array_function(self, function, types, args, kwargs)
+        kwargs = dict(kwargs)
+        return self._call(function, args, kwargs, kwargs.pop("out", None))
+
+    def _call(self, function: Any, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
+        """What the library gives for a NumPy function, or a form of it that it does know."""
+        if out is not None and out is not Ellipsis:
+            raise errors.foreign_lacks(self, f"{function.__name__}(..., out=)")
+        if function is np.broadcast_to:
+            return adopted(self.library.broadcast_to(self.payload, args[1] if len(args) > 1 else kwargs["shape"]))
+        form = FORMS.get(function)
+        if not isinstance(function, np.ufunc) and self.library.lacks(function):
+            if form is None:
+                raise errors.foreign_lacks(self, function.__name__)
+            return form(*args, **kwargs)
+        self._check_one_library((args, kwargs))
+        try:
+            return adopted(function(*_opened(args), **_opened(kwargs)))
+        except (TypeError, NotImplementedError, AttributeError) as error:
+            if form is not None:
+                return form(*args, **kwargs)
+            raise errors.foreign_lacks(self, function.__name__, error) from error
+
+    def _check_one_library(self, arguments: Any) -> None:
+        for x in _flat(arguments):
+            if type(x) is Foreign and x.library is not self.library:
+                raise errors.mixed_libraries(self, x)
+
+    def __getattr__(self, name: str) -> Any:
+        """A method that an ndarray has, as NumPy's function of that name."""
+        function = getattr(np, name, None)
+        if name in _METHODS and function is not None:
+            return functools.partial(function, self)
+        raise AttributeError(f"a {type(self.payload).__name__} of {self.library.name} has no {name!r} in a rule")
+
+    def __getitem__(self, index: Any) -> Any:
+        return adopted(self.payload[_opened(index)])
+
+    def reshape(self, *shape: Any) -> Any:
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def transpose(self, *axes: Any) -> Any:
+        return np.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        return self if self.dtype == dtype else adopted(self.payload.astype(dtype))
+
+    @property
+    def real(self) -> Any:
+        return adopted(np.real(self.payload)) if self.dtype.kind == "c" else self
+
+    @property
+    def imag(self) -> Any:
+        return adopted(np.imag(self.payload))
+
+    # -- what the rest of the package asks an array-like ------------------------------------------------------------------
+
+    @classmethod
+    def constant(cls, data: Any, level: Any) -> Any:
+        return data
+
+    @property
+    def inside(self) -> Any:
+        return self.payload
+
+    @property
+    def moving(self) -> bool:
+        return False
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Those of an ndarray in row order: what memory there is, is not ours to know."""
+        steps = [self.dtype.itemsize]
+        for n in reversed(self.shape[1:]):
+            steps.insert(0, steps[0] * n)
+        return tuple(steps[: len(self.shape)])
+
+    def detached(self) -> Foreign:
+        return self
+
+    def on_numbers(self, function: Callable[[Any], Any]) -> Any:
+        return function(self)
+
+    @classmethod
+    def with_numbers(cls, x: Any, numbers: Any, level: Any) -> Any:
+        return numbers
+
+    def read(self) -> ndarray[Any, Any]:
+        return np.asarray(self.library.to_numpy(self.payload))
+
+    @property
+    def readable(self) -> bool:
+        return False
+
+    def described(self, suffixes: list[str]) -> str:
+        return f"tensor({', '.join([repr(self.payload), *suffixes])})"
+
+    def __bool__(self) -> bool:
+        return bool(self.read())
+
+    def __int__(self) -> int:
+        return int(self.read())
+
+    def __float__(self) -> float:
+        return float(self.read())
+
+    def __repr__(self) -> str:
+        return repr(self.payload)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise errors.foreign_to_numpy(self)
+
+
+_METHODS = frozenset(
+    {"all", "any", "argmax", "argmin", "clip", "conj", "copy", "cumsum", "cumprod", "diagonal", "dot", "max", "mean"}
+    | {
+        "min",
+        "nonzero",
+        "prod",
+        "ravel",
+        "repeat",
+        "round",
+        "searchsorted",
+        "sort",
+        "squeeze",
+        "std",
+        "sum",
+        "swapaxes",
+    }
+    | {"take", "trace", "var"}
+)
+
+
+def adopted(x: Any) -> Any:
+    """What a library's function gave: its arrays in ``Foreign``, NumPy's as they are, also in a tuple or a list."""
+    if is_foreign(type(x)):
+        return Foreign(x)
+    if isinstance(x, np.generic):
+        return np.asarray(x)
+    if isinstance(x, (tuple, list)):
+        return type(x)(map(adopted, x)) if not hasattr(x, "_make") else x._make(map(adopted, x))
+    return x
+
+
+def _opened(x: Any) -> Any:
+    """Arguments with the libraries' arrays for ``Foreign``."""
+    kind = type(x)
+    if kind is Foreign:
+        return x.payload
+    if kind is tuple or kind is list:
+        return kind([_opened(item) for item in x])
+    if kind is dict:
+        return {key: _opened(item) for key, item in x.items()}
+    return x
+
+
+def _flat(x: Any) -> Any:
+    if isinstance(x, (tuple, list)):
+        for item in x:
+            yield from _flat(item)
+    elif type(x) is dict:
+        yield from _flat(tuple(x.values()))
+    else:
+        yield x
+
+
+def _is_data(x: Any) -> bool:
+    return _is_data_type(type(x))
+
+
+def _is_data_type(kind: Any) -> bool:
+    return (
+        kind is Foreign
+        or not hasattr(kind, "__array_ufunc__")
+        or issubclass(kind, (ndarray, np.generic))
+        or is_foreign(kind)
+    )
+
+
+def ones_of(data: Any) -> Any:
+    """Ones of the shape and dtype of an array-like, by its own library."""
+    if type(data) is Foreign:
+        return np.ones_like(data)
+    return np.ones(data.shape, data.dtype) if data.shape else np.array(1, data.dtype)
+
+
+FOREIGN.append(Foreign)

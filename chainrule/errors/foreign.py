@@ -1,0 +1,42 @@
+"""Other libraries' arrays where they cannot go: what they are, and the conversion to write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chainrule.errors.names import name_of
+
+
+def _type(x: Any) -> str:
+    kind = type(getattr(x, "payload", x))
+    return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+
+
+def _converted(x: Any) -> str:
+    name = name_of(x.payload) or "x"
+    return x.library.conversion.format(x=name)  # type: ignore[no-any-return]
+
+
+def foreign_lacks(x: Any, function: str, error: BaseException | None = None) -> TypeError:
+    """An operation that an array's library does not have, or failed at."""
+    said = f" It says: {error}" if error is not None and str(error) else ""
+    return TypeError(
+        f"np.{function} is not to be had of a {_type(x)} of shape {tuple(x.shape)}: {x.library.name} does not compute it, and "
+        f"nothing is converted silently.{said}\nWhere the numbers fit in memory, convert first: {_converted(x)}; else write "
+        "it with operations that docs/operators.md lists for that type."
+    )
+
+
+def foreign_to_numpy(x: Any) -> TypeError:
+    return TypeError(
+        f"a {_type(x)} of shape {tuple(x.shape)} would become a NumPy array here, which is not done silently: this operation "
+        f"needs the numbers in memory. Write {_converted(x)} (.numpy() of a tensor), or use another operation; "
+        "docs/operators.md lists those that keep the type."
+    )
+
+
+def mixed_libraries(x: Any, y: Any) -> TypeError:
+    return TypeError(
+        f"a {_type(x)} of shape {tuple(x.shape)} and a {_type(y)} of shape {tuple(y.shape)} in one operation: neither library "
+        f"takes the other's arrays. Convert one of them, with {_converted(x)} or {_converted(y)}."
+    )
