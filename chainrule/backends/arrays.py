@@ -109,7 +109,7 @@ def root_of(kind: type) -> str:
 
 
 @functools.cache
-def library_of(kind: type) -> Library:
+def library_of(kind: Any) -> Library:
     """What is known of a type of arrays."""
     for base in kind.__mro__:
         if root_of(base) in LIBRARIES:
