@@ -49,7 +49,8 @@ class Foreign(ArrayLike):
 
     def __init__(self, payload: Any) -> None:
         self.payload = payload
-        self.library: Library = library_of(type(payload))
+        kind: Any = type(payload)
+        self.library: Library = library_of(kind)
         self.library.check(payload)
         self.shape = self.library.shape(payload)
         self.dtype = np.dtype(payload.dtype)
