@@ -1,0 +1,380 @@
+"""What distributions share: SciPy's signatures, location and scale, the edges of the support, frozen parameters.
+
+A distribution is declared once, in its standard form, by formulas in NumPy and ``scipy.special`` that carry nan through. They
+are only evaluated at finite points of the support: elsewhere a point inside stands in, so that neither a value nor a
+derivative of what is not chosen can be seen. From ``_logpdf`` and ``_cdf`` the other methods follow, unless a distribution
+has a better formula.
+"""
+
+from __future__ import annotations
+
+import inspect
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from chainrule.api.array import Array, as_tensors
+from chainrule.core.modes import LOCAL
+from chainrule.core.protocol import ArrayLike, detached
+from chainrule.core.tensor import Tensor
+from chainrule.ops.scipy_special import NAMES
+from chainrule.types.shapes import dtype_of
+
+#: SciPy's special functions, which compute tensors and Arrays, too.
+sc: Any = SimpleNamespace(**NAMES)
+inf, nan = np.inf, np.nan
+
+
+# -- operands ----------------------------------------------------------------------------------------------------------
+
+
+def operands(name: str, values: Any) -> list[Any]:
+    """What is to be computed with: arrays of whatever kind, of floating dtypes; numbers take the dtype of the arrays.
+
+    Raises:
+        TypeError: something that is not made of real numbers.
+    """
+    given = [x if type(x) in (int, float) else _array_like(x) for x in values]
+    dtypes = [dtype_of(x) for x in given if type(x) not in (int, float)]
+    strange = next((dtype for dtype in dtypes if dtype.kind not in "biuf"), None)
+    if strange is not None:
+        raise TypeError(f"{name} is for real numbers, not for an array of {strange}")
+    if any(isinstance(x, Tensor) for x in given):
+        dtypes = [dtype for dtype in dtypes if dtype.kind == "f"]  # counts do not widen what they meet, as in PyTorch
+    common = np.result_type(*dtypes, 0.0) if dtypes else np.dtype(float)
+    return [_as_float(x, common) for x in given]
+
+
+def _array_like(x: Any) -> Any:
+    """Arrays that NumPy's functions compute as they are; lists and columns of tables as arrays."""
+    if isinstance(x, (Array, Tensor, ArrayLike)) or (hasattr(x, "__array_function__") and type(x) is not np.ndarray):
+        return x
+    found = as_tensors(x)  # the elements of a list, or of an array of objects, may be Arrays
+    return np.asarray(found) if found is x else Array(x)
+
+
+def _as_float(x: Any, dtype: Any) -> Any:
+    if type(x) in (int, float):
+        return np.asarray(x, dtype)[()]
+    return x if dtype_of(x).kind == "f" else np.astype(x, dtype)
+
+
+def values_of(x: Any) -> Any:
+    """The plain array of the values, whatever derivative they carry; None where there is not one, or a program is recorded."""
+    if isinstance(x, (Array, Tensor)):
+        x = as_tensors(x)._raw
+    if isinstance(x, ArrayLike):
+        return x.concrete()
+    return x if isinstance(x, (np.ndarray, np.generic)) and LOCAL.recorder is None else None
+
+
+def certain(condition: Any) -> bool:
+    """Whether a condition is known to hold everywhere."""
+    values = values_of(condition)
+    return values is not None and bool(np.all(values))
+
+
+def choose(condition: Any, x: Any, y: Any) -> Any:
+    """``np.where``, with a number for x in the dtype of y; y where the condition is known to hold nowhere."""
+    return y if certain(~condition) else np.where(condition, np.asarray(x, dtype_of(y)), y)
+
+
+def finished(x: Any) -> Any:
+    """A result as NumPy's functions return it: a scalar in the place of a 0-d array."""
+    return x[()] if type(x) is np.ndarray else x
+
+
+def log1mexp(x: Any) -> Any:
+    """log(1 − exp(x)) for x ≤ 0, by the more accurate of two formulas (Mächler 2012, "Accurately computing log(1 − exp(−|a|))")."""
+    near = x > -0.6931471805599453
+    close, far = np.where(near, x, -1), np.where(near, -1, x)
+    with np.errstate(divide="ignore"):
+        return np.where(near, np.log(-np.expm1(close)), np.log1p(-np.exp(far)))
+
+
+def log_of_share(share: Any, rest: Any) -> Any:
+    """log of a probability, of which 1 − rest is a more accurate form where it is close to 1."""
+    small = share < 0.5
+    with np.errstate(divide="ignore"):
+        return np.where(small, np.log(np.where(small, share, 1)), np.log1p(-np.where(small, 0, rest)))
+
+
+# -- distributions -----------------------------------------------------------------------------------------------------
+
+
+class Distribution:
+    """A distribution of SciPy's with gradients by the point and by all parameters. See the modules of its two kinds."""
+
+    #: the ends of the support in the standard form, whether the formulas hold at the lower one, and a point inside
+    low: Any = -inf
+    high: Any = inf
+    closed = True
+    inner = 0.5
+    #: what is looked up for the names of the shape parameters, and whether there is a scale
+    _density = "_logpdf"
+    _located: tuple[str, ...] = ("loc", "scale")
+
+    def __init__(self) -> None:
+        self.name = type(self).__name__
+        self.shapes = tuple(inspect.signature(getattr(self, self._density)).parameters)[1:]
+
+    def __call__(self, *args: Any, **kwds: Any) -> Frozen:
+        """The distribution with its parameters fixed: ``norm(loc, scale).logpdf(x)``."""
+        self._bound("", args, kwds)
+        return Frozen(self, args, kwds)
+
+    def __repr__(self) -> str:
+        return f"<chainrule.stats.{self.name}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(
+            f"chainrule.stats.{self.name} has no {name!r}; it has {', '.join(self._methods())}. "
+            f"scipy.stats.{self.name} may have it, for plain arrays"
+        )
+
+    @classmethod
+    def _methods(cls) -> list[str]:
+        return sorted(m for m in dir(cls) if not m.startswith("_") and callable(getattr(cls, m)))
+
+    # What a distribution may say of itself, beside its formulas.
+
+    def _valid(self, *shapes: Any) -> Any:
+        """Whether the shape parameters are in their domain: by default, positive."""
+        return _all(*(shape > 0 for shape in shapes))
+
+    def _ends(self, *shapes: Any) -> tuple[Any, Any]:
+        """The ends of the support."""
+        return self.low, self.high
+
+    def _inner(self, *shapes: Any) -> Any:
+        """A point of the support."""
+        return self.inner
+
+    # Arguments
+
+    def _bound(self, method: str, args: Any, kwds: dict[str, Any], also: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Arguments by their names, with SciPy's defaults."""
+        names = (*self.shapes, *self._located, *also)
+        signature = f"{self.name}{'.' * bool(method)}{method}({', '.join(names)})"
+        if len(args) > len(names):
+            raise TypeError(f"{signature} got {len(args)} parameters")
+        bound = dict(zip(names, args, strict=False))
+        for name, value in kwds.items():
+            if name not in names:
+                raise TypeError(f"{signature} has no parameter {name!r}")
+            if name in bound:
+                raise TypeError(f"{signature} got {name!r} twice")
+            bound[name] = value
+        missing = [name for name in self.shapes if name not in bound]
+        if missing:
+            raise TypeError(f"{signature} needs {' and '.join(missing)}")
+        return {"loc": 0, "scale": 1, **bound}
+
+    def _parameters(self, method: str, x: Any, args: Any, kwds: dict[str, Any]) -> tuple[Any, list[Any], Any, Any]:
+        """x, the shapes, loc and scale as arrays; x is nan where a parameter is invalid."""
+        bound = self._bound(method, args, kwds)
+        x, loc, scale, *shapes = operands(
+            f"{self.name}.{method}", [x, bound["loc"], bound["scale"], *(bound[name] for name in self.shapes)]
+        )
+        valid = self._valid(*shapes) & (scale > 0)
+        if not certain(valid):
+            x, scale = np.where(valid, x, nan), np.where(valid, scale, nan)
+            shapes = [np.where(valid, shape, nan) for shape in shapes]
+        return x, shapes, loc, scale
+
+    def _at(self, method: str, x: Any, args: Any, kwds: dict[str, Any]) -> tuple[Any, list[Any], Any, Any, Any]:
+        """A point of the standard form, made one inside where x is not; shapes, scale; where x is below, and above."""
+        x, shapes, loc, scale = self._parameters(method, x, args, kwds)
+        y = self._standard(method, x, loc, scale)
+        low, high = self._ends(*shapes)
+        inside = ((y >= low) if self.closed else (y > low)) & (y <= high) & np.isfinite(y)
+        if certain(inside):
+            return y, shapes, scale, None, None
+        below = ~inside & (y <= low)
+        above = ~inside & (y > low)
+        return choose(below | above, self._inner(*shapes), y), shapes, scale, below, above
+
+    def _standard(self, method: str, x: Any, loc: Any, scale: Any) -> Any:
+        return (x - loc) / scale
+
+    # What both kinds have
+
+    def cdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The probability of at most x."""
+        y, shapes, _, below, above = self._at("cdf", x, args, kwds)
+        return _with_ends(self._cdf(y, *shapes), below, 0, above, 1)
+
+    def logcdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of the probability of at most x."""
+        y, shapes, _, below, above = self._at("logcdf", x, args, kwds)
+        return _with_ends(self._logcdf(y, *shapes), below, -inf, above, 0)
+
+    def sf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The probability of more than x, 1 − cdf."""
+        y, shapes, _, below, above = self._at("sf", x, args, kwds)
+        return _with_ends(self._sf(y, *shapes), below, 1, above, 0)
+
+    def logsf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of the probability of more than x."""
+        y, shapes, _, below, above = self._at("logsf", x, args, kwds)
+        return _with_ends(self._logsf(y, *shapes), below, 0, above, -inf)
+
+    def mean(self, *args: Any, **kwds: Any) -> Any:
+        """The mean."""
+        _, shapes, loc, scale = self._parameters("mean", 0.0, args, kwds)
+        return finished(loc + scale * self._mean(*shapes))
+
+    def var(self, *args: Any, **kwds: Any) -> Any:
+        """The variance."""
+        _, shapes, _, scale = self._parameters("var", 0.0, args, kwds)
+        return finished(np.square(scale) * self._var(*shapes))
+
+    def std(self, *args: Any, **kwds: Any) -> Any:
+        """The standard deviation."""
+        return np.sqrt(self.var(*args, **kwds))
+
+    # Derived formulas
+
+    def _cdf(self, x: Any, *shapes: Any) -> Any:
+        raise self._missing("cdf")
+
+    def _sf(self, x: Any, *shapes: Any) -> Any:
+        return 1 - self._cdf(x, *shapes)
+
+    def _logcdf(self, x: Any, *shapes: Any) -> Any:
+        return log_of_share(self._cdf(x, *shapes), self._sf(x, *shapes))
+
+    def _logsf(self, x: Any, *shapes: Any) -> Any:
+        return log_of_share(self._sf(x, *shapes), self._cdf(x, *shapes))
+
+    def _mean(self, *shapes: Any) -> Any:
+        raise self._missing("mean")
+
+    def _var(self, *shapes: Any) -> Any:
+        raise self._missing("var")
+
+    def _missing(self, method: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"chainrule.stats.{self.name} has no {method}: no formula for it has derivatives by all parameters. "
+            f"scipy.stats.{self.name}.{method} computes it for plain arrays"
+        )
+
+
+def _all(*conditions: Any) -> Any:
+    """Whether all conditions hold, element by element."""
+    out: Any = np.True_
+    for condition in conditions:
+        out = out & condition
+    return out
+
+
+def _with_ends(out: Any, below: Any, left: float, above: Any, right: float) -> Any:
+    """A result with what it is below and above the support."""
+    return finished(out if below is None else choose(below, left, choose(above, right, out)))
+
+
+class Continuous(Distribution):
+    """A continuous distribution: a subclass gives ``_logpdf(x, *shapes)``, and what it has of ``_cdf``, ``_ppf``, …"""
+
+    def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of the density; −inf outside of the support."""
+        y, shapes, scale, below, above = self._at("logpdf", x, args, kwds)
+        return _with_ends(self._logpdf(y, *shapes) - np.log(scale), below, -inf, above, -inf)
+
+    def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The density; 0 outside of the support."""
+        y, shapes, scale, below, above = self._at("pdf", x, args, kwds)
+        return _with_ends(np.exp(self._logpdf(y, *shapes)) / scale, below, 0, above, 0)
+
+    def ppf(self, q: Any, *args: Any, **kwds: Any) -> Any:
+        """The point below which the share q lies: the inverse of the cdf."""
+        return self._quantile("ppf", self._ppf, q, args, kwds)
+
+    def isf(self, q: Any, *args: Any, **kwds: Any) -> Any:
+        """The point above which the share q lies: the inverse of the sf."""
+        return self._quantile("isf", self._isf, q, args, kwds)
+
+    def _quantile(self, method: str, inverse: Any, q: Any, args: Any, kwds: dict[str, Any]) -> Any:
+        q, shapes, loc, scale = self._parameters(method, q, args, kwds)
+        share = (q >= 0) & (q <= 1)
+        with np.errstate(divide="ignore"):  # 0 and 1 have the ends of the support, which may be infinite
+            out = inverse(choose(~share & ~np.isnan(q), 0.5, q), *shapes) * scale + loc
+        return finished(choose(~share, nan, out))
+
+    def median(self, *args: Any, **kwds: Any) -> Any:
+        """The median."""
+        return self.ppf(0.5, *args, **kwds)
+
+    def entropy(self, *args: Any, **kwds: Any) -> Any:
+        """The differential entropy, in nats."""
+        _, shapes, _, scale = self._parameters("entropy", 0.0, args, kwds)
+        return finished(self._entropy(*shapes) + np.log(scale))
+
+    def _logpdf(self, x: Any, *shapes: Any) -> Any:
+        raise NotImplementedError
+
+    def _ppf(self, q: Any, *shapes: Any) -> Any:
+        raise self._missing("ppf")
+
+    def _isf(self, q: Any, *shapes: Any) -> Any:
+        return self._ppf(1 - q, *shapes)
+
+    def _entropy(self, *shapes: Any) -> Any:
+        raise self._missing("entropy")
+
+
+class Discrete(Distribution):
+    """A distribution of whole numbers: a subclass gives ``_logpmf(k, *shapes)``. There is no derivative by k and by loc."""
+
+    low = 0.0
+    inner = 1.0
+    _density = "_logpmf"
+    _located = ("loc",)
+
+    def _standard(self, method: str, x: Any, loc: Any, scale: Any) -> Any:
+        y = detached(x) - detached(loc)
+        return y if method == "logpmf" else np.floor(y)
+
+    def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of the probability of k; −inf for what is not a whole number of the support."""
+        y, shapes, _, below, above = self._at("logpmf", k, args, kwds)
+        whole = np.floor(y) == y
+        out = _with_ends(self._logpmf(y, *shapes), below, -inf, above, -inf)
+        return finished(choose(~whole & ~np.isnan(y), -inf, out))
+
+    def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """The probability of k."""
+        return np.exp(self.logpmf(k, *args, **kwds))
+
+    def _logpmf(self, k: Any, *shapes: Any) -> Any:
+        raise NotImplementedError
+
+
+class Frozen:
+    """A distribution whose parameters are fixed: its methods without them."""
+
+    def __init__(self, dist: Any, args: Any, kwds: dict[str, Any]) -> None:
+        self.dist, self.args, self.kwds = dist, args, kwds
+
+    def __repr__(self) -> str:
+        given = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.kwds.items())]
+        return f"chainrule.stats.{self.dist.name}({', '.join(given)})"
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.dist, name)
+        points = name in _OF_POINTS
+
+        def call(*args: Any, **kwds: Any) -> Any:
+            if points:
+                x, *rest = args or (kwds.pop("x"),)
+                return method(x, *rest, *self.args, **self.kwds, **kwds)
+            return method(*self.args, *args, **self.kwds, **kwds)
+
+        call.__name__, call.__doc__ = name, method.__doc__
+        return call
+
+
+_OF_POINTS = frozenset(["pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf"])

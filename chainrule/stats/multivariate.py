@@ -1,0 +1,289 @@
+"""SciPy's distributions of vectors and matrices. Their parameters are checked where their numbers can be read."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule.stats.base import Frozen, certain, choose, finished, inf, operands, sc, values_of
+
+LOG_2PI = math.log(2 * math.pi)
+
+
+class Multivariate:
+    """A distribution of vectors or matrices: its methods take its parameters, or it is called with them first."""
+
+    def __init__(self) -> None:
+        self.name = type(self).__name__
+
+    def __call__(self, *args: Any, **kwds: Any) -> Frozen:
+        """The distribution with its parameters fixed."""
+        return Frozen(self, args, kwds)
+
+    def __repr__(self) -> str:
+        return f"<chainrule.stats.{self.name}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        own = sorted(m for m in dir(type(self)) if not m.startswith("_") and callable(getattr(type(self), m)))
+        raise AttributeError(
+            f"chainrule.stats.{self.name} has no {name!r}; it has {', '.join(own)}. "
+            f"scipy.stats.{self.name} may have it, for plain arrays"
+        )
+
+
+class ContinuousMultivariate(Multivariate):
+    """One that has a density, which is exp of its ``logpdf``."""
+
+    def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The density at x."""
+        return np.exp(self.logpdf(x, *args, **kwds))
+
+    def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of the density at x."""
+        raise NotImplementedError
+
+
+class DiscreteMultivariate(Multivariate):
+    """One that has a probability mass function, which is exp of its ``logpmf``."""
+
+    def pmf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The probability of x."""
+        return np.exp(self.logpmf(x, *args, **kwds))
+
+    def logpmf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """The logarithm of the probability of x."""
+        raise NotImplementedError
+
+
+# -- elliptical distributions ------------------------------------------------------------------------------------------
+
+
+def _located(name: str, x: Any, loc: Any, shape: Any) -> tuple[Any, Any]:
+    """x − loc with the components along the last axis, and the matrix, as SciPy reads both."""
+    shape = 1.0 if shape is None else shape
+    if not hasattr(shape, "shape") and not isinstance(shape, (int, float, list, tuple)):
+        raise TypeError(f"{name} takes its matrix as an array, not as {type(shape).__name__}: give it the array")
+    x, shape, *given = operands(name, [x, shape] if loc is None else [x, shape, loc])
+    if loc is None:
+        dim = shape.shape[0] if np.ndim(shape) == 2 else 1
+        loc = np.zeros(dim, x.dtype)
+    else:
+        loc = np.reshape(given[0], -1) if np.ndim(given[0]) == 0 else given[0]
+        dim = loc.size
+    if np.ndim(loc) != 1:
+        raise ValueError(f"{name}: the location must be a vector, not an array of shape {loc.shape}")
+    if dim == 1 and np.size(shape) == 1:
+        shape = np.reshape(shape, (1, 1))
+    elif np.ndim(shape) < 2:
+        shape = shape * np.eye(dim, dtype=shape.dtype)
+    if shape.shape != (dim, dim):
+        raise ValueError(
+            f"{name}: a location of {dim} components needs a matrix of shape ({dim}, {dim}), not {shape.shape}"
+        )
+    if dim == 1 and np.ndim(x) == 1:
+        x = np.reshape(x, (-1, 1))
+    return x - loc, shape
+
+
+def _factor(name: str, matrix: Any) -> Any:
+    """The lower triangular factor of a positive definite matrix."""
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        raise np.linalg.LinAlgError(f"{name}: the matrix must be symmetric and positive definite") from None
+
+
+def _log_determinant(factor: Any) -> Any:
+    """log det of a matrix from its triangular factor."""
+    return 2 * np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
+
+
+def _squared_distance(factor: Any, x: Any) -> Any:
+    """xᵀ (factor · factorᵀ)⁻¹ x along the last axis."""
+    columns = np.reshape(x, (-1, factor.shape[-1])).T
+    return np.reshape(np.sum(np.square(np.linalg.solve(factor, columns)), axis=0), x.shape[:-1])
+
+
+def _singular(name: str, matrix: Any) -> tuple[Any, Any, int]:
+    """A root of the pseudoinverse, the log pseudodeterminant and the rank, by SciPy's criterion of what is 0."""
+    known = values_of(matrix)
+    if known is None or getattr(matrix, "requires_grad", False):
+        raise NotImplementedError(
+            f"{name} with allow_singular=True has no derivative by the matrix: give it a plain array"
+        )
+    values, vectors = np.linalg.eigh(known)
+    small = 1e6 * np.finfo(np.float64).eps * np.max(np.abs(values))
+    if np.min(values) < -small:
+        raise ValueError(f"{name}: the matrix must be symmetric and positive semidefinite")
+    kept = values > small
+    return vectors[:, kept] / np.sqrt(values[kept]), np.sum(np.log(values[kept])), int(np.sum(kept))
+
+
+class multivariate_normal(ContinuousMultivariate):
+    """The normal distribution of vectors, which lie along the last axis; cov is a matrix, its diagonal, or a number."""
+
+    def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+        """The logarithm of the density at x, by derivatives of the mean and the covariance, too.
+
+        Raises:
+            numpy.linalg.LinAlgError: cov is not positive definite. With ``allow_singular`` it may be singular, as a plain
+                array: the density is one on the space that it spans.
+        """
+        deviation, cov = _located("multivariate_normal.logpdf", x, mean, cov)
+        if allow_singular:
+            root, log_determinant, rank = _singular("multivariate_normal.logpdf", cov)
+            distance = np.sum(np.square(deviation @ root), axis=-1)
+        else:
+            factor, rank = _factor("multivariate_normal.logpdf", cov), cov.shape[-1]
+            log_determinant, distance = _log_determinant(factor), _squared_distance(factor, deviation)
+        return finished(-0.5 * (rank * LOG_2PI + log_determinant + distance))
+
+    def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
+        """The differential entropy, in nats."""
+        deviation, cov = _located("multivariate_normal.entropy", 0.0, mean, cov)
+        log_determinant = _log_determinant(_factor("multivariate_normal.entropy", cov))
+        return finished(0.5 * (deviation.shape[-1] * (LOG_2PI + 1) + log_determinant))
+
+
+class multivariate_t(ContinuousMultivariate):
+    """Student's t distribution of vectors, which lie along the last axis, with a matrix ``shape``."""
+
+    def logpdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
+        """The logarithm of the density at x, by derivatives of all parameters, too."""
+        (df,) = operands("multivariate_t.logpdf", [df])
+        if np.size(df) != 1 or certain(~(df > 0)):
+            raise ValueError(f"multivariate_t.logpdf: df must be one positive number, not {df}")
+        deviation, shape = _located("multivariate_t.logpdf", x, loc, shape)
+        if certain(df == inf):
+            return multivariate_normal().logpdf(deviation, None, shape)
+        factor, dim = _factor("multivariate_t.logpdf", shape), shape.shape[-1]
+        half = 0.5 * (df + dim)
+        scale = sc.gammaln(half) - sc.gammaln(0.5 * df) - 0.5 * dim * np.log(math.pi * df)
+        tail = half * np.log1p(_squared_distance(factor, deviation) / df)
+        return finished(scale - 0.5 * _log_determinant(factor) - tail)
+
+
+# -- distributions of shares -------------------------------------------------------------------------------------------
+
+
+class dirichlet(ContinuousMultivariate):
+    """The Dirichlet distribution of vectors of shares, which lie along the *first* axis, as in SciPy."""
+
+    def logpdf(self, x: Any, alpha: Any) -> Any:
+        """The logarithm of the density at x, whose last component may be left out: the shares add up to 1.
+
+        Raises:
+            ValueError: x is not made of shares, or alpha is not positive.
+        """
+        x, alpha = operands("dirichlet.logpdf", [x, alpha])
+        self._check(alpha)
+        if x.shape[:1] == (alpha.shape[0] - 1,):
+            x = np.concatenate([x, 1 - np.sum(x, axis=0, keepdims=True)])
+        self._check_shares(x, alpha)
+        return finished(np.sum(sc.xlogy(alpha - 1, x.T), axis=-1) - self._log_normaliser(alpha))
+
+    def entropy(self, alpha: Any) -> Any:
+        """The differential entropy, in nats."""
+        (alpha,) = operands("dirichlet.entropy", [alpha])
+        self._check(alpha)
+        total = np.sum(alpha, axis=-1)
+        inside = (total - alpha.shape[0]) * sc.psi(total) - np.sum((alpha - 1) * sc.psi(alpha), axis=-1)
+        return finished(self._log_normaliser(alpha) + inside)
+
+    def mean(self, alpha: Any) -> Any:
+        """The mean of each share."""
+        (alpha,) = operands("dirichlet.mean", [alpha])
+        self._check(alpha)
+        return alpha / np.sum(alpha)
+
+    def var(self, alpha: Any) -> Any:
+        """The variance of each share."""
+        (alpha,) = operands("dirichlet.var", [alpha])
+        self._check(alpha)
+        total = np.sum(alpha)
+        return alpha * (total - alpha) / (np.square(total) * (total + 1))
+
+    def _log_normaliser(self, alpha: Any) -> Any:
+        return np.sum(sc.gammaln(alpha), axis=-1) - sc.gammaln(np.sum(alpha, axis=-1))
+
+    def _check(self, alpha: Any) -> None:
+        if np.ndim(alpha) != 1:
+            raise ValueError(f"dirichlet: alpha must be a vector, not an array of shape {np.shape(alpha)}")
+        if certain(~np.all(alpha > 0)):
+            raise ValueError("dirichlet: all elements of alpha must be greater than 0")
+
+    def _check_shares(self, x: Any, alpha: Any) -> None:
+        if x.shape[:1] != alpha.shape or np.ndim(x) > 2:
+            raise ValueError(
+                f"dirichlet: x must have the components of alpha, or all but the last, along its first axis; the shapes are "
+                f"{x.shape} and {alpha.shape}"
+            )
+        known, powers = values_of(x), values_of(alpha)
+        if known is None or powers is None:
+            return
+        if known.size and (known.min() < 0 or known.max() > 1):
+            raise ValueError("dirichlet: each element of x must be between 0 and 1")
+        if np.any((known.T == 0) & (powers < 1)):
+            raise ValueError("dirichlet: an element of x is 0, where its alpha is less than 1 and the density infinite")
+        if np.any(np.abs(known.sum(0) - 1) > (1e-9 if known.dtype == np.float64 else 1e-5)):
+            raise ValueError(f"dirichlet: the elements of x must add up to 1, not to {known.sum(0)}")
+
+
+class multinomial(DiscreteMultivariate):
+    """The multinomial distribution: how often each of several outcomes of probabilities p comes in n trials (last axis)."""
+
+    def logpmf(self, x: Any, n: Any, p: Any) -> Any:
+        """The logarithm of the probability of the counts x; −inf for what are not n counts. There is no derivative by x and n.
+
+        Raises:
+            ValueError: the probabilities do not add up to 1.
+        """
+        x, n, p = operands("multinomial.logpmf", [x, n, p])
+        total = values_of(p)
+        if total is not None and np.any(np.abs(total.sum(-1) - 1) > 1e-9):
+            raise ValueError(f"multinomial: the probabilities must add up to 1, not to {total.sum(-1)}")
+        possible = np.all((x >= 0) & (np.floor(x) == x), axis=-1) & (np.sum(x, axis=-1) == n)
+        counts = choose(~(x >= 0), 0, np.floor(x))
+        out = sc.gammaln(np.floor(n) + 1) + np.sum(sc.xlogy(counts, p) - sc.gammaln(counts + 1), axis=-1)
+        valid = np.all((p >= 0) & (p <= 1), axis=-1) & (n >= 0)
+        return finished(choose(~valid, np.nan, choose(~possible, -inf, out)))
+
+
+# -- distributions of matrices -----------------------------------------------------------------------------------------
+
+
+class wishart(ContinuousMultivariate):
+    """The Wishart distribution of positive definite matrices."""
+
+    def logpdf(self, x: Any, df: Any, scale: Any) -> Any:
+        """The logarithm of the density at the matrix x; several matrices lie along the *last* axis, as in SciPy.
+
+        Raises:
+            numpy.linalg.LinAlgError: x or scale is not positive definite.
+            ValueError: df is not greater than the number of rows less 1.
+        """
+        x, df, scale = operands("wishart.logpdf", [x, df, scale])
+        scale = scale * np.eye(1) if np.ndim(scale) == 0 else scale
+        dim = scale.shape[-1]
+        x = np.reshape(x, (1, 1, *x.shape)) if np.ndim(x) < 2 and dim == 1 else x
+        matrices = np.moveaxis(x, -1, 0) if np.ndim(x) == 3 else x
+        if scale.shape != (dim, dim) or matrices.shape[-2:] != (dim, dim):
+            raise ValueError(
+                f"wishart: x and scale must be square matrices of one size, not of shapes {x.shape} and {scale.shape}"
+            )
+        if certain(~(df > dim - 1)):
+            raise ValueError(f"wishart: df must be greater than {dim - 1}, the number of rows less 1")
+        factor = _factor("wishart.logpdf", scale)
+        log_determinant = _log_determinant(_factor("wishart.logpdf", matrices))
+        trace = np.trace(np.linalg.solve(scale, matrices), axis1=-2, axis2=-1)
+        normaliser = 0.5 * df * (dim * math.log(2) + _log_determinant(factor)) + _log_multigamma(0.5 * df, dim)
+        return finished(0.5 * (df - dim - 1) * log_determinant - 0.5 * trace - normaliser)
+
+
+def _log_multigamma(a: Any, dim: int) -> Any:
+    """The logarithm of the multivariate gamma function (DLMF 35.3.4)."""
+    return 0.25 * dim * (dim - 1) * math.log(math.pi) + sum(sc.gammaln(a - 0.5 * j) for j in range(dim))
