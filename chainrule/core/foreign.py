@@ -79,8 +79,10 @@ class Foreign(ArrayLike):
         """What the library gives for a NumPy function, or a form of it that it does know."""
         if out is not None and out is not Ellipsis:
             raise errors.foreign_lacks(self, f"{function.__name__}(..., out=)")
-        if function is np.broadcast_to:
-            return adopted(self.library.broadcast_to(self.payload, args[1] if len(args) > 1 else kwargs["shape"]))
+        own = self.library.own.get(function)
+        if own is not None:
+            self._check_one_library((args, kwargs))
+            return adopted(own(*_opened(args), **_opened(kwargs)))
         form = FORMS.get(function)
         if not isinstance(function, np.ufunc) and self.library.lacks(function):
             if form is None:
