@@ -30,6 +30,7 @@ class Library:
         shape: the shape of an array, or what is to be remembered as it.
         check: raises for an array that cannot be computed with.
         own: NumPy function -> what computes it of this library's arrays, instead of the library's own.
+        rows: row -> what computes it of this library's arrays, where its value writes into memory.
         all_to_numpy: ``to_numpy`` of several arrays that share work.
     """
 
@@ -40,6 +41,7 @@ class Library:
     shape: Callable[[Any], tuple[int, ...]] = lambda x: tuple(x.shape)
     check: Callable[[Any], None] = lambda x: None
     own: dict[Any, Callable[..., Any]] = field(default_factory=dict)
+    rows: dict[str, Callable[..., Any]] = field(default_factory=dict)
     all_to_numpy: Callable[[list[Any]], list[ndarray[Any, Any]]] | None = None
 
 

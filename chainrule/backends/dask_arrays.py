@@ -7,6 +7,7 @@ operand where NumPy's function knows its shape alone, and that can be fused with
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
 import sys
@@ -119,6 +120,69 @@ def reshape(x: Any, shape: Any, *args: Any, **kwargs: Any) -> Any:
     return like(da.reshape(x, shape if isinstance(shape, int) else tuple(shape), *args, **kwargs), shape)
 
 
+# -- rows that write by index, as blocks ---------------------------------------------------------------------------------
+
+
+def embed(x: Any, *, shape: Any, index: tuple[Any, ...]) -> Any:
+    """Zeros of a shape, in its chunks, with x at a basic index: one task for a block, which reads one block."""
+    chunks = getattr(shape, "chunks", None) or tuple((n,) for n in shape)
+    x, slices = _with_all_axes(x, shape, index)
+    taken = [_taken(*pair) for pair in zip(chunks, slices)]
+    x = x.rechunk(tuple(tuple(len(part) for part in axis if part) or (0,) for axis in taken))
+    sources = [np.cumsum([len(part) > 0 for part in axis]) - 1 for axis in taken]
+    name = "embed-" + tokenize(x, chunks, slices)
+    graph: dict[Any, Any] = {}
+    for block in itertools.product(*[range(len(axis)) for axis in chunks]):
+        parts = [axis[i] for axis, i in zip(taken, block)]
+        size = tuple(axis[i] for axis, i in zip(chunks, block))
+        if all(parts):
+            source = [int(axis[i]) for axis, i in zip(sources, block)]
+            where = tuple(slice(part.start, part.stop, part.step) for part in parts)
+            graph[name, *block] = (_placed, (x.name, *source), size, where)
+        else:
+            graph[name, *block] = (np.zeros, size, x.dtype)
+    return da.Array(HighLevelGraph.from_collections(name, graph, [x]), name, chunks, dtype=x.dtype)
+
+
+def _placed(block: Any, shape: tuple[int, ...], where: tuple[slice, ...]) -> Any:
+    out = np.zeros(shape, block.dtype)
+    out[where] = block
+    return out
+
+
+def _with_all_axes(x: Any, shape: Any, index: tuple[Any, ...]) -> tuple[Any, list[range]]:
+    """x with one axis for each of a shape, and which elements of that axis it holds, upwards."""
+    items = list(index)
+    named = len(items) - sum(item is None or item is Ellipsis for item in items)
+    at = items.index(Ellipsis) if Ellipsis in items else len(items)
+    items[at : at + 1] = [slice(None)] * (len(shape) - named)
+    back: list[Any] = []
+    held = []
+    lengths = iter(shape)
+    for item in items:
+        if item is None:
+            back.append(0)
+            continue
+        n = next(lengths)
+        places = range(n)[item] if isinstance(item, slice) else range(item % n, item % n + 1)
+        downwards = places.step < 0
+        back.append(slice(None, None, -1 if downwards else 1) if isinstance(item, slice) else None)
+        held.append(places[::-1] if downwards else places)
+    return x[tuple(back)], held
+
+
+def _taken(chunks: tuple[int, ...], held: range) -> list[range]:
+    """For each chunk of an axis, which of its elements are among those that are held."""
+    taken = []
+    begin = 0
+    for n in chunks:
+        skipped = max(0, -((held.start - begin) // held.step))
+        first = held.start - begin + skipped * held.step
+        taken.append(range(first, max(first, min(held.stop - begin, n)), held.step))
+        begin += n
+    return taken
+
+
 LIBRARY = Library(
     "Dask",
     lambda x: np.asarray(x.compute()),
@@ -127,5 +191,6 @@ LIBRARY = Library(
     shape_of,
     check,
     own={np.broadcast_to: broadcast_to, np.matmul: matmul, np.reshape: reshape},
+    rows={"embed": embed},
     all_to_numpy=lambda arrays: list(map(np.asarray, dask.compute(*arrays))),
 )

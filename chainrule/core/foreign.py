@@ -96,6 +96,13 @@ class Foreign(ArrayLike):
                 return form(*args, **kwargs)
             raise errors.foreign_lacks(self, function.__name__, error) from error
 
+    def by_row(self, name: str, **params: Any) -> Any:
+        """What a row computes of this, for rows whose values write into memory of NumPy's."""
+        own = self.library.rows.get(name)
+        if own is None:
+            raise errors.foreign_lacks(self, f"{name}, a step of this derivative,")
+        return adopted(own(self.payload, **params))
+
     def _check_one_library(self, arguments: Any) -> None:
         for x in _flat(arguments):
             if type(x) is Foreign and x.library is not self.library:

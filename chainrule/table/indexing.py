@@ -70,6 +70,8 @@ def getitem(x, *, index):
 )
 def embed(x, *, shape, index):
     """Zeros of a shape, with x at a basic index."""
+    if not is_array(x):
+        return x.by_row("embed", shape=shape, index=index)
     out = np.zeros(shape, x.dtype)
     out[index] = x
     return out
