@@ -65,8 +65,10 @@ class Foreign(ArrayLike):
         function = _REDUCTIONS.get((ufunc, method))
         if function is None:
             raise errors.foreign_lacks(self, f"{ufunc.__name__}.{method}")
-        if method == "reduce" and len(inputs) == 1:
+        if method == "reduce":
             kwargs.setdefault("axis", 0)
+            if (initial := kwargs.pop("initial", None)) is not None:
+                return ufunc(self._call(function, inputs, kwargs, out), initial)
         return self._call(function, inputs, kwargs, out)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -114,6 +116,12 @@ class Foreign(ArrayLike):
         if name in _METHODS and function is not None:
             return functools.partial(function, self)
         raise AttributeError(f"a {type(self.payload).__name__} of {self.library.name} has no {name!r} in a rule")
+
+    def _not_in_place(self, other: Any) -> Any:
+        return NotImplemented  # so that Python takes the operator without =
+
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = _not_in_place  # type: ignore[assignment]
+    __imatmul__ = __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _not_in_place  # type: ignore[assignment]
 
     def __getitem__(self, index: Any) -> Any:
         return adopted(self.payload[_opened(index)])
