@@ -31,6 +31,7 @@ class Library:
         check: raises for an array that cannot be computed with.
         own: NumPy function -> what computes it of this library's arrays, instead of the library's own.
         rows: row -> what computes it of this library's arrays, where its value writes into memory.
+        like: an array, laid out as a shape (of ``shape``) remembers that another one was.
         all_to_numpy: ``to_numpy`` of several arrays that share work.
     """
 
@@ -42,6 +43,7 @@ class Library:
     check: Callable[[Any], None] = lambda x: None
     own: dict[Any, Callable[..., Any]] = field(default_factory=dict)
     rows: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    like: Callable[[Any, Any], Any] = lambda x, shape: x
     all_to_numpy: Callable[[list[Any]], list[ndarray[Any, Any]]] | None = None
 
 

@@ -8,10 +8,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
-import operator
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import dask
@@ -192,5 +188,6 @@ LIBRARY = Library(
     check,
     own={np.broadcast_to: broadcast_to, np.matmul: matmul, np.reshape: reshape},
     rows={"embed": embed},
+    like=like,
     all_to_numpy=lambda arrays: list(map(np.asarray, dask.compute(*arrays))),
 )

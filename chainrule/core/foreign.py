@@ -105,6 +105,11 @@ class Foreign(ArrayLike):
             raise errors.foreign_lacks(self, f"{name}, a step of this derivative,")
         return adopted(own(self.payload, **params))
 
+    def like(self, other: Any) -> Foreign:
+        """The same, cut into chunks as another array of the shape is."""
+        again = self.library.like(self.payload, getattr(other, "shape", None))
+        return self if again is self.payload else Foreign(again)
+
     def _check_one_library(self, arguments: Any) -> None:
         for x in _flat(arguments):
             if type(x) is Foreign and x.library is not self.library:
@@ -120,8 +125,8 @@ class Foreign(ArrayLike):
     def _not_in_place(self, other: Any) -> Any:
         return NotImplemented  # so that Python takes the operator without =
 
-    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = _not_in_place  # type: ignore[assignment]
-    __imatmul__ = __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _not_in_place  # type: ignore[assignment]
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = _not_in_place
+    __imatmul__ = __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _not_in_place
 
     def __getitem__(self, index: Any) -> Any:
         return adopted(self.payload[_opened(index)])

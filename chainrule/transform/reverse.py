@@ -14,7 +14,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.array import Array, faced
 from chainrule.core import engine
-from chainrule.core.foreign import ones_of
+from chainrule.core.foreign import Foreign, ones_of
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, MODES, SPECIAL, recording, switch
 from chainrule.core.node import Leaf, next_seq
@@ -250,7 +250,10 @@ class Trace:
         results = []
         for g, start, leaf in zip(gradients, self.starts, self.leaves, strict=True):
             if g is None:
-                g = np.zeros(start._raw.shape, start._raw.dtype)
+                raw = start._raw
+                g = np.zeros_like(raw) if type(raw) is Foreign else np.zeros(raw.shape, raw.dtype)
+            elif type(g) is Foreign:
+                g = g.like(start._raw)
             g = own_copy(g, held) if type(g) is ndarray else without_zero_tangent(g)
             results.append(as_caller_type(g, isinstance(leaf, Tensor)))
         return tree_unflatten(results, self.specs[0]) if single else tuple(unflatten_each(results, self.specs))
