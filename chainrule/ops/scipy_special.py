@@ -18,6 +18,7 @@ from scipy import special
 
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import UFUNCS
+from chainrule.ops import incomplete
 from chainrule.rows.kinds import elementwise
 from chainrule.rows.primitive import TABLE, unsupported
 from chainrule.types.arrays import AnyArray
@@ -28,7 +29,9 @@ _UFUNCS = {name: f for name, f in vars(getattr(special, "_ufuncs", special)).ite
 NAMES: dict[str, Any] = {
     **vars(special),
     **_UFUNCS,
+    **{f.__name__: f for f in incomplete.PARTIALS},
     "np": np,
+    "root2": math.sqrt(2),
     "rootpi": math.sqrt(math.pi),
     "root2pi": math.sqrt(2 * math.pi),
     "ln10": math.log(10),
@@ -90,6 +93,9 @@ row("dawsn", REAL, x="1 - 2 * x * out")
 row("ndtr", REAL, x="np.exp(-x * x / 2) / root2pi")
 row("log_ndtr", REAL, x=("np.exp(-x * x / 2 - out) / np.sqrt(2 * np.pi)", lambda x, out: _log_ndtr_derivative(x, out)))
 row("ndtri", UNIT, x="root2pi * np.exp(out * out / 2)")
+row("ndtri_exp", (-3.0, -0.1), x="root2pi * np.exp(out * out / 2 + x)")
+row("owens_t", (REAL, REAL), h="-np.exp(-h * h / 2) * erf(a * h / root2) / (2 * root2pi)",
+    a="np.exp(-h * h * (1 + a * a) / 2) / (2 * np.pi * (1 + a * a))")  # fmt: skip
 
 
 def _erfcx_derivative(x: AnyArray, out: Any) -> Any:
@@ -160,18 +166,30 @@ row("psi", POSITIVE, accepts="f", x="zeta(2, x)")
 row("lgamma", POSITIVE, _UFUNCS.get("gammaln"), x="digamma(x)")  # PyTorch's names of gammaln and psi
 row("digamma", POSITIVE, _UFUNCS.get("psi"), "f", x="zeta(2, x)")
 row("zeta", ((1.5, 4.0), POSITIVE), _zeta, s=None, x="-s * zeta(s + 1, x)")
-row("gammainc", ((0.5, 3.0), POSITIVE), a=None, x="np.exp(xlogy(a - 1, x) - x - gammaln(a))")
-row("gammaincc", ((0.5, 3.0), POSITIVE), a=None, x="-np.exp(xlogy(a - 1, x) - x - gammaln(a))")
-row("gammaincinv", ((0.5, 3.0), UNIT), a=None, y="np.exp(out + gammaln(a) - xlogy(a - 1, out))")
-row("gammainccinv", ((0.5, 3.0), UNIT), a=None, y="-np.exp(out + gammaln(a) - xlogy(a - 1, out))")
+_density = "np.exp(xlogy(a - 1, {0}) - {0} - gammaln(a))"
+_shapes = ((0.5, 3.0), POSITIVE)
+row("gammainc", _shapes, a="gammainc_by_a(a, x)", x=_density.format("x"))
+row("gammaincc", _shapes, a="-gammainc_by_a(a, x)", x="-" + _density.format("x"))
+_shapes = ((0.5, 3.0), UNIT)
+row("gammaincinv", _shapes, a="gamma_quantile_by_a(a, out)", y="1 / " + _density.format("out"))
+row("gammainccinv", _shapes, a="gamma_quantile_by_a(a, out)", y="-1 / " + _density.format("out"))
 row("beta", POSITIVE, a="out * (psi(a) - psi(a + b))", b="out * (psi(b) - psi(a + b))")
 row("betaln", POSITIVE, a="psi(a) - psi(a + b)", b="psi(b) - psi(a + b)")
 _density = "np.exp(xlogy(a - 1, {0}) + xlog1py(b - 1, -{0}) - betaln(a, b))"
-row("betainc", ((0.5, 3.0), (0.5, 3.0), UNIT), a=None, b=None, x=_density.format("x"))
-row("betaincc", ((0.5, 3.0), (0.5, 3.0), UNIT), a=None, b=None, x="-" + _density.format("x"))
-row("betaincinv", ((0.5, 3.0), (0.5, 3.0), UNIT), a=None, b=None, y="1 / " + _density.format("out"))
-row("stdtr", ((1.0, 5.0), REAL), df=None,
-    x="np.exp(gammaln((df + 1) / 2) - gammaln(df / 2) - (df + 1) / 2 * np.log1p(x * x / df)) / np.sqrt(df) / rootpi")  # fmt: skip
+_shapes = ((0.5, 3.0), (0.5, 3.0), UNIT)
+_by_a, _by_b = "betainc_by_a(a, b, x, 1 - x)", "betainc_by_a(b, a, 1 - x, x)"
+row("betainc", _shapes, a=_by_a, b="-" + _by_b, x=_density.format("x"))
+row("betaincc", _shapes, a="-" + _by_a, b=_by_b, x="-" + _density.format("x"))
+_inverse = {"a": "beta_quantile_by_a(a, b, out, 1 - out)", "b": "-beta_quantile_by_a(b, a, 1 - out, out)"}
+row("betaincinv", _shapes, **_inverse, y="1 / " + _density.format("out"))
+row("betainccinv", _shapes, **_inverse, y="-1 / " + _density.format("out"))
+row("stdtr", ((1.0, 5.0), REAL), df="stdtr_by_df(df, x)", x="student_density(df, x)")
+row(
+    "stdtrit",
+    ((1.0, 5.0), UNIT),
+    df="-stdtr_by_df(df, out) / student_density(df, out)",
+    p="1 / student_density(df, out)",
+)
 row("pdtr", ("int", POSITIVE), k=None, m="-np.exp(xlogy(np.floor(k), m) - m - gammaln(np.floor(k) + 1))")
 
 # -- Bessel functions ------------------------------------------------------------------------------------------------

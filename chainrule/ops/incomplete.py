@@ -1,0 +1,206 @@
+"""The incomplete gamma and beta functions' derivatives by their shape parameters, for which SciPy has no functions.
+
+With T of the gamma distribution of shape a, and ψ = (log Γ)',
+
+    ∂/∂a log P(a, x) = E[log T | T ≤ x] − ψ(a),        ∂/∂a log Q(a, x) = E[log T | T > x] − ψ(a),
+
+because ∂/∂a of the log density is log T − ψ(a). Below exp ψ(a) the first integrand has one sign, above it the second, so nothing
+cancels where the right one is taken. For small a the lower integral is taken one step up, P(a, x) = x·f(x)/a + P(a + 1, x)
+(DLMF 8.8.5), which moves the border to exp ψ(a + 1): no integrand has more than one scale then. The beta distribution is
+treated alike, with ψ(a) − ψ(a + b) in the place of ψ(a), and both of its integrals one step up (DLMF 8.17.20, 8.17.21).
+
+The integrals are sums over 50 points, by the double-exponential rule for integrands that decay as exp(−s) (Takahasi and Mori 1974,
+"Double exponential formulas for numerical integration"). The sums are NumPy code, so derivatives of any order follow. Relative
+errors are below 1e-11 for shapes from 1e-6 to 1e6 (where ψ(a + b) − ψ(a) keeps its digits), at all x in double's range.
+
+Quantiles need neither the functions nor densities: at a fixed share, ∂x/∂a = −(∂P/∂a) / f is x times one such sum. These are also
+the implicit derivatives of samples (Figurnov, Mohamed and Mnih 2018, "Implicit reparameterization gradients").
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from chainrule.core.protocol import detached
+from chainrule.types.shapes import dtype_of
+
+_UFUNCS = {name: f for name, f in vars(getattr(special, "_ufuncs", special)).items() if isinstance(f, np.ufunc)}
+psi, gammainc, gammaincc, gammaln = (_UFUNCS[name] for name in ("psi", "gammainc", "gammaincc", "gammaln"))
+betainc, betaln = _UFUNCS["betainc"], _UFUNCS["betaln"]
+
+_BLOCK = 4096
+
+_STEP = 0.15
+_TAU = np.arange(-3.6, 3.9, _STEP)
+_POINTS = np.exp(_TAU - np.exp(-_TAU))
+_WEIGHTS = _STEP * _POINTS * (1 + np.exp(-_TAU))
+
+
+class Tail(NamedTuple):
+    """The smaller side of a distribution at x: its probability is ``density`` · ``share``.
+
+    Attributes:
+        lower: whether it is the side below x.
+        share: the probability over x·f(x) (over x·(1 − x)·f(x) for the beta distribution).
+        slope: the derivative of the probability by a, over the same.
+    """
+
+    lower: Any
+    share: Any
+    slope: Any
+
+
+def _integrals(width: Any, log_weight: Any, shift: Any, level: Any) -> tuple[Any, Any]:
+    """∫ exp(log_weight(s)) ds over s > 0, and the same of (shift(s) + level) times it; ``width`` is their scale."""
+    width, level = np.expand_dims(detached(width), -1), np.expand_dims(level, -1)
+    s = _POINTS * width
+    weight = _WEIGHTS * width * np.exp(log_weight(s))
+    return np.sum(weight, axis=-1), np.sum(weight * (shift(s) + level), axis=-1)
+
+
+def gamma_tail(a: Any, x: Any) -> Tail:
+    """The smaller side of the gamma distribution of shape a at x > 0."""
+    log, up = np.log(x), a + 1
+    lower = log <= psi(up)
+    peak = np.maximum(a - 1, 0)
+    width = 1 / np.where(lower, up - np.where(lower, x, 0) + np.sqrt(x), x - np.where(lower, 0, peak) + np.sqrt(peak))
+    a_, x_, low = np.expand_dims(a, -1), np.expand_dims(x, -1), np.expand_dims(lower, -1)
+    share, slope = _integrals(
+        width,
+        lambda s: np.where(low, -(a_ + 1) * s - x_ * np.expm1(-s), (a_ - 1) * np.log1p(s) - x_ * s),
+        lambda s: np.where(low, -s, np.log1p(s)),
+        log - psi(np.where(lower, up, a)),
+    )
+    return Tail(
+        lower, np.where(lower, (1 + x * share) / a, share), np.where(lower, (log - psi(up) + x * slope) / a, slope)
+    )
+
+
+def beta_tail(a: Any, b: Any, x: Any, y: Any) -> Tail:
+    """The smaller side of the beta distribution at x, where y = 1 − x is given beside it for its digits."""
+    log = np.log(x)
+    lower = log <= psi(a + 1) - psi(a + b + 1)
+    here, there = (
+        np.where(lower, a, b),
+        np.where(lower, b, a),
+    )  # the exponents of what is integrated to 0, and of the rest
+    z, rest = np.where(lower, x, y), np.where(lower, y, x)
+    odds, peak = z / rest, np.maximum(there - 1, 0)
+    width = 1 / (np.abs(here + 1 - peak * odds) + np.sqrt(peak * z) / rest)
+    here_, there_, odds_, low = (np.expand_dims(v, -1) for v in (here, there, odds, lower))
+    level = log - psi(np.where(lower, a + 1, a))
+
+    def log_rest(s: Any) -> Any:
+        return np.log1p(-odds_ * np.expm1(-s))
+
+    share, slope = _integrals(
+        width,
+        lambda s: (there_ - 1) * log_rest(s) - (here_ + 1) * s,
+        lambda s: np.where(low, -s, log_rest(s)),
+        level + psi(a + b + 1),
+    )
+    step = (a + b) * odds
+    return Tail(lower, (1 + step * share) / here, (level + psi(a + b) + step * slope) / here)
+
+
+# -- by the shape parameters -------------------------------------------------------------------------------------------
+
+
+def _at_all_points(function: Any) -> Any:
+    """A function of shapes and points inside the support as one of all points: it is 0 at the ends.
+
+    It computes in float64, and plain arrays in blocks, since an element takes fifty.
+    """
+
+    @functools.wraps(function)
+    def call(*operands: Any) -> Any:
+        wide, dtype = _widened(operands)
+        out = _in_blocks(inside, wide) if all(type(x) is np.ndarray for x in wide) else inside(*wide)
+        return out if dtype == np.float64 else np.astype(out, dtype)
+
+    def inside(*operands: Any) -> Any:
+        ends = operands[-1] <= 0
+        if len(operands) == 2:
+            a, x = operands
+            ends = ends | (x == np.inf)
+            return np.where(ends, 0, function(a, np.where(ends, 1, x)))
+        a, b, x, y = operands
+        ends = ends | (x <= 0)
+        return np.where(ends, 0, function(a, b, np.where(ends, 0.5, x), np.where(ends, 0.5, y)))
+
+    return call
+
+
+def _widened(operands: Any) -> tuple[list[Any], Any]:
+    """Operands in float64, and the dtype that they were to be computed in."""
+    dtype = np.result_type(*[dtype_of(x) if hasattr(x, "dtype") else 0.0 for x in operands])
+    arrays = [x if hasattr(x, "dtype") else np.asarray(x, np.float64) for x in operands]
+    return [x if dtype_of(x) == np.float64 else np.astype(x, np.float64) for x in arrays], dtype
+
+
+def _in_blocks(function: Any, operands: Any) -> Any:
+    """An elementwise function, a part of the arrays at a time."""
+    if max(x.size for x in operands) <= _BLOCK:
+        return function(*operands)
+    operands = np.broadcast_arrays(*operands)
+    out = np.empty(operands[0].size)
+    flat = [x.reshape(-1) for x in operands]
+    for start in range(0, out.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        out[part] = function(*[x[part] for x in flat])
+    return out.reshape(operands[0].shape)
+
+
+@_at_all_points
+def gammainc_by_a(a: Any, x: Any) -> Any:
+    """∂P(a, x)/∂a."""
+    tail = gamma_tail(a, x)
+    return np.where(tail.lower, gammainc(a, x), -gammaincc(a, x)) * tail.slope / tail.share
+
+
+@_at_all_points
+def gamma_quantile_by_a(a: Any, x: Any) -> Any:
+    """∂x/∂a of a quantile of the gamma distribution."""
+    tail = gamma_tail(a, x)
+    return np.where(tail.lower, -x, x) * tail.slope
+
+
+@_at_all_points
+def betainc_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """∂I_x(a, b)/∂a, at y = 1 − x. (By b: that of −I_y(b, a).)"""
+    tail = beta_tail(a, b, x, y)
+    return np.where(tail.lower, betainc(a, b, x), -betainc(b, a, y)) * tail.slope / tail.share
+
+
+@_at_all_points
+def beta_quantile_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """∂x/∂a of a quantile x = 1 − y of the beta distribution. (By b: −∂y/∂b.)"""
+    tail = beta_tail(a, b, x, y)
+    return np.where(tail.lower, -x, x) * y * tail.slope
+
+
+def student_density(df: Any, x: Any) -> Any:
+    """The density of Student's t distribution."""
+    (df, x), dtype = _widened((df, x))
+    out = np.exp(-betaln(0.5 * df, 0.5) - 0.5 * (df + 1) * np.log1p(np.square(x) / df)) / np.sqrt(df)
+    return out if dtype == np.float64 else np.astype(out, dtype)
+
+
+def stdtr_by_df(df: Any, x: Any) -> Any:
+    """∂F/∂ν of Student's t distribution: F = I_z(ν/2, 1/2) / 2 with z = ν / (ν + x²) for x < 0 (DLMF 8.17)."""
+    (df, x), dtype = _widened((df, x))
+    near = np.abs(x) < 1e-7  # this is so flat there that it is a line to all digits
+    at = np.where(near, 1e-7, x)
+    total = df + np.square(at)
+    z, rest = df / total, np.square(at) / total
+    out = -0.25 * np.sign(at) * betainc_by_a(0.5 * df, 0.5, z, rest) - 0.5 * at / df * student_density(df, at)
+    out = np.where(near, x * (out / 1e-7), out)
+    return out if dtype == np.float64 else np.astype(out, dtype)
+
+
+#: What the partial derivatives of SciPy's functions are written with.
+PARTIALS = (gammainc_by_a, gamma_quantile_by_a, betainc_by_a, beta_quantile_by_a, student_density, stdtr_by_df)
