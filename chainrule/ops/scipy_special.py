@@ -167,12 +167,10 @@ row("lgamma", POSITIVE, _UFUNCS.get("gammaln"), x="digamma(x)")  # PyTorch's nam
 row("digamma", POSITIVE, _UFUNCS.get("psi"), "f", x="zeta(2, x)")
 row("zeta", ((1.5, 4.0), POSITIVE), _zeta, s=None, x="-s * zeta(s + 1, x)")
 _density = "np.exp(xlogy(a - 1, {0}) - {0} - gammaln(a))"
-_shapes = ((0.5, 3.0), POSITIVE)
-row("gammainc", _shapes, a="gammainc_by_a(a, x)", x=_density.format("x"))
-row("gammaincc", _shapes, a="-gammainc_by_a(a, x)", x="-" + _density.format("x"))
-_shapes = ((0.5, 3.0), UNIT)
-row("gammaincinv", _shapes, a="gamma_quantile_by_a(a, out)", y="1 / " + _density.format("out"))
-row("gammainccinv", _shapes, a="gamma_quantile_by_a(a, out)", y="-1 / " + _density.format("out"))
+row("gammainc", ((0.5, 3.0), POSITIVE), a="gammainc_by_a(a, x)", x=_density.format("x"))
+row("gammaincc", ((0.5, 3.0), POSITIVE), a="-gammainc_by_a(a, x)", x="-" + _density.format("x"))
+row("gammaincinv", ((0.5, 3.0), UNIT), a="gamma_quantile_by_a(a, out)", y="1 / " + _density.format("out"))
+row("gammainccinv", ((0.5, 3.0), UNIT), a="gamma_quantile_by_a(a, out)", y="-1 / " + _density.format("out"))
 row("beta", POSITIVE, a="out * (psi(a) - psi(a + b))", b="out * (psi(b) - psi(a + b))")
 row("betaln", POSITIVE, a="psi(a) - psi(a + b)", b="psi(b) - psi(a + b)")
 _density = "np.exp(xlogy(a - 1, {0}) + xlog1py(b - 1, -{0}) - betaln(a, b))"
