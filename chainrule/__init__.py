@@ -46,7 +46,7 @@ from chainrule import autograd, linalg, random, return_types, special, tree
 newaxis = None
 
 if TYPE_CHECKING:
-    from chainrule import cuda, fft, func, implicit, masked, nn, primitive, scipy, signal, stats, testing, utils
+    from chainrule import cuda, fft, func, implicit, masked, nn, optim, primitive, scipy, signal, stats, testing, utils
     from chainrule.jacobians.api import hessian, jacobian, jacobian_plan
     from chainrule.jacobians.prepared import prepare_jacobian
     from chainrule.func import grad, grad_and_value, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap
@@ -75,7 +75,7 @@ _PRIVATE = {"TYPE_CHECKING", "annotations", "keep_freed_memory"}
 _LAZY = {
     name: module
     for module, names in {
-        "": "cuda fft func implicit masked nn primitive scipy signal stats testing utils",
+        "": "cuda fft func implicit masked nn optim primitive scipy signal stats testing utils",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "compiling": "compile",
         "explaining": "explain record_lines",

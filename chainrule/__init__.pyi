@@ -9,11 +9,13 @@ from chainrule import implicit as implicit
 from chainrule import linalg as linalg
 from chainrule import masked as masked
 from chainrule import nn as nn
+from chainrule import optim as optim
 from chainrule import primitive as primitive
 from chainrule import random as random
 from chainrule import scipy as scipy
 from chainrule import signal as signal
 from chainrule import special as special
+from chainrule import stats as stats
 from chainrule import testing as testing
 from chainrule import tree as tree
 from chainrule import utils as utils

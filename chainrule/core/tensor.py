@@ -35,7 +35,7 @@ from chainrule.types.size import Size
 
 ndarray = np.ndarray
 _CPU = device("cpu")
-_UNSET = frozenset({"_grad", "_cut", "_view", "_views", "_edge", "_memory"})
+_UNSET = frozenset({"_grad", "_cut", "_view", "_views", "_edge", "_memory", "_parameter"})
 
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ else:
 class Tensor(Methods):
     """An array that autograd can follow. Made by ``tensor``, ``from_numpy`` and the other creation functions."""
 
-    __slots__ = ("__weakref__", "_cut", "_edge", "_grad", "_memory", "_raw", "_view", "_views")
+    __slots__ = ("__weakref__", "_cut", "_edge", "_grad", "_memory", "_parameter", "_raw", "_view", "_views")
     __array_priority__ = 1000.0
     __array_ufunc__ = array_ufunc
     __array_function__ = array_function
@@ -59,6 +59,7 @@ class Tensor(Methods):
     _view: Any
     _views: Any
     _memory: Any
+    _parameter: bool | None  # what ``nn.Parameter`` made
 
     if TYPE_CHECKING:  # operators, which the floors above attach
 
@@ -525,7 +526,8 @@ class Tensor(Methods):
         suffixes = self._history()
         prefix = "tensor(" if type(self) in (Tensor, InferenceTensor) else f"{type(self).__name__}("
         suffixes += more
-        return printing.tensor_repr(data, suffixes=suffixes, default_dtype=default_dtype(), prefix=prefix)
+        text = printing.tensor_repr(data, suffixes=suffixes, default_dtype=default_dtype(), prefix=prefix)
+        return f"Parameter containing:\n{text}" if self._parameter else text
 
     def _history(self) -> list[str]:
         """What a printed tensor says of its history."""
@@ -542,7 +544,8 @@ class Tensor(Methods):
         """Another tensor of the same memory: a leaf for a leaf; the copy of a result is a result, as its alias is."""
         if not self.is_leaf or self._inside_transformation():
             return TABLE["alias"](self)  # type: ignore[no-any-return]
-        return _made(_lasting(self), self._raw, self.requires_grad, None, getattr(self, "__dict__", None))
+        held = getattr(self, "__dict__", None)
+        return _made(_lasting(self), self._raw, self.requires_grad, None, held, self._parameter)
 
     def _inside_transformation(self) -> bool:
         """Whether it is a value of a transformation, or an argument of one, whose copies have derivatives by it."""
@@ -567,6 +570,8 @@ class Tensor(Methods):
             if self.retains_grad:
                 out.retain_grad()
         memo[id(self)] = out
+        if self._parameter:
+            out._parameter = True
         if self._grad is not None:
             out._grad = copy.deepcopy(self._grad, memo)
         for name, value in getattr(self, "__dict__", {}).items():
@@ -581,7 +586,7 @@ class Tensor(Methods):
         grad = None if self._grad is None else self._grad.detach()
         return (
             _made,
-            (_lasting(self), self._array(), self.requires_grad, grad, getattr(self, "__dict__", None)),
+            (_lasting(self), self._array(), self.requires_grad, grad, getattr(self, "__dict__", None), self._parameter),
         )
 
 
@@ -610,7 +615,12 @@ def _alias(tensor: Tensor, data: Any) -> Tensor:
 
 
 def _made(
-    kind: type[Tensor], array: Any, requires_grad: bool, grad: Tensor | None, attributes: dict[str, Any] | None = None
+    kind: type[Tensor],
+    array: Any,
+    requires_grad: bool,
+    grad: Tensor | None,
+    attributes: dict[str, Any] | None = None,
+    parameter: bool | None = None,
 ) -> Tensor:
     """A leaf from its parts (what pickles call)."""
     tensor = _new(kind)
@@ -618,6 +628,8 @@ def _made(
     tensor._edge = Leaf(tensor) if requires_grad else None
     tensor._cut = None
     tensor._grad = grad
+    if parameter:
+        tensor._parameter = True
     if attributes:
         tensor.__dict__.update(attributes)
     return tensor

@@ -120,7 +120,7 @@ def _layer(name: str, module: str) -> str:
     of = next((n for n in (words, words.replace("_", ""), re.sub(r"\dd$", "", words)) if n in known), "")
     if not name[0].isupper() or (not of and module != "chainrule.nn"):
         return ""
-    text = "layers with state are not built in. The functions are in nn.functional, and parameters are tensors of yours"
+    text = "write it as an nn.Module with parameters of its own. The functions are in nn.functional"
     return f"{text}: nn.functional.{of}" if of else text
 
 
@@ -129,7 +129,6 @@ _ELSEWHERE = {
     name: text
     for names, text in {
         "chainrule.cuda": "everything is computed on the CPU, so leave it out",
-        "optim": "an update is one line, `with no_grad(): w -= lr * w.grad`; for scipy.optimize there is value_and_grad",
         "mps": "everything is computed on the CPU, so leave device= out",
         "checkpoint": "it is utils.checkpoint.checkpoint",
         "jacobian": "it is chainrule.jacobian(f, x), which picks jacrev or jacfwd by the sizes",
@@ -152,20 +151,24 @@ _ELSEWHERE = {
         "that are not random",
         "ctc_loss": "a sum over paths is a loop of logaddexp; for labels that are aligned there is cross_entropy",
         "multi_head_attention_forward": "it is scaled_dot_product_attention of linear(x, w)",
-        "lstm gru rnn_tanh rnn_relu LSTM GRU RNN": "a recurrent network is a loop over x.unbind(0)",
+        "lstm gru rnn_tanh rnn_relu LSTM GRU RNN LSTMCell GRUCell RNNCell": "a recurrent network is a loop over x.unbind(0), "
+        "with nn.Linear of the input and of the state",
+        "MultiheadAttention Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder "
+        "TransformerDecoderLayer": "it is nn.functional.scaled_dot_product_attention of nn.Linear layers",
+        "DataParallel parallel": "one process computes on the CPU: call the module itself",
+        "LazyLinear LazyConv1d LazyConv2d LazyConv3d": "give the number of inputs: nn.Linear, nn.Conv2d",
+        "Rprop RMSprop Adagrad Adadelta Adamax NAdam RAdam ASGD SparseAdam": "optim has SGD, Adam, AdamW and LBFGS; of a subclass "
+        "of optim.Optimizer one says update(p, grad, group, state)",
+        "MultiStepLR CosineAnnealingLR OneCycleLR ReduceLROnPlateau CyclicLR": "LambdaLR(optimizer, f) takes any function of the epoch",
         "bfloat16 chalf complex32": "NumPy has no such numbers: take float32, or complex64",
         "autocast amp": "arithmetic is in the dtype of the tensors: x.half(), x.double()",
         "MaskedTensor": "the functions of masked take mask=",
         "data DataLoader": "an index is enough: `for i in range(0, len(x), n): batch = x[i:i + n]`",
-        "init": "take randn(...) times a scale",
-        "clip_grad_norm_ clip_grad_value_ utils": "take the norm of the gradients, and g.mul_(limit / norm)",
+        "clip_grad_norm_": "it is nn.utils.clip_grad_norm_",
+        "clip_grad_value_": "it is nn.utils.clip_grad_value_",
         "jit": "it is called compile here",
-        "functional_call": "there are no modules here: write the model as a function of its parameters (any nested "
-        "container of them) and transform that",
-        "stack_module_state": "there are no modules here: stack the parameters with "
-        "chainrule.tree.tree_map(lambda *p: chainrule.stack(p), *trees) and vmap over them",
-        "replace_all_batch_norm_modules_": "there are no modules here: call batch_norm with running_mean=None and "
-        "running_var=None, which has no state",
+        "replace_all_batch_norm_modules_": "make the layers without running statistics: "
+        "nn.BatchNorm2d(n, track_running_stats=False)",
         "functionalize": "it is not needed: functions that write in place can be transformed as they are",
     }.items()
     for name in names.split()

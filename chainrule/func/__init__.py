@@ -5,12 +5,14 @@ from chainrule.func.debug import debug_unwrap
 from chainrule.func.forward import jvp
 from chainrule.func.jacobians import hessian, hvp, jacfwd, jacrev
 from chainrule.func.linear import linear_transpose, linearize
+from chainrule.func.modules import functional_call, stack_module_state
 from chainrule.func.rearrange import rearrange
 from chainrule.func.reverse import grad, grad_and_value, value_and_grad, vjp
 from chainrule.func.vectorize import vmap
 
 __all__ = [
     "debug_unwrap",
+    "functional_call",
     "grad",
     "grad_and_value",
     "hessian",
@@ -21,6 +23,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "rearrange",
+    "stack_module_state",
     "value_and_grad",
     "vjp",
     "vmap",

@@ -1,10 +1,22 @@
-"""``torch.nn``, as far as it is functions: :mod:`chainrule.nn.functional`, and :func:`Parameter`."""
+"""``torch.nn``: functions (:mod:`chainrule.nn.functional`), and a small :class:`Module` that owns parameters."""
 
 from chainrule import errors
-from chainrule.nn import functional
+from chainrule.nn import functional, init, stateful, stateless, utils
+from chainrule.nn.containers import ModuleDict, ModuleList, Sequential
+from chainrule.nn.module import Module
 from chainrule.nn.parameter import Parameter
 
-__all__ = ["Parameter", "functional"]
+_LAYERS = {
+    name: layer
+    for module in (stateful, stateless)
+    for name, layer in vars(module).items()
+    if isinstance(layer, type) and issubclass(layer, Module) and not name.startswith("_") and layer is not Module
+}
+globals().update(_LAYERS)
+
+__all__ = [
+    "Module", "ModuleDict", "ModuleList", "Parameter", "Sequential", "functional", "init", "utils", *sorted(_LAYERS),
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""Parameters: leaves that require grad."""
+"""Parameters: tensors that a module owns and an optimizer changes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,24 @@ from chainrule.api.making import make_tensor
 from chainrule.core.tensor import Tensor, wrap
 
 
-class _Leaves(type):
-    """Parameters are what the optimizer changes: ``isinstance`` asks for a leaf that requires grad."""
+class _Marked(type):
+    """``isinstance`` asks for the mark: a parameter is an ordinary tensor, so that operations on it are fast."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, Tensor) and instance.requires_grad and instance.is_leaf
+        return isinstance(instance, Tensor) and instance._parameter is True
 
 
-class Parameter(Tensor, metaclass=_Leaves):
-    """A leaf that shares the data's memory and requires grad: an ordinary tensor, so that operations on it are fast.
+class Parameter(Tensor, metaclass=_Marked):
+    """A leaf that shares the data's memory and that modules take for one of their parameters.
+
+    Args:
+        data: a tensor, or what makes one.
+        requires_grad: False for a parameter that stays as it is.
 
     >>> import chainrule as cr
     >>> w = cr.nn.Parameter(cr.zeros(2))
-    >>> w.requires_grad, w.is_leaf, isinstance(w, cr.nn.Parameter)
-    (True, True, True)
+    >>> w.requires_grad, w.is_leaf, isinstance(w, cr.nn.Parameter), isinstance(w * 2, cr.nn.Parameter)
+    (True, True, True, False)
     """
 
     __slots__ = ()
@@ -35,4 +39,5 @@ class Parameter(Tensor, metaclass=_Leaves):
             tensor = wrap(data._raw)
         else:
             tensor = make_tensor(data, None, False, False)
+        tensor._parameter = True
         return tensor.requires_grad_(requires_grad)

@@ -41,7 +41,10 @@ MODULES = {
     "autograd-graph": ("autograd.graph", ["autograd.graph"]),
     "implicit": ("implicit", ["implicit"]),
     "primitive": ("primitive", ["primitive"]),
-    "nn": ("nn, nn.functional", ["nn", "nn.functional"]),
+    "nn": ("nn", ["nn"]),
+    "nn-functional": ("nn.functional", ["nn.functional"]),
+    "nn-init": ("nn.init, nn.utils", ["nn.init", "nn.utils"]),
+    "optim": ("optim", ["optim", "optim.lr_scheduler"]),
     "linalg": ("linalg", ["linalg"]),
     "fft": ("fft", ["fft"]),
     "special": ("special", ["special"]),
@@ -73,7 +76,9 @@ FIRST = {
     "products": "matmul mm mv dot outer bmm einsum tensordot inner kron trace cross gradient trapezoid",
     "views": "as_strided view_as_complex view_as_real",
     "more": "no_grad enable_grad set_grad_enabled inference_mode save load set_default_dtype set_printoptions",
-    "nn": "linear relu gelu softmax log_softmax cross_entropy mse_loss conv1d conv2d max_pool2d avg_pool2d layer_norm "
+    "nn": "Module Parameter Sequential ModuleList ModuleDict Linear",
+    "optim": "SGD Adam AdamW LBFGS Optimizer",
+    "nn-functional": "linear relu gelu softmax log_softmax cross_entropy mse_loss conv1d conv2d max_pool2d avg_pool2d layer_norm "
     "batch_norm dropout embedding scaled_dot_product_attention",
     "linalg": "norm inv solve det slogdet eigh eigvalsh eig svd qr cholesky lstsq pinv matrix_rank",
     "fft": "fft ifft rfft irfft fft2 ifft2 fftn ifftn fftfreq rfftfreq fftshift ifftshift",
@@ -173,7 +178,8 @@ PARTS = {
     "See what was computed": ["explain", "testing"],
     "Tensors": ["tensor", "tensor-data", "tensor-methods", "tensor-inplace", "array", "creation", "random"],
     "Operations": ["elementwise", "reductions", "shapes", "indexing", "products", "views"],
-    "Mathematics": ["linalg", "fft", "special", "signal", "masked", "nn"],
+    "Mathematics": ["linalg", "fft", "special", "signal", "masked"],
+    "Networks": ["nn", "nn-functional", "nn-init", "optim"],
     "Everything else": ["primitive", "tree", "more", "rules"],
 }
 
@@ -227,7 +233,7 @@ def _entries() -> dict[str, tuple[str, Callable[[], str], list[Entry]]]:
 
 #: Modules whose names are, in part, the package's own as well; both are described on one page.
 SHARED = {"autograd": "autograd", "func": "func", "linalg": "linalg", "ops.linalg.decompositions": "linalg", "ops.linalg.factors": "linalg",
-          "special": "special", "signal": "signal", "nn": "nn", "explaining": "explain", "compiling": "compile",
+          "special": "special", "signal": "signal", "nn": "nn-functional", "explaining": "explain", "compiling": "compile",
           "jacobians": "jacobians", "random": "random"}  # fmt: skip
 
 

@@ -1,0 +1,144 @@
+"""``torch.nn.init``: random numbers for parameters, written into them without a record.
+
+The distributions are those of Glorot and Bengio (2010), He et al. (2015) and Saxe et al. (2013), as PyTorch defines them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from chainrule import errors
+from chainrule.api.grad_mode import no_grad
+from chainrule.core.tensor import Tensor
+from chainrule.ops import creation
+from chainrule.ops.linalg.decompositions import qr
+from chainrule.random import Generator, rand
+
+_GAINS = {"tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """By how much the numbers before an activation must be larger, so that those behind it keep their variance.
+
+    >>> calculate_gain("leaky_relu", 1.0)
+    1.0
+    """
+    if nonlinearity == "leaky_relu":
+        return math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
+    plain = ("linear", "sigmoid", *(f"conv{t}{n}d" for t in ("", "_transpose") for n in (1, 2, 3)))
+    if nonlinearity not in _GAINS and nonlinearity not in plain:
+        raise ValueError(
+            f"Unsupported nonlinearity {nonlinearity}: it is one of {', '.join((*_GAINS, 'leaky_relu', *plain))}"
+        )
+    return _GAINS.get(nonlinearity, 1.0)
+
+
+def _fans(tensor: Tensor) -> tuple[int, int]:
+    """How many inputs one output has, and how many outputs one input."""
+    if tensor.dim() < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    field = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * field, tensor.shape[0] * field
+
+
+@no_grad()
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Uniform numbers between a and b."""
+    return tensor.uniform_(a, b, generator=generator)
+
+
+@no_grad()
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Normal numbers of that mean and standard deviation."""
+    return tensor.normal_(mean, std, generator=generator)
+
+
+@no_grad()
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:  # fmt: skip
+    """Normal numbers, drawn again until they lie between a and b (both inverted from uniform ones)."""
+    low, high = (math.erf((bound - mean) / (std * math.sqrt(2))) for bound in (a, b))
+    drawn = rand(*tensor.shape, generator=generator, dtype="float64") * (high - low) + low
+    return tensor.copy_((drawn.erfinv() * (std * math.sqrt(2)) + mean).clamp(a, b))
+
+
+@no_grad()
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """The same number everywhere."""
+    return tensor.fill_(val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """1 everywhere."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """0 everywhere."""
+    return constant_(tensor, 0.0)
+
+
+@no_grad()
+def eye_(tensor: Tensor) -> Tensor:
+    """The identity matrix."""
+    if tensor.dim() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    return tensor.copy_(creation.eye(*tensor.shape))
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Uniform numbers of standard deviation gain·√(2 / (inputs + outputs))."""
+    bound = math.sqrt(3) * gain * math.sqrt(2 / sum(_fans(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Normal numbers of standard deviation gain·√(2 / (inputs + outputs))."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))), generator)
+
+
+def _he(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    modes = ["fan_in", "fan_out"]
+    if mode.lower() not in modes:
+        raise ValueError(f"Mode {mode} not supported, please use one of {modes}")
+    return calculate_gain(nonlinearity, a) / math.sqrt(_fans(tensor)[modes.index(mode.lower())])
+
+
+def kaiming_uniform_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:  # fmt: skip
+    """Uniform numbers of standard deviation gain / √fan; ``a`` is the slope of ``leaky_relu``."""
+    bound = math.sqrt(3) * _he(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:  # fmt: skip
+    """Normal numbers of standard deviation gain / √fan; ``a`` is the slope of ``leaky_relu``."""
+    return normal_(tensor, 0.0, _he(tensor, a, mode, nonlinearity), generator)
+
+
+@no_grad()
+def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """A matrix with orthogonal rows or columns, whichever are fewer, of length ``gain``; uniform among them."""
+    if tensor.dim() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    rows = tensor.shape[0]
+    columns = tensor.numel() // max(rows, 1)
+    drawn = creation.empty(max(rows, columns), min(rows, columns), dtype=tensor.dtype).normal_(generator=generator)
+    q, r = qr(drawn)
+    q = q * r.diagonal().sign()
+    return tensor.copy_((q.mT if rows < columns else q).reshape(tensor.shape) * gain)
+
+
+__all__ = [name for name in globals() if name.endswith("_") and not name.startswith("_")] + ["calculate_gain"]
+
+
+def __getattr__(name: str) -> Any:
+    raise errors.unknown_name(name, __all__, __name__)

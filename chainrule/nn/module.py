@@ -1,0 +1,326 @@
+"""Modules: functions that own tensors, their parameters and buffers, and other modules.
+
+A module keeps what it owns in three dictionaries, by attribute name. Everything else here reads them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from chainrule.api.grad_mode import no_grad
+from chainrule.core.node import RemovableHandle
+from chainrule.core.tensor import Tensor
+from chainrule.nn.parameter import Parameter
+
+#: The dictionaries, and what belongs there.
+_HELD = {
+    "_parameters": ("parameter", "torch.nn.Parameter"),
+    "_buffers": ("buffer", "torch.Tensor"),
+    "_modules": ("child module", "torch.nn.Module"),
+}
+
+
+class IncompatibleKeys(NamedTuple):
+    """What ``load_state_dict(strict=False)`` did not find, and what it had no place for."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+
+class Module:
+    """The base of layers and models: say in ``__init__`` what it owns, and in ``forward`` what it computes.
+
+    >>> import chainrule as cr
+    >>> class Line(cr.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.slope = cr.nn.Parameter(cr.tensor(2.0))
+    ...     def forward(self, x):
+    ...         return self.slope * x
+    >>> line = Line()
+    >>> line(cr.tensor(3.0)).backward()
+    >>> [(name, p.grad) for name, p in line.named_parameters()]
+    [('slope', tensor(3.))]
+    """
+
+    training: bool
+
+    def __init__(self) -> None:
+        self.__dict__.update({name: {} for name in _HELD}, _transient=set(), _hooks={}, _pre_hooks={}, training=True)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes, which the subclass says."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for pre_hook in [*self._pre_hooks.values()]:
+            changed = pre_hook(self, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        out = self.forward(*args, **kwargs)
+        for hook in [*self._hooks.values()]:
+            changed = hook(self, args, out)
+            out = out if changed is None else changed
+        return out
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(module, args, output)`` after each call; what it returns, if anything, is the output then."""
+        return RemovableHandle(self._hooks, hook)
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(module, args)`` before each call; what it returns, if anything, are the arguments then."""
+        return RemovableHandle(self._pre_hooks, hook)
+
+    # -- attributes ---------------------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        for held in _HELD:
+            if name in self.__dict__.get(held, ()):
+                return self.__dict__[held][name]
+        unready = "" if "_modules" in self.__dict__ else ": call super().__init__() before anything is assigned"
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{unready}", name=name, obj=self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, (Parameter, Module)):
+            self._hold("_parameters" if isinstance(value, Parameter) else "_modules", name, value)
+            return
+        old = next((held for held in _HELD if name in self.__dict__.get(held, ())), None)
+        if old is None:
+            object.__setattr__(self, name, value)
+        elif value is None or (old == "_buffers" and isinstance(value, Tensor)):
+            self.__dict__[old][name] = value
+        else:
+            what, wanted = _HELD[old]
+            raise TypeError(
+                f"cannot assign {type(value).__name__!r} as {what} {name!r} ({wanted} or None expected). nn.Parameter(value) "
+                "makes a parameter; `with no_grad(): p.copy_(value)` writes new numbers into one."
+            )
+
+    def _hold(self, where: str, name: str, value: Any) -> None:
+        """Own a value under a name that means nothing else then."""
+        if where not in self.__dict__:
+            raise AttributeError(
+                f"cannot assign {where[1:]} before Module.__init__() call: super().__init__() comes first"
+            )
+        for holder in (self.__dict__, *(self.__dict__[held] for held in _HELD if held != where)):
+            holder.pop(name, None)
+        self._transient.discard(name)
+        self.__dict__[where][name] = value
+
+    def __delattr__(self, name: str) -> None:
+        holders = (self.__dict__.get(held, {}) for held in _HELD)
+        holder = next((holder for holder in holders if name in holder), None)
+        if holder is None:
+            object.__delattr__(self, name)
+        else:
+            del holder[name]
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *itertools.chain(*(self.__dict__.get(held, ()) for held in _HELD))})
+
+    def register_parameter(self, name: str, param: Tensor | None) -> None:
+        """Own a parameter; None keeps the name free for one."""
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"cannot assign {type(param).__name__!r} object to parameter {name!r}: write nn.Parameter(...)"
+            )
+        self._hold("_parameters", name, param)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Own a tensor that is no parameter; ``persistent=False`` leaves it out of ``state_dict``."""
+        self._hold("_buffers", name, tensor)
+        if not persistent:
+            self._transient.add(name)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Own another module."""
+        self._hold("_modules", name, module)
+
+    add_module = register_module
+
+    # -- everything that is owned ---------------------------------------------------------------------------------
+
+    def named_modules(
+        self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all below it, with their dotted names."""
+        memo = set() if memo is None else memo
+        if remove_duplicate and id(self) in memo:
+            return
+        memo.add(id(self))
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def places(
+        self, held: tuple[str, ...] = ("_parameters", "_buffers"), prefix: str = "", recurse: bool = True
+    ) -> Iterator[tuple[str, Module, dict[str, Any], str]]:
+        """Where what is owned is: its dotted name, the module, that module's dictionary, and the key there."""
+        modules = self.named_modules(prefix=prefix, remove_duplicate=False) if recurse else [(prefix, self)]
+        for where, module in modules:
+            for kind in held:
+                for name in module.__dict__[kind]:
+                    yield f"{where}.{name}" if where else name, module, module.__dict__[kind], name
+
+    def _named(self, held: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        for dotted, _, holder, name in self.places((held,), prefix, recurse):
+            value = holder[name]
+            if value is not None and not (remove_duplicate and id(value) in seen):
+                seen.add(id(value))
+                yield dotted, value
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """All parameters with their dotted names; what several modules share comes once."""
+        return self._named("_parameters", prefix, recurse, remove_duplicate)
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """All buffers with their dotted names."""
+        return self._named("_buffers", prefix, recurse, remove_duplicate)
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly below, with their names."""
+        return self._named("_modules", "", False, True)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Tensor]:
+        """All parameters, as optimizers take them."""
+        return (value for _, value in self.named_parameters(recurse=recurse))
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """All buffers."""
+        return (value for _, value in self.named_buffers(recurse=recurse))
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly below."""
+        return (module for _, module in self.named_children())
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it."""
+        return (module for _, module in self.named_modules())
+
+    def apply(self, fn: Callable[[Module], Any]) -> Module:
+        """Call ``fn`` with every module below, and last with this one: to initialize parameters, say."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    # -- state ----------------------------------------------------------------------------------------------------
+
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Tensor]:
+        """Parameters and buffers by name, detached (unless ``keep_vars``), sharing their memory; ``chainrule.save`` takes it."""
+        found: OrderedDict[str, Tensor] = OrderedDict()
+        for dotted, module, holder, name in self.places(prefix=prefix.removesuffix(".")):
+            if holder[name] is not None and name not in module._transient:
+                found[dotted] = holder[name] if keep_vars else holder[name].detach()
+        return found
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Tensor], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Write the tensors of a ``state_dict`` into the parameters and buffers of the same names.
+
+        Args:
+            state_dict: what :meth:`state_dict` gave, or ``chainrule.load`` read.
+            strict: raise for names that are missing or too many, instead of returning them.
+            assign: take the tensors themselves, in place of writing their elements into ours.
+
+        Raises:
+            RuntimeError: names (if ``strict``) or shapes differ; all of them are listed.
+        """
+        own = self.state_dict(keep_vars=True)
+        keys = IncompatibleKeys([k for k in own if k not in state_dict], [k for k in state_dict if k not in own])
+        wrong = [
+            f"{word} key(s) in state_dict: {', '.join(f'{k!r}' for k in names)}.".replace("'", '"')
+            for word, names in (("Missing", keys.missing_keys), ("Unexpected", keys.unexpected_keys))
+            if strict and names
+        ]
+        both = [(name, own[name], value) for name, value in state_dict.items() if name in own]
+        wrong += [
+            f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, the shape in current "
+            f"model is {ours.shape}."
+            for name, ours, value in both
+            if value.shape != ours.shape
+        ]
+        if wrong:
+            raise RuntimeError("\n\t".join([f"Error(s) in loading state_dict for {type(self).__name__}:", *wrong]))
+        places = {dotted: (holder, name) for dotted, _, holder, name in self.places()}
+        for dotted, ours, value in both:
+            holder, name = places[dotted]
+            if assign:
+                holder[name] = Parameter(value, ours.requires_grad) if isinstance(ours, Parameter) else value
+            else:
+                with no_grad():
+                    ours.copy_(value)
+        return keys
+
+    # -- modes, dtypes, gradients -----------------------------------------------------------------------------------
+
+    def train(self, mode: bool = True) -> Module:
+        """Set ``training``, which dropout and batch norm read, here and below."""
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Module:
+        """As ``train(False)``."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Ask for the gradients of all parameters, or freeze them."""
+        for p in self.parameters():
+            p.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients, or set them to zero."""
+        for p in self.parameters():
+            if set_to_none or p.grad is None:
+                p.grad = None
+            else:
+                p.grad = p.grad.detach().zero_()
+
+    def to(self, *args: Any, **kwargs: Any) -> Module:
+        """Convert parameters and buffers of floats as ``Tensor.to`` does, in place: the tensors stay the same objects."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            moved = tensor.detach().to(*args, **kwargs)
+            if tensor.is_floating_point() or moved.dtype == tensor.dtype:
+                tensor.data = moved
+                if tensor.grad is not None:
+                    tensor.grad = tensor.grad.to(*args, **kwargs)
+        return self
+
+    def float(self) -> Module:
+        """Parameters and buffers as float32."""
+        return self.to("float32")
+
+    def double(self) -> Module:
+        """Parameters and buffers as float64."""
+        return self.to("float64")
+
+    # -- printing -------------------------------------------------------------------------------------------------
+
+    def extra_repr(self) -> str:
+        """What is printed between the parentheses."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = self.extra_repr().splitlines()
+        below = [f"({name}): {module!r}" for name, module in self._modules.items()]
+        if not below and len(lines) < 2:
+            return f"{type(self).__name__}({''.join(lines)})"
+        text = "\n".join([*lines, *below]).replace("\n", "\n  ")
+        return f"{type(self).__name__}(\n  {text}\n)"

@@ -1,0 +1,314 @@
+"""Modules with parameters. They start from numbers of PyTorch's distributions, though not from its bits."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from chainrule.api.grad_mode import no_grad
+from chainrule.core.tensor import Tensor
+from chainrule.nn import functional as F
+from chainrule.nn import init
+from chainrule.nn.module import Module
+from chainrule.nn.parameter import Parameter
+from chainrule.ops import creation
+
+
+def _empty(*shape: int, **factory: Any) -> Tensor:
+    return Parameter(creation.empty(*shape, **factory))
+
+
+def _reset(weight: Tensor, bias: Tensor | None) -> None:
+    """Uniform numbers between ±1/√(inputs of one output)."""
+    inputs = math.prod(weight.shape[1:])
+    bound = 1 / math.sqrt(inputs) if inputs else 0.0
+    for tensor in (weight, bias):
+        if tensor is not None:
+            init.uniform_(tensor, -bound, bound)
+
+
+class Linear(Module):
+    """x @ weightᵀ + bias, along the last axis.
+
+    Args:
+        in_features, out_features: lengths of the last axis before and after.
+        bias: whether there is one.
+        device, dtype: of the parameters.
+
+    >>> import chainrule as cr
+    >>> cr.nn.Linear(3, 2)(cr.zeros(5, 3)).shape
+    torch.Size([5, 2])
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = _empty(out_features, in_features, device=device, dtype=dtype)
+        self.register_parameter("bias", _empty(out_features, device=device, dtype=dtype) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """New random numbers."""
+        _reset(self.weight, self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The affine map of (..., in_features)."""
+        return F.linear(input, self.weight, self.bias)  # type: ignore[no-any-return]
+
+    def extra_repr(self) -> str:
+        """The lengths."""
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class _Convolution(Module):
+    """A convolution over ``axes`` axes, or the transposed one."""
+
+    axes: int
+    transposed = False
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+        groups: int, bias: bool, padding_mode: str, output_padding: Any, factory: dict[str, Any],
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if padding_mode != "zeros":
+            name = type(self).__name__
+            raise NotImplementedError(
+                f"{name}: padding_mode {padding_mode!r} is not here: call nn.functional.pad first"
+            )
+        if in_channels % groups or out_channels % groups:
+            which = "in_channels" if in_channels % groups else "out_channels"
+            raise ValueError(f"{which} must be divisible by groups")
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.padding = padding if isinstance(padding, str) else self._each(padding)
+        self.kernel_size, self.stride, self.dilation, self.output_padding = (
+            self._each(value) for value in (kernel_size, stride, dilation, output_padding)
+        )
+        channels = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
+        self.weight = _empty(*channels, *self.kernel_size, **factory)
+        self.register_parameter("bias", _empty(out_channels, **factory) if bias else None)
+        self.reset_parameters()
+
+    def _each(self, value: Any) -> tuple[int, ...]:
+        """A number for each axis."""
+        return tuple(value) if isinstance(value, (tuple, list)) else (value,) * self.axes
+
+    def reset_parameters(self) -> None:
+        """New random numbers."""
+        _reset(self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """The channels, and what is not as usual."""
+        said = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        usual = {"padding": self._each(0), "dilation": self._each(1), "output_padding": self._each(0), "groups": 1}
+        said += [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
+        return ", ".join(said + ["bias=False"] * (self.bias is None))
+
+
+class _Conv(_Convolution):
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        factory = {"device": device, "dtype": dtype}
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, 0, factory
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The convolution of (batch, in_channels, ...), or of one example."""
+        convolve = getattr(F, f"conv{self.axes}d")
+        return convolve(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)  # type: ignore[no-any-return]
+
+
+class _ConvTranspose(_Convolution):
+    transposed = True
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        factory = {"device": device, "dtype": dtype}
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode,
+            output_padding, factory,
+        )  # fmt: skip
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The transposed convolution of (batch, in_channels, ...), or of one example."""
+        convolve = getattr(F, f"conv_transpose{self.axes}d")
+        padding, more, groups = self.padding, self.output_padding, self.groups
+        return convolve(input, self.weight, self.bias, self.stride, padding, more, groups, self.dilation)  # type: ignore[no-any-return]
+
+
+class _Norm(Module):
+    """A layer that normalizes, then multiplies by ``weight`` and adds ``bias``."""
+
+    def _scale_and_shift(self, shape: Any, affine: bool, bias: bool, device: Any, dtype: Any) -> None:
+        ones = Parameter(creation.ones(shape, device=device, dtype=dtype)) if affine else None
+        self.register_parameter("weight", ones)
+        zeros = Parameter(creation.zeros(shape, device=device, dtype=dtype)) if affine and bias else None
+        self.register_parameter("bias", zeros)
+
+    def _said(self, *first: Any, **options: Any) -> str:
+        return ", ".join([*map(str, first), *(f"{name}={value}" for name, value in options.items())])
+
+
+class _BatchNorm(_Norm):
+    ranks: tuple[int, ...]
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        self._scale_and_shift(num_features, affine, bias, device, dtype)
+        factory = {"device": device, "dtype": dtype}
+        self.register_buffer("running_mean", creation.zeros(num_features, **factory) if track_running_stats else None)
+        self.register_buffer("running_var", creation.ones(num_features, **factory) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", creation.tensor(0) if track_running_stats else None)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input with each channel at mean 0 and variance 1 (of the batch, or as tracked), then scaled and shifted."""
+        if input.dim() not in self.ranks:
+            ranks = " or ".join(f"{rank}D" for rank in self.ranks)
+            raise ValueError(f"expected {ranks} input (got {input.dim()}D input)")
+        momentum = self.momentum or 0.0
+        if self.training and self.track_running_stats:
+            self.num_batches_tracked.add_(1)
+            momentum = 1 / int(self.num_batches_tracked) if self.momentum is None else momentum
+        training = self.training or self.running_mean is None
+        mean, var = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
+        return F.batch_norm(input, mean, var, self.weight, self.bias, training, momentum, self.eps)  # type: ignore[no-any-return]
+
+    def extra_repr(self) -> str:
+        """The options."""
+        options = {"eps": self.eps, "momentum": self.momentum, "affine": self.affine, "bias": self.bias is not None}
+        return self._said(self.num_features, **options, track_running_stats=self.track_running_stats)
+
+
+class LayerNorm(_Norm):
+    """Mean 0 and variance 1 over the last axes, of lengths ``normalized_shape``; then scaled and shifted."""
+
+    def __init__(
+        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        self._scale_and_shift(self.normalized_shape, elementwise_affine, bias, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalized input."""
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)  # type: ignore[no-any-return]
+
+    def extra_repr(self) -> str:
+        """The options."""
+        options = {"eps": self.eps, "elementwise_affine": self.elementwise_affine, "bias": self.bias is not None}
+        return self._said(self.normalized_shape, **options)
+
+
+class GroupNorm(_Norm):
+    """Mean 0 and variance 1 over groups of channels; then each channel scaled and shifted."""
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
+        dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError("num_channels must be divisible by num_groups")
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        self._scale_and_shift(num_channels, affine, bias, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalized input."""
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)  # type: ignore[no-any-return]
+
+    def extra_repr(self) -> str:
+        """The options."""
+        options = {"eps": self.eps, "affine": self.affine, "bias": self.bias is not None}
+        return self._said(self.num_groups, self.num_channels, **options)
+
+
+class Embedding(Module):
+    """A row of ``weight`` for each index.
+
+    Args:
+        num_embeddings, embedding_dim: how many rows, and how long they are.
+        padding_idx: a row of zeros that gets no gradient.
+        max_norm, norm_type, scale_grad_by_freq, sparse: as of :func:`nn.functional.embedding`.
+    """
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.num_embeddings, self.embedding_dim, self.max_norm, self.norm_type = (
+            num_embeddings, embedding_dim, max_norm, norm_type,
+        )  # fmt: skip
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
+        self.weight = _empty(num_embeddings, embedding_dim, device=device, dtype=dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Normal random numbers, and zeros in the row of the padding."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx] = 0.0
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The rows, of shape (*input.shape, embedding_dim)."""
+        options = self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+        return F.embedding(input, self.weight, *options)  # type: ignore[no-any-return]
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+
+
+class PReLU(Module):
+    """x where it is positive, and a learned slope times x elsewhere."""
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.weight = Parameter(creation.full((num_parameters,), float(init), device=device, dtype=dtype))
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The activation."""
+        return F.prelu(input, self.weight)  # type: ignore[no-any-return]
+
+    def extra_repr(self) -> str:
+        """How many slopes."""
+        return f"num_parameters={self.num_parameters}"
+
+
+def _of_axes(base: type[Module], name: str, doc: str, **members: Any) -> type[Module]:
+    return type(name, (base,), {**members, "__doc__": doc, "__module__": "chainrule.nn"})
+
+
+for _n, _over in ((1, "one axis"), (2, "two axes"), (3, "three axes")):
+    _conv = _of_axes(_Conv, f"Conv{_n}d", f"A convolution over {_over}, with a bias for each output channel.", axes=_n)
+    _back = _of_axes(_ConvTranspose, f"ConvTranspose{_n}d", f"The transposed convolution over {_over}.", axes=_n)
+    _norm = _of_axes(
+        _BatchNorm,
+        f"BatchNorm{_n}d",
+        f"Batch normalization of (batch, channels) and {_over} more.",
+        ranks=(2, 3) if _n == 1 else (_n + 2,),
+    )
+    globals().update({_class.__name__: _class for _class in (_conv, _back, _norm)})

@@ -1,0 +1,79 @@
+"""Adam: steps in proportion to the mean of the gradients over the root of the mean of their squares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from chainrule.core.tensor import Tensor
+from chainrule.ops import creation, elementwise
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options
+
+
+class Adam(Optimizer):
+    """Adam (Kingma and Ba, 2014).
+
+    Args:
+        params: what to optimize (see :class:`Optimizer`).
+        lr: the learning rate.
+        betas: how much of each mean is kept in a step.
+        eps: is added to the root.
+        weight_decay: this times w is added to the gradient.
+        amsgrad: divide by the largest mean of squares so far.
+        maximize: go up.
+        decoupled_weight_decay: shrink w by lr·weight_decay instead, which is AdamW.
+        foreach, capturable, fused: accepted; they change no number in PyTorch.
+
+    >>> import chainrule as cr
+    >>> w = cr.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = cr.optim.Adam([w], lr=0.1)
+    >>> for _ in range(100):
+    ...     optimizer.zero_grad()
+    ...     (w ** 2).sum().backward()
+    ...     optimizer.step()
+    >>> bool((w.abs() < 0.01).all())
+    True
+    """
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
+        capturable: bool = False, fused: bool | None = None, decoupled_weight_decay: bool = False,
+    ) -> None:  # fmt: skip
+        check_options(lr, weight_decay, **{"epsilon value": eps})
+        for i, beta in enumerate(betas):
+            if not 0 <= beta < 1:
+                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
+        super().__init__(params, {**options, "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay})
+
+    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
+        """One step of one parameter."""
+        if not state:
+            state["step"] = creation.tensor(0.0)
+            names = ["exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"]]
+            state.update({name: creation.zeros_like(p) for name in names})
+        state["step"].add_(1)
+        step, lr, (beta1, beta2) = state["step"].item(), group["lr"], group["betas"]
+        if group["weight_decay"] and group["decoupled_weight_decay"]:
+            p.mul_(1 - lr * group["weight_decay"])
+        elif group["weight_decay"]:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        mean, squares, grad = as_real(state["exp_avg"]), as_real(state["exp_avg_sq"]), as_real(grad)
+        mean.lerp_(grad, 1 - beta1)
+        squares.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        if group["amsgrad"]:
+            largest = as_real(state["max_exp_avg_sq"])
+            squares = largest.copy_(elementwise.maximum(largest, squares))
+        denominator = (squares.sqrt() / (1 - beta2**step) ** 0.5).add_(group["eps"])
+        as_real(p).addcdiv_(mean, denominator, value=-lr / (1 - beta1**step))
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2017); arguments are those of :class:`Adam`."""
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 1e-2, amsgrad: bool = False, **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **{**options, "decoupled_weight_decay": True})

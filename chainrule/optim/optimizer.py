@@ -1,0 +1,141 @@
+"""What all optimizers share: groups of parameters with options, and a state for each parameter."""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from chainrule.api.grad_mode import enable_grad, no_grad
+from chainrule.core.tensor import Tensor
+from chainrule.ops.memory import view_as_real
+
+Group = dict[str, Any]
+Closure = Callable[[], Any]
+
+
+class Optimizer:
+    """The base of optimizers: says in ``update`` how one parameter changes.
+
+    Args:
+        params: tensors; or pairs of a name and a tensor; or dictionaries ``{"params": tensors, option: value, ...}``.
+        defaults: the options of groups that do not say their own.
+
+    >>> import chainrule as cr
+    >>> class SignDescent(cr.optim.Optimizer):
+    ...     def update(self, p, grad, group, state):
+    ...         p.sub_(group["lr"] * grad.sign())
+    >>> w = cr.tensor([1.0, -3.0], requires_grad=True)
+    >>> (w * w).sum().backward()
+    >>> SignDescent([w], {"lr": 0.5}).step()
+    >>> w
+    tensor([ 0.5000, -2.5000], requires_grad=True)
+    """
+
+    def __init__(self, params: Iterable[Any], defaults: Group) -> None:
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got Tensor: write [w]"
+            )
+        self.defaults = defaults
+        self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[Group] = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Optimize more parameters, with options of their own."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        group, params = dict(param_group), param_group["params"]
+        if isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, and a set has no order: use a list"
+            )
+        params = [params] if isinstance(params, Tensor) else list(params)
+        if params and all(isinstance(p, tuple) for p in params):
+            group["param_names"], params = [name for name, _ in params], [p for _, p in params]
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+            if not p.is_leaf and not p.retains_grad:
+                raise ValueError(
+                    "can't optimize a non-leaf Tensor: give what it was computed from, or w.detach().requires_grad_()"
+                )
+        known = {id(p) for other in self.param_groups for p in other["params"]}
+        if len({id(p) for p in params}) < len(params) or any(id(p) in known for p in params):
+            raise ValueError("some parameters appear in more than one parameter group, or more than once in one")
+        self.param_groups.append({**self.defaults, **group, "params": params})
+
+    def step(self, closure: Closure | None = None) -> Any:
+        """Change all parameters that have a gradient, once.
+
+        Args:
+            closure: computes the loss and its gradients again; it is called first, and the loss returned.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self.update(p, -p.grad if group.get("maximize") else p.grad, group, self.state[p])
+        return loss
+
+    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
+        """Change one parameter in place, by its gradient and the options of its group; ``state`` is kept between steps."""
+        raise NotImplementedError(f"{type(self).__name__} says neither how it does a step nor an update")
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients, or set them to zero."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.grad = None if set_to_none or p.grad is None else p.grad.detach().zero_()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Options and states, with a number for each parameter; ``chainrule.save`` takes it."""
+        number = {id(p): i for i, p in enumerate(self._params())}
+        groups = [{**group, "params": [number[id(p)] for p in group["params"]]} for group in self.param_groups]
+        return {"state": {number[id(p)]: state for p, state in self.state.items()}, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on where the optimizer of a ``state_dict`` was, with as many parameters in the same order."""
+        saved = copy.deepcopy(state_dict)
+        old, new = ([len(group["params"]) for group in groups] for groups in (saved["param_groups"], self.param_groups))
+        if old != new:
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group: the "
+                f"groups have {old} parameters, and here {new}"
+            )
+        for group, loaded in zip(self.param_groups, saved["param_groups"]):
+            group.update({**loaded, "params": group["params"]})
+        params = self._params()
+        self.state = defaultdict(dict, {params[int(i)]: state for i, state in saved["state"].items()})
+
+    def _params(self) -> list[Tensor]:
+        return [p for group in self.param_groups for p in group["params"]]
+
+    def __repr__(self) -> str:
+        groups = [
+            f"Parameter Group {i}\n" + "".join(f"    {k}: {v}\n" for k, v in sorted(group.items()) if k != "params")
+            for i, group in enumerate(self.param_groups)
+        ]
+        return f"{type(self).__name__} (\n{chr(10).join(groups)})"
+
+
+def as_real(tensor: Tensor) -> Tensor:
+    """A complex tensor as pairs of real numbers, of the same memory."""
+    return view_as_real(tensor) if tensor.is_complex() else tensor
+
+
+def check_options(lr: float, weight_decay: float, **others: float) -> None:
+    """Raise for numbers below 0, in PyTorch's words."""
+    for name, value in {"learning rate": lr, "weight_decay value": weight_decay, **others}.items():
+        if not value >= 0:
+            raise ValueError(f"Invalid {name}: {value}")
