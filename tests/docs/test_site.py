@@ -46,7 +46,8 @@ def test_every_page_is_in_the_menu(pages: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(
     "module", ["", ".autograd", ".autograd.graph", ".autograd.functional", ".autograd.forward_ad", ".func", ".linalg",
-               ".nn", ".nn.functional", ".nn.init", ".nn.utils", ".optim", ".special", ".testing", ".utils.checkpoint", ".tree", ".primitive"],
+               ".nn", ".nn.functional", ".nn.init", ".nn.utils", ".optim",
+               ".special", ".testing", ".utils.checkpoint", ".tree", ".primitive"],
 )  # fmt: skip
 def test_the_reference_has_every_public_name(pages: dict[str, str], module: str) -> None:
     text = "\n".join(pages.values())
