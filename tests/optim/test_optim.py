@@ -272,9 +272,7 @@ def test_the_same_steps_as_pytorchs(way, dtype, complex_parameter):
 
 @pytest.mark.skipif(not OURS, reason="names that are not here")
 def test_what_is_not_here():
-    with pytest.raises(
-        AttributeError, match="has no attribute 'RMSprop': optim has SGD, Adam"
-    ):
+    with pytest.raises(AttributeError, match="has no attribute 'RMSprop': optim has SGD, Adam"):
         optim.RMSprop([leaf(1.0)])
     with pytest.raises(AttributeError, match="LambdaLR"):
         optim.lr_scheduler.CosineAnnealingLR(None)
