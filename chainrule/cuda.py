@@ -1,7 +1,7 @@
-"""What programs ask before they choose a device: here there is none but the CPU.
+"""GPUs: whether there are any, which, and their memory. What there is, CuPy says; without it there is the CPU alone.
 
 >>> import chainrule as torch
->>> torch.device("cuda" if torch.cuda.is_available() else "cpu")
+>>> torch.device("cuda" if torch.cuda.is_available() else "cpu")  # on a computer without a GPU
 device(type='cpu')
 """
 
@@ -10,37 +10,114 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule import errors
+from chainrule.backends import gpu
+from chainrule.types.device import device as Device
+from chainrule.types.device import gpu_of
 
 
 def is_available() -> bool:
-    """Whether tensors can be on a GPU: False."""
-    return False
+    """Whether tensors can be on a GPU: CuPy is installed, and finds one."""
+    return gpu.count() > 0
 
 
 def device_count() -> int:
-    """How many GPUs there are for tensors: 0."""
-    return 0
+    """How many GPUs there are for tensors."""
+    return gpu.count()
 
 
 def is_initialized() -> bool:
-    """Whether a GPU is in use: False."""
-    return False
+    """Whether there is a GPU that could be in use."""
+    return is_available()
+
+
+def init() -> None:
+    """Nothing to do, where there is a GPU: CuPy starts with its first array.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    _number(None)
+
+
+def _number(device: Any) -> int:
+    """The number of a GPU that a user names: a number, a device, or None for the current one."""
+    if isinstance(device, int):
+        device = Device("cuda", device)
+    number = gpu_of("cuda" if device is None else device)
+    if number is None:
+        raise ValueError(f"Expected a cuda device, but got: {device}")
+    return number
+
+
+def current_device() -> int:
+    """The number of the GPU that new tensors on "cuda" are made on."""
+    return _number(None)
+
+
+def set_device(device: Any) -> None:
+    """Have new tensors on "cuda" on another GPU."""
+    gpu.library().cuda.Device(_number(device)).use()
+
+
+def get_device_name(device: Any = None) -> str:
+    """What the maker calls a GPU."""
+    return str(gpu.library().cuda.runtime.getDeviceProperties(_number(device))["name"].decode())
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """The major and minor number of what a GPU can do."""
+    properties = gpu.library().cuda.runtime.getDeviceProperties(_number(device))
+    return int(properties["major"]), int(properties["minor"])
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """The free bytes and all bytes of a GPU."""
+    free, total = gpu.library().cuda.Device(_number(device)).mem_info
+    return int(free), int(total)
 
 
 def memory_allocated(device: Any = None) -> int:
-    """How many bytes of GPUs' memory tensors have: 0."""
-    return 0
+    """How many bytes of a GPU's memory arrays have, of CuPy's pool; 0 without a GPU."""
+    return _pooled("used_bytes", device)
 
 
-def manual_seed(seed: int) -> None:
-    """Nothing to do: no GPU draws random numbers."""
+def memory_reserved(device: Any = None) -> int:
+    """How many bytes of a GPU's memory CuPy's pool has, used or kept; 0 without a GPU."""
+    return _pooled("total_bytes", device)
 
 
-manual_seed_all = manual_seed
+def _pooled(method: str, device: Any) -> int:
+    if not gpu.count():
+        return 0
+    with gpu.library().cuda.Device(_number(device)):
+        return int(getattr(gpu.library().get_default_memory_pool(), method)())
 
 
 def empty_cache() -> None:
-    """Nothing to do: no GPU keeps memory."""
+    """Give the memory that CuPy keeps for later arrays back to the GPUs; nothing to do without one."""
+    if gpu.count():
+        gpu.library().get_default_memory_pool().free_all_blocks()
+        gpu.library().get_default_pinned_memory_pool().free_all_blocks()
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait until a GPU has computed what it was asked to.
+
+    Raises:
+        RuntimeError: there is no GPU.
+    """
+    gpu.library().cuda.Device(_number(device)).synchronize()
+
+
+def manual_seed(seed: int) -> None:
+    """Start the random numbers of the current GPU anew, from a seed; nothing to do without one."""
+    if gpu.count():
+        gpu.seed(seed, [gpu.current()])
+
+
+def manual_seed_all(seed: int) -> None:
+    """As :func:`manual_seed`, of all GPUs."""
+    gpu.seed(seed, range(gpu.count()))
 
 
 def __getattr__(name: str) -> object:

@@ -6,6 +6,7 @@ Inside ``vmap`` the numbers are drawn anew for each example or once for all, as 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,14 +15,18 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.api.functions import operand
+from chainrule.backends import gpu as gpus
+from chainrule.core.foreign import gpu_number
 from chainrule.core.levels import STACK, Level
 from chainrule.core.modes import LOCAL
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.interpreters.batched import Batched
 from chainrule.ops import creation
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import creates, tensor_of
+from chainrule.ops.arguments import creates, placed, tensor_of
 from chainrule.ops.creation import _made, _sizes
+from chainrule.types.arrays import unscalar
+from chainrule.types.device import gpu_of
 from chainrule.types.dtypes import as_dtype, default_dtype
 
 
@@ -29,6 +34,11 @@ class Generator:
     """A source of random numbers with its own state. Until it is seeded, it starts from the system's entropy."""
 
     def __init__(self, device: Any = "cpu") -> None:
+        if gpu_of(device) is not None:
+            raise NotImplementedError(
+                "Generator(device='cuda'): random numbers on a GPU come from one source, which cuda.manual_seed starts: leave "
+                "generator= out"
+            )
         self._seed: int | None = None
         self._state: np.random.Generator | None = None
 
@@ -82,6 +92,7 @@ def manual_seed(seed: int) -> Generator:
     >>> bool((a == cr.rand(2)).all())
     True
     """
+    gpus.seed(seed)
     return default_generator.manual_seed(seed)
 
 
@@ -149,22 +160,36 @@ def rand(
 ) -> Tensor:
     """Uniform numbers in [0, 1), or complex numbers with both parts there."""
     kind = _real("rand", dtype, "fc")
-    return _made(_floats("random", _sizes("rand", size), kind, generator), requires_grad)
+    return _made(_floats("random", _sizes("rand", size), kind, generator, device), requires_grad)
 
 
-def _floats(method: str, shape: tuple[int, ...], dtype: Any, generator: Generator | None) -> Any:
-    """What NumPy's ``random`` or ``standard_normal`` gives, as real or as complex numbers."""
+def _floats(
+    method: str, shape: tuple[int, ...], dtype: Any, generator: Generator | None, gpu: int | None = None
+) -> Any:
+    """What NumPy's ``random`` or ``standard_normal`` gives, as real or as complex numbers; on a GPU, CuPy's."""
     kind = np.float32 if dtype == np.float32 else np.float64
     scale = np.sqrt(0.5) if method == "standard_normal" else 1.0
 
     def draw(shape: tuple[int, ...]) -> Any:
-        numbers = getattr(_rng(generator), method)
+        numbers = _source(method, generator, gpu)
         if dtype.kind == "c":
             re, im = numbers((2, *shape)) * scale
             return (re + 1j * im).astype(dtype)
-        return np.asarray(numbers(shape, kind)).astype(dtype, copy=False)
+        return unscalar(numbers(shape, kind)).astype(dtype, copy=False)
 
     return _drawn(shape, draw)
+
+
+def _source(method: str, generator: Generator | None, gpu: int | None) -> Callable[..., Any]:
+    """A method of NumPy's generator of random numbers, or of that of a GPU."""
+    if gpu is None:
+        return getattr(_rng(generator), method)  # type: ignore[no-any-return]
+    if generator is not None:
+        raise RuntimeError(
+            "Expected a 'cuda' device type for generator but found 'cpu': random numbers on a GPU come from its own source, "
+            "which manual_seed (or cuda.manual_seed) starts: leave generator= out, or draw on the CPU and move: .to('cuda')"
+        )
+    return functools.partial(gpus.drawn, method, gpu)
 
 
 @op(arrays=False)
@@ -174,7 +199,7 @@ def randn(
 ) -> Tensor:
     """Standard normal numbers (complex ones have variance 1 in all)."""
     kind = _real("randn", dtype, "fc")
-    return _made(_floats("standard_normal", _sizes("randn", size), kind, generator), requires_grad)
+    return _made(_floats("standard_normal", _sizes("randn", size), kind, generator, device), requires_grad)
 
 
 @op(arrays=False)
@@ -199,7 +224,7 @@ def randint(
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
 
     def draw(shape: tuple[int, ...]) -> Any:
-        return np.asarray(_rng(generator).integers(low, high, shape)).astype(kind)
+        return unscalar(_source("integers", generator, device)(low, high, shape)).astype(kind)
 
     return _made(_drawn(_sizes("randint", (size,)), draw), requires_grad)
 
@@ -224,6 +249,7 @@ def randperm(
 def _like(name: str, what: str, function: Any) -> Any:
     def like(input: Tensor, *bounds: int, dtype: Any = None, **options: Any) -> Tensor:
         x = tensor_of(name, input)
+        options.setdefault("device", x.device)
         return function(*bounds, size=tuple(x.shape), dtype=x.dtype if dtype is None else dtype, **options)  # type: ignore[no-any-return]
 
     like.__name__ = like.__qualname__ = name
@@ -239,9 +265,10 @@ randint_like = _like("randint_like", "Integers from ``low`` (0) up to and withou
 def _sampled(numbers: Any, *parameters: Any) -> Tensor:
     """Numbers that were drawn: they have no derivative by the parameters, so gradients of 0 flow to these, as in PyTorch."""
     out = wrap(numbers) if not isinstance(numbers, Tensor) else numbers
+    out = placed(out, next((gpu_number(x) for x in parameters if isinstance(x, Tensor)), None))
     for x in parameters:
         if isinstance(x, Tensor) and x.requires_grad:
-            out = ew.where(wrap(np.zeros(tuple(out.shape), bool)), x, out)
+            out = ew.where(creation.zeros_like(out, dtype=np.bool_), x, out)
     return out
 
 
@@ -272,11 +299,11 @@ def normal(
         raise RuntimeError(f"normal expects all elements of std >= 0.0, but found {std}")
     if size is not None:
         kind = _real("normal", dtype, "fc")
-        noise = _floats("standard_normal", _sizes("normal", (size,)), kind, generator)
+        noise = _floats("standard_normal", _sizes("normal", (size,)), kind, generator, device)
         return _made(np.astype(noise * std + mean, kind), requires_grad)
     kind = _real("normal", like.dtype, "fc")
     shape = np.broadcast_shapes(*(tuple(x.shape) for x in (mean, std) if isinstance(x, Tensor)))
-    noise = wrap(_floats("standard_normal", shape, kind, generator))
+    noise = wrap(_floats("standard_normal", shape, kind, generator, gpu_number(like)))
     return _sampled(noise * _plain(std) + _plain(mean), mean, std)
 
 
@@ -334,7 +361,7 @@ def multinomial(
     rng = _rng(generator)
     rows = [rng.choice(len(w), num_samples, replace=replacement, p=w / w.sum()) for w in weights]
     picks = np.stack(rows).astype(np.int64)
-    return wrap(picks[0] if input.ndim == 1 else picks)
+    return placed(wrap(picks[0] if input.ndim == 1 else picks), gpu_number(input))
 
 
 def _multinomial_inside(w: Any, n: int, replacement: bool, generator: Generator | None) -> Tensor:

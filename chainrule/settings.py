@@ -5,18 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule import config
-from chainrule.types.device import check_device, device
+from chainrule.types.device import default_device, set_default
+from chainrule.types.device import device as Device
 from chainrule.types.dtypes import set_default_dtype
 
 
-def get_default_device() -> device:
-    """Where new tensors are: on the CPU."""
-    return device("cpu")
+def get_default_device() -> Device:
+    """Where new tensors are: on the CPU, unless a program says otherwise."""
+    return default_device()
 
 
 def set_default_device(device: Any) -> None:
-    """The CPU is the default device, and the only one."""
-    check_device(device)
+    """Have this thread's new tensors on a device, such as "cuda"; what ``device=`` or ``with device(...)`` say goes before.
+
+    Raises:
+        RuntimeError: the device is not to be had.
+    """
+    set_default(Device("cpu" if device is None else device))
 
 
 def set_default_tensor_type(t: Any) -> None:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import functools
 import importlib
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from chainrule.backends import gpu
 
 ndarray = np.ndarray
 
@@ -33,6 +36,9 @@ class Library:
         rows: row -> what computes it of this library's arrays, where its value writes into memory.
         like: an array, laid out as a shape (of ``shape``) remembers that another one was.
         all_to_numpy: ``to_numpy`` of several arrays that share work.
+        call: what a NumPy function gives for one of its arrays, among the function's arguments.
+        element: ``x[index]``.
+        gpu: the number of the GPU that an array lies on; None: in the computer's memory.
     """
 
     name: str
@@ -45,13 +51,18 @@ class Library:
     rows: dict[str, Callable[..., Any]] = field(default_factory=dict)
     like: Callable[[Any, Any], Any] = lambda x, shape: x
     all_to_numpy: Callable[[list[Any]], list[ndarray[Any, Any]]] | None = None
+    call: Callable[..., Any] = lambda function, x, args, kwargs: function(*args, **kwargs)
+    element: Callable[[Any, Any], Any] = operator.getitem
+    gpu: Callable[[Any], int | None] = lambda x: None
 
 
 # -- by the module that a type comes from ------------------------------------------------------------------------------
 
 _GENERIC = Library("", np.asarray, "np.asarray({x})")
 LIBRARIES = {
-    "cupy": Library("CuPy", lambda x: x.get(), "{x}.get()"),
+    "cupy": Library(
+        "CuPy", lambda x: x.get(), "{x}.get()", call=gpu.call, element=gpu.element, gpu=lambda x: int(x.device.id)
+    ),
     "sparse": Library("sparse", lambda x: x.todense(), "{x}.todense()"),
     "unyt": Library("unyt", lambda x: np.asarray(x.value), "{x}.value"),
 }

@@ -6,12 +6,14 @@ outranks what it holds. Lower operands are constants to it, which is what keeps 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.foreign import gpu_number
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Node, Output, new_node, next_seq
 from chainrule.core.protocol import ArrayLike
@@ -58,16 +60,23 @@ def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
         if type(x) is Tensor and type(x._raw) is ndarray and len(prim.outputs) == 1:
             return record_unary(prim, x, params)
     top = 0
+    foreign = False
     for x in operands:
         if type(x) is Tensor:
             data = x._raw
-            r = 1 if type(data) is ndarray else 2 * data.level + 1
+            if type(data) is ndarray:
+                r = 1
+            else:
+                r = 2 * data.level + 1
+                foreign = foreign or r == 1
         else:
             r = rank(x)
         if r > top:
             top, highest = r, x
         elif r == _FACE:
             return bind(prim, [getattr(y, "_tensor", y) for y in operands], params)
+    if foreign:
+        operands = _on_one_device(operands)
     if top == 0:
         if SPECIAL and LOCAL.watch is not None:
             return LOCAL.watch.forward(prim, operands, params)
@@ -78,6 +87,43 @@ def bind(prim: Primitive, operands: Any, params: dict[str, Any]) -> Any:
 
 
 Primitive.bind = staticmethod(bind)
+
+
+def _on_one_device(operands: Any) -> Any:
+    """The operands of an operation; where some are on a GPU, so are those without dimensions, and the constants of rules.
+
+    Raises:
+        RuntimeError: others are on several devices.
+    """
+    places = [(gpu_number(x), x) for x in operands if hasattr(x, "dtype")]
+    (target, found) = next((pair for pair in places if pair[0] is not None), (None, None))
+    if target is None:
+        return operands
+    for place, x in places:
+        if place != target and (place is not None or x.ndim) and not _called_by_rule():
+            raise errors.mixed_devices(found, target, x, place)
+    move = TABLE["to_device"]
+    return [
+        bind(move, (x,), {"source": None, "target": target}) if hasattr(x, "dtype") and gpu_number(x) is None else x
+        for x in operands
+    ]
+
+
+def _called_by_rule() -> bool:
+    """Whether a rule of the table, and no user or function for users, has called the operation that is at work."""
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name.startswith(_RULES) and name != "chainrule.rows.primitive":
+            return True
+        if not name.startswith(_BETWEEN):
+            return False
+        frame = frame.f_back
+    return False
+
+
+_RULES = ("chainrule.table", "chainrule.rows")
+_BETWEEN = ("chainrule.core", "chainrule.api", "chainrule.interpreters", "chainrule.rows")
 
 
 def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> Any:
@@ -156,7 +202,7 @@ def record_unary(prim: Primitive, x: Tensor, params: dict[str, Any], out: Any = 
         else:
             out = prim.value(data, **params)
         if type(out) is not ndarray:
-            out = np.asarray(out)
+            out = unscalar(out)
     if edge is None or not prim.differentiable or (SPECIAL and not LOCAL.mode.records) or out.dtype.kind not in "fc":
         return _unrecorded(prim, (x,), out, edge is not None, params)  # type: ignore[no-any-return]
     in_avals = ((data.shape, dtype),) if prim.needs_avals or out.dtype is not dtype or dtype.kind == "c" else None

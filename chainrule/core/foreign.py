@@ -92,7 +92,7 @@ class Foreign(ArrayLike):
             return form(*args, **kwargs)
         self._check_one_library((args, kwargs))
         try:
-            return adopted(function(*_opened(args), **_opened(kwargs)))
+            return adopted(self.library.call(function, self.payload, _opened(args), _opened(kwargs)))
         except (TypeError, NotImplementedError, AttributeError) as error:
             if form is not None:
                 return form(*args, **kwargs)
@@ -129,7 +129,7 @@ class Foreign(ArrayLike):
     __imatmul__ = __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _not_in_place
 
     def __getitem__(self, index: Any) -> Any:
-        return adopted(self.payload[_opened(index)])
+        return adopted(self.library.element(self.payload, _opened(index)))
 
     def reshape(self, *shape: Any) -> Any:
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)
@@ -138,7 +138,9 @@ class Foreign(ArrayLike):
         return np.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        return self if self.dtype == dtype else adopted(self.payload.astype(dtype))
+        if self.dtype == dtype:
+            return self
+        return adopted(self.library.call(lambda: self.payload.astype(dtype), self.payload, (), {}))
 
     @property
     def real(self) -> Any:
@@ -186,6 +188,11 @@ class Foreign(ArrayLike):
     @property
     def readable(self) -> bool:
         return False
+
+    @property
+    def shown(self) -> Any:
+        """The numbers of an array on a GPU, which are soon there; others may be many, or still to be computed."""
+        return None if self.library.gpu(self.payload) is None else self.read()
 
     def described(self, suffixes: list[str]) -> str:
         return f"tensor({', '.join([repr(self.payload), *suffixes])})"
@@ -270,6 +277,17 @@ def _is_data_type(kind: Any) -> bool:
         or issubclass(kind, (ndarray, np.generic))
         or is_foreign(kind)
     )
+
+
+def gpu_number(x: Any) -> int | None:
+    """The number of the GPU that the numbers of an array or a tensor lie on; None: in the computer's memory."""
+    while type(x) is not ndarray:
+        if type(x) is Foreign:
+            return x.library.gpu(x.payload)
+        x = x.inside if isinstance(x, ArrayLike) else getattr(x, "_raw", None)
+        if x is None:
+            return None
+    return None
 
 
 def ones_of(data: Any) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.copying import copy_graph, copy_memory
-from chainrule.core.foreign import Foreign
+from chainrule.core.foreign import Foreign, gpu_number
 from chainrule.core.levels import STACK, lift_leaf
 from chainrule.core.memory import share_memory
 from chainrule.core.modes import LOCAL, SPECIAL, recording
@@ -143,11 +143,19 @@ class Tensor(Methods):
 
     @property
     def device(self) -> device:
-        return _CPU
+        """Where the elements lie: on the CPU, or on a GPU."""
+        number = None if type(self._raw) is ndarray else gpu_number(self._raw)
+        return _CPU if number is None else device("cuda", number)
 
     @property
     def is_cuda(self) -> bool:
-        return False
+        """Whether the elements lie on a GPU."""
+        return type(self._raw) is not ndarray and gpu_number(self._raw) is not None
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the elements lie in the computer's memory."""
+        return not self.is_cuda
 
     @property
     def is_sparse(self) -> bool:
@@ -524,6 +532,8 @@ class Tensor(Methods):
         if data is None:
             return str(self._raw.described(more if self._raw.level else self._history() + more))
         suffixes = self._history()
+        if self.is_cuda:
+            suffixes.insert(0, f"device='{self.device}'")
         prefix = "tensor(" if type(self) in (Tensor, InferenceTensor) else f"{type(self).__name__}("
         suffixes += more
         text = printing.tensor_repr(data, suffixes=suffixes, default_dtype=default_dtype(), prefix=prefix)

@@ -35,6 +35,19 @@ def foreign_to_numpy(x: Any) -> TypeError:
     )
 
 
+def mixed_devices(x: Any, on: int, y: Any, other: int | None) -> RuntimeError:
+    """Operands on several devices."""
+    first, second = f"cuda:{on}", "cpu" if other is None else f"cuda:{other}"
+    a, b = name_of(x) or "x", name_of(y) or "y"
+    kind = "a tensor" if hasattr(y, "_raw") else "an array of NumPy's"
+    moved = f"{b}.to('{first}')" if hasattr(y, "_raw") else f"chainrule.as_tensor({b}, device='{first}')"
+    return RuntimeError(
+        f"Expected all tensors to be on the same device, but found at least two devices, {first} and {second}! {a}, of shape "
+        f"{tuple(x.shape)}, is on {first}, and {b}, {kind} of shape {tuple(y.shape)}, on {second}: write {moved}, or "
+        f"{a}.to('{second}'); nothing moves between devices silently, except what has no dimensions."
+    )
+
+
 def mixed_libraries(x: Any, y: Any) -> TypeError:
     return TypeError(
         f"a {_type(x)} of shape {tuple(x.shape)} and a {_type(y)} of shape {tuple(y.shape)} in one operation: neither library "

@@ -12,11 +12,14 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.declare import store_results
 from chainrule.api.functions import around, operand
-from chainrule.core.dispatch import cast
+from chainrule.backends import gpu as gpus
+from chainrule.core.dispatch import bind, cast
+from chainrule.core.foreign import gpu_number
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.tensor import Tensor
+from chainrule.rows.primitive import TABLE
 from chainrule.types import dtypes
-from chainrule.types.device import check_device
+from chainrule.types.device import check_device, gpu_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -108,23 +111,44 @@ def number_in(value: Any, dtype: Any) -> Any:
 def creates(function: F) -> F:
     """Give a function that makes new tensors the keywords that all such functions have.
 
-    ``out=``, whose dtype it takes if the caller says nothing else, ``size=`` for sizes one by one, and ``device``,
-    ``layout``, ``pin_memory`` and ``memory_format``, of which there is one each.
+    ``out=``, whose dtype it takes if the caller says nothing else, ``size=`` for sizes one by one, ``device``, which is the
+    first argument's if that is a tensor, and ``layout``, ``pin_memory`` and ``memory_format``, of which there is one each.
     """
     sizes = function.__code__.co_flags & inspect.CO_VARARGS
+    follows = function.__code__.co_varnames[:1] in (("self",), ("input",))
 
     @functools.wraps(function)
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        place = kwargs.pop("device", None) if kwargs else None
         if kwargs:
-            check_device(kwargs.pop("device", None))
             for name in ("layout", "pin_memory", "memory_format"):
                 kwargs.pop(name, None)
             if sizes and "size" in kwargs:
                 args = (*args, kwargs.pop("size"))
         if out is None:
-            return function(*args, **kwargs)
+            gpu = gpu_number(args[0]) if place is None and follows and args else gpu_of(place)
+            return function(*args, **kwargs) if gpu is None else _on_gpu(gpu, function, args, kwargs)
+        check_device(place)
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = getattr(out, "dtype", None)
         return store_results(function.__name__, function(*args, **kwargs), out)
 
     return call  # type: ignore[return-value]
+
+
+def _on_gpu(gpu: int, function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Tensor:
+    """What a function makes, on a GPU; it is told which (``device``), or what it made in the computer's memory is moved."""
+    requires_grad = kwargs.pop("requires_grad", False)
+    made = placed(function(*args, **kwargs, device=gpu), gpu)
+    return made.requires_grad_() if requires_grad else made
+
+
+def placed(x: Tensor, gpu: int | None) -> Tensor:
+    """The tensor in the memory of a GPU of this number, or (None) of the computer: itself, if it is there. Recorded."""
+    source = gpu_number(x)
+    return x if source == gpu else bind(TABLE["to_device"], (x,), {"source": source, "target": gpu})  # type: ignore[no-any-return]
+
+
+def new_array(function: str, gpu: int | None, *args: Any) -> Any:
+    """What a function of NumPy's that makes arrays gives, in the memory of a GPU of this number, or (None) of the computer."""
+    return getattr(np, function)(*args) if gpu is None else gpus.made(function, gpu, *args)

@@ -10,10 +10,10 @@ from chainrule.api.array import Array
 from chainrule.api.declare import op
 from chainrule.api.making import make_tensor
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.ops.arguments import creates, number_in, tensor_of
+from chainrule.ops.arguments import creates, new_array, number_in, placed, tensor_of
 from chainrule.ops.shaping import _ints
 from chainrule.types.arrays import AnyArray
-from chainrule.types.device import check_device
+from chainrule.types.device import gpu_of
 from chainrule.types.dtypes import as_dtype, default_dtype, get_default_complex_dtype
 from chainrule.types.size import Size
 
@@ -38,19 +38,28 @@ def tensor(
     >>> cr.tensor([1., 2.], requires_grad=True)
     tensor([1., 2.], requires_grad=True)
     """
-    check_device(device)
-    return make_tensor(data, dtype, requires_grad, True)
+    return _to(make_tensor(data, dtype, False, True), device, data, requires_grad)
 
 
 @op(arrays=False)
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor that shares the data's memory where it can; a tensor is returned as it is (with its graph)."""
-    check_device(device)
     if type(data) is Array:
         data = data._tensor
     if isinstance(data, Tensor):
-        return data if dtype is None or data.dtype == as_dtype(dtype) else data.to(as_dtype(dtype))
-    return make_tensor(data, dtype, False, False)
+        out = data if dtype is None or data.dtype == as_dtype(dtype) else data.to(as_dtype(dtype))
+    else:
+        out = make_tensor(data, dtype, False, False)
+    return _to(out, device, data)
+
+
+def _to(made: Tensor, device: Any, data: Any, requires_grad: bool = False) -> Tensor:
+    """The tensor on a device; by default where its data are, and numbers on the default device."""
+    if device is not None or not (hasattr(data, "shape") or hasattr(data, "__dlpack__")):
+        made = placed(made, gpu_of(device))
+    if requires_grad:
+        made.requires_grad = True
+    return made
 
 
 @op(arrays=False)
@@ -58,7 +67,7 @@ def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """As :func:`as_tensor`, with NumPy's name."""
-    out = tensor(obj, dtype=dtype) if copy else as_tensor(obj, dtype, device)
+    out = tensor(obj, dtype=dtype, device=device) if copy else as_tensor(obj, dtype, device)
     return out.requires_grad_() if requires_grad else out
 
 
@@ -127,18 +136,18 @@ def _declared(function: Any, name: str, doc: str, names: str = "", arrays: bool 
     return op(names, arrays=arrays)(creates(function))
 
 
-def _of_size(name: str, make: Any, doc: str) -> Any:
+def _of_size(name: str, doc: str) -> Any:
     def function(
         *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None
     ) -> Tensor:
-        return _made(make(_sizes(name, size), _float_or(dtype)), requires_grad)
+        return _made(new_array(name, device, _sizes(name, size), _float_or(dtype)), requires_grad)
 
     return _declared(function, name, doc, arrays=False)
 
 
-zeros = _of_size("zeros", np.zeros, "Zeros of a shape.")
-ones = _of_size("ones", np.ones, "Ones of a shape.")
-empty = _of_size("empty", np.empty, "Memory of a shape, with whatever is in it.")
+zeros = _of_size("zeros", "Zeros of a shape.")
+ones = _of_size("ones", "Ones of a shape.")
+empty = _of_size("empty", "Memory of a shape, with whatever is in it.")
 
 
 @op(arrays=False)
@@ -148,22 +157,24 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
     if dtype is None:
         dtype = tensor(value).dtype
-    return _made(np.full(_sizes("full", (size,)), number_in(value, as_dtype(dtype))), requires_grad)
+    value = number_in(value, as_dtype(dtype))
+    return _made(new_array("full", device, _sizes("full", (size,)), value[()], value.dtype), requires_grad)
 
 
-def _like(name: str, what: str, function: Any) -> Any:
+def _like(name: str, what: str) -> Any:
     def like(
         input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
     ) -> Tensor:
         x = tensor_of(name, input)
-        return _made(function(tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype)), requires_grad)
+        shape, kind = tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype)
+        return _made(new_array(name.removesuffix("_like"), device, shape, np.dtype(kind)), requires_grad)
 
     return _declared(like, name, f"{what} of another tensor's shape and dtype.")
 
 
-zeros_like = _like("zeros_like", "Zeros", np.zeros)
-ones_like = _like("ones_like", "Ones", np.ones)
-empty_like = _like("empty_like", "Memory", np.empty)
+zeros_like = _like("zeros_like", "Zeros")
+ones_like = _like("ones_like", "Ones")
+empty_like = _like("empty_like", "Memory")
 
 
 @op()
@@ -175,14 +186,15 @@ def full_like(
     value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
     input = tensor_of("full_like", input)
     value = number_in(value, input.dtype if dtype is None else as_dtype(dtype))
-    return _made(np.full(tuple(input.shape), value), requires_grad)
+    return _made(new_array("full", device, tuple(input.shape), value[()], value.dtype), requires_grad)
 
 
 @op(arrays=False)
 @creates
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The identity matrix (n rows, m columns)."""
-    return _made(np.eye(*_sizes("eye", (n, n if m is None else m)), dtype=_float_or(dtype)), requires_grad)
+    rows, columns = _sizes("eye", (n, n if m is None else m))
+    return _made(new_array("eye", device, rows, columns, 0, _float_or(dtype)), requires_grad)
 
 
 def _number(x: AnyArray) -> Any:
@@ -222,7 +234,7 @@ def arange(
     n = int(np.ceil((end - start) / step))
     if kind.kind in "iu":  # PyTorch counts the numbers first, and then makes both ends of the progression integers
         start, step = int(start), int(step)
-    return _made((start + step * np.arange(n)).astype(kind), requires_grad)
+    return _made((start + step * new_array("arange", device, n)).astype(kind), requires_grad)
 
 
 @op(arrays=False)
@@ -333,16 +345,17 @@ def new(self: Tensor, *args: Any) -> Tensor:
     return new_empty(self, *args or (0,))
 
 
-def _new_of_size(name: str, make: Any, what: str) -> Any:
+def _new_of_size(name: str, what: str) -> Any:
     def method(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-        return _made(make(_sizes(name, size), self.dtype if dtype is None else as_dtype(dtype)), requires_grad)
+        kind = np.dtype(self.dtype if dtype is None else as_dtype(dtype))
+        return _made(new_array(name.removeprefix("new_"), device, _sizes(name, size), kind), requires_grad)
 
     return _declared(method, name, f"{what} of this tensor's dtype.", f"Tensor.{name}")
 
 
-new_zeros = _new_of_size("new_zeros", np.zeros, "Zeros")
-new_ones = _new_of_size("new_ones", np.ones, "Ones")
-new_empty = _new_of_size("new_empty", np.empty, "Memory")
+new_zeros = _new_of_size("new_zeros", "Zeros")
+new_ones = _new_of_size("new_ones", "Ones")
+new_empty = _new_of_size("new_empty", "Memory")
 
 
 @op("Tensor.new_full")

@@ -13,16 +13,17 @@ from chainrule.api.functions import binary
 from chainrule.api.in_place import in_place, reshaped
 from chainrule.core import inplace, view
 from chainrule.core.dispatch import cast
+from chainrule.core.foreign import gpu_number
 from chainrule.core.modes import LOCAL, recording
 from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.core.versions import wrote
 from chainrule.ops import creation, indexing, products, scattering, shaping
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import number_in, tensor_of
+from chainrule.ops.arguments import number_in, placed, tensor_of
 from chainrule.table import arithmetic
 from chainrule.table import indexing as table
-from chainrule.types.device import check_device, strided
+from chainrule.types.device import gpu_of, strided
 from chainrule.types.dtypes import as_dtype
 
 ndarray = np.ndarray
@@ -127,7 +128,7 @@ attach(
 def _copied(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     if not isinstance(src, Tensor):
         src = wrap(as_array(src))
-    value = cast(shaping.expand(src, *self.shape), self.dtype)
+    value = cast(shaping.expand(placed(src, gpu_number(self)), *self.shape), self.dtype)
     return table.index_put(self, value, index=(Ellipsis,), accumulate=False)
 
 
@@ -245,10 +246,16 @@ def to(
     copy: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """The tensor in another dtype (itself, if it has it): ``to(dtype)``, ``to('cpu')``, ``to(other)``; recorded."""
+    """The tensor in another dtype, on another device, or like another tensor in both (itself, if it is so already): recorded.
+
+    ``to(dtype)``, ``to("cuda")``, ``to("cuda:1", dtype)``, ``to(other)``. Gradients go back to where the tensor was.
+
+    Raises:
+        RuntimeError: the device is not to be had.
+    """
     for argument in args:
         if isinstance(argument, Tensor):
-            dtype = argument.dtype
+            dtype, device = argument.dtype, argument.device
         elif isinstance(argument, (np.dtype, type)) or (
             isinstance(argument, str) and not argument.startswith(_DEVICES)
         ):
@@ -257,11 +264,11 @@ def to(
             pass
         else:
             device = argument
-    check_device(device)
     target = self.dtype if dtype is None else as_dtype(dtype)
-    if target == self.dtype:
-        return shaping.clone(self) if copy else self
-    return cast(self, target)
+    out = cast(self, target)
+    if device is not None:
+        out = placed(out, gpu_of(device))
+    return shaping.clone(self) if copy and out is self else out
 
 
 def _to_dtype(name: str, dtype: Any) -> Any:
@@ -317,15 +324,18 @@ def _invert(self: Tensor) -> Tensor:
 
 @op("Tensor.cpu")
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor itself: everything is on the CPU."""
-    return self
+    """The tensor on the CPU: itself, if it is there."""
+    return placed(self, None)
 
 
 @op("Tensor.cuda")
-def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Not there: raises."""
-    check_device("cuda")
-    return self
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor on a GPU, by default on the current one: itself, if it is there.
+
+    Raises:
+        RuntimeError: there is no GPU.
+    """
+    return placed(self, gpu_of("cuda" if device is None else device))
 
 
 @op("Tensor._is_view")
@@ -345,7 +355,6 @@ attach(
     _base=property(view.base_of),
     __dlpack__=lambda self, **options: self.numpy().__dlpack__(**options),
     __dlpack_device__=lambda self: (1, 0),  # the CPU
-    is_cpu=True,
     **dict.fromkeys(_KINDS_OF_TENSORS, False),
     layout=strided,
     name=None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule.api.declare import op
+from chainrule.core.foreign import gpu_number
 from chainrule.core.tensor import Tensor
 from chainrule.ops.arguments import tensor_of
 from chainrule.types import dtypes
@@ -78,8 +79,9 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 @op(method=True)
 def get_device(input: Tensor) -> int:
-    """The number of the tensor's GPU; −1, as it is on the CPU."""
-    return -1
+    """The number of the tensor's GPU; −1 on the CPU."""
+    number = gpu_number(tensor_of("get_device", input))
+    return -1 if number is None else number
 
 
 @op()

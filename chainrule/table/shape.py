@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.backends import gpu
+from chainrule.core.protocol import plain
 from chainrule.rows.batching import batch_parameters, broadcast_batch, in_front, with_axes
 from chainrule.rows.batching import reshape as to_shape
 from chainrule.rows.kinds import call, linear, unbroadcast
@@ -273,6 +275,18 @@ def undiagonal(x, *, offset, axis1, axis2, sizes):
 def clone(x):
     """A copy, laid out as x is unless x is stretched."""
     return x.copy(order="C" if 0 in x.strides else "K") if is_array(x) else np.positive(x)
+
+
+@linear(
+    transpose=lambda g, *, source, target: to_device(g, source=target, target=source),
+    formula="g on the device of x",
+    naming="ToCopyBackward0",
+    samples=[call((2, 3), source=None, target=None)],
+    structure="diagonal",
+)
+def to_device(x, *, source, target):
+    """x in the memory of a GPU of this number, or (None) of the computer; ``source`` is where it lies."""
+    return clone.value(x) if source == target else plain(gpu.moved(getattr(x, "payload", x), target))
 
 
 @linear(transpose=lambda g: g, samples=[call((2, 3))], view=True, moves=True, structure="diagonal")

@@ -1,21 +1,24 @@
-"""``device``, ``layout``, ``memory_format``: where and how a tensor lies; here always on the CPU, as NumPy has it."""
+"""``device``, ``layout``, ``memory_format``: where and how a tensor lies: on the CPU, or on a GPU that CuPy computes on."""
 
+import threading
 from enum import Enum
 from typing import Any
+
+from chainrule.backends import gpu
 
 #: devices that PyTorch knows; a program may name one that it does not use
 _TYPES = ("cpu", "cuda", "fpga", "hip", "hpu", "ipu", "lazy", "maia", "meta", "mps", "mtia", "vulkan", "xla", "xpu")
 
 
 class device:
-    """A device in PyTorch's spelling, so that code written with devices in mind runs. Tensors are on the CPU only.
+    """A device in PyTorch's spelling: the CPU, or a GPU where CuPy is installed and finds one.
 
     Args:
-        type: ``"cpu"``, ``"cpu:0"`` or another device.
-        index: a number for the device, or none; it has no meaning on the CPU.
+        type: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, the number of a GPU, or a device that is only named.
+        index: a number for the device, or none: the current GPU; it has no meaning on the CPU.
 
     Raises:
-        RuntimeError: there is no such type of device; or, when it is used, it is not the CPU.
+        RuntimeError: there is no such type of device; or, when it is used, it is not to be had.
         TypeError: if ``type`` is neither a string nor a device.
 
     Example:
@@ -29,7 +32,7 @@ class device:
         Traceback (most recent call last):
             ...
         RuntimeError: device 'cuda' is not available: this build computes on the CPU with NumPy; \
-use device 'cpu', or leave the device out
+use device 'cpu', or leave the device out; a GPU of NVIDIA's needs CuPy (pip install chainrule[cuda]): ...
     """
 
     __slots__ = ("index", "type")
@@ -42,7 +45,9 @@ use device 'cpu', or leave the device out
             index = type.index if index is None else index
             type = type.type
         if isinstance(type, int) and not isinstance(type, bool):
-            raise _unavailable(str(type))
+            if not gpu.count():
+                raise _unavailable(str(type))
+            type, index = "cuda", type
         if not isinstance(type, str):
             raise TypeError(
                 "device() received an invalid combination of arguments: expected a string "
@@ -87,24 +92,73 @@ use device 'cpu', or leave the device out
         return device, (self.type,) if self.index is None else (self.type, self.index)
 
     def __enter__(self) -> "device":
-        """Make this the default device within a block; the CPU already is."""
+        """Make this the default device within a block."""
         check_device(self)
+        _DEFAULTS.within.append(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        pass
+        _DEFAULTS.within.pop()
+
+
+class _Defaults(threading.local):
+    """Where a thread's new tensors are: on the innermost device that was asked for."""
+
+    def __init__(self) -> None:
+        self.chosen: list[device] = []
+        self.within: list[device] = []
+
+
+_DEFAULTS = _Defaults()
+
+
+def default_device() -> device:
+    """Where new tensors of this thread are, unless told otherwise."""
+    within = _DEFAULTS.within or _DEFAULTS.chosen
+    return within[-1] if within else device("cpu")
+
+
+def set_default(where: device) -> None:
+    """Have this thread's new tensors on a device."""
+    check_device(where)
+    _DEFAULTS.chosen = [where]
+
+
+def gpu_of(where: Any) -> int | None:
+    """The number of the GPU that ``where`` names (None: the default device); None for the CPU.
+
+    Raises:
+        RuntimeError: the device is not to be had.
+    """
+    if where is None:
+        if not (_DEFAULTS.within or _DEFAULTS.chosen):
+            return None
+        where = default_device()
+    named = where if isinstance(where, device) else device(where)
+    if named.type == "cpu":
+        return None
+    if named.type != "cuda" or gpu.why_not():
+        raise _unavailable(str(where))
+    if named.index is None:
+        return gpu.current()
+    if named.index >= gpu.count():
+        raise RuntimeError(
+            f"CUDA error: invalid device ordinal: {named} is asked for, and there are {gpu.count()} GPUs, counted from 0"
+        )
+    return named.index
 
 
 def check_device(where: Any) -> None:
-    """Raise for what is not the CPU (None is)."""
-    if where is not None and (where if isinstance(where, device) else device(where)).type != "cpu":
-        raise _unavailable(str(where))
+    """Raise for a device that is not to be had (None, the default, is)."""
+    if where is not None:
+        gpu_of(where)
 
 
 def _unavailable(name: str) -> RuntimeError:
+    more = f"; a GPU of NVIDIA's needs CuPy (pip install chainrule[cuda]): {gpu.why_not()}" if name[:4] == "cuda" else ""
     return RuntimeError(
         f"device '{name}' is not available: this build computes on the CPU with NumPy; "
-        "use device 'cpu', or leave the device out"
+        f"use device 'cpu', or leave the device out{more}"
     )
 
 

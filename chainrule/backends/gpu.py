@@ -1,0 +1,170 @@
+"""CuPy, whose arrays are data on a GPU; it is imported when a program first asks for one.
+
+What NumPy's and CuPy's conventions do not share is here: indices beyond an axis, matrices that cannot be decomposed, and
+NumPy's arrays beside CuPy's.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+ndarray = np.ndarray
+
+#: NumPy functions that read places along an axis, which CuPy counts around it where they lie outside
+_READS = {np.take: "indices", np.take_along_axis: "indices"}
+
+
+@functools.cache
+def _installed() -> Any:
+    """CuPy, or why it is not there."""
+    try:
+        return importlib.import_module("cupy")
+    except Exception as error:  # a library of CUDA's that does not load is an ImportError or an OSError
+        return f"CuPy cannot be imported ({error})"
+
+
+def why_not() -> str:
+    """Why no GPU is to be had; nothing if one is."""
+    cupy = _installed()
+    if isinstance(cupy, str):
+        return cupy
+    try:
+        return "" if cupy.cuda.runtime.getDeviceCount() else "CuPy finds no GPU"
+    except Exception as error:  # CuPy's own, which cannot be named before it is there
+        return f"CuPy finds no GPU ({error})"
+
+
+def count() -> int:
+    """How many GPUs CuPy finds: 0 where it is not installed."""
+    return 0 if why_not() else int(_installed().cuda.runtime.getDeviceCount())
+
+
+def library() -> Any:
+    """The module ``cupy``, where it is known to be there."""
+    return sys.modules["cupy"]
+
+
+def current() -> int:
+    """The number of the GPU that new arrays are made on."""
+    return int(library().cuda.runtime.getDevice())
+
+
+def made(function: str, number: int, *args: Any) -> Any:
+    """What a function of CuPy's that makes arrays (``zeros``) gives on a GPU."""
+    with library().cuda.Device(number):
+        return getattr(library(), function)(*args)
+
+
+def moved(x: Any, gpu: int | None) -> Any:
+    """An array of NumPy's or CuPy's, on the GPU of this number, or (None) in the computer's memory: itself, if it is there."""
+    if gpu is None:
+        return x if isinstance(x, ndarray) else x.get()
+    if not isinstance(x, ndarray) and x.device.id == gpu:
+        return x
+    with library().cuda.Device(gpu):
+        return library().array(x)
+
+
+# -- random numbers ----------------------------------------------------------------------------------------------------
+
+_SEEDS: dict[int | None, int] = {}  # by the GPU's number; None: of those that have none of their own
+_SOURCES: dict[int, Any] = {}
+
+
+def seed(value: int, gpus: Iterable[int] | None = None) -> None:
+    """Start the random numbers of GPUs (None: of all) anew, when one next draws."""
+    if gpus is None:
+        _SEEDS.clear()
+        _SOURCES.clear()
+        _SEEDS[None] = value
+    else:
+        for number in gpus:
+            _SEEDS[number] = value
+            _SOURCES.pop(number, None)
+
+
+def drawn(method: str, number: int, *args: Any) -> Any:
+    """What a method of CuPy's generator of random numbers gives on a GPU."""
+    with library().cuda.Device(number):
+        if number not in _SOURCES:
+            value = _SEEDS.get(number, _SEEDS.get(None))
+            _SOURCES[number] = library().random.default_rng(None if value is None else value % 2**63)
+        return getattr(_SOURCES[number], method)(*args)
+
+
+# -- where CuPy differs from NumPy -------------------------------------------------------------------------------------
+
+
+def call(function: Callable[..., Any], x: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a NumPy function gives for arrays of CuPy's, computed on the GPU of one of them, ``x``.
+
+    NumPy's arrays among the arguments are a rule's constants: masks, places, a seed. They are copied to that GPU.
+
+    Raises:
+        IndexError: places lie outside of an axis (CuPy would count them around it).
+        numpy.linalg.LinAlgError: a matrix cannot be decomposed (CuPy would give nan).
+    """
+    with x.device:
+        args, kwargs = _on_gpu(args), _on_gpu(kwargs)
+        if function in _READS:
+            _check_places(args, kwargs)
+        if function.__module__ != "numpy.linalg":
+            return function(*args, **kwargs)
+        with importlib.import_module("cupyx").errstate(linalg="raise"):
+            return function(*args, **kwargs)
+
+
+def _on_gpu(x: Any) -> Any:
+    kind = type(x)
+    if kind is ndarray:
+        return library().asarray(x)
+    if kind is tuple or kind is list:
+        return kind([_on_gpu(item) for item in x])
+    return {key: _on_gpu(item) for key, item in x.items()} if kind is dict else x
+
+
+def _check_places(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    array, index, axis = (*args, *kwargs.values())[:3] if len(args) + len(kwargs) > 2 else (*args[:2], None)
+    _check(index, array.size if axis is None else array.shape[axis], axis or 0)
+
+
+def _check(index: Any, n: int, axis: int) -> None:
+    if index.size:
+        low, high = int(index.min()), int(index.max())
+        if low < -n or high >= n:
+            raise IndexError(
+                f"index {low if low < -n else high} is out of bounds for axis {axis} with size {n}: on a GPU, where "
+                "nothing else would notice"
+            )
+
+
+def element(x: Any, index: Any) -> Any:
+    """``x[index]``, where integers in arrays lie within their axes.
+
+    Raises:
+        IndexError: one does not.
+    """
+    parts = index if isinstance(index, tuple) else (index,)
+    if any(hasattr(part, "dtype") for part in parts):
+        axis = 0
+        for part in parts:
+            if part is Ellipsis:
+                axis = len(x.shape) - sum(map(_axes, parts)) + axis
+            elif hasattr(part, "dtype") and part.dtype != bool:
+                _check(part, x.shape[axis], axis)
+            axis += _axes(part)
+    with x.device:
+        return x[index]
+
+
+def _axes(part: Any) -> int:
+    """How many axes an item of an index reads."""
+    if part is None or part is Ellipsis or isinstance(part, bool):
+        return 0
+    return part.ndim if getattr(part, "dtype", None) == bool else 1

@@ -1,0 +1,27 @@
+"""A stand-in for CuPy, for the tests of this folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import chainrule.backends.gpu as gpu
+
+from . import standin
+
+
+@pytest.fixture
+def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The stand-in, as the module ``cupy``."""
+    with monkeypatch.context() as patch:
+        for name in [name for name in sys.modules if name.partition(".")[0] in ("cupy", "cupyx")]:
+            patch.delitem(sys.modules, name)
+        for name, module in standin.MODULES.items():
+            patch.setitem(sys.modules, name, module)
+        gpu._installed.cache_clear()
+        yield standin.cupy
+    gpu._installed.cache_clear()
+    gpu.seed(0)
