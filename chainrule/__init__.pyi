@@ -419,11 +419,11 @@ def ge(input: Any, other: Any, *, out: Any = ...) -> Any:
 def ger(input: Any, vec2: Any, *, out: Tensor | None = ...) -> Tensor:
     """All products of an element of one vector and one of another, of shape (n, m)."""
 def get_default_device() -> device:
-    """Where new tensors are: on the CPU."""
+    """Where new tensors are: on the CPU, unless a program says otherwise."""
 def get_default_dtype() -> dtype:
     """Return the dtype that Python floats become; float32 unless it was changed."""
 def get_device(input: Tensor) -> builtins.int:
-    """The number of the tensor's GPU; −1, as it is on the CPU."""
+    """The number of the tensor's GPU; −1 on the CPU."""
 def get_float32_matmul_precision() -> str:
     """How exact products of float32 matrices are: "highest"."""
 def get_num_threads() -> builtins.int:
@@ -843,7 +843,7 @@ def selu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
 def set_anomaly_enabled(mode: builtins.bool, check_nan: builtins.bool = ...) -> None:
     """Switch this thread's anomaly mode on or off."""
 def set_default_device(device: Any) -> None:
-    """The CPU is the default device, and the only one."""
+    """Have this thread's new tensors on a device, such as "cuda"; what ``device=`` or ``with device(...)`` say goes before."""
 def set_default_dtype(d: object) -> None:
     """Set the dtype that Python floats become, and the one that ``repr`` leaves out."""
 def set_default_tensor_type(t: Any) -> None:

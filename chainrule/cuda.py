@@ -56,23 +56,28 @@ def current_device() -> int:
 
 def set_device(device: Any) -> None:
     """Have new tensors on "cuda" on another GPU."""
-    gpu.library().cuda.Device(_number(device)).use()
+    gpu.device(_number(device)).use()
 
 
 def get_device_name(device: Any = None) -> str:
     """What the maker calls a GPU."""
-    return str(gpu.library().cuda.runtime.getDeviceProperties(_number(device))["name"].decode())
+    return str(_properties(device)["name"].decode())
+
+
+def _properties(device: Any) -> Any:
+    number = _number(device)
+    return gpu.library().cuda.runtime.getDeviceProperties(number)
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
     """The major and minor number of what a GPU can do."""
-    properties = gpu.library().cuda.runtime.getDeviceProperties(_number(device))
+    properties = _properties(device)
     return int(properties["major"]), int(properties["minor"])
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
     """The free bytes and all bytes of a GPU."""
-    free, total = gpu.library().cuda.Device(_number(device)).mem_info
+    free, total = gpu.device(_number(device)).mem_info
     return int(free), int(total)
 
 
@@ -89,7 +94,7 @@ def memory_reserved(device: Any = None) -> int:
 def _pooled(method: str, device: Any) -> int:
     if not gpu.count():
         return 0
-    with gpu.library().cuda.Device(_number(device)):
+    with gpu.device(_number(device)):
         return int(getattr(gpu.library().get_default_memory_pool(), method)())
 
 
@@ -106,7 +111,7 @@ def synchronize(device: Any = None) -> None:
     Raises:
         RuntimeError: there is no GPU.
     """
-    gpu.library().cuda.Device(_number(device)).synchronize()
+    gpu.device(_number(device)).synchronize()
 
 
 def manual_seed(seed: int) -> None:

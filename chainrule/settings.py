@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from chainrule import config
-from chainrule.types.device import default_device, set_default
-from chainrule.types.device import device as Device
+from chainrule.types.device import default_device, device, set_default
 from chainrule.types.dtypes import set_default_dtype
 
 
-def get_default_device() -> Device:
+def get_default_device() -> device:
     """Where new tensors are: on the CPU, unless a program says otherwise."""
     return default_device()
 
@@ -21,7 +20,7 @@ def set_default_device(device: Any) -> None:
     Raises:
         RuntimeError: the device is not to be had.
     """
-    set_default(Device("cpu" if device is None else device))
+    set_default(device)
 
 
 def set_default_tensor_type(t: Any) -> None:

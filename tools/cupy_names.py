@@ -1,6 +1,6 @@
-"""What CuPy has: the names and signatures that ``tests/cupy/standin.py`` goes by.
+"""What CuPy has: the names and signatures that ``tests/gpu/standin.py`` goes by.
 
-Run with an interpreter that has CuPy (a GPU is not needed); it writes ``tests/cupy/names.txt``. A line is a function with
+Run with an interpreter that has CuPy (a GPU is not needed); it writes ``tests/gpu/names.txt``. A line is a function with
 its signature, a ufunc with how many operands it takes and gives, or ``=`` behind what is NumPy's own.
 """
 
@@ -22,7 +22,7 @@ MODULES = {
     "cupy.lib.stride_tricks": cupy.lib.stride_tricks,
     "cupyx.scipy.special": cupyx.scipy.special,
 }
-OUT = pathlib.Path(__file__).parent.parent / "tests" / "cupy" / "names.txt"
+OUT = pathlib.Path(__file__).parent.parent / "tests" / "gpu" / "names.txt"
 
 
 def signature(x: Any) -> str:

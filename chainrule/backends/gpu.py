@@ -50,6 +50,11 @@ def library() -> Any:
     return sys.modules["cupy"]
 
 
+def device(number: int) -> Any:
+    """CuPy's object for a GPU, in whose context new arrays are made there."""
+    return library().cuda.Device(number)
+
+
 def current() -> int:
     """The number of the GPU that new arrays are made on."""
     return int(library().cuda.runtime.getDevice())
@@ -57,7 +62,7 @@ def current() -> int:
 
 def made(function: str, number: int, *args: Any) -> Any:
     """What a function of CuPy's that makes arrays (``zeros``) gives on a GPU."""
-    with library().cuda.Device(number):
+    with device(number):
         return getattr(library(), function)(*args)
 
 
@@ -67,7 +72,7 @@ def moved(x: Any, gpu: int | None) -> Any:
         return x if isinstance(x, ndarray) else x.get()
     if not isinstance(x, ndarray) and x.device.id == gpu:
         return x
-    with library().cuda.Device(gpu):
+    with device(gpu):
         return library().array(x)
 
 
@@ -91,7 +96,7 @@ def seed(value: int, gpus: Iterable[int] | None = None) -> None:
 
 def drawn(method: str, number: int, *args: Any) -> Any:
     """What a method of CuPy's generator of random numbers gives on a GPU."""
-    with library().cuda.Device(number):
+    with device(number):
         if number not in _SOURCES:
             value = _SEEDS.get(number, _SEEDS.get(None))
             _SOURCES[number] = library().random.default_rng(None if value is None else value % 2**63)

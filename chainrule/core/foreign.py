@@ -158,7 +158,8 @@ class Foreign(ArrayLike):
 
     @property
     def inside(self) -> Any:
-        return self.payload
+        """The numbers, for checks of places, if they are on a GPU; what is still to be computed stays as it is."""
+        return self.payload if self.library.gpu(self.payload) is None else self.read()
 
     @property
     def moving(self) -> bool:

@@ -246,11 +246,11 @@ class Methods:
     def cov(self, *, correction: builtins.int = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
         """The covariances of variables."""
     def cpu(self, memory_format: Any = ...) -> Tensor:
-        """The tensor itself: everything is on the CPU."""
+        """The tensor on the CPU: itself, if it is there."""
     def cross(self, other: Any, dim: builtins.int | None = ...) -> Tensor:
         """The vector product along ``dim`` (the first axis of length 3, by default)."""
-    def cuda(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Not there: raises."""
+    def cuda(self, device: Any = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
+        """The tensor on a GPU, by default on the current one: itself, if it is there."""
     def cummax(self, dim: builtins.int) -> Any:
         """Running maximum along ``dim``, and the index of it (the last, of equal ones)."""
     def cummin(self, dim: builtins.int) -> Any:
@@ -396,7 +396,7 @@ class Methods:
     def ger(self, vec2: Any) -> Tensor:
         """All products of an element of one vector and one of another, of shape (n, m)."""
     def get_device(self) -> builtins.int:
-        """The number of the tensor's GPU; −1, as it is on the CPU."""
+        """The number of the tensor's GPU; −1 on the CPU."""
     def graph(self, **options: object) -> object:
         """The graph that computed this tensor, to draw: ``.to_svg()``, ``.to_dot()``, ``.to_mermaid()``."""
     def greater(self, other: Any, *, out: Any = ...) -> Any:
@@ -473,7 +473,6 @@ class Methods:
         """The inverse of square matrices."""
     def is_conj(self) -> builtins.bool:
         """Whether conjugation is still to be done: never, ``conj`` computes at once (as ``neg`` does)."""
-    is_cpu: builtins.bool
     is_ipu: builtins.bool
     is_maia: builtins.bool
     is_meta: builtins.bool
@@ -929,7 +928,7 @@ class Methods:
     def tile(self, *times: Any, dims: Any = ...) -> Tensor:
         """As :func:`repeat`, with missing repeats counted as 1."""
     def to(self, *args: Any, dtype: Any = ..., device: Any = ..., non_blocking: builtins.bool = ..., copy: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-        """The tensor in another dtype (itself, if it has it): ``to(dtype)``, ``to('cpu')``, ``to(other)``; recorded."""
+        """The tensor in another dtype, on another device, or like another tensor in both (itself, if it is so already): recorded."""
     def to_dense(self) -> Tensor:
         """The tensor itself: nothing is still to be done to its elements."""
     def topk(self, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ...) -> Any:

@@ -312,7 +312,9 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
     @property
     def strides(self) -> tuple[int, ...]:
         """Steps between neighbours in memory, in bytes, as NumPy counts them."""
-        return memory_of(self.inside).strides[-len(self.shape) :] if self.shape else ()
+        inside = self.inside
+        around = inside if isinstance(inside, ArrayLike) else memory_of(inside)
+        return around.strides[-len(self.shape) :] if self.shape else ()
 
     def concrete(self) -> Any:
         """The plain array of the values, for code that does better with the numbers; None where there is no single one."""

@@ -532,11 +532,10 @@ class Tensor(Methods):
         if data is None:
             return str(self._raw.described(more if self._raw.level else self._history() + more))
         suffixes = self._history()
-        if self.is_cuda:
-            suffixes.insert(0, f"device='{self.device}'")
         prefix = "tensor(" if type(self) in (Tensor, InferenceTensor) else f"{type(self).__name__}("
         suffixes += more
-        text = printing.tensor_repr(data, suffixes=suffixes, default_dtype=default_dtype(), prefix=prefix)
+        device = str(self.device) if self.is_cuda else ""
+        text = printing.tensor_repr(data, suffixes=suffixes, default_dtype=default_dtype(), prefix=prefix, device=device)
         return f"Parameter containing:\n{text}" if self._parameter else text
 
     def _history(self) -> list[str]:

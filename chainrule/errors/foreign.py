@@ -39,12 +39,10 @@ def mixed_devices(x: Any, on: int, y: Any, other: int | None) -> RuntimeError:
     """Operands on several devices."""
     first, second = f"cuda:{on}", "cpu" if other is None else f"cuda:{other}"
     a, b = name_of(x) or "x", name_of(y) or "y"
-    kind = "a tensor" if hasattr(y, "_raw") else "an array of NumPy's"
-    moved = f"{b}.to('{first}')" if hasattr(y, "_raw") else f"chainrule.as_tensor({b}, device='{first}')"
     return RuntimeError(
         f"Expected all tensors to be on the same device, but found at least two devices, {first} and {second}! {a}, of shape "
-        f"{tuple(x.shape)}, is on {first}, and {b}, {kind} of shape {tuple(y.shape)}, on {second}: write {moved}, or "
-        f"{a}.to('{second}'); nothing moves between devices silently, except what has no dimensions."
+        f"{tuple(x.shape)}, is on {first}, and {b}, of shape {tuple(y.shape)}, on {second}: write {b}.to('{first}') (an array "
+        f"of NumPy's is moved by chainrule.as_tensor(array, device='{first}')), or {a}.to('{second}'); nothing moves between devices silently, except what has no dimensions."
     )
 
 

@@ -12,6 +12,7 @@ from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.core import inplace
 from chainrule.core.dispatch import bind
+from chainrule.core.foreign import Foreign
 from chainrule.core.protocol import memory_of
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
@@ -355,7 +356,7 @@ def clone(input: Any, *, memory_format: Any = None) -> Tensor:
 
 def apart(result: Tensor, input: Tensor) -> Tensor:
     """The result, as a copy if it may share memory with the input, or is its view in a transformation."""
-    shared = np.may_share_memory(memory_of(result), memory_of(input))
+    shared = type(result._raw) is Foreign or np.may_share_memory(memory_of(result), memory_of(input))
     return clone(result) if shared or result._view is not None else result
 
 

@@ -118,10 +118,10 @@ def default_device() -> device:
     return within[-1] if within else device("cpu")
 
 
-def set_default(where: device) -> None:
-    """Have this thread's new tensors on a device."""
+def set_default(where: Any) -> None:
+    """Have this thread's new tensors on a device (None: on the CPU)."""
     check_device(where)
-    _DEFAULTS.chosen = [where]
+    _DEFAULTS.chosen = [] if where is None else [where if isinstance(where, device) else device(where)]
 
 
 def gpu_of(where: Any) -> int | None:
@@ -155,7 +155,9 @@ def check_device(where: Any) -> None:
 
 
 def _unavailable(name: str) -> RuntimeError:
-    more = f"; a GPU of NVIDIA's needs CuPy (pip install chainrule[cuda]): {gpu.why_not()}" if name[:4] == "cuda" else ""
+    more = (
+        f"; a GPU of NVIDIA's needs CuPy (pip install chainrule[cuda]): {gpu.why_not()}" if name[:4] == "cuda" else ""
+    )
     return RuntimeError(
         f"device '{name}' is not available: this build computes on the CPU with NumPy; "
         f"use device 'cpu', or leave the device out{more}"

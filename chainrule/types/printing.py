@@ -245,6 +245,7 @@ def tensor_repr(
     indent: int = 0,
     default_dtype: object = None,
     prefix: str = "tensor(",
+    device: str = "",
 ) -> str:
     """Return the text PyTorch would print for a tensor holding this array.
 
@@ -256,6 +257,7 @@ def tensor_repr(
         default_dtype: the floating dtype that is not spelled out; the one
             ``get_default_dtype`` returns if left out.
         prefix: the class name and opening bracket.
+        device: where the tensor is, if that is to be said.
 
     Example:
         >>> print(tensor_repr(np.array([1.0, 2.5]), suffixes=["grad_fn=<ExpBackward0>"]))
@@ -263,7 +265,7 @@ def tensor_repr(
     """
     array = np.asarray(array)
     default = dtypes.default_dtype() if default_dtype is None else as_dtype(default_dtype)
-    described = []
+    described = [f"device='{device}'"] if device else []
     if array.size == 0:
         # Without elements to tell integers from floats, only the default goes unsaid.
         show_size, implied = array.ndim != 1, array.dtype == default

@@ -158,7 +158,9 @@ class ndarray:
             raise AttributeError(f"'ndarray' object has no attribute '{name}'")
         return functools.partial(_method, self, name)
 
-    def astype(self, dtype: Any, order: str = "K", casting: Any = None, subok: Any = None, copy: bool = True) -> ndarray:
+    def astype(
+        self, dtype: Any, order: str = "K", casting: Any = None, subok: Any = None, copy: bool = True
+    ) -> ndarray:
         return _out(self._host.astype(dtype, order, copy=copy))
 
     def fill(self, value: Any) -> None:
@@ -178,11 +180,15 @@ class ndarray:
     def __dlpack_device__(self) -> tuple[int, int]:
         return 2, self._device
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
         if dl_device not in (None, (1, 0), self.__dlpack_device__()):
             raise BufferError("unsupported device requested.")
         if isinstance(stream, int) and stream < -1:
-            raise ValueError(f"On CUDA, the valid stream for the DLPack protocol is -1, 1, 2, or any larger value, but {stream}")
+            raise ValueError(
+                f"On CUDA, the valid stream for the DLPack protocol is -1, 1, 2, or any larger value, but {stream}"
+            )
         if dl_device == (1, 0):
             return self._host.copy().__dlpack__(max_version=max_version)
         return Capsule(self, stream)
@@ -226,6 +232,10 @@ def _binary(name: str) -> tuple[Any, Any]:
     return method, reflected
 
 
+def _unary(ufunc: Any) -> Any:
+    return lambda x: ufunc(x)
+
+
 def _assigning(name: str) -> Any:
     def method(x: Any, y: Any) -> Any:
         return getattr(np, name)(x, y, out=x)
@@ -247,7 +257,7 @@ for _symbol, _name in {
 }.items():  # fmt: skip
     setattr(ndarray, f"__{_symbol}__", _binary(_name)[0])
 for _symbol, _name in {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}.items():
-    setattr(ndarray, f"__{_symbol}__", lambda self, _ufunc=getattr(np, _name): _ufunc(self))
+    setattr(ndarray, f"__{_symbol}__", _unary(getattr(np, _name)))
 
 
 def _out(x: Any) -> Any:
@@ -293,6 +303,10 @@ def _in(x: Any) -> Any:
     return {key: _in(value) for key, value in x.items()} if isinstance(x, dict) else x
 
 
+def _axes(item: Any) -> int:
+    return item.ndim if getattr(item, "dtype", None) == np.dtype(bool) else 1
+
+
 def _index(index: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     """An index of NumPy's, with integers in arrays counted around."""
     items = [
@@ -300,8 +314,10 @@ def _index(index: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
         for i in (index if isinstance(index, tuple) else (index,))
     ]
     if any(type(i).__module__.startswith("chainrule") for i in items):
-        raise IndexError("only integers, slices, ellipsis, numpy.newaxis and integer or boolean arrays are valid indices")
-    taken = [0 if i is None or i is Ellipsis else i.ndim if getattr(i, "dtype", None) == bool else 1 for i in items]
+        raise IndexError(
+            "only integers, slices, ellipsis, numpy.newaxis and integer or boolean arrays are valid indices"
+        )
+    taken = [0 if i is None or i is Ellipsis else _axes(i) for i in items]
     axis, found = 0, []
     for item, n in zip(items, taken, strict=True):
         if isinstance(item, np.ndarray) and item.dtype.kind in "iu" and shape[axis]:
@@ -441,7 +457,9 @@ def _method(self: ndarray, name: str, *args: Any, **kwargs: Any) -> Any:
 def array(obj: Any, dtype: Any = None, copy: Any = True, order: str = "K", ndmin: int = 0, **options: Any) -> ndarray:
     """``cupy.array``: of numbers, nested sequences and NumPy's arrays."""
     if isinstance(obj, ndarray):
-        made = _out(obj._host) if dtype in (None, obj.dtype) and not copy else _out(obj._host.astype(dtype or obj.dtype))
+        made = (
+            _out(obj._host) if dtype in (None, obj.dtype) and not copy else _out(obj._host.astype(dtype or obj.dtype))
+        )
         if made._host is obj._host:
             made._device = obj._device
         return made
@@ -488,7 +506,9 @@ class _NoGPU:
     def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         return _out(self._rng.standard_normal(size, dtype))
 
-    def integers(self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False) -> Any:
+    def integers(
+        self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
+    ) -> Any:
         return _out(self._rng.integers(low, high, size, dtype, endpoint))
 
 
@@ -497,7 +517,9 @@ _LINALG = ["ignore"]
 
 
 @contextlib.contextmanager
-def errstate(*, divide: Any = None, over: Any = None, under: Any = None, invalid: Any = None, linalg: Any = None) -> Any:
+def errstate(
+    *, divide: Any = None, over: Any = None, under: Any = None, invalid: Any = None, linalg: Any = None
+) -> Any:
     """``cupyx.errstate``."""
     _LINALG.append(_LINALG[-1] if linalg is None else linalg)
     try:
@@ -576,7 +598,12 @@ cupy.cuda.get_current_stream = lambda: types.SimpleNamespace(ptr=0, synchronize=
 cupy.cuda.runtime = types.SimpleNamespace(
     getDeviceCount=lambda: DEVICES,
     getDevice=lambda: _CURRENT[-1],
-    getDeviceProperties=lambda device: {"name": b"a stand-in, of NumPy", "totalGlobalMem": 2**34, "major": 9, "minor": 0},
+    getDeviceProperties=lambda device: {
+        "name": b"a stand-in, of NumPy",
+        "totalGlobalMem": 2**34,
+        "major": 9,
+        "minor": 0,
+    },
     deviceSynchronize=lambda: None,
     CUDARuntimeError=RuntimeError,
 )
