@@ -161,7 +161,7 @@ def element(x: Any, index: Any) -> Any:
         for part in parts:
             if part is Ellipsis:
                 axis = len(x.shape) - sum(map(_axes, parts)) + axis
-            elif hasattr(part, "dtype") and part.dtype != bool:
+            elif hasattr(part, "dtype") and part.dtype != np.bool_:
                 _check(part, x.shape[axis], axis)
             axis += _axes(part)
     with x.device:
@@ -172,4 +172,4 @@ def _axes(part: Any) -> int:
     """How many axes an item of an index reads."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
-    return part.ndim if getattr(part, "dtype", None) == bool else 1
+    return part.ndim if getattr(part, "dtype", None) == np.bool_ else 1

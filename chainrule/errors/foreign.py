@@ -41,8 +41,9 @@ def mixed_devices(x: Any, on: int, y: Any, other: int | None) -> RuntimeError:
     a, b = name_of(x) or "x", name_of(y) or "y"
     return RuntimeError(
         f"Expected all tensors to be on the same device, but found at least two devices, {first} and {second}! {a}, of shape "
-        f"{tuple(x.shape)}, is on {first}, and {b}, of shape {tuple(y.shape)}, on {second}: write {b}.to('{first}') (an array "
-        f"of NumPy's is moved by chainrule.as_tensor(array, device='{first}')), or {a}.to('{second}'); nothing moves between devices silently, except what has no dimensions."
+        f"{tuple(x.shape)}, is on {first}, and {b}, of shape {tuple(y.shape)}, on {second}. Write {b}.to('{first}') (for an "
+        f"array of NumPy's, chainrule.as_tensor(array, device='{first}')), or {a}.to('{second}'); nothing moves between devices "
+        "silently, except what has no dimensions."
     )
 
 

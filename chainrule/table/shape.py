@@ -279,7 +279,6 @@ def clone(x):
 
 @linear(
     transpose=lambda g, *, source, target: to_device(g, source=target, target=source),
-    formula="g on the device of x",
     naming="ToCopyBackward0",
     samples=[call((2, 3), source=None, target=None)],
     structure="diagonal",
