@@ -535,7 +535,9 @@ class Tensor(Methods):
         prefix = "tensor(" if type(self) in (Tensor, InferenceTensor) else f"{type(self).__name__}("
         suffixes += more
         device = str(self.device) if self.is_cuda else ""
-        text = printing.tensor_repr(data, suffixes=suffixes, default_dtype=default_dtype(), prefix=prefix, device=device)
+        text = printing.tensor_repr(
+            data, suffixes=suffixes, default_dtype=default_dtype(), prefix=prefix, device=device
+        )
         return f"Parameter containing:\n{text}" if self._parameter else text
 
     def _history(self) -> list[str]:
