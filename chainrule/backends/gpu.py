@@ -119,7 +119,7 @@ def call(function: Callable[..., Any], x: Any, args: tuple[Any, ...], kwargs: di
         args, kwargs = _on_gpu(args), _on_gpu(kwargs)
         if function in _READS:
             _check_places(args, kwargs)
-        if function.__module__ != "numpy.linalg":
+        if getattr(function, "__module__", "") != "numpy.linalg":
             return function(*args, **kwargs)
         with importlib.import_module("cupyx").errstate(linalg="raise"):
             return function(*args, **kwargs)

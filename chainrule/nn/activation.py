@@ -11,11 +11,11 @@ from chainrule.api.declare import op
 from chainrule.api.functions import nary, unary
 from chainrule.api.in_place import in_place
 from chainrule.core.dispatch import cast
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie
 from chainrule.ops import elementwise as ew
 from chainrule.ops import reductions, splitting
-from chainrule.ops.arguments import takes_tensors, tensor_of
+from chainrule.ops.arguments import beside, takes_tensors, tensor_of
 from chainrule.table import comparison, exponential
 from chainrule.table import nn as rows
 
@@ -241,7 +241,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
     With ``hard`` the value is one-hot, and the gradient that of the soft sample.
     """
-    noise = random.rand(*logits.shape, dtype=logits.dtype)
+    noise = random.rand_like(logits)
     gumbel = ew.neg(ew.log(ew.neg(ew.log(ew.clamp(noise, 1e-20, 1 - 1e-7)))))
     soft = reductions.softmax(ew.true_divide(ew.add(logits, gumbel), tau), dim)
     if not hard:
@@ -250,5 +250,5 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     places = np.arange(logits.shape[dim]).reshape(
         tuple(-1 if i == dim % logits.ndim else 1 for i in range(logits.ndim))
     )
-    chosen = cast(ew.eq(best, wrap(places)), soft.dtype)
+    chosen = cast(ew.eq(best, beside(best, places)), soft.dtype)
     return ew.add(ew.sub(chosen, soft.detach()), soft)

@@ -28,7 +28,7 @@ def _mask_shape(x: Any, channels: bool) -> tuple[int, ...]:
 
 def _mask(x: Any, p: float, shape: tuple[int, ...]) -> Any:
     """Ones with probability 1 − p, else zeros."""
-    return cast(ew.ge(random.rand(*shape), p), x.dtype)
+    return cast(ew.ge(random.rand(*shape, device=x.device), p), x.dtype)
 
 
 def _times(x: Any, factor: Any, inplace: bool) -> Any:

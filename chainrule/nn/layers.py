@@ -21,7 +21,7 @@ from chainrule.nn.dropouts import dropout
 from chainrule.nn.reducing import at_least, stretched
 from chainrule.ops import elementwise as ew
 from chainrule.ops import joining, products, reductions, shaping
-from chainrule.ops.arguments import takes_tensors, tensor_of
+from chainrule.ops.arguments import beside, numbers_of, takes_tensors, tensor_of
 from chainrule.table import indexing
 from chainrule.table import nn as rows
 from chainrule.types.arrays import AnyArray, is_array, lies_within
@@ -159,7 +159,9 @@ def _shrink(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
     used = np.unique(index._array())
     found = weight.detach()._array()[used]
     norms = np.linalg.norm(found, norm_type, axis=-1, keepdims=True)
-    weight[used] = wrap(np.where(norms > max_norm, found * (max_norm / (norms + 1e-7)), found).astype(weight.dtype))
+    weight[used] = beside(
+        weight, np.where(norms > max_norm, found * (max_norm / (norms + 1e-7)), found).astype(weight.dtype)
+    )
 
 
 @op(sample="tensor([0, 2])")
@@ -168,18 +170,19 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Integers as rows of zeros with a 1, of shape (*tensor.shape, num_classes); by default all up to the largest."""
     if tensor.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if is_array(tensor._raw):
-        if tensor.numel() and tensor._raw.min() < 0:
+    numbers = numbers_of(tensor)
+    if numbers is not None:
+        if tensor.numel() and numbers.min() < 0:
             raise RuntimeError("Class values must be non-negative.")
         if num_classes == -1:
             if not tensor.numel():
                 raise RuntimeError("Can not infer total number of classes from empty tensor.")
-            num_classes = int(tensor._raw.max()) + 1
-        elif tensor.numel() and tensor._raw.max() >= num_classes:
+            num_classes = int(numbers.max()) + 1
+        elif tensor.numel() and numbers.max() >= num_classes:
             raise RuntimeError("Class values must be smaller than num_classes.")
     elif num_classes == -1:
         raise errors.data_dependent(tensor, "one_hot() without num_classes")
-    return cast(ew.eq(tensor.unsqueeze(-1), wrap(np.arange(num_classes))), np.dtype(np.int64))  # type: ignore[no-any-return]
+    return cast(ew.eq(tensor.unsqueeze(-1), beside(tensor, np.arange(num_classes))), np.dtype(np.int64))  # type: ignore[no-any-return]
 
 
 # -- normalization ---------------------------------------------------------------------------------------------------
@@ -403,7 +406,7 @@ def scaled_dot_product_attention(
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = products.matmul(ew.mul(query, factor), shaping.transpose(key, -2, -1))
     if is_causal:
-        attn_mask = wrap(np.tri(query.shape[-2], key.shape[-2], dtype=bool))
+        attn_mask = beside(query, np.tri(query.shape[-2], key.shape[-2], dtype=bool))
     if attn_mask is None:
         weights = reductions.softmax(scores, -1)
     else:

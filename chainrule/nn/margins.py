@@ -16,7 +16,7 @@ from chainrule.nn.classification import log_sigmoid
 from chainrule.nn.reducing import mode_of, reduced
 from chainrule.ops import elementwise as ew
 from chainrule.ops import gathering, reductions
-from chainrule.ops.arguments import takes_tensors, tensor_of
+from chainrule.ops.arguments import beside, numbers_of, takes_tensors, tensor_of
 from chainrule.types.arrays import is_array, lies_within
 
 
@@ -123,7 +123,7 @@ def multi_margin_loss(
     away = ew.square(away) if p == 2 else away
     if weight is not None:
         away = ew.mul(away, weight[index])
-    other = ew.ne(wrap(np.arange(classes)), index)
+    other = ew.ne(beside(index, np.arange(classes)), index)
     loss = ew.true_divide(reductions.sum(ew.where(other, away, 0.0), -1), classes)
     return tie(reduced(loss if x.ndim == 2 and target.ndim else loss.squeeze(0), mode))
 
@@ -159,9 +159,10 @@ def multilabel_margin_loss(
     classes = _class_count(x)
     if tuple(target.shape) != tuple(x.shape):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(x.shape)}")
-    if not is_array(target._raw):
+    numbers = numbers_of(target)
+    if numbers is None:
         raise errors.data_dependent(target, f"the labels of {name}")
-    labels = target._concrete("labels").reshape(-1, classes)
+    labels = numbers.reshape(-1, classes)
     if labels.size and not (labels.min() >= -1 and labels.max() < classes):
         raise RuntimeError(f"target out of range: {name} has classes from 0 to {classes - 1}, and −1 ends a row")
     used = np.logical_and.accumulate(labels >= 0, axis=1)
@@ -169,10 +170,10 @@ def multilabel_margin_loss(
     is_label = np.zeros((labels.shape[0], classes + 1), bool)
     np.put_along_axis(is_label, np.where(used, labels, classes), True, 1)
     rows = x.reshape(-1, classes)
-    picked = gathering.gather(rows, 1, wrap(safe))
+    picked = gathering.gather(rows, 1, beside(x, safe))
     gaps = ew.clamp(ew.add(ew.sub(rows.unsqueeze(1), picked.unsqueeze(2)), 1), min=0)  # (n, labels, classes)
     counted = used[:, :, None] & ~is_label[:, None, :classes]
-    loss = ew.true_divide(reductions.sum(ew.where(wrap(counted), gaps, 0.0), (1, 2)), classes)
+    loss = ew.true_divide(reductions.sum(ew.where(beside(x, counted), gaps, 0.0), (1, 2)), classes)
     return tie(reduced(loss if x.ndim == 2 else loss.squeeze(0), mode))
 
 

@@ -11,12 +11,12 @@ from chainrule import errors
 from chainrule.api.declare import op, op_each_axes
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import as_array
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie
 from chainrule.nn.spatial import Ints, each_axis, tensor_argument, whole, with_examples
 from chainrule.ops import elementwise as ew
 from chainrule.ops import gathering, joining, products, reductions, shaping
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import beside, tensor_of
 from chainrule.table import pooling as rows
 from chainrule.table import windows
 from chainrule.types.arrays import AnyArray, is_array, lies_within
@@ -196,7 +196,7 @@ def _avg_pool(
         raise RuntimeError(f"{function}: divisor must be not zero")
     sizes = _sizes(w, include) if divisor is None else np.asarray(divisor)
     whole = x.dtype.kind in "iu"
-    return tie(ew.div(_summed(x, w), wrap(sizes.astype(x.dtype)), rounding_mode="trunc" if whole else None))
+    return tie(ew.div(_summed(x, w), beside(x, sizes.astype(x.dtype)), rounding_mode="trunc" if whole else None))
 
 
 @op("nn.functional.avg_pool1d avg_pool1d", sample="rand(1, 2, 6), 2")
@@ -240,7 +240,7 @@ def avg_pool3d(
 
 def along_axis(x: Any, axis: int, matrix: Any) -> Any:
     """The product of a matrix (new, old) of numbers with the vectors along an axis (counted from the end)."""
-    matrix = wrap(as_array(matrix, x.dtype))
+    matrix = beside(x, as_array(matrix, x.dtype))
     if axis == -2:
         return products.matmul(matrix, x)
     if axis == -1:

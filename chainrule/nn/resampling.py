@@ -18,7 +18,7 @@ from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie
 from chainrule.nn.pooling import along_axis, averages
 from chainrule.ops import joining, shaping
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import beside, tensor_of
 from chainrule.types.arrays import AnyArray
 
 _AXES = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
@@ -179,7 +179,7 @@ def interpolate(
 def _along(x: AnyArray, axis: int, new: int, scale: float | None, mode: str, align: bool, antialias: bool) -> Any:
     old = x.shape[axis]
     if mode.startswith("nearest"):
-        return joining.index_select(x, axis, _nearest(old, new, scale, mode == "nearest-exact"))
+        return joining.index_select(x, axis, beside(x, _nearest(old, new, scale, mode == "nearest-exact")))
     tensor_of(f"interpolate(mode={mode!r})", x, "f")
     if mode == "area":
         return x if new == old else tie(along_axis(x, axis, averages(old, new)))

@@ -11,12 +11,12 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor
 from chainrule.core.ties import tie
 from chainrule.nn.layers import embedding
 from chainrule.ops import elementwise as ew
 from chainrule.ops import gathering, products, reductions, shaping
-from chainrule.ops.arguments import takes_tensors, tensor_of
+from chainrule.ops.arguments import beside, takes_tensors, tensor_of
 from chainrule.table.pooling import bag_argmax
 from chainrule.types.arrays import AnyArray, is_array, lies_within
 
@@ -192,7 +192,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         lines.append(line if align_corners else line * (m - 1) / m)
     mesh = np.meshgrid(*lines, indexing="ij")
     base = np.stack([*mesh[::-1], np.ones(spatial)], axis=-1).reshape(-1, axes + 1).astype(theta.dtype)
-    return products.matmul(wrap(base), theta.mT).reshape(theta.shape[0], *spatial, axes)
+    return products.matmul(beside(theta, base), theta.mT).reshape(theta.shape[0], *spatial, axes)
 
 
 # -- pairs and bags --------------------------------------------------------------------------------------------------
@@ -261,12 +261,12 @@ def embedding_bag(
     there = np.ones(bag.shape, bool) if padding_idx is None else index._array() != padding_idx % weight.shape[0]
     if mode == "max":
         return _largest_of_bags(rows, bag, there, bags)
-    counted = ew.mul(rows, wrap(there[:, None].astype(rows.dtype)))
-    total = weight.new_zeros((bags, weight.shape[1])).index_add(0, wrap(bag), counted)
+    counted = ew.mul(rows, beside(rows, there[:, None].astype(rows.dtype)))
+    total = weight.new_zeros((bags, weight.shape[1])).index_add(0, beside(rows, bag), counted)
     if mode == "sum":
         return total  # type: ignore[no-any-return]
     counts = np.maximum(np.bincount(bag[there], minlength=bags), 1).astype(rows.dtype)
-    return ew.true_divide(total, wrap(counts[:, None]))  # type: ignore[no-any-return]
+    return ew.true_divide(total, beside(rows, counts[:, None]))  # type: ignore[no-any-return]
 
 
 def _check_rows(index: Any, weight: Any, padding_idx: int | None) -> None:
@@ -327,4 +327,4 @@ def _largest_of_bags(rows: Any, bag: Any, there: Any, bags: int) -> Any:
     ends = np.searchsorted(bag[members], np.arange(bags + 1))
     best = bind(bag_argmax, (rows.detach(),), {"members": members, "ends": ends})
     chosen = gathering.gather(rows, 0, best)
-    return ew.where(wrap((ends[1:] == ends[:-1])[:, None]), 0.0, chosen)
+    return ew.where(beside(rows, (ends[1:] == ends[:-1])[:, None]), 0.0, chosen)

@@ -14,13 +14,15 @@ from chainrule.api.declare import store_results
 from chainrule.api.functions import around, operand
 from chainrule.backends import gpu as gpus
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.foreign import gpu_number
+from chainrule.core.foreign import Foreign, gpu_number
 from chainrule.core.modes import LOCAL, SPECIAL
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import Tensor, wrap
 from chainrule.rows.primitive import TABLE
 from chainrule.types import dtypes
+from chainrule.types.arrays import is_array
 from chainrule.types.device import check_device, gpu_of
 
+ndarray = np.ndarray
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -147,6 +149,18 @@ def placed(x: Tensor, gpu: int | None) -> Tensor:
     """The tensor in the memory of a GPU of this number, or (None) of the computer: itself, if it is there. Recorded."""
     source = gpu_number(x)
     return x if source == gpu else bind(TABLE["to_device"], (x,), {"source": source, "target": gpu})  # type: ignore[no-any-return]
+
+
+def beside(x: Any, constant: Any) -> Tensor:
+    """A constant of an operation, or numbers that it has found, as a tensor where another tensor is."""
+    return placed(wrap(constant), None if type(x._raw) is ndarray else gpu_number(x))
+
+
+def numbers_of(x: Tensor) -> np.ndarray[Any, Any] | None:
+    """The numbers of a tensor, on whatever device; None where they are several or not known (in a transformation, of Dask)."""
+    if is_array(x._raw):
+        return x._raw  # type: ignore[no-any-return]
+    return x._array() if type(x._raw) is Foreign and x.is_cuda else None
 
 
 def new_array(function: str, gpu: int | None, *args: Any) -> Any:

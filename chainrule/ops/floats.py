@@ -9,9 +9,9 @@ import numpy as np
 from chainrule import return_types
 from chainrule.api.declare import op
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import beside, tensor_of
 from chainrule.table import exponential
 
 
@@ -31,14 +31,14 @@ def _infinite(name: str, input: Any, infinity: float) -> Tensor:
     x = tensor_of(name, input)
     if x.dtype.kind == "c":
         raise RuntimeError(f"{name} does not support complex inputs: ask it of .real or .imag")
-    return ew.eq(x, infinity) if x.dtype.kind == "f" else wrap(np.zeros(tuple(x.shape), np.bool_))
+    return ew.eq(x, infinity) if x.dtype.kind == "f" else beside(x, np.zeros(tuple(x.shape), np.bool_))
 
 
 @op(method=True)
 def isreal(input: Any) -> Tensor:
     """Whether an element has no imaginary part."""
     x = tensor_of("isreal", input)
-    return ew.eq(ew.imag(x), 0) if x.dtype.kind == "c" else wrap(np.ones(tuple(x.shape), np.bool_))
+    return ew.eq(ew.imag(x), 0) if x.dtype.kind == "c" else beside(x, np.ones(tuple(x.shape), np.bool_))
 
 
 @op(method=True, in_place=True, out=True)

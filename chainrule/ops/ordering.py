@@ -13,7 +13,7 @@ from chainrule.core.dispatch import bind
 from chainrule.core.protocol import on_numbers
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import axis_of, floating, summed, tensor_of
+from chainrule.ops.arguments import axis_of, beside, floating, summed, tensor_of
 from chainrule.ops.reductions import any as any_
 from chainrule.ops.reductions import argmax, nonempty, of_number, picked
 from chainrule.table import reduction, statistics
@@ -106,7 +106,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
         return return_types.mode(*of_number(x))
     nonempty("mode", x, (axis,))
     indices = on_numbers(x, functools.partial(_last_commonest, axis))
-    return return_types.mode(*picked("mode", x, wrap(indices), axis, keepdim))
+    return return_types.mode(*picked("mode", x, beside(x, indices), axis, keepdim))
 
 
 def _last_commonest(axis: int, array: Any) -> Any:
@@ -222,7 +222,7 @@ def _running(name: str, better: Any, input: Any, dim: int) -> tuple[Any, Any]:
     if axis is None:
         return of_number(x)
     indices = on_numbers(x, functools.partial(_last_best, better, axis))
-    return picked(name, x, wrap(indices), axis, True)
+    return picked(name, x, beside(x, indices), axis, True)
 
 
 def _last_best(better: Any, axis: int, array: Any) -> Any:

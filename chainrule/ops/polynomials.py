@@ -9,9 +9,9 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.declare import op
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import floating
+from chainrule.ops.arguments import beside, floating
 from chainrule.types.arrays import AnyArray, is_array
 
 
@@ -56,10 +56,10 @@ def _evaluated(name: str, x: AnyArray, n: Any, shifted: bool) -> Any:
         )
     _, first, step = _POLYNOMIALS[name]
     before, p = x * 0 + 1, first(x)
-    out = before if not degrees.any() else ew.where(wrap(degrees == 0), before, 0.0)
+    out = before if not degrees.any() else ew.where(beside(x, degrees == 0), before, 0.0)
     for k in range(1, int(degrees.max(initial=0)) + 1):
         if (degrees == k).any():
-            out = ew.where(wrap(degrees == k), p, out)
+            out = ew.where(beside(x, degrees == k), p, out)
         before, p = p, step(k, x, p, before)
     return out
 

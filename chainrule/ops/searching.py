@@ -11,7 +11,7 @@ from chainrule.api.declare import op
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.ops.arguments import takes_tensors, tensor_of
+from chainrule.ops.arguments import beside, takes_tensors, tensor_of
 from chainrule.table import indexing as rows
 
 ndarray = np.ndarray
@@ -24,8 +24,9 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     values = input._concrete("nonzero()")
     found = np.nonzero(values if input.ndim else values.reshape(1))
     if as_tuple:
-        return tuple(wrap(i.astype(np.int64)) for i in found)
-    return wrap(np.stack(found, 1).astype(np.int64)) if input.ndim else wrap(np.empty((len(found[0]), 0), np.int64))
+        return tuple(beside(input, i.astype(np.int64)) for i in found)
+    places = np.stack(found, 1).astype(np.int64) if input.ndim else np.empty((len(found[0]), 0), np.int64)
+    return beside(input, places)
 
 
 argwhere = nonzero
@@ -39,7 +40,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     found = nonzero(input)._array()[:size]
     out = np.full((size, found.shape[1]), fill_value, np.int64)
     out[: len(found)] = found
-    return wrap(out)
+    return beside(input, out)
 
 
 @op(method=True)
@@ -57,7 +58,7 @@ def unique(
     options: dict[str, Any] = {"return_inverse": return_inverse, "return_counts": return_counts, "axis": dim}
     found: Any = np.unique(x._concrete("unique()"), return_index=recorded, equal_nan=False, **options)
     values, *others = found if isinstance(found, tuple) else (found,)
-    result = _chosen(x, others.pop(0), dim) if recorded else wrap(values)
+    result = _chosen(x, others.pop(0), dim) if recorded else beside(x, values)
     if return_inverse and dim is None:
         others[0] = others[0].reshape(input.shape)
     return (result, *map(wrap, others)) if others else result
@@ -79,7 +80,7 @@ def _check_entries(name: str, x: Tensor, dim: int | None) -> None:
 
 def _chosen(x: Tensor, indices: Any, dim: int | None) -> Tensor:
     """The elements, or the entries along ``dim``, at these indices."""
-    return x.reshape(-1)[wrap(indices)] if dim is None else x.index_select(dim, wrap(indices))  # type: ignore[attr-defined, no-any-return]
+    return x.reshape(-1)[beside(x, indices)] if dim is None else x.index_select(dim, beside(x, indices))  # type: ignore[attr-defined, no-any-return]
 
 
 @op(method=True)
@@ -102,8 +103,12 @@ def unique_consecutive(
         parts.append(inverse.reshape(x.shape) if d is None else inverse)
     if return_counts:
         parts.append(np.bincount(inverse, minlength=0) if len(inverse) else np.zeros(0, np.int64))
-    found = wrap(np.ascontiguousarray(parts[0])) if tensor._edge is None else _chosen(tensor, np.flatnonzero(first), d)
-    return (found, *[wrap(np.asarray(p, order="C")) for p in parts[1:]]) if len(parts) > 1 else found
+    found = (
+        beside(tensor, np.ascontiguousarray(parts[0]))
+        if tensor._edge is None
+        else _chosen(tensor, np.flatnonzero(first), d)
+    )
+    return (found, *[beside(tensor, np.asarray(p, order="C")) for p in parts[1:]]) if len(parts) > 1 else found
 
 
 # -- in sorted vectors -----------------------------------------------------------------------------------------------
@@ -141,7 +146,7 @@ def searchsorted(
     if sorter is not None:
         sequence = np.take_along_axis(sequence, _checked_sorter(sequence, sorter), -1)
     found = _insertions(sequence, values, "right" if right or side == "right" else "left")
-    return wrap(found.astype(np.int32 if out_int32 else np.int64))
+    return beside(sorted_sequence, found.astype(np.int32 if out_int32 else np.int64))
 
 
 def _one_array(x: Tensor) -> bool:
@@ -226,7 +231,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     if weights is None:
-        return wrap(np.bincount(x, minlength=minlength))
+        return beside(input, np.bincount(x, minlength=minlength))
     weights = tensor_of("bincount", weights)
     if weights.shape != input.shape:
         raise RuntimeError(
@@ -259,7 +264,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
     counts, _ = np.histogram(x[~np.isnan(x)] if x.dtype.kind == "f" else x, bins, _range("histc", x, min, max, 1))
-    return wrap(counts.astype(x.dtype))
+    return beside(input, counts.astype(x.dtype))
 
 
 @op(method=True)
@@ -287,7 +292,7 @@ def histogram(
         )
     weights = None if weight is None else weight._array().reshape(-1)
     counts, edges = np.histogram(x.reshape(-1), edges, weights=weights, density=density)
-    return return_types.histogram(wrap(counts.astype(x.dtype)), wrap(edges.copy()))
+    return return_types.histogram(beside(input, counts.astype(x.dtype)), beside(input, edges.copy()))
 
 
 @op(sample="rand(4, 2), [2, 3]")
@@ -314,7 +319,8 @@ def histogramdd(
     ]
     weights = None if weight is None else weight._array().reshape(-1)
     found, _ = np.histogramdd(points, edges, weights=weights, density=density)
-    return return_types.histogramdd(wrap(found.astype(x.dtype)), tuple(wrap(e) for e in edges))
+    counted = beside(input, found.astype(x.dtype))
+    return return_types.histogramdd(counted, tuple(beside(input, e) for e in edges))
 
 
 @op()
@@ -328,4 +334,4 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
         among = (x.unsqueeze(-1) == test.reshape(-1)).any(-1)  # type: ignore[attr-defined]
         return ~among if invert else among  # type: ignore[no-any-return]
     found = np.isin(x._array(), test._array(), assume_unique=assume_unique, invert=invert)
-    return wrap(np.asarray(found))
+    return beside(x if isinstance(elements, Tensor) else test, np.asarray(found))

@@ -12,7 +12,7 @@ from chainrule.core.dispatch import cast
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import shaping
-from chainrule.ops.arguments import axis_of, floating, takes_tensors, tensor_of
+from chainrule.ops.arguments import axis_of, beside, floating, takes_tensors, tensor_of
 from chainrule.ops.gathering import gather
 from chainrule.ops.matrices import diag
 from chainrule.ops.ordering import BLENDS, argsort, checked_levels, cumsum, median, sort, with_reduced
@@ -168,7 +168,7 @@ def nanquantile(
     if isinstance(q, Tensor) and interpolation == "linear":
         position = ew.mul(ew.clamp(ew.sub(number, 1), min=0), q.reshape(-1))
     else:
-        position = ew.mul(ew.clamp(ew.sub(number, 1), min=0), wrap(levels.reshape(-1)))
+        position = ew.mul(ew.clamp(ew.sub(number, 1), min=0), beside(number, levels.reshape(-1)))
     low, high = (cast(f(position.detach()), np.dtype(np.int64)) for f in (ew.floor, ew.ceil))
     below, above = gather(moved, -1, low), gather(moved, -1, high)
     weight = BLENDS[interpolation](position, low, high)

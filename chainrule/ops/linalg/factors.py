@@ -18,7 +18,7 @@ from chainrule.core.protocol import implements
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import elementwise as ew
 from chainrule.ops import matrices, products, shaping
-from chainrule.ops.arguments import tensor_of
+from chainrule.ops.arguments import beside, tensor_of
 from chainrule.ops.linalg.decompositions import matrices_of
 from chainrule.ops.linalg.numpy_face import checked, stretched
 from chainrule.table import eigen
@@ -157,14 +157,14 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
 def _triangles(packed: Any) -> tuple[Any, Any]:
     m, n = packed.shape[-2:]
     k = min(m, n)
-    unit = wrap(np.eye(m, k, dtype=packed.dtype))
+    unit = beside(packed, np.eye(m, k, dtype=packed.dtype))
     return ew.add(matrices.tril(packed[..., :k], -1), unit), matrices.triu(packed[..., :k, :])
 
 
 def _permutation(order: Any, dtype: Any) -> Any:
     """P with A = P @ (A in that order)."""
     n = order.shape[-1]
-    return ew.eq(order.unsqueeze(-2), wrap(np.arange(n)).unsqueeze(-1)).to(dtype)
+    return ew.eq(order.unsqueeze(-2), beside(order, np.arange(n)).unsqueeze(-1)).to(dtype)
 
 
 @op(out=True)
@@ -252,7 +252,7 @@ def _attempted(A: Any, operation: Callable[[Any], Any], failures: Any, spare: An
 
 
 def _identity(A: Any) -> Any:
-    return wrap(np.eye(A.shape[-1], dtype=A.dtype))
+    return beside(A, np.eye(A.shape[-1], dtype=A.dtype))
 
 
 @op(out=True)
@@ -312,8 +312,9 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
         )
     if tau.dtype != A.dtype:
         raise RuntimeError(f"{name}: tau dtype {tau.dtype} does not match input dtype {A.dtype}")
-    V = ew.add(matrices.tril(A, -1), wrap(np.eye(m, n, dtype=A.dtype)))
-    Q = ew.where(wrap(np.array(False)), V, wrap(np.eye(m, n, dtype=A.dtype)))  # on the tape, whatever tau is
+    unit = beside(A, np.eye(m, n, dtype=A.dtype))
+    V = ew.add(matrices.tril(A, -1), unit)
+    Q = ew.where(wrap(np.array(False)), V, unit)  # on the tape, whatever tau is
     for i in reversed(range(tau.shape[-1])):
         v = V[..., i : i + 1]
         along = products.matmul(shaping.adjoint(v), Q)

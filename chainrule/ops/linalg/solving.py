@@ -10,10 +10,10 @@ import numpy as np
 from chainrule import errors, return_types
 from chainrule.api.declare import op
 from chainrule.core.protocol import as_array
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor
 from chainrule.ops import calculus, joining, matrices, products, shaping
 from chainrule.ops import elementwise as ew
-from chainrule.ops.arguments import takes_tensors
+from chainrule.ops.arguments import beside, takes_tensors
 from chainrule.ops.linalg import numpy_face as shared
 from chainrule.ops.linalg.decompositions import cholesky, matrices_of, qr, svd, svdvals, tensor_like
 from chainrule.ops.linalg.factors import inv_ex, lu_factor, lu_factor_ex, lu_solve, refuse
@@ -95,7 +95,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     if type(info._raw) is np.ndarray and not info._raw.any():
         return return_types.linalg_solve_ex(solve(A, B, left=left), info)
     failed = ew.ne(info, 0).unsqueeze(-1).unsqueeze(-1)
-    X = solve(ew.where(failed, wrap(np.eye(A.shape[-1], dtype=A.dtype)), A), B, left=left)
+    X = solve(ew.where(failed, beside(A, np.eye(A.shape[-1], dtype=A.dtype)), A), B, left=left)
     failed = failed.squeeze(-1) if _is_vector(A, B) else failed
     return return_types.linalg_solve_ex(ew.where(failed, float("nan"), X), info)
 
@@ -286,7 +286,7 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
 
 
 def _like(tolerance: Any, s: Any) -> Any:
-    return wrap(as_array(tolerance, s.dtype))
+    return tolerance if isinstance(tolerance, Tensor) else beside(s, as_array(tolerance, s.dtype))
 
 
 # -- products and vectors --------------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     n = x.shape[-1] if N is None else N
     if N is not None and N <= 1:
         raise RuntimeError("N must be greater than 1.")
-    return ew.pow(x.unsqueeze(-1), wrap(np.arange(n)))
+    return ew.pow(x.unsqueeze(-1), beside(x, np.arange(n)))
 
 
 # -- names at the top level and methods ------------------------------------------------------------------------------
@@ -383,7 +383,7 @@ def top_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is L."""
     L = matrices_of("cholesky_inverse", L, True)
-    half = solve_triangular(L, wrap(np.eye(L.shape[-1], dtype=L.dtype)), upper=upper)
+    half = solve_triangular(L, beside(L, np.eye(L.shape[-1], dtype=L.dtype)), upper=upper)
     return products.matmul(half, shaping.adjoint(half)) if upper else products.matmul(shaping.adjoint(half), half)
 
 
