@@ -33,6 +33,9 @@ class Library:
         shape: the shape of an array, or what is to be remembered as it.
         check: raises for an array that cannot be computed with.
         own: NumPy function -> what computes it of this library's arrays, instead of the library's own.
+        by_keyword: whether its functions take axes by keyword only.
+        refuses: whether an exception of its says that it does not compute something.
+        elementwise: what applies a function of ndarrays to every element of its arrays.
         rows: row -> what computes it of this library's arrays, where its value writes into memory.
         like: an array, laid out as a shape (of ``shape``) remembers that another one was.
         all_to_numpy: ``to_numpy`` of several arrays that share work.
@@ -48,6 +51,9 @@ class Library:
     shape: Callable[[Any], tuple[int, ...]] = lambda x: tuple(x.shape)
     check: Callable[[Any], None] = lambda x: None
     own: dict[Any, Callable[..., Any]] = field(default_factory=dict)
+    by_keyword: bool = False
+    refuses: Callable[[Exception], bool] = lambda error: False
+    elementwise: Callable[..., Any] | None = None
     rows: dict[str, Callable[..., Any]] = field(default_factory=dict)
     like: Callable[[Any, Any], Any] = lambda x, shape: x
     all_to_numpy: Callable[[list[Any]], list[ndarray[Any, Any]]] | None = None
@@ -58,17 +64,18 @@ class Library:
 
 # -- by the module that a type comes from ------------------------------------------------------------------------------
 
-_GENERIC = Library("", np.asarray, "np.asarray({x})")
 LIBRARIES = {
     "cupy": Library(
         "CuPy", lambda x: x.get(), "{x}.get()", call=gpu.call, element=gpu.element, gpu=lambda x: int(x.device.id)
     ),
-    "sparse": Library("sparse", lambda x: x.todense(), "{x}.todense()"),
-    "unyt": Library("unyt", lambda x: np.asarray(x.value), "{x}.value"),
 }
 
 #: package -> the module with its ``LIBRARY``, which imports the package
-_LATER = {"dask": "chainrule.backends.dask_arrays"}
+_LATER = {
+    "dask": "chainrule.backends.dask_arrays",
+    "sparse": "chainrule.backends.sparse_arrays",
+    "unyt": "chainrule.backends.unyt_arrays",
+}
 
 #: packages whose arrays hold arrays of others, ours among them
 CONTAINERS = frozenset({"xarray", "pint"})
@@ -111,7 +118,8 @@ def _is_foreign(kind: Any) -> bool:
         return False
     if issubclass(kind, ndarray):  # one without a meaning of its own (a memmap) is an ndarray
         return kind.__array_ufunc__ is not ndarray.__array_ufunc__
-    return hasattr(kind, "shape") and hasattr(kind, "dtype")
+    known = any(root_of(base) in LIBRARIES or root_of(base) in _LATER for base in kind.__mro__)
+    return known or (hasattr(kind, "shape") and hasattr(kind, "dtype"))
 
 
 def is_container(kind: type) -> bool:

@@ -113,7 +113,43 @@ def matmul(x: Any, y: Any) -> Any:
 
 
 def reshape(x: Any, shape: Any, *args: Any, **kwargs: Any) -> Any:
-    return like(da.reshape(x, shape if isinstance(shape, int) else tuple(shape), *args, **kwargs), shape)
+    """``np.reshape``: axes that neither merge nor split evenly go through one long axis."""
+    sizes = shape if isinstance(shape, int) else tuple(shape)
+    if not x.size:
+        return like(da.from_array(np.empty(x.shape, x.dtype).reshape(sizes)), shape)
+    try:
+        return like(da.reshape(x, sizes, *args, **kwargs), shape)
+    except NotImplementedError:
+        return like(x.reshape(-1).reshape(sizes), shape)
+
+
+def take(x: Any, indices: Any, axis: int | None = None, **options: Any) -> Any:
+    """``np.take`` at indices of several axes, by one of a single axis."""
+    if axis is None:
+        x, axis = reshape(x, (x.size,)), 0
+    axis %= x.ndim
+    places = np.asarray(indices)
+    flat = x[(*(slice(None),) * axis, places.ravel())]
+    return flat if places.ndim == 1 else reshape(flat, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
+
+
+def _along(function: Any) -> Any:
+    """A function of whole lines along one axis, and of nothing else: each chunk gets its lines whole."""
+
+    def form(x: Any, axis: int = -1, **options: Any) -> Any:
+        x = x.rechunk({axis % x.ndim: -1})
+        return x.map_blocks(function, axis=axis, dtype=function(np.ones(1, x.dtype)).dtype, **options)
+
+    return form
+
+
+def take_along_axis(x: Any, index: Any, axis: int) -> Any:
+    """``np.take_along_axis`` in each chunk, whose lines along the axis are whole."""
+    axis %= x.ndim
+    whole = {k: -1 for k in range(x.ndim) if k == axis or x.shape[k] != index.shape[k]}
+    x = x.rechunk(whole)
+    index = da.asarray(index).rechunk({k: whole.get(k, x.chunks[k]) for k in range(x.ndim)})
+    return da.map_blocks(np.take_along_axis, x, index, axis=axis, dtype=x.dtype, chunks=index.chunks)
 
 
 # -- rows that write by index, as blocks ---------------------------------------------------------------------------------
@@ -186,7 +222,16 @@ LIBRARY = Library(
     lacks,
     shape_of,
     check,
-    own={np.broadcast_to: broadcast_to, np.matmul: matmul, np.reshape: reshape},
+    own={
+        np.broadcast_to: broadcast_to,
+        np.matmul: matmul,
+        np.reshape: reshape,
+        np.take: take,
+        np.take_along_axis: take_along_axis,
+        np.sort: _along(np.sort),
+        np.argsort: _along(np.argsort),
+    },
+    elementwise=da.core.elemwise,
     rows={"embed": embed},
     like=like,
     all_to_numpy=lambda arrays: list(map(np.asarray, dask.compute(*arrays))),

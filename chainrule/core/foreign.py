@@ -9,6 +9,7 @@ what would need to is an error that names the conversion.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,10 @@ _REDUCTIONS: dict[tuple[np.ufunc, str], Any] = {
     (np.add, "accumulate"): np.cumsum,
     (np.multiply, "accumulate"): np.cumprod,
 }
+
+
+#: what no number is on the other side of: an ``initial`` that only counts where there is nothing to reduce
+_LEAST = {np.maximum: -np.inf, np.minimum: np.inf}
 
 
 class Foreign(ArrayLike):
@@ -67,7 +72,9 @@ class Foreign(ArrayLike):
             raise errors.foreign_lacks(self, f"{ufunc.__name__}.{method}")
         if method == "reduce":
             kwargs.setdefault("axis", 0)
-            if (initial := kwargs.pop("initial", None)) is not None:
+            if (initial := kwargs.pop("initial", None)) is not None and not (
+                inputs[0].size and initial == _LEAST.get(ufunc)
+            ):
                 return ufunc(self._call(function, inputs, kwargs, out), initial)
         return self._call(function, inputs, kwargs, out)
 
@@ -81,29 +88,43 @@ class Foreign(ArrayLike):
         """What the library gives for a NumPy function, or a form of it that it does know."""
         if out is not None and out is not Ellipsis:
             raise errors.foreign_lacks(self, f"{function.__name__}(..., out=)")
-        own = self.library.own.get(function)
-        if own is not None:
-            self._check_one_library((args, kwargs))
-            return adopted(own(*_opened(args), **_opened(kwargs)))
-        form = FORMS.get(function)
-        if not isinstance(function, np.ufunc) and self.library.lacks(function):
-            if form is None:
-                raise errors.foreign_lacks(self, function.__name__)
-            return form(*args, **kwargs)
         self._check_one_library((args, kwargs))
+        library = self.library
+        form = FORMS.get(function)
+        own = library.own.get(function)
+        if own is None and not isinstance(function, np.ufunc) and library.lacks(function):
+            if form is None:
+                raise errors.foreign_lacks(self, _name_of(function))
+            return form(*args, **kwargs)
+        if library.by_keyword:
+            args, kwargs = _by_keyword(function, args, kwargs)
         try:
-            return adopted(self.library.call(function, self.payload, _opened(args), _opened(kwargs)))
-        except (TypeError, NotImplementedError, AttributeError) as error:
+            if own is not None:
+                return adopted(own(*_opened(args), **_opened(kwargs)))
+            return adopted(library.call(function, self.payload, _opened(args), _opened(kwargs)))
+        except Exception as error:
             if form is not None:
                 return form(*args, **kwargs)
-            raise errors.foreign_lacks(self, function.__name__, error) from error
+            if not self._means_lack(error, function):
+                raise
+            raise errors.foreign_lacks(self, _name_of(function), error) from error
 
-    def by_row(self, name: str, **params: Any) -> Any:
-        """What a row computes of this, for rows whose values write into memory of NumPy's."""
+    def _means_lack(self, error: Exception, function: Any) -> bool:
+        """Whether the library has no such function, or not for such arrays; other errors are NumPy's or the user's."""
+        if isinstance(error, (TypeError, NotImplementedError, AttributeError, AssertionError)):
+            return True
+        return self.library.refuses(error) or (_module_of(function) == "numpy.linalg" and isinstance(error, ValueError))
+
+    def elementwise(self, function: Any, *others: Any) -> Any:
+        """A function of ndarrays, of every element of this array (and of the other operands, which broadcast)."""
+        if self.library.elementwise is None:
+            raise errors.foreign_lacks(self, getattr(function, "__name__", "this function").strip("_"))
+        return adopted(self.library.elementwise(function, self.payload, *_opened(others)))
+
+    def by_row(self, name: str, form: Callable[..., Any], **params: Any) -> Any:
+        """What a row computes of this, for rows whose values write into memory of NumPy's: the library's way, or ``form``."""
         own = self.library.rows.get(name)
-        if own is None:
-            raise errors.foreign_lacks(self, f"{name}, a step of this derivative,")
-        return adopted(own(self.payload, **params))
+        return form(self, **params) if own is None else adopted(own(self.payload, **params))
 
     def like(self, other: Any) -> Foreign:
         """The same, cut into chunks as another array of the shape is."""
@@ -129,7 +150,23 @@ class Foreign(ArrayLike):
     __imatmul__ = __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _not_in_place
 
     def __getitem__(self, index: Any) -> Any:
-        return adopted(self.library.element(self.payload, _opened(index)))
+        items = tuple(map(_as_integers, index)) if type(index) is tuple else (_as_integers(index),)
+        try:
+            return adopted(self.library.element(self.payload, _opened(_masks_apart(items))))
+        except Exception as error:
+            if any(isinstance(item, ndarray) for item in items):
+                return self._at_places(items)
+            if not self._means_lack(error, None):
+                raise
+            raise errors.foreign_lacks(self, "ndarray.__getitem__", error) from error
+
+    def _at_places(self, items: Any) -> Any:
+        """An index with several arrays: the places that it names, read along one long axis."""
+        places = np.arange(self.size).reshape(self.shape)[_masks_apart(items)]
+        return np.reshape(np.take(np.reshape(self, (self.size,)), places.ravel(), axis=0), places.shape)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise errors.foreign_write(self)
 
     def reshape(self, *shape: Any) -> Any:
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)
@@ -199,13 +236,9 @@ class Foreign(ArrayLike):
         return f"tensor({', '.join([repr(self.payload), *suffixes])})"
 
     def __bool__(self) -> bool:
-        return bool(self.read())
+        raise errors.foreign_to_numpy(self)  # a rule must not go by the numbers; a user's tensor reads them
 
-    def __int__(self) -> int:
-        return int(self.read())
-
-    def __float__(self) -> float:
-        return float(self.read())
+    __int__ = __float__ = __complex__ = __bool__
 
     def __repr__(self) -> str:
         return repr(self.payload)
@@ -232,6 +265,44 @@ _METHODS = frozenset(
     }
     | {"take", "trace", "var"}
 )
+
+
+def _module_of(function: Any) -> str:
+    return str(getattr(function, "__module__", ""))
+
+
+def _name_of(function: Any) -> str:
+    module = _module_of(function).removeprefix("numpy").removeprefix(".")
+    return f"{module}.{function.__name__}" if module and not module.startswith("_") else str(function.__name__)
+
+
+def _by_keyword(function: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The arguments with axes, and what is behind them, by keyword."""
+    names = [] if isinstance(function, np.ufunc) else list(_parameters(function))
+    at = next((k for k, name in enumerate(names[: len(args)]) if name == "axis"), len(args))
+    named = {**dict(zip(names[at:], args[at:], strict=False)), **kwargs}
+    return args[:at], {name: value for name, value in named.items() if value is not np._NoValue}
+
+
+@functools.cache
+def _parameters(function: Any) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+def _as_integers(item: Any) -> Any:
+    """A list in an index as an array."""
+    return np.asarray(item) if isinstance(item, list) else item
+
+
+def _masks_apart(items: tuple[Any, ...]) -> Any:
+    """An index whose masks are integers: what is selected has a size that is known. 0-d arrays are integers."""
+    found: list[Any] = []
+    for item in items:
+        if isinstance(item, ndarray) and item.dtype == bool and item.ndim:
+            found += item.nonzero()
+        else:
+            found.append(int(item) if isinstance(item, (ndarray, np.integer)) and not item.ndim else item)
+    return tuple(found)
 
 
 def adopted(x: Any) -> Any:
@@ -291,11 +362,41 @@ def gpu_number(x: Any) -> int | None:
     return None
 
 
+def of_elements(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A row's value that needs the numbers of ndarrays: other libraries are asked to apply it to each element."""
+
+    @functools.wraps(function)
+    def value(x: Any, *others: Any) -> Any:
+        return x.elementwise(function, *others) if type(x) is Foreign else function(x, *others)
+
+    return value
+
+
 def ones_of(data: Any) -> Any:
     """Ones of the shape and dtype of an array-like, by its own library."""
     if type(data) is Foreign:
         return np.ones_like(data)
     return np.ones(data.shape, data.dtype) if data.shape else np.array(1, data.dtype)
 
+
+def _take(x: Any, indices: Any, axis: int | None = None, **options: Any) -> Any:
+    """``np.take`` at indices of several axes, by one of a single axis."""
+    if axis is None:
+        x, axis = np.reshape(x, (x.size,)), 0
+    axis %= x.ndim
+    places = np.asarray(indices)
+    flat = x[(*(slice(None),) * axis, places.ravel())]
+    return flat if places.ndim == 1 else np.reshape(flat, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
+
+
+def _take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
+    grid: list[Any] = list(np.indices(indices.shape, sparse=True))
+    grid[axis] = indices  # type: ignore[call-overload]
+    return x[tuple(grid)]
+
+
+FORMS[np.take] = _take
+FORMS[np.take_along_axis] = _take_along_axis
+FORMS[np.astype] = lambda x, dtype, copy=True: x.astype(dtype)  # type: ignore[index]  # NumPy's stubs lack it
 
 FOREIGN.append(Foreign)

@@ -69,7 +69,11 @@ def viewed(tensor: Tensor, base: Any, prim: Primitive, params: dict[str, Any]) -
     data, source = tensor._raw, base._raw
     if type(data) is ndarray and data is not source:
         root = data.base
-        if root is not source and (root is None or (root is not source.base and owner(data) is not owner(source))):
+        if root is not source and (
+            root is None
+            or type(source) is not ndarray
+            or (root is not source.base and owner(data) is not owner(source))
+        ):
             return
     origin: Any = ""
     if SPECIAL:

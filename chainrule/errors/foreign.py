@@ -52,3 +52,10 @@ def mixed_libraries(x: Any, y: Any) -> TypeError:
         f"a {_type(x)} of shape {tuple(x.shape)} and a {_type(y)} of shape {tuple(y.shape)} in one operation: neither library "
         f"takes the other's arrays. Convert one of them, with {_converted(x)} or {_converted(y)}."
     )
+
+
+def foreign_write(x: Any) -> TypeError:
+    return TypeError(
+        f"a {_type(x)} of shape {tuple(x.shape)} would be written into, which is not done silently in a rule: arrays of "
+        f"{x.library.name} are not memory. Write np.where(mask, new, old), or convert first: {_converted(x)}."
+    )

@@ -12,6 +12,16 @@ from chainrule.core.protocol import memory_of
 from chainrule.rows.batching import batch_parameters, broadcast_batch, in_front
 from chainrule.rows.kinds import call, linear, unbroadcast
 from chainrule.rows.primitive import Primitive
+from chainrule.table.placing import (
+    chosen,
+    chosen_along,
+    is_foreign_index,
+    placed,
+    summed_at,
+    summed_by,
+    summed_by_along,
+    written_at,
+)
 from chainrule.types.arrays import AnyArray, is_array
 from chainrule.types.shapes import shape_of
 
@@ -72,7 +82,7 @@ def getitem(x, *, index):
 def embed(x, *, shape, index):
     """Zeros of a shape, with x at a basic index."""
     if type(x) is Foreign:
-        return x.by_row("embed", shape=shape, index=index)
+        return x.by_row("embed", placed, shape=shape, index=index)
     out = np.zeros(shape, x.dtype)
     out[index] = x
     return out
@@ -167,6 +177,8 @@ read = index  # by a name that a rule's parameter ``index`` does not hide
 )
 def add_at(x, *, shape, index):
     """Zeros of a shape, with x added at an index; what meets at one place is summed."""
+    if not is_array(x):
+        return summed_at(x, shape, index)
     out = np.zeros(shape, x.dtype)
     if _unique(index):
         out[index] = x
@@ -216,6 +228,8 @@ def _put_values(
 )
 def index_put(x, values, *, index, accumulate):
     """x with values written (or added) at an index."""
+    if not (is_array(x) and is_array(values)):
+        return x + summed_at(values, shape_of(x), index) if accumulate else written_at(x, values, index)
     out = np.array(x, order="K", copy=True)
     if accumulate:
         np.add.at(out, index, values)
@@ -234,7 +248,12 @@ def index_put(x, values, *, index, accumulate):
 )
 def gather(x, index, *, axis):
     """``np.take_along_axis``: one element of x per index, along an axis."""
-    return np.take_along_axis(x, index, axis)
+    return along(x, index, axis)
+
+
+def along(x: AnyArray, index: Any, axis: int) -> Any:
+    """``np.take_along_axis``, also at an index of another library's."""
+    return chosen_along(x, index, axis) if is_foreign_index(index) else np.take_along_axis(x, index, axis)
 
 
 def _grid(index: Any, axis: int) -> tuple[Any, ...]:
@@ -264,6 +283,11 @@ def reached(x: AnyArray, index: Any, axis: int) -> Any:
 )
 def scatter_add(x, index, src, *, axis):
     """x with every element of src added at its index along an axis."""
+    if is_foreign_index(index):
+        added = summed_by_along(np.broadcast_to(src, shape_of(index)), index, axis, shape_of(x)[axis])
+        return x + added if shape_of(added) == shape_of(x) else x + placed(added, shape_of(x), _corner(added))
+    if not (is_array(x) and is_array(src)):
+        return x + summed_at(src, shape_of(x), _grid(index, axis)) if index.size else x
     out = np.array(x, order="C", copy=True)
     if index.size:
         steps = [math.prod(out.shape[k + 1 :]) for k in range(out.ndim)]
@@ -289,10 +313,16 @@ def scatter_add(x, index, src, *, axis):
 )
 def scatter(x, index, src, *, axis):
     """x with every element of src written at its index along an axis."""
+    if not (is_array(x) and is_array(src)) and not is_foreign_index(index):
+        return written_at(x, src, _grid(index, axis)) if index.size else x
     out = np.array(x, order="K", copy=True)
     if index.size:
         out[_grid(index, axis)] = src
     return out
+
+
+def _corner(x: AnyArray) -> tuple[slice, ...]:
+    return tuple(map(slice, shape_of(x)))
 
 
 def places(index: Any, n: int, axis: int) -> Any:
@@ -301,6 +331,8 @@ def places(index: Any, n: int, axis: int) -> Any:
     Raises:
         IndexError: one lies outside (also where only some of the examples of a transformation have it).
     """
+    if is_foreign_index(index):  # where its numbers lie, nobody knows yet
+        return index
     numbers = memory_of(np.asarray(index) if isinstance(index, np.generic) else index)
     outside = numbers[(numbers < -n) | (numbers >= n)]
     if outside.size:
@@ -342,7 +374,7 @@ def _take_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params:
 )
 def take(x, index, *, axis):
     """``np.take``: the entries of x at indices along an axis, which the index's axes replace."""
-    return np.take(x, index, axis=axis)
+    return chosen(x, index, axis) if is_foreign_index(index) else np.take(x, index, axis=axis)
 
 
 def _take_add_batch(prim: Primitive, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
@@ -379,6 +411,10 @@ def take_add(x, index, *, axis, length):
     n = index.ndim
     after = -axis - 1
     start = len(shape) - after - n
+    if is_foreign_index(index):
+        return summed_by(x, index, axis, length)
+    if not is_array(x):
+        return summed_at(x, (*shape[:start], length, *shape[len(shape) - after :]), (*(slice(None),) * start, index))
     out = np.zeros((*shape[:start], length, *shape[len(shape) - after :]), x.dtype)
     np.add.at(out, (*(slice(None),) * start, index), x)
     return out

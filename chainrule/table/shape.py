@@ -15,6 +15,7 @@ from chainrule.rows.batching import batch_parameters, broadcast_batch, in_front,
 from chainrule.rows.batching import reshape as to_shape
 from chainrule.rows.kinds import call, linear, unbroadcast
 from chainrule.rows.primitive import Primitive
+from chainrule.table.placing import replaced
 from chainrule.table.reduction import broadcast_to
 from chainrule.types.arrays import AnyArray, is_array
 from chainrule.types.shapes import shape_of
@@ -169,7 +170,7 @@ def pad(x, *, widths, value):
     if any(a < 0 or b < 0 for a, b in widths):
         x = x[(..., *cut)]
     add = ((0, 0),) * n + tuple((max(a, 0), max(b, 0)) for a, b in widths)
-    return np.pad(x, add, constant_values=value) if any(a or b for a, b in add) else np.astype(x, x.dtype)
+    return np.pad(x, add, constant_values=value) if any(a or b for a, b in add) else clone.value(x)
 
 
 def _cat_vjp(g: AnyArray, xs_shape: Any, *, axis: int) -> tuple[Any, ...]:
@@ -254,6 +255,8 @@ def diagonal(x, *, offset, axis1, axis2):
 )
 def undiagonal(x, *, offset, axis1, axis2, sizes):
     """Zeros of ``sizes`` along two axes, with the last axis of x on a diagonal of them."""
+    if not is_array(x):
+        return _undiagonal_of(x, offset, axis1, axis2, sizes)
     batch = shape_of(x)[:-1]
     ndim = len(batch) + 2
     positions = (axis1 % ndim, axis2 % ndim)
@@ -266,6 +269,15 @@ def undiagonal(x, *, offset, axis1, axis2, sizes):
     moved = np.moveaxis(out, positions, (-2, -1))
     moved[..., i + max(-offset, 0), i + max(offset, 0)] = x
     return out
+
+
+def _undiagonal_of(x: AnyArray, offset: int, axis1: int, axis2: int, sizes: tuple[int, int]) -> Any:
+    """``undiagonal`` without writing: every row of the matrix is one element, where it is not zero."""
+    n = shape_of(x)[-1]
+    which = np.arange(sizes[0]) - max(-offset, 0)
+    on = (which[:, None] == np.arange(sizes[1]) - max(offset, 0)) & ((which >= 0) & (which < n))[:, None]
+    rows = np.take(x, np.clip(which, 0, n - 1), axis=-1)
+    return np.moveaxis(np.where(on, rows[..., None], np.zeros((), x.dtype)), (-2, -1), (axis1, axis2))
 
 
 # -- copies and casts ------------------------------------------------------------------------------------------------
@@ -372,6 +384,8 @@ def _shown(x: AnyArray, steps: Any) -> Any:
 )
 def copy_slices(base, part, *, steps):
     """The base, with the region that a view shows (taken by ``steps``) replaced by ``part``."""
+    if not (is_array(base) and is_array(part)):
+        return replaced(base, part, steps)
     out = np.array(base, order="K", copy=True)
     region = _shown(out, steps)
     if np.may_share_memory(region, out):

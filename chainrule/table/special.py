@@ -5,12 +5,14 @@ These need NumPy alone; the other special functions are SciPy's (``ops/scipy_spe
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
 from chainrule.api.declare import op
+from chainrule.core.foreign import Foreign, of_elements
 from chainrule.rows.kinds import elementwise
 from chainrule.types.arrays import AnyArray
 
@@ -128,13 +130,15 @@ _erfc = _in_blocks(math.erfc, _erfc_of, (np.float64,))
 
 
 @op("erf special.erf", method=True, in_place=True)
-@elementwise(value=_erf, d=lambda x: _TWO_OVER_ROOT_PI * np.exp(-x * x), promotion="float", accepts="biuf")
+@elementwise(value=of_elements(_erf), d=lambda x: _TWO_OVER_ROOT_PI * np.exp(-x * x), promotion="float", accepts="biuf")
 def erf(x):
     """The error function 2/√π ∫₀ˣ exp(−t²) dt."""
 
 
 @op("erfc special.erfc", method=True, in_place=True)
-@elementwise(value=_erfc, d=lambda x: -_TWO_OVER_ROOT_PI * np.exp(-x * x), promotion="float", accepts="biuf")
+@elementwise(
+    value=of_elements(_erfc), d=lambda x: -_TWO_OVER_ROOT_PI * np.exp(-x * x), promotion="float", accepts="biuf"
+)
 def erfc(x):
     """The complementary error function 1 − erf(x), accurate where that is tiny."""
 
@@ -149,6 +153,11 @@ def erfc(x):
 )
 def erfinv(x):
     """The inverse of the error function; infinite at ±1, nan beyond."""
+    return _erfinv(x)
+
+
+@of_elements
+def _erfinv(x: AnyArray) -> Any:
     size = np.absolute(np.asarray(x, np.float64))
     rest = 1 - size
     with np.errstate(all="ignore"):
@@ -200,6 +209,8 @@ _SERIES = 20.0
 
 
 def _bessel(x: AnyArray, order: int) -> Any:
+    if type(x) is Foreign:
+        return x.elementwise(functools.partial(_bessel, order=order))
     wide = np.asarray(x, np.float64)
     size = np.absolute(wide)
     near, far = np.minimum(size, _SERIES), np.maximum(size, _SERIES)

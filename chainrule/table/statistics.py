@@ -8,7 +8,7 @@ import numpy as np
 
 from chainrule.rows.kinds import call, linear, opaque
 from chainrule.rows.sums import WIDER, added
-from chainrule.table.indexing import scatter_add
+from chainrule.table.indexing import along, scatter_add
 from chainrule.table.reduction import EXTREMUM, count, extremum_jvp, extremum_vjp, restore_axes
 from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
@@ -142,5 +142,5 @@ _PLACES = [
 )
 def pick(x, index, *, axis, keepdims, name):
     """The elements at an index along an axis: the values that max, sort, topk ... return beside their indices."""
-    out = np.take_along_axis(x, index, axis)
+    out = along(x, index, axis)
     return out if keepdims else np.squeeze(out, axis)

@@ -6,6 +6,8 @@ import numpy as np
 
 from chainrule.core.versions import strided
 from chainrule.rows.kinds import call, linear
+from chainrule.table.placing import summed_at
+from chainrule.types.arrays import is_array
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -47,6 +49,9 @@ def unfold(x, *, axis, size, step):
 def fold_windows(x, *, axis, size, step, length):
     """The transpose of ``unfold``: zeros of ``length`` along the axis, with every window added where it was."""
     windows = np.moveaxis(x, axis - 1, -2)
+    if not is_array(x):
+        places = np.arange(windows.shape[-2])[:, None] * step + np.arange(size)
+        return np.moveaxis(summed_at(windows, (*windows.shape[:-2], length), (Ellipsis, places)), -1, axis)
     out = np.zeros((*windows.shape[:-2], length), x.dtype)
     count = windows.shape[-2]
     for k in range(size):

@@ -1,0 +1,319 @@
+"""Which rows of the table work on which libraries' arrays: ``python -m chainrule.testing.foreign`` (``make foreign``).
+
+Every sample of a row runs with arrays of each library that is installed, in every operand that may be one: its value, VJP,
+JVP and second derivatives must be the ndarray's, of the library's type, and nothing may have been converted on the way. What
+does not work must say so in an error of ours. Anything else is a defect.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import json
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chainrule.core.foreign import Foreign
+from chainrule.core.protocol import plain
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.rows.primitive import TABLE, Primitive
+from chainrule.testing.case import Case, as_tuple, duals, or_zeros, sweep
+from chainrule.testing.rulecheck import every_sample
+from chainrule.testing.samples import Sample
+from chainrule.transform.differences import normal_like
+
+ndarray = np.ndarray
+_CLEAR = ("nothing is converted silently", "which is not done silently", "neither library takes the other's arrays")
+_TOLERANCE = 1e-9
+STAGES = ("value", "vjp", "jvp", "second")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One library's arrays, as the checks make and read them.
+
+    Attributes:
+        name: what the table of results calls it.
+        package: what has to be installed.
+        make: from an ndarray to one of its arrays.
+        read: back.
+        guard: a context in which nothing may be computed or converted.
+        own_errors: packages whose exceptions (units that do not fit) count as clear.
+        dense: whether results may be ndarrays (where a sparse array meets a dense one).
+    """
+
+    name: str
+    package: str
+    make: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+    guard: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
+    own_errors: tuple[str, ...] = ()
+    dense: bool = False
+
+
+class Converted(AssertionError):
+    """A lazy array was computed."""
+
+
+def _in_two(n: int) -> tuple[int, ...]:
+    return (n // 2, n - n // 2) if n > 1 else (n,)
+
+
+def _dask(x: Any) -> Any:
+    import dask.array
+
+    return dask.array.from_array(x, chunks=tuple(map(_in_two, x.shape)))
+
+
+@contextlib.contextmanager
+def _nothing_computed() -> Iterator[None]:
+    import dask
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise Converted("a Dask array was computed")
+
+    with dask.config.set(scheduler=refuse):
+        yield
+
+
+def _sparse(x: Any) -> Any:
+    import sparse
+
+    return sparse.COO.from_numpy(x)
+
+
+def _read_sparse(x: Any) -> Any:
+    return x.todense() if hasattr(x, "todense") else x
+
+
+def _unyt(x: Any) -> Any:
+    import unyt
+
+    return unyt.unyt_array(x, "dimensionless")
+
+
+def _read_unyt(x: Any) -> Any:
+    assert x.units.is_dimensionless and x.units.base_value == 1, f"a unit that is {x.units}"
+    return np.asarray(x)
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("Dask", "dask.array", _dask, lambda x: x.compute(scheduler="synchronous"), _nothing_computed),
+        Kind("sparse", "sparse", _sparse, _read_sparse, dense=True),
+        Kind("unyt", "unyt", _unyt, _read_unyt, own_errors=("unyt",), dense=True),
+    )
+}
+
+
+def installed() -> list[Kind]:
+    """The kinds whose packages are there."""
+    found = []
+    for kind in KINDS.values():
+        with contextlib.suppress(ImportError):
+            importlib.import_module(kind.package)
+            found.append(kind)
+    return found
+
+
+# -- one sample --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a sample went with some operands of a kind: "works", "refuses" or "defect", and what was said, at which stage."""
+
+    result: str
+    stage: str = ""
+    said: str = ""
+
+
+def positions(sample: Sample) -> list[tuple[int, ...]]:
+    """Which operands to make of another library: each drawn one alone, then all of them."""
+    drawn = [i for i, shape in enumerate(sample.shapes) if type(shape) is tuple]
+    return list(dict.fromkeys([*[(i,) for i in drawn], tuple(drawn)])) if drawn else []
+
+
+def check(prim: Primitive, sample: Sample, kind: Kind, foreign: tuple[int, ...]) -> Outcome:
+    """Value, VJP, JVP and second derivatives with the operands ``foreign`` of that kind, against those of ndarrays."""
+    case = Case(prim, sample)
+    run = _Run(case, kind, foreign)
+    stage = STAGES[0]
+    try:
+        for stage in STAGES if case.wanted else STAGES[:1]:
+            getattr(run, stage)()
+    except Exception as error:
+        return _judged(error, stage, kind)
+    return Outcome("works")
+
+
+def _judged(error: Exception, stage: str, kind: Kind) -> Outcome:
+    said = traceback.format_exception_only(error)[-1].strip().split("\n")[0]
+    clear = isinstance(error, TypeError) and any(words in str(error) for words in _CLEAR)
+    own = type(error).__module__.partition(".")[0] in kind.own_errors
+    return Outcome("refuses" if clear or own else "defect", stage, said)
+
+
+class _Run:
+    """One way to call a row: each method is a stage, and raises where something is not as with ndarrays."""
+
+    def __init__(self, case: Case, kind: Kind, foreign: tuple[int, ...]) -> None:
+        self.case, self.kind = case, kind
+        self.operands = [kind.make(x) if i in foreign else x for i, x in enumerate(case.operands)]
+
+    def value(self) -> None:
+        expected = self.case.value(self.case.operands)
+        with self.kind.guard():
+            outs = as_tuple(self.case.prim(*map(_given, self.operands), **self.case.params))
+        self.same(outs, expected)
+
+    def vjp(self) -> None:
+        wanted = self.case.wanted
+        gs = self.case.cotangents(self.case.operands, 1)
+        expected = list(map(or_zeros, self.case.pull(self.case.operands, gs), self.picked(wanted)))
+        with self.kind.guard():
+            got = self.pulled(gs)
+        self.same(got, expected)
+
+    def pulled(self, gs: Any) -> list[Any]:
+        leaves, outs = self.run()
+        return sweep(leaves, outs, [plain(self.kind.make(g)) for g in gs], False)
+
+    def run(self) -> tuple[list[Tensor], list[Any]]:
+        return self.case.run(
+            [plain(x) if i in self.case.wanted else _given(x) for i, x in enumerate(self.operands)], self.case.wanted
+        )
+
+    def jvp(self) -> None:
+        along = {i: normal_like(self.case.operands[i], 5 + i) for i in self.case.wanted}
+        expected = _tangents(self.case, self.case.operands, along)
+        with self.kind.guard():
+            made = {i: plain(self.kind.make(t)) for i, t in along.items()}
+            got = _tangents(self.case, [plain(x) if hasattr(x, "shape") else x for x in self.operands], made)
+        self.same(got, expected)
+
+    def second(self) -> None:
+        gs = self.case.cotangents(self.case.operands, 1)
+        hs = [normal_like(x, 9 + i) for i, x in enumerate(self.picked(self.case.wanted))]
+        expected = _second(*self.case.run(self.case.operands, self.case.wanted), gs, hs)
+        with self.kind.guard():
+            leaves, outs = self.run()
+            got = _second(leaves, outs, [plain(self.kind.make(g)) for g in gs], [plain(self.kind.make(h)) for h in hs])
+        self.same(got, expected)
+
+    def picked(self, wanted: tuple[int, ...]) -> list[Any]:
+        return [self.case.operands[i] for i in wanted]
+
+    def same(self, got: Any, expected: Any) -> None:
+        """Raise unless these are arrays of the kind with the expected numbers; None stands for zeros."""
+        for g, e in zip(got, expected, strict=True):
+            while isinstance(g, Tensor):
+                g = g._raw
+            if g is None or e is None:
+                assert (g is None and e is None) or not np.any(self.read(g) if e is None else e), (
+                    f"got {g}, expected {e}"
+                )
+                continue
+            numbers = self.read(g)
+            assert numbers.shape == np.shape(e), f"got shape {numbers.shape}, expected {np.shape(e)}"
+            assert numbers.dtype == e.dtype, f"got {numbers.dtype}, expected {e.dtype}"
+            np.testing.assert_allclose(numbers, e, _TOLERANCE, _TOLERANCE, err_msg="numbers")
+
+    def read(self, x: Any) -> Any:
+        if type(x) is Foreign:
+            return np.asarray(self.kind.read(x.payload))
+        assert self.kind.dense and isinstance(x, (ndarray, np.generic)), f"the result is a {type(x).__name__} of NumPy"
+        return np.asarray(x)
+
+
+def _given(x: Any) -> Any:
+    """An operand as users have it inside: a tensor of another library's array; anything else as it is."""
+    x = plain(x) if hasattr(x, "shape") else x
+    return wrap(x) if type(x) is Foreign else x
+
+
+def _tangents(case: Case, operands: Any, along: dict[int, Any]) -> list[Any]:
+    outs = as_tuple(case.prim(*duals(operands, along), **case.params))
+    return [getattr(outs[i], "tangent", None) for i in case.differentiable_outputs()]
+
+
+def _second(leaves: list[Tensor], outs: Any, gs: Any, hs: Any) -> list[Any]:
+    firsts = sweep(leaves, outs, gs, True)
+    there = [(first, h) for first, h in zip(firsts, hs, strict=True) if first is not None]
+    return sweep(leaves, [first for first, _ in there], [h for _, h in there], False)
+
+
+# -- all samples of a row ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Result:
+    """How a row went with a kind: the outcomes of all samples and operands that it has a reference for."""
+
+    outcomes: list[tuple[str, Outcome]]
+
+    @property
+    def word(self) -> str:
+        """ "yes", "no", "in part", or "value" where only derivatives are refused; "defect" if there is any."""
+        results = {outcome.result for _, outcome in self.outcomes}
+        if "defect" in results or not results:
+            return "defect" if results else ""
+        if results == {"works"}:
+            return "yes"
+        if "works" in results:
+            return "in part"
+        return "no" if any(outcome.stage == "value" for _, outcome in self.outcomes) else "value"
+
+    def first(self, result: str) -> str:
+        return next((f"{where}: {o.stage}: {o.said}" for where, o in self.outcomes if o.result == result), "")
+
+
+def row_on(prim: Primitive, kind: Kind) -> Result:
+    """All samples of a row, with the arrays of a kind."""
+    outcomes = []
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for sample in every_sample(prim):
+            for foreign in positions(sample):
+                outcomes.append((f"{sample} with {foreign}", check(prim, sample, kind, foreign)))
+    return Result(outcomes)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m chainrule.testing.foreign", description=__doc__)
+    parser.add_argument("rows", nargs="*", help="names of rows; without any, all of them")
+    parser.add_argument("--kind", action="append", help="one library's arrays only")
+    parser.add_argument("--write", metavar="FILE", help="where to keep the results, as JSON")
+    parser.add_argument("-v", "--verbose", action="store_true", help="say what was refused, too")
+    chosen = parser.parse_args(arguments)
+    kinds = [kind for kind in installed() if not chosen.kind or kind.name in chosen.kind]
+    table: dict[str, dict[str, str]] = {}
+    defects = 0
+    for name in chosen.rows or sorted(TABLE):
+        for kind in kinds:
+            result = row_on(TABLE[name], kind)
+            table.setdefault(name, {})[kind.name] = result.word
+            if result.word == "defect":
+                defects += 1
+                print(f"{kind.name}: {name}{result.first('defect')}")
+            elif chosen.verbose and result.word != "yes":
+                print(f"{kind.name}: {name} {result.word} {result.first('refuses')}")
+    for kind in kinds:
+        words = [table[name][kind.name] for name in table]
+        print(kind.name, {word: words.count(word) for word in dict.fromkeys(words)})
+    if chosen.write:
+        with open(chosen.write, "w", encoding="utf-8") as file:
+            json.dump(table, file, indent=0)
+    return 1 if defects else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
