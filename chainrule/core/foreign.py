@@ -38,7 +38,7 @@ _REDUCTIONS: dict[tuple[np.ufunc, str], Any] = {
 
 
 #: what no number is on the other side of: an ``initial`` that only counts where there is nothing to reduce
-_LEAST = {np.maximum: -np.inf, np.minimum: np.inf}
+_LEAST: dict[Any, float] = {np.maximum: -np.inf, np.minimum: np.inf}
 
 
 class Foreign(ArrayLike):
@@ -389,14 +389,14 @@ def _take(x: Any, indices: Any, axis: int | None = None, **options: Any) -> Any:
     return flat if places.ndim == 1 else np.reshape(flat, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
 
 
-def _take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
+def _take_along_axis(x: Any, indices: Any, axis: int = -1) -> Any:
     grid: list[Any] = list(np.indices(indices.shape, sparse=True))
-    grid[axis] = indices  # type: ignore[call-overload]
+    grid[axis] = indices
     return x[tuple(grid)]
 
 
 FORMS[np.take] = _take
 FORMS[np.take_along_axis] = _take_along_axis
-FORMS[np.astype] = lambda x, dtype, copy=True: x.astype(dtype)  # type: ignore[index]  # NumPy's stubs lack it
+FORMS[np.astype] = lambda x, dtype, copy=True: x.astype(dtype)
 
 FOREIGN.append(Foreign)

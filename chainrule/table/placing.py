@@ -177,7 +177,7 @@ def _one_array(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, nda
 # -- at indices that are another library's -------------------------------------------------------------------------------
 
 
-def chosen(x: AnyArray, index: AnyArray, axis: int) -> Any:
+def chosen(x: Any, index: Any, axis: int) -> Any:
     """``np.take`` with an index of another library's: a sum of all entries of x, where each is chosen.
 
     Where an index lies outside, nobody can know before it is computed: what is read there is nan.
@@ -192,7 +192,7 @@ def chosen(x: AnyArray, index: AnyArray, axis: int) -> Any:
     return _checked(np.sum(np.where(is_it, last, np.zeros((), x.dtype)), axis=-1), np.any(is_it, axis=-1))
 
 
-def chosen_along(x: AnyArray, index: AnyArray, axis: int) -> Any:
+def chosen_along(x: Any, index: Any, axis: int) -> Any:
     """``np.take_along_axis`` with an index of another library's."""
     n = shape_of(x)[axis]
     is_it = _is_it(np.moveaxis(index, axis, -1), n)
@@ -200,7 +200,7 @@ def chosen_along(x: AnyArray, index: AnyArray, axis: int) -> Any:
     return np.moveaxis(_checked(parts, np.any(is_it, axis=-1)), -1, axis)
 
 
-def summed_by(x: AnyArray, index: AnyArray, axis: int, length: int) -> Any:
+def summed_by(x: Any, index: Any, axis: int, length: int) -> Any:
     """The transpose of ``chosen``."""
     ndim, own = len(shape_of(x)), len(shape_of(index))
     first = axis % ndim - own + 1
@@ -210,21 +210,21 @@ def summed_by(x: AnyArray, index: AnyArray, axis: int, length: int) -> Any:
     return np.sum(parts, axis=tuple(range(first + 1, first + 1 + own))) if own else parts
 
 
-def summed_by_along(x: AnyArray, index: AnyArray, axis: int, length: int) -> Any:
+def summed_by_along(x: Any, index: Any, axis: int, length: int) -> Any:
     """The transpose of ``chosen_along``."""
     is_it = _is_it(np.moveaxis(index, axis, -1), length)
     parts = np.where(is_it, np.moveaxis(x, axis, -1)[..., None], np.zeros((), x.dtype))
     return np.moveaxis(np.sum(parts, axis=-2), -1, axis)
 
 
-def _is_it(index: AnyArray, n: int) -> Any:
+def _is_it(index: Any, n: int) -> Any:
     """[..., k]: whether the index is k, counted from the front or from the end."""
     numbers = np.arange(n)
     index = np.expand_dims(index, -1)
     return (index == numbers) | (index == numbers - n)
 
 
-def _checked(x: AnyArray, found: AnyArray) -> Any:
+def _checked(x: Any, found: Any) -> Any:
     return np.where(found, x, np.nan) if x.dtype.kind in "fc" else x
 
 
