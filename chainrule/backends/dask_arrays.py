@@ -62,6 +62,11 @@ def lacks(function: Any) -> bool:
     return own is function and function not in _HANDLED_FUNCTIONS
 
 
+def refuses(error: Exception) -> bool:
+    """What ``dask.array.linalg`` says of matrices that it has no algorithm for."""
+    return type(error) is ValueError and any(words in str(error) for words in ("chunk", "must be 2", "Dimension must"))
+
+
 # -- forms that follow the chunks --------------------------------------------------------------------------------------
 
 
@@ -231,6 +236,7 @@ LIBRARY = Library(
         np.sort: _along(np.sort),
         np.argsort: _along(np.argsort),
     },
+    refuses=refuses,
     elementwise=da.core.elemwise,
     rows={"embed": embed},
     like=like,

@@ -105,15 +105,14 @@ class Foreign(ArrayLike):
         except Exception as error:
             if form is not None:
                 return form(*args, **kwargs)
-            if not self._means_lack(error, function):
+            if not self._means_lack(error):
                 raise
             raise errors.foreign_lacks(self, _name_of(function), error) from error
 
-    def _means_lack(self, error: Exception, function: Any) -> bool:
+    def _means_lack(self, error: Exception) -> bool:
         """Whether the library has no such function, or not for such arrays; other errors are NumPy's or the user's."""
-        if isinstance(error, (TypeError, NotImplementedError, AttributeError, AssertionError)):
-            return True
-        return self.library.refuses(error) or (_module_of(function) == "numpy.linalg" and isinstance(error, ValueError))
+        lacking = isinstance(error, (TypeError, NotImplementedError, AttributeError, AssertionError))
+        return lacking or self.library.refuses(error)
 
     def elementwise(self, function: Any, *others: Any) -> Any:
         """A function of ndarrays, of every element of this array (and of the other operands, which broadcast)."""
@@ -156,7 +155,7 @@ class Foreign(ArrayLike):
         except Exception as error:
             if any(isinstance(item, ndarray) for item in items):
                 return self._at_places(items)
-            if not self._means_lack(error, None):
+            if not self._means_lack(error):
                 raise
             raise errors.foreign_lacks(self, "ndarray.__getitem__", error) from error
 
