@@ -30,7 +30,7 @@ from chainrule.types.shapes import dtype_of
 
 _UFUNCS = {name: f for name, f in vars(getattr(special, "_ufuncs", special)).items() if isinstance(f, np.ufunc)}
 psi, gammainc, gammaincc, gammaln = (_UFUNCS[name] for name in ("psi", "gammainc", "gammaincc", "gammaln"))
-betainc, betaln = _UFUNCS["betainc"], _UFUNCS["betaln"]
+betainc, betaln, stdtr = (_UFUNCS[name] for name in ("betainc", "betaln", "stdtr"))
 
 _BLOCK = 4096
 
@@ -54,11 +54,11 @@ class Tail(NamedTuple):
     slope: Any
 
 
-def _integrals(width: Any, log_weight: Any, shift: Any, level: Any) -> tuple[Any, Any]:
-    """∫ exp(log_weight(s)) ds over s > 0, and the same of (shift(s) + level) times it; ``width`` is their scale."""
-    width, level = np.expand_dims(detached(width), -1), np.expand_dims(level, -1)
-    s = _POINTS * width
-    weight = _WEIGHTS * width * np.exp(log_weight(s))
+def _integrals(scale: Any, log_weight: Any, shift: Any, level: Any) -> tuple[Any, Any]:
+    """∫ exp(log_weight(s)) ds over s > 0, and the same of (shift(s) + level) times it. (They do not depend on the scale.)"""
+    scale, level = np.expand_dims(scale, -1), np.expand_dims(level, -1)
+    s = _POINTS * scale
+    weight = _WEIGHTS * scale * np.exp(log_weight(s))
     return np.sum(weight, axis=-1), np.sum(weight * (shift(s) + level), axis=-1)
 
 
@@ -66,11 +66,10 @@ def gamma_tail(a: Any, x: Any) -> Tail:
     """The smaller side of the gamma distribution of shape a at x > 0."""
     log, up = np.log(x), a + 1
     lower = log <= psi(up)
-    peak = np.maximum(a - 1, 0)
-    width = 1 / np.where(lower, up - np.where(lower, x, 0) + np.sqrt(x), x - np.where(lower, 0, peak) + np.sqrt(peak))
+    scale = _gamma_scale(detached(a), detached(x), lower)
     a_, x_, low = np.expand_dims(a, -1), np.expand_dims(x, -1), np.expand_dims(lower, -1)
     share, slope = _integrals(
-        width,
+        scale,
         lambda s: np.where(low, -(a_ + 1) * s - x_ * np.expm1(-s), (a_ - 1) * np.log1p(s) - x_ * s),
         lambda s: np.where(low, -s, np.log1p(s)),
         log - psi(np.where(lower, up, a)),
@@ -78,6 +77,12 @@ def gamma_tail(a: Any, x: Any) -> Tail:
     return Tail(
         lower, np.where(lower, (1 + x * share) / a, share), np.where(lower, (log - psi(up) + x * slope) / a, slope)
     )
+
+
+def _gamma_scale(a: Any, x: Any, lower: Any) -> Any:
+    """About how fast the integrand falls: its slope and the root of its curvature at 0, inverted."""
+    peak = np.maximum(a - 1, 0)
+    return 1 / np.where(lower, a + 1 - np.where(lower, x, 0) + np.sqrt(x), x - np.where(lower, 0, peak) + np.sqrt(peak))
 
 
 def beta_tail(a: Any, b: Any, x: Any, y: Any) -> Tail:
@@ -89,8 +94,7 @@ def beta_tail(a: Any, b: Any, x: Any, y: Any) -> Tail:
         np.where(lower, b, a),
     )  # the exponents of what is integrated to 0, and of the rest
     z, rest = np.where(lower, x, y), np.where(lower, y, x)
-    odds, peak = z / rest, np.maximum(there - 1, 0)
-    width = 1 / (np.abs(here + 1 - peak * odds) + np.sqrt(peak * z) / rest)
+    odds = z / rest
     here_, there_, odds_, low = (np.expand_dims(v, -1) for v in (here, there, odds, lower))
     level = log - psi(np.where(lower, a + 1, a))
 
@@ -98,13 +102,19 @@ def beta_tail(a: Any, b: Any, x: Any, y: Any) -> Tail:
         return np.log1p(-odds_ * np.expm1(-s))
 
     share, slope = _integrals(
-        width,
+        _beta_scale(detached(here), detached(there), detached(z), detached(rest)),
         lambda s: (there_ - 1) * log_rest(s) - (here_ + 1) * s,
         lambda s: np.where(low, -s, log_rest(s)),
         level + psi(a + b + 1),
     )
     step = (a + b) * odds
     return Tail(lower, (1 + step * share) / here, (level + psi(a + b) + step * slope) / here)
+
+
+def _beta_scale(here: Any, there: Any, z: Any, rest: Any) -> Any:
+    """As that of the gamma distribution."""
+    peak = np.maximum(there - 1, 0)
+    return 1 / (np.abs(here + 1 - peak * z / rest) + np.sqrt(peak * z) / rest)
 
 
 # -- by the shape parameters -------------------------------------------------------------------------------------------
@@ -183,11 +193,55 @@ def beta_quantile_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
     return np.where(tail.lower, -x, x) * y * tail.slope
 
 
+@_at_all_points
+def log_gammainc_by_a(a: Any, x: Any) -> Any:
+    """∂ log P(a, x)/∂a."""
+    tail = gamma_tail(a, x)
+    below = np.where(tail.lower, 1, gammainc(a, x))
+    return np.where(tail.lower, 1, -gammaincc(a, x) / below) * tail.slope / tail.share
+
+
+@_at_all_points
+def log_gammaincc_by_a(a: Any, x: Any) -> Any:
+    """∂ log Q(a, x)/∂a."""
+    tail = gamma_tail(a, x)
+    above = np.where(tail.lower, gammaincc(a, x), 1)
+    return np.where(tail.lower, -gammainc(a, x) / above, 1) * tail.slope / tail.share
+
+
+@_at_all_points
+def log_betainc_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """∂ log I_x(a, b)/∂a, at y = 1 − x."""
+    tail = beta_tail(a, b, x, y)
+    below = np.where(tail.lower, 1, betainc(a, b, x))
+    return np.where(tail.lower, 1, -betainc(b, a, y) / below) * tail.slope / tail.share
+
+
+@_at_all_points
+def log_betaincc_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """∂ log I_y(b, a)/∂a, at y = 1 − x."""
+    tail = beta_tail(a, b, x, y)
+    above = np.where(tail.lower, betainc(b, a, y), 1)
+    return np.where(tail.lower, -betainc(a, b, x) / above, 1) * tail.slope / tail.share
+
+
+@_at_all_points
+def beta_logit_by_a(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """∂/∂a of log(x / y), where x = 1 − y is a quantile of the beta distribution. (By b: −∂/∂b of log(y / x).)"""
+    tail = beta_tail(a, b, x, y)
+    return np.where(tail.lower, -1, 1) * tail.slope
+
+
+def log_student_density(df: Any, x: Any) -> Any:
+    """The logarithm of the density of Student's t distribution."""
+    (df, x), dtype = _widened((df, x))
+    out = -betaln(0.5 * df, 0.5) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(np.square(x) / df)
+    return out if dtype == np.float64 else np.astype(out, dtype)
+
+
 def student_density(df: Any, x: Any) -> Any:
     """The density of Student's t distribution."""
-    (df, x), dtype = _widened((df, x))
-    out = np.exp(-betaln(0.5 * df, 0.5) - 0.5 * (df + 1) * np.log1p(np.square(x) / df)) / np.sqrt(df)
-    return out if dtype == np.float64 else np.astype(out, dtype)
+    return np.exp(log_student_density(df, x))
 
 
 def stdtr_by_df(df: Any, x: Any) -> Any:
@@ -204,3 +258,70 @@ def stdtr_by_df(df: Any, x: Any) -> Any:
 
 #: What the partial derivatives of SciPy's functions are written with.
 PARTIALS = (gammainc_by_a, gamma_quantile_by_a, betainc_by_a, beta_quantile_by_a, student_density, stdtr_by_df)
+
+
+# -- logarithms --------------------------------------------------------------------------------------------------------
+
+
+def log_gammainc(a: Any, x: Any) -> Any:
+    """log P(a, x), also where P is too small for a double."""
+    return _log_share(gammainc(a, x), gammaincc(a, x), _log_gamma_tail, a, x)
+
+
+def log_gammaincc(a: Any, x: Any) -> Any:
+    """log Q(a, x), also where Q is too small for a double."""
+    return _log_share(gammaincc(a, x), gammainc(a, x), _log_gamma_tail, a, x)
+
+
+def log_betainc(a: Any, b: Any, x: Any) -> Any:
+    """log I_x(a, b), also where that is too small for a double."""
+    return _log_share(betainc(a, b, x), betainc(b, a, 1 - x), _log_beta_tail, a, b, x)
+
+
+def log_betaincc(a: Any, b: Any, x: Any) -> Any:
+    """log(1 − I_x(a, b)), also where that is too small for a double."""
+    return _log_share(betainc(b, a, 1 - x), betainc(a, b, x), _log_beta_tail, a, b, x)
+
+
+def log_stdtr(df: Any, x: Any) -> Any:
+    """The logarithm of Student's distribution function, also where that is too small for a double."""
+    return _log_share(stdtr(df, x), stdtr(df, -x), _log_student_tail, df, x)
+
+
+def log_stdtr_by_df(df: Any, x: Any, out: Any) -> Any:
+    """∂/∂ν of ``out``, the logarithm of Student's distribution function at x."""
+    (df, x, out), dtype = _widened((df, x, out))
+    far = x < -1
+    at, near, log = np.where(far, x, -1), np.where(far, -1, x), np.where(far, 0, out)
+    total = df + np.square(at)
+    of_share = log_betainc_by_a(0.5 * df, 0.5, df / total, np.square(at) / total)
+    tail = 0.5 * of_share - 0.5 * at / df * np.exp(log_student_density(df, at) - np.where(far, out, 0))
+    found = np.where(far, tail, stdtr_by_df(df, near) * np.exp(-log))
+    return found if dtype == np.float64 else np.astype(found, dtype)
+
+
+def _log_share(share: Any, rest: Any, tail: Any, *operands: Any) -> Any:
+    """log of a probability, by 1 − rest where it is close to 1, and by ``tail`` where it underflows."""
+    small, tiny = share < 0.5, share < 1e-280
+    with np.errstate(divide="ignore"):
+        out = np.where(small, np.log(np.where(small, share, 1)), np.log1p(-np.where(small, 0, rest)))
+    if np.any(tiny):
+        with np.errstate(all="ignore"):
+            found = tail(*[x[tiny].astype(np.float64) for x in np.broadcast_arrays(*operands)])
+        out = np.array(out)
+        out[tiny] = np.where(np.isnan(found), -np.inf, found)  # at the end of the support
+    return out.astype(share.dtype)
+
+
+def _log_gamma_tail(a: Any, x: Any) -> Any:
+    return a * np.log(x) - x - gammaln(a) + np.log(gamma_tail(a, x).share)
+
+
+def _log_beta_tail(a: Any, b: Any, x: Any) -> Any:
+    return a * np.log(x) + b * np.log1p(-x) - betaln(a, b) + np.log(beta_tail(a, b, x, 1 - x).share)
+
+
+def _log_student_tail(df: Any, x: Any) -> Any:
+    a, total = 0.5 * df, df + np.square(x)
+    z, rest = df / total, np.square(x) / total
+    return a * np.log(z) + 0.5 * np.log(rest) - betaln(a, 0.5) + np.log(0.5 * beta_tail(a, 0.5, z, rest).share)

@@ -1,12 +1,46 @@
-"""SciPy's distributions with derivatives, under SciPy's names: by the point, by loc and scale, and by the shape parameters."""
+"""SciPy's distributions with derivatives, under SciPy's names: by the point, by loc and scale, and by the shape parameters.
+
+>>> import numpy as np
+>>> import chainrule as cr
+>>> from chainrule import stats
+>>> x = np.array([0.5, 1.0, 4.0])
+>>> float(stats.gamma.logpdf(x, 2.0, scale=3.0).sum())
+-7.7318...
+>>> cr.grad(lambda a: stats.gamma.logpdf(x, a, scale=3.0).sum())(2.0).round(6)
+array(-3.871043)
+"""
 
 from chainrule.stats import continuous, discrete, multivariate
 
-norm, t, laplace, logistic = continuous.norm(), continuous.t(), continuous.laplace(), continuous.logistic()
-cauchy, gumbel_r, uniform, beta = continuous.cauchy(), continuous.gumbel_r(), continuous.uniform(), continuous.beta()
-gamma, chi2, invgamma, expon = continuous.gamma(), continuous.chi2(), continuous.invgamma(), continuous.expon()
-weibull_min, lognorm, halfnorm = continuous.weibull_min(), continuous.lognorm(), continuous.halfnorm()
-pareto, f = continuous.pareto(), continuous.f()
-poisson, bernoulli = discrete.poisson(), discrete.bernoulli()
-multivariate_normal, multivariate_t = multivariate.multivariate_normal(), multivariate.multivariate_t()
-dirichlet, multinomial, wishart = multivariate.dirichlet(), multivariate.multinomial(), multivariate.wishart()
+beta = continuous.beta()
+cauchy = continuous.cauchy()
+chi2 = continuous.chi2()
+expon = continuous.expon()
+f = continuous.f()
+gamma = continuous.gamma()
+gumbel_r = continuous.gumbel_r()
+halfnorm = continuous.halfnorm()
+invgamma = continuous.invgamma()
+laplace = continuous.laplace()
+logistic = continuous.logistic()
+lognorm = continuous.lognorm()
+norm = continuous.norm()
+pareto = continuous.pareto()
+skewnorm = continuous.skewnorm()
+t = continuous.t()
+truncnorm = continuous.truncnorm()
+uniform = continuous.uniform()
+vonmises = continuous.vonmises()
+weibull_min = continuous.weibull_min()
+
+bernoulli = discrete.bernoulli()
+binom = discrete.binom()
+geom = discrete.geom()
+nbinom = discrete.nbinom()
+poisson = discrete.poisson()
+
+dirichlet = multivariate.dirichlet()
+multinomial = multivariate.multinomial()
+multivariate_normal = multivariate.multivariate_normal()
+multivariate_t = multivariate.multivariate_t()
+wishart = multivariate.wishart()

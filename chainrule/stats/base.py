@@ -14,15 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array, as_tensors
+from chainrule.api.array import Array, array_of, as_tensors
 from chainrule.core.modes import LOCAL
 from chainrule.core.protocol import ArrayLike, detached
-from chainrule.core.tensor import Tensor
+from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.scipy_special import NAMES
+from chainrule.random import Generator, _drawn
+from chainrule.stats.rows import functions, in_scipy_stats
 from chainrule.types.shapes import dtype_of
 
-#: SciPy's special functions, which compute tensors and Arrays, too.
-sc: Any = SimpleNamespace(**NAMES)
+#: SciPy's special functions, and ours beside them, of whatever carries derivatives.
+sc: Any = SimpleNamespace(**(NAMES | functions))
 inf, nan = np.inf, np.nan
 
 
@@ -77,7 +79,9 @@ def certain(condition: Any) -> bool:
 
 def choose(condition: Any, x: Any, y: Any) -> Any:
     """``np.where``, with a number for x in the dtype of y; y where the condition is known to hold nowhere."""
-    return y if certain(~condition) else np.where(condition, np.asarray(x, dtype_of(y)), y)
+    if certain(~condition):
+        return y
+    return np.where(condition, np.asarray(x, dtype_of(y)) if isinstance(x, (int, float)) else x, y)
 
 
 def finished(x: Any) -> Any:
@@ -85,19 +89,49 @@ def finished(x: Any) -> Any:
     return x[()] if type(x) is np.ndarray else x
 
 
-def log1mexp(x: Any) -> Any:
-    """log(1 − exp(x)) for x ≤ 0, by the more accurate of two formulas (Mächler 2012, "Accurately computing log(1 − exp(−|a|))")."""
-    near = x > -0.6931471805599453
-    close, far = np.where(near, x, -1), np.where(near, -1, x)
-    with np.errstate(divide="ignore"):
-        return np.where(near, np.log(-np.expm1(close)), np.log1p(-np.exp(far)))
-
-
 def log_of_share(share: Any, rest: Any) -> Any:
     """log of a probability, of which 1 − rest is a more accurate form where it is close to 1."""
     small = share < 0.5
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(small, np.log(np.where(small, share, 1)), np.log1p(-np.where(small, 0, rest)))
+
+
+# -- random numbers ----------------------------------------------------------------------------------------------------
+
+
+def draw(name: str, parameters: Any, size: Any, random_state: Any, *others: Any) -> Any:
+    """Numbers that SciPy draws from one of its distributions, of the size that parameters (and others) ask for.
+
+    Raises:
+        ValueError: a parameter is out of its range, or ``size`` is none that the parameters broadcast to.
+        RuntimeError: a parameter has no one value to draw with, or the numbers are drawn inside ``vmap``.
+    """
+    values = [values_of(x) for x in parameters]
+    if LOCAL.recorder is not None:
+        LOCAL.recorder.drawing_from(None)  # which says that this program cannot be recorded
+    if any(value is None for value in values):
+        raise RuntimeError(
+            f"{name}.rvs inside vmap would draw with parameters that differ between the examples: draw outside of it, or use "
+            f"{name}.ppf of uniform numbers"
+        )
+    least = np.broadcast_shapes(*(np.shape(x) for x in (*parameters, *others)))
+    shape = least if size is None else tuple(np.atleast_1d(size).tolist())
+    fits = len(least) <= len(shape) and all(n in (1, m) for n, m in zip(least[::-1], shape[::-1], strict=False))
+    if not fits:
+        raise ValueError(f"{name}.rvs: size={size} does not match the parameters, which broadcast to {least}")
+    rvs, state = in_scipy_stats(name, "rvs"), random_state_of(random_state)
+    drawn = _drawn(shape, lambda shape: np.asarray(rvs(*values, size=shape, random_state=state)))
+    return array_of(wrap(drawn)) if isinstance(drawn, ArrayLike) else drawn
+
+
+def random_state_of(x: Any) -> Any:
+    """A seed or a generator, as SciPy takes it."""
+    return x._rng if isinstance(x, Generator) else x
+
+
+def plain(*values: Any) -> bool:
+    """Whether all are arrays that carry no derivative."""
+    return all(isinstance(x, (np.ndarray, np.generic)) for x in values)
 
 
 # -- distributions -----------------------------------------------------------------------------------------------------
@@ -199,6 +233,10 @@ class Distribution:
 
     def _standard(self, method: str, x: Any, loc: Any, scale: Any) -> Any:
         return (x - loc) / scale
+
+    def _check_domain(self, valid: Any) -> None:
+        if certain(~np.all(valid)):
+            raise ValueError(f"{self.name}.rvs: a parameter is out of its range")
 
     # What both kinds have
 
@@ -313,6 +351,29 @@ class Continuous(Distribution):
         _, shapes, _, scale = self._parameters("entropy", 0.0, args, kwds)
         return finished(self._entropy(*shapes) + np.log(scale))
 
+    def rvs(self, *args: Any, random_state: Any = None, **kwds: Any) -> Any:
+        """Random numbers, which are SciPy's for a ``random_state``, and have derivatives by all parameters.
+
+        ``size`` is the shape of the result; without it, that of the parameters. ``random_state`` is a seed, a generator of
+        NumPy's or a ``chainrule.Generator``.
+        """
+        bound = self._bound("rvs", args, kwds, ("size",))
+        size = bound.pop("size", None)
+        loc, scale, *shapes = operands(
+            f"{self.name}.rvs", [bound["loc"], bound["scale"], *(bound[name] for name in self.shapes)]
+        )
+        self._check_domain(self._valid(*shapes) & (scale >= 0))
+        drawn = draw(self.name, shapes, size, random_state, loc, scale)
+        if isinstance(drawn, np.ndarray):
+            drawn = drawn.astype(dtype_of(loc), copy=False)
+        if not plain(*shapes):
+            drawn = self._resampled(drawn, *shapes)
+        return finished(drawn * scale + loc)
+
+    def _resampled(self, drawn: Any, *shapes: Any) -> Any:
+        """Drawn numbers as functions of the shape parameters."""
+        raise self._missing("derivative of rvs by its shape parameters")
+
     def _logpdf(self, x: Any, *shapes: Any) -> Any:
         raise NotImplementedError
 
@@ -349,6 +410,31 @@ class Discrete(Distribution):
         """The probability of k."""
         return np.exp(self.logpmf(k, *args, **kwds))
 
+    def ppf(self, q: Any, *args: Any, **kwds: Any) -> Any:
+        """The least k of which the cdf is at least q. There are no derivatives."""
+        return self._step("ppf", q, args, kwds)
+
+    def isf(self, q: Any, *args: Any, **kwds: Any) -> Any:
+        """The least k of which the sf is at most q. There are no derivatives."""
+        return self._step("isf", q, args, kwds)
+
+    def _step(self, method: str, q: Any, args: Any, kwds: dict[str, Any]) -> Any:
+        bound = self._bound(method, args, kwds)
+        given = operands(f"{self.name}.{method}", [q, *(bound[name] for name in (*self.shapes, "loc"))])
+        return finished(sc.steps(*np.broadcast_arrays(*given), name=self.name, method=method))
+
+    def rvs(self, *args: Any, random_state: Any = None, **kwds: Any) -> Any:
+        """Random whole numbers, SciPy's for a ``random_state``. There are no derivatives."""
+        bound = self._bound("rvs", args, kwds, ("size",))
+        size = bound.pop("size", None)
+        given = [_array_like(bound[name]) for name in (*self.shapes, "loc")]  # whole numbers are to stay such
+        self._check_domain(self._valid(*given[:-1]))
+        drawn = draw(self.name, given, size, random_state)
+        faces = [type(x) for x in given if isinstance(x, (Tensor, Array))]
+        if not isinstance(drawn, np.ndarray) or not faces:
+            return finished(drawn)
+        return wrap(drawn) if Tensor in faces else array_of(wrap(drawn))
+
     def _logpmf(self, k: Any, *shapes: Any) -> Any:
         raise NotImplementedError
 
@@ -363,18 +449,25 @@ class Frozen:
         given = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.kwds.items())]
         return f"chainrule.stats.{self.dist.name}({', '.join(given)})"
 
+    def rvs(self, size: Any = None, random_state: Any = None) -> Any:
+        """Random numbers, of the parameters' shape or of ``size``."""
+        given = {} if size is None else {"size": size}
+        return self.dist.rvs(*self.args, **self.kwds, **given, random_state=random_state)
+
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         method = getattr(self.dist, name)
-        points = name in _OF_POINTS
 
         def call(*args: Any, **kwds: Any) -> Any:
-            if points:
-                x, *rest = args or (kwds.pop("x"),)
-                return method(x, *rest, *self.args, **self.kwds, **kwds)
-            return method(*self.args, *args, **self.kwds, **kwds)
+            if name not in _OF_POINTS:
+                return method(*self.args, *args, **self.kwds, **kwds)
+            first = next((key for key in ("x", "k", "q") if key in kwds), None)
+            points = [kwds.pop(first)] if first and not args else args
+            return method(*points, *self.args, **self.kwds, **kwds)
 
         call.__name__, call.__doc__ = name, method.__doc__
         return call
 
 
-_OF_POINTS = frozenset(["pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf"])
+_OF_POINTS = frozenset({"pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf"})

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.stats.base import Continuous, choose, inf, log1mexp, sc
+from chainrule.ops.incomplete import log_student_density
+from chainrule.stats.base import Continuous, choose, inf, sc, values_of
+from chainrule.stats.rows import log1mexp, log_normal_mass, log_truncnorm_density, log_vonmises_density
 
 LOG_2 = math.log(2)
 LOG_PI = math.log(math.pi)
@@ -59,7 +61,7 @@ class t(Continuous):
     """Student's t distribution with df degrees of freedom."""
 
     def _logpdf(self, x: Any, df: Any) -> Any:
-        return -sc.betaln(0.5, 0.5 * df) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(np.square(x) / df)
+        return log_student_density(df, x)
 
     def _cdf(self, x: Any, df: Any) -> Any:
         return sc.stdtr(df, x)
@@ -67,15 +69,24 @@ class t(Continuous):
     def _sf(self, x: Any, df: Any) -> Any:
         return sc.stdtr(df, -x)
 
+    def _logcdf(self, x: Any, df: Any) -> Any:
+        return sc.log_stdtr(df, x)
+
+    def _logsf(self, x: Any, df: Any) -> Any:
+        return sc.log_stdtr(df, -x)
+
     def _ppf(self, q: Any, df: Any) -> Any:
         return np.where(q > 0, sc.stdtrit(df, q), np.where(q == 0, -inf, q))  # SciPy's function has inf at 0
 
     def _isf(self, q: Any, df: Any) -> Any:
         return -self._ppf(q, df)
 
+    def _resampled(self, drawn: Any, df: Any) -> Any:
+        return sc.t_sample(df, drawn)
+
     def _entropy(self, df: Any) -> Any:
         half, whole = 0.5 * df, 0.5 * (df + 1)
-        return whole * (sc.psi(whole) - sc.psi(half)) + 0.5 * np.log(df) + sc.betaln(half, 0.5)
+        return whole * (sc.psi(whole) - sc.psi(half)) + 0.5 * np.log(df) + sc.betaln(half, 0 * df + 0.5)
 
     def _mean(self, df: Any) -> Any:
         return choose(df <= 1, inf, 0 * df)
@@ -221,6 +232,63 @@ class gumbel_r(Continuous):
         return math.pi**2 / 6
 
 
+class skewnorm(Continuous):
+    """The skew-normal distribution: a > 0 leans to the right, a < 0 to the left."""
+
+    def _valid(self, a: Any) -> Any:
+        return np.isfinite(a)
+
+    def _logpdf(self, x: Any, a: Any) -> Any:
+        return LOG_2 - LOG_ROOT_2PI - 0.5 * np.square(x) + sc.log_ndtr(a * x)
+
+    def _cdf(self, x: Any, a: Any) -> Any:
+        return sc.skewnorm_cdf(x, a)
+
+    def _sf(self, x: Any, a: Any) -> Any:
+        return sc.skewnorm_cdf(-x, -a)
+
+    def _ppf(self, q: Any, a: Any) -> Any:
+        return sc.skewnorm_ppf(q, a)
+
+    def _isf(self, q: Any, a: Any) -> Any:
+        return -sc.skewnorm_ppf(q, -a)
+
+    def _resampled(self, drawn: Any, a: Any) -> Any:
+        return sc.skewnorm_sample(a, drawn)
+
+    def _mean(self, a: Any) -> Any:
+        return math.sqrt(2 / math.pi) * a / np.sqrt(1 + np.square(a))
+
+    def _var(self, a: Any) -> Any:
+        return 1 - np.square(self._mean(a))
+
+
+class vonmises(Continuous):
+    """The von Mises distribution of angles around loc. Of cdf, ppf and rvs there is no derivative by the concentration kappa."""
+
+    def _valid(self, kappa: Any) -> Any:
+        return kappa >= 0
+
+    def _logpdf(self, x: Any, kappa: Any) -> Any:
+        return log_vonmises_density(x, kappa)
+
+    def _cdf(self, x: Any, kappa: Any) -> Any:
+        return sc.vonmises_cdf(x, kappa)
+
+    def _ppf(self, q: Any, kappa: Any) -> Any:
+        return sc.vonmises_ppf(q, kappa)
+
+    def _entropy(self, kappa: Any) -> Any:
+        return 2 * LOG_ROOT_2PI + np.log(sc.i0e(kappa)) + kappa * (1 - sc.i1e(kappa) / sc.i0e(kappa))
+
+    def _mean(self, kappa: Any) -> Any:
+        return 0 * kappa
+
+    def rvs(self, *args: Any, random_state: Any = None, **kwds: Any) -> Any:
+        """Random angles between −π and π, which are SciPy's for a ``random_state``, with a derivative by loc."""
+        return np.mod(super().rvs(*args, random_state=random_state, **kwds) + math.pi, 2 * math.pi) - math.pi
+
+
 # -- distributions of an interval --------------------------------------------------------------------------------------
 
 
@@ -262,11 +330,20 @@ class beta(Continuous):
     def _sf(self, x: Any, a: Any, b: Any) -> Any:
         return sc.betaincc(a, b, x)
 
+    def _logcdf(self, x: Any, a: Any, b: Any) -> Any:
+        return sc.log_betainc(a, b, x)
+
+    def _logsf(self, x: Any, a: Any, b: Any) -> Any:
+        return sc.log_betaincc(a, b, x)
+
     def _ppf(self, q: Any, a: Any, b: Any) -> Any:
         return sc.betaincinv(a, b, q)
 
     def _isf(self, q: Any, a: Any, b: Any) -> Any:
         return sc.betainccinv(a, b, q)
+
+    def _resampled(self, drawn: Any, a: Any, b: Any) -> Any:
+        return sc.expit(sc.beta_logit_sample(a, b, sc.logit(drawn)))
 
     def _entropy(self, a: Any, b: Any) -> Any:
         inside = (a - 1) * sc.psi(a) + (b - 1) * sc.psi(b) - (a + b - 2) * sc.psi(a + b)
@@ -277,6 +354,62 @@ class beta(Continuous):
 
     def _var(self, a: Any, b: Any) -> Any:
         return a * b / (np.square(a + b) * (a + b + 1))
+
+
+def _finite(end: Any) -> Any:
+    """An end of an interval, and 0 for an infinite one, where the density that it is multiplied with is 0."""
+    return choose(np.isinf(end), 0, end)
+
+
+class truncnorm(Continuous):
+    """The normal distribution between a and b, which are counted in scales from loc."""
+
+    def _valid(self, a: Any, b: Any) -> Any:
+        return a < b
+
+    def _ends(self, a: Any, b: Any) -> tuple[Any, Any]:
+        return a, b
+
+    def _inner(self, a: Any, b: Any) -> Any:
+        return 0.5 * (np.maximum(a, -1e9) + np.minimum(b, 1e9))
+
+    def _logpdf(self, x: Any, a: Any, b: Any) -> Any:
+        return log_truncnorm_density(x, a, b)
+
+    def _cdf(self, x: Any, a: Any, b: Any) -> Any:
+        return sc.truncnorm_cdf(x, a, b)
+
+    def _logcdf(self, x: Any, a: Any, b: Any) -> Any:
+        return sc.truncnorm_logcdf(x, a, b)
+
+    def _sf(self, x: Any, a: Any, b: Any) -> Any:
+        return sc.truncnorm_cdf(-x, -b, -a)
+
+    def _logsf(self, x: Any, a: Any, b: Any) -> Any:
+        return sc.truncnorm_logcdf(-x, -b, -a)
+
+    def _ppf(self, q: Any, a: Any, b: Any) -> Any:
+        return sc.truncnorm_ppf(q, a, b)
+
+    def _isf(self, q: Any, a: Any, b: Any) -> Any:
+        return -sc.truncnorm_ppf(q, -b, -a)
+
+    def _resampled(self, drawn: Any, a: Any, b: Any) -> Any:
+        return sc.truncnorm_sample(a, b, drawn)
+
+    def _mean(self, a: Any, b: Any) -> Any:
+        return np.exp(log_truncnorm_density(a, a, b)) - np.exp(log_truncnorm_density(b, a, b))
+
+    def _var(self, a: Any, b: Any) -> Any:
+        mean = self._mean(a, b)
+        lower, upper = _finite(a), _finite(b)
+        left = (lower - mean) * np.exp(log_truncnorm_density(a, a, b))
+        return 1 + left - (upper - mean) * np.exp(log_truncnorm_density(b, a, b))
+
+    def _entropy(self, a: Any, b: Any) -> Any:
+        left = _finite(a) * np.exp(log_truncnorm_density(a, a, b))
+        right = _finite(b) * np.exp(log_truncnorm_density(b, a, b))
+        return LOG_ROOT_2PI + 0.5 + log_normal_mass(a, b) + 0.5 * (left - right)
 
 
 # -- distributions of positive numbers ---------------------------------------------------------------------------------
@@ -296,11 +429,20 @@ class gamma(Continuous):
     def _sf(self, x: Any, a: Any) -> Any:
         return sc.gammaincc(a, x)
 
+    def _logcdf(self, x: Any, a: Any) -> Any:
+        return sc.log_gammainc(a, x)
+
+    def _logsf(self, x: Any, a: Any) -> Any:
+        return sc.log_gammaincc(a, x)
+
     def _ppf(self, q: Any, a: Any) -> Any:
         return sc.gammaincinv(a, q)
 
     def _isf(self, q: Any, a: Any) -> Any:
         return sc.gammainccinv(a, q)
+
+    def _resampled(self, drawn: Any, a: Any) -> Any:
+        return sc.gamma_sample(a, drawn)
 
     def _entropy(self, a: Any) -> Any:
         return sc.psi(a) * (1 - a) + a + sc.gammaln(a)
@@ -326,11 +468,20 @@ class chi2(Continuous):
     def _sf(self, x: Any, df: Any) -> Any:
         return sc.gammaincc(0.5 * df, 0.5 * x)
 
+    def _logcdf(self, x: Any, df: Any) -> Any:
+        return sc.log_gammainc(0.5 * df, 0.5 * x)
+
+    def _logsf(self, x: Any, df: Any) -> Any:
+        return sc.log_gammaincc(0.5 * df, 0.5 * x)
+
     def _ppf(self, q: Any, df: Any) -> Any:
         return 2 * sc.gammaincinv(0.5 * df, q)
 
     def _isf(self, q: Any, df: Any) -> Any:
         return 2 * sc.gammainccinv(0.5 * df, q)
+
+    def _resampled(self, drawn: Any, df: Any) -> Any:
+        return 2 * sc.gamma_sample(0.5 * df, 0.5 * drawn)
 
     def _entropy(self, df: Any) -> Any:
         half = 0.5 * df
@@ -357,11 +508,20 @@ class invgamma(Continuous):
     def _sf(self, x: Any, a: Any) -> Any:
         return sc.gammainc(a, 1 / x)
 
+    def _logcdf(self, x: Any, a: Any) -> Any:
+        return sc.log_gammaincc(a, 1 / x)
+
+    def _logsf(self, x: Any, a: Any) -> Any:
+        return sc.log_gammainc(a, 1 / x)
+
     def _ppf(self, q: Any, a: Any) -> Any:
         return 1 / sc.gammainccinv(a, q)
 
     def _isf(self, q: Any, a: Any) -> Any:
         return 1 / sc.gammaincinv(a, q)
+
+    def _resampled(self, drawn: Any, a: Any) -> Any:
+        return 1 / sc.gamma_sample(a, 1 / drawn)
 
     def _entropy(self, a: Any) -> Any:
         return a + sc.gammaln(a) - (a + 1) * sc.psi(a)
@@ -370,8 +530,8 @@ class invgamma(Continuous):
         return choose(a <= 1, inf, 1 / choose(a <= 1, 1, a - 1))
 
     def _var(self, a: Any) -> Any:
-        finite = choose(a <= 2, 1, a)
-        return choose(a <= 2, inf, 1 / (np.square(finite - 1) * choose(a <= 2, 1, a - 2)))
+        finite = choose(a <= 2, 3, a)
+        return choose(a <= 2, inf, 1 / (np.square(finite - 1) * (finite - 2)))
 
 
 class expon(Continuous):
@@ -436,6 +596,9 @@ class weibull_min(Continuous):
     def _isf(self, q: Any, c: Any) -> Any:
         return (-np.log(q)) ** (1 / c)
 
+    def _resampled(self, drawn: Any, c: Any) -> Any:
+        return np.exp(np.log(drawn) * values_of(c) / c)
+
     def _entropy(self, c: Any) -> Any:
         return EULER * (1 - 1 / c) - np.log(c) + 1
 
@@ -472,6 +635,9 @@ class lognorm(Continuous):
 
     def _isf(self, q: Any, s: Any) -> Any:
         return np.exp(-s * sc.ndtri(q))
+
+    def _resampled(self, drawn: Any, s: Any) -> Any:
+        return np.exp(np.log(drawn) / values_of(s) * s)
 
     def _entropy(self, s: Any) -> Any:
         return LOG_ROOT_2PI + 0.5 + np.log(s)
@@ -542,6 +708,9 @@ class pareto(Continuous):
     def _isf(self, q: Any, b: Any) -> Any:
         return np.exp(-np.log(q) / b)
 
+    def _resampled(self, drawn: Any, b: Any) -> Any:
+        return np.exp(np.log(drawn) * values_of(b) / b)
+
     def _entropy(self, b: Any) -> Any:
         return 1 + 1 / b - np.log(b)
 
@@ -569,6 +738,12 @@ class f(Continuous):
     def _sf(self, x: Any, dfn: Any, dfd: Any) -> Any:
         return sc.betainc(0.5 * dfd, 0.5 * dfn, dfd / (dfd + dfn * x))
 
+    def _logcdf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+        return sc.log_betainc(0.5 * dfn, 0.5 * dfd, dfn * x / (dfd + dfn * x))
+
+    def _logsf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+        return sc.log_betainc(0.5 * dfd, 0.5 * dfn, dfd / (dfd + dfn * x))
+
     def _ppf(self, q: Any, dfn: Any, dfd: Any) -> Any:
         above, below = sc.betaincinv(0.5 * dfn, 0.5 * dfd, q), sc.betainccinv(0.5 * dfd, 0.5 * dfn, q)
         return dfd / dfn * above / below
@@ -576,6 +751,15 @@ class f(Continuous):
     def _isf(self, q: Any, dfn: Any, dfd: Any) -> Any:
         above, below = sc.betainccinv(0.5 * dfn, 0.5 * dfd, q), sc.betaincinv(0.5 * dfd, 0.5 * dfn, q)
         return dfd / dfn * above / below
+
+    def _resampled(self, drawn: Any, dfn: Any, dfd: Any) -> Any:
+        logit = np.log(values_of(dfn) / values_of(dfd) * drawn)
+        return dfd / dfn * np.exp(sc.beta_logit_sample(0.5 * dfn, 0.5 * dfd, logit))
+
+    def _entropy(self, dfn: Any, dfd: Any) -> Any:
+        n, d = 0.5 * dfn, 0.5 * dfd
+        ends = (1 - n) * sc.psi(n) - (1 + d) * sc.psi(d) + (n + d) * sc.psi(n + d)
+        return np.log(dfd / dfn) + sc.betaln(n, d) + ends
 
     def _mean(self, dfn: Any, dfd: Any) -> Any:
         return choose(dfd <= 2, inf, dfd / choose(dfd <= 2, 1, dfd - 2)) + 0 * dfn

@@ -7,7 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.stats.base import Frozen, certain, choose, finished, inf, operands, sc, values_of
+from chainrule.core.levels import STACK
+from chainrule.core.modes import LOCAL
+from chainrule.stats.base import (
+    Frozen,
+    certain,
+    choose,
+    finished,
+    inf,
+    operands,
+    plain,
+    random_state_of,
+    sc,
+    values_of,
+)
+from chainrule.stats.rows import in_scipy_stats
 
 LOG_2PI = math.log(2 * math.pi)
 
@@ -59,6 +73,24 @@ class DiscreteMultivariate(Multivariate):
         raise NotImplementedError
 
 
+def _to_draw_with(name: str, *parameters: Any) -> list[Any]:
+    """The values of parameters, for SciPy to draw with."""
+    if LOCAL.recorder is not None:
+        LOCAL.recorder.drawing_from(None)
+    values = [values_of(x) for x in parameters]
+    if any(value is None for value in values) or any(level.size is not None for level in STACK.levels):
+        raise RuntimeError(f"{name}.rvs cannot draw inside vmap: draw outside of it")
+    return values
+
+
+def _generator(random_state: Any) -> Any:
+    """What SciPy draws with: NumPy's global generator, one of a seed, or the one that is given."""
+    if random_state is None:
+        return np.random.mtrand._rand
+    given = random_state_of(random_state)
+    return np.random.RandomState(given) if isinstance(given, (int, np.integer)) else given
+
+
 # -- elliptical distributions ------------------------------------------------------------------------------------------
 
 
@@ -72,21 +104,30 @@ def _located(name: str, x: Any, loc: Any, shape: Any) -> tuple[Any, Any]:
         dim = shape.shape[0] if np.ndim(shape) == 2 else 1
         loc = np.zeros(dim, x.dtype)
     else:
-        loc = np.reshape(given[0], -1) if np.ndim(given[0]) == 0 else given[0]
-        dim = loc.size
-    if np.ndim(loc) != 1:
-        raise ValueError(f"{name}: the location must be a vector, not an array of shape {loc.shape}")
+        loc = np.reshape(given[0], (1,)) if np.ndim(given[0]) == 0 else given[0]
+        if np.ndim(loc) != 1:
+            raise ValueError(f"{name}: the location must be a vector, not an array of shape {tuple(loc.shape)}")
+        dim = loc.shape[0]
     if dim == 1 and np.size(shape) == 1:
         shape = np.reshape(shape, (1, 1))
     elif np.ndim(shape) < 2:
         shape = shape * np.eye(dim, dtype=shape.dtype)
     if shape.shape != (dim, dim):
         raise ValueError(
-            f"{name}: a location of {dim} components needs a matrix of shape ({dim}, {dim}), not {shape.shape}"
+            f"{name}: a location of {dim} components needs a matrix of shape ({dim}, {dim}), not {tuple(shape.shape)}"
         )
     if dim == 1 and np.ndim(x) == 1:
         x = np.reshape(x, (-1, 1))
-    return x - loc, shape
+    return x - loc, _symmetric(name, shape)
+
+
+def _symmetric(name: str, matrix: Any) -> Any:
+    """A symmetric matrix, whose gradient is symmetric, too. (NumPy's factorisations read one triangle.)"""
+    turned = np.swapaxes(matrix, -1, -2)
+    values = values_of(matrix - turned)
+    if values is not None and np.any(np.abs(values) > 1e-4 * np.max(np.abs(values_of(matrix)))):
+        raise ValueError(f"{name}: the matrix must be symmetric")
+    return 0.5 * (matrix + turned)
 
 
 def _factor(name: str, matrix: Any) -> Any:
@@ -104,7 +145,7 @@ def _log_determinant(factor: Any) -> Any:
 
 def _squared_distance(factor: Any, x: Any) -> Any:
     """xᵀ (factor · factorᵀ)⁻¹ x along the last axis."""
-    columns = np.reshape(x, (-1, factor.shape[-1])).T
+    columns = np.transpose(np.reshape(x, (-1, factor.shape[-1])))
     return np.reshape(np.sum(np.square(np.linalg.solve(factor, columns)), axis=0), x.shape[:-1])
 
 
@@ -141,6 +182,24 @@ class multivariate_normal(ContinuousMultivariate):
             factor, rank = _factor("multivariate_normal.logpdf", cov), cov.shape[-1]
             log_determinant, distance = _log_determinant(factor), _squared_distance(factor, deviation)
         return finished(-0.5 * (rank * LOG_2PI + log_determinant + distance))
+
+    def rvs(self, mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Any:
+        """Random vectors, which are SciPy's for a ``random_state``, with derivatives by the mean and the covariance.
+
+        Raises:
+            numpy.linalg.LinAlgError: cov is not positive definite.
+            RuntimeError: the parameters have no one value to draw with, as inside ``vmap``.
+        """
+        deviation, cov = _located("multivariate_normal.rvs", 0.0, mean, cov)
+        mean = -deviation
+        centre, matrix = _to_draw_with("multivariate_normal", mean, cov)
+        rvs = in_scipy_stats("multivariate_normal", "rvs")
+        drawn = np.asarray(rvs(centre, matrix, size=size, random_state=random_state_of(random_state)), cov.dtype)
+        if plain(mean, cov):
+            return finished(drawn)
+        rows = np.reshape(drawn, (-1, centre.size)) - centre
+        noise = np.linalg.solve(np.linalg.cholesky(matrix), rows.T)
+        return np.reshape(np.transpose(_factor("multivariate_normal.rvs", cov) @ noise) + mean, drawn.shape)
 
     def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
         """The differential entropy, in nats."""
@@ -184,7 +243,24 @@ class dirichlet(ContinuousMultivariate):
         if x.shape[:1] == (alpha.shape[0] - 1,):
             x = np.concatenate([x, 1 - np.sum(x, axis=0, keepdims=True)])
         self._check_shares(x, alpha)
-        return finished(np.sum(sc.xlogy(alpha - 1, x.T), axis=-1) - self._log_normaliser(alpha))
+        return finished(np.sum(sc.xlogy(alpha - 1, np.transpose(x)), axis=-1) - self._log_normaliser(alpha))
+
+    def rvs(self, alpha: Any, size: Any = 1, random_state: Any = None) -> Any:
+        """Random vectors of shares, along the last axis as in SciPy, with a derivative by alpha.
+
+        They are gamma variables over their sum, so each gets an implicit derivative by its alpha. For a ``random_state`` they are
+        SciPy's (but for a ``numpy.random.Generator`` where all of alpha is below 0.1, for which NumPy has another method).
+
+        Raises:
+            RuntimeError: alpha has no one value to draw with, as inside ``vmap``.
+        """
+        (alpha,) = operands("dirichlet.rvs", [alpha])
+        self._check(alpha)
+        shape = () if size is None else tuple(np.atleast_1d(size).tolist())
+        (known,) = _to_draw_with("dirichlet", alpha)
+        drawn = np.asarray(_generator(random_state).standard_gamma(known, (*shape, known.size)), alpha.dtype)
+        weights = drawn if plain(alpha) else sc.gamma_sample(alpha, drawn)
+        return weights / np.sum(weights, axis=-1, keepdims=True)
 
     def entropy(self, alpha: Any) -> Any:
         """The differential entropy, in nats."""
@@ -277,6 +353,7 @@ class wishart(ContinuousMultivariate):
             )
         if certain(~(df > dim - 1)):
             raise ValueError(f"wishart: df must be greater than {dim - 1}, the number of rows less 1")
+        scale, matrices = _symmetric("wishart.logpdf", scale), _symmetric("wishart.logpdf", matrices)
         factor = _factor("wishart.logpdf", scale)
         log_determinant = _log_determinant(_factor("wishart.logpdf", matrices))
         trace = np.trace(np.linalg.solve(scale, matrices), axis1=-2, axis2=-1)

@@ -17,11 +17,16 @@ CONTINUOUS = {
     "lognorm": (0.8,),
     "norm": (),
     "pareto": (5.4,),
+    "skewnorm": (1.4,),
     "t": (3.3,),
+    "truncnorm": (-1.2, 1.9),
     "uniform": (),
+    "vonmises": (1.6,),
     "weibull_min": (1.7,),
 }
-DISCRETE = {"bernoulli": (0.3,), "poisson": (2.3,)}
+DISCRETE = {"bernoulli": (0.3,), "binom": (7, 0.4), "geom": (0.3,), "nbinom": (2.7, 0.4), "poisson": (2.3,)}
+#: without a cdf, and what follows from it
+DENSITY_ONLY = ("vonmises",)
 ALL = CONTINUOUS | DISCRETE
 #: loc and scale for arrays of points
 PLACES = [{}, {"loc": 0.5, "scale": 2.0}, {"scale": -1.0}, {"loc": np.linspace(0, 1, 18)}]

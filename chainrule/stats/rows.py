@@ -1,0 +1,323 @@
+"""Rows that distributions are written with, beside those of ``scipy.special``: logarithms far in the tails, functions that SciPy
+has in its distributions only, and samples, which are drawn numbers with the derivative that they have at a fixed share:
+∂x/∂θ = −(∂F/∂θ) / f (Figurnov, Mohamed and Mnih 2018, "Implicit reparameterization gradients").
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule.api.array import takes_arrays
+from chainrule.ops import incomplete
+from chainrule.ops.incomplete import (
+    beta_logit_by_a,
+    gamma_quantile_by_a,
+    log_betainc_by_a,
+    log_betaincc_by_a,
+    log_gammainc_by_a,
+    log_gammaincc_by_a,
+    log_stdtr_by_df,
+    log_student_density,
+    stdtr_by_df,
+    student_density,
+)
+from chainrule.ops.scipy_special import NAMES
+from chainrule.rows.kinds import call, discrete, elementwise
+from chainrule.rows.primitive import Primitive, unsupported
+
+betaln, expit, gammaln, log_ndtr, ndtr = (NAMES[name] for name in ("betaln", "expit", "gammaln", "log_ndtr", "ndtr"))
+cosm1, i0e, xlog1py, xlogy = (NAMES[name] for name in ("cosm1", "i0e", "xlog1py", "xlogy"))
+
+POSITIVE, UNIT, REAL = (0.3, 3.0), (0.1, 0.9), (-2.0, 2.0)
+_OPTIONS: Any = {"promotion": "float", "accepts": "f", "listed": False}
+
+
+def in_scipy_stats(name: str, method: str) -> Any:
+    """A method of a distribution of SciPy's, for plain arrays. (``scipy.stats`` takes a while to load.)"""
+    return getattr(getattr(importlib.import_module("scipy.stats"), name), method)
+
+
+def log1mexp(x: Any) -> Any:
+    """log(1 − exp(x)) for x ≤ 0, by the more accurate of two formulas (Mächler 2012, "Accurately computing log(1 − exp(−|a|))")."""
+    near = x > -0.6931471805599453
+    close, far = np.where(near, x, -1), np.where(near, -1, x)
+    with np.errstate(divide="ignore"):
+        return np.where(near, np.log(-np.expm1(close)), np.log1p(-np.exp(far)))
+
+
+# -- logarithms of distribution functions ------------------------------------------------------------------------------
+
+
+def _log_gamma_density(a: Any, x: Any) -> Any:
+    return xlogy(a - 1, x) - x - gammaln(a)
+
+
+def _log_beta_density(a: Any, b: Any, x: Any) -> Any:
+    return xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b)
+
+
+@elementwise(
+    d={"a": lambda a, x: log_gammainc_by_a(a, x), "x": lambda a, x, out: np.exp(_log_gamma_density(a, x) - out)},
+    domain=((0.5, 3.0), POSITIVE),
+    value=incomplete.log_gammainc,
+    **_OPTIONS,
+)
+def log_gammainc(a, x):
+    """The logarithm of the regularised lower incomplete gamma function."""
+
+
+@elementwise(
+    d={"a": lambda a, x: log_gammaincc_by_a(a, x), "x": lambda a, x, out: -np.exp(_log_gamma_density(a, x) - out)},
+    domain=((0.5, 3.0), POSITIVE),
+    value=incomplete.log_gammaincc,
+    **_OPTIONS,
+)
+def log_gammaincc(a, x):
+    """The logarithm of the regularised upper incomplete gamma function."""
+
+
+@elementwise(
+    d={
+        "a": lambda a, b, x: log_betainc_by_a(a, b, x, 1 - x),
+        "b": lambda a, b, x: log_betaincc_by_a(b, a, 1 - x, x),
+        "x": lambda a, b, x, out: np.exp(_log_beta_density(a, b, x) - out),
+    },
+    domain=((0.5, 3.0), (0.5, 3.0), UNIT),
+    value=incomplete.log_betainc,
+    **_OPTIONS,
+)
+def log_betainc(a, b, x):
+    """The logarithm of the regularised incomplete beta function."""
+
+
+@elementwise(
+    d={
+        "a": lambda a, b, x: log_betaincc_by_a(a, b, x, 1 - x),
+        "b": lambda a, b, x: log_betainc_by_a(b, a, 1 - x, x),
+        "x": lambda a, b, x, out: -np.exp(_log_beta_density(a, b, x) - out),
+    },
+    domain=((0.5, 3.0), (0.5, 3.0), UNIT),
+    value=incomplete.log_betaincc,
+    **_OPTIONS,
+)
+def log_betaincc(a, b, x):
+    """The logarithm of the complement of the regularised incomplete beta function."""
+
+
+@elementwise(
+    d={
+        "df": lambda df, x, out: log_stdtr_by_df(df, x, out),
+        "x": lambda df, x, out: np.exp(log_student_density(df, x) - out),
+    },
+    domain=((1.0, 5.0), (-3.0, 2.0)),
+    value=incomplete.log_stdtr,
+    **_OPTIONS,
+)
+def log_stdtr(df, x):
+    """The logarithm of the distribution function of Student's t distribution."""
+
+
+# -- the skew-normal distribution --------------------------------------------------------------------------------------
+
+
+def _skew_density(x: Any, a: Any) -> Any:
+    return np.exp(-0.5 * np.square(x)) * (2 / NAMES["root2pi"]) * ndtr(a * x)
+
+
+def _skew_by_a(x: Any, a: Any) -> Any:
+    """Twice the derivative of Owen's function T."""
+    square = 1 + np.square(a)
+    return -np.exp(-0.5 * np.square(x) * square) / (np.pi * square)
+
+
+@elementwise(
+    d={"x": lambda x, a: _skew_density(x, a), "a": lambda x, a: _skew_by_a(x, a)},
+    domain=(REAL, REAL),
+    value=lambda x, a: np.asarray(in_scipy_stats("skewnorm", "cdf")(x, a), np.result_type(x, a)),
+    **_OPTIONS,
+)
+def skewnorm_cdf(x, a):
+    """The distribution function of the skew-normal distribution, which SciPy takes from Boost."""
+
+
+@elementwise(
+    d={"q": lambda out, a: 1 / _skew_density(out, a), "a": lambda out, a: -_skew_by_a(out, a) / _skew_density(out, a)},
+    domain=(UNIT, REAL),
+    value=lambda q, a: np.asarray(in_scipy_stats("skewnorm", "ppf")(q, a), np.result_type(q, a)),
+    **_OPTIONS,
+)
+def skewnorm_ppf(q, a):
+    """The quantile function of the skew-normal distribution, which SciPy takes from Boost."""
+
+
+# -- the von Mises distribution ----------------------------------------------------------------------------------------
+
+
+def log_vonmises_density(x: Any, kappa: Any) -> Any:
+    """The logarithm of the density of the von Mises distribution."""
+    return kappa * cosm1(x) - math.log(2 * math.pi) - np.log(i0e(kappa))
+
+
+_UNKNOWN = unsupported("the von Mises distribution's cdf has no formula for it")
+
+
+@elementwise(
+    d={"x": lambda x, kappa: np.exp(log_vonmises_density(x, kappa)), "kappa": _UNKNOWN},
+    domain=(REAL, POSITIVE),
+    value=lambda x, kappa: np.asarray(in_scipy_stats("vonmises", "cdf")(x, kappa), np.result_type(x, kappa)),
+    **_OPTIONS,
+)
+def vonmises_cdf(x, kappa):
+    """The distribution function of the von Mises distribution, which SciPy computes."""
+
+
+@elementwise(
+    d={"q": lambda kappa, out: np.exp(-log_vonmises_density(out, kappa)), "kappa": _UNKNOWN},
+    domain=(UNIT, POSITIVE),
+    value=lambda q, kappa: np.asarray(in_scipy_stats("vonmises", "ppf")(q, kappa), np.result_type(q, kappa)),
+    **_OPTIONS,
+)
+def vonmises_ppf(q, kappa):
+    """The quantile function of the von Mises distribution, which SciPy computes."""
+
+
+# -- the truncated normal distribution ---------------------------------------------------------------------------------
+
+
+def log_normal_mass(a: Any, b: Any) -> Any:
+    """The logarithm of the normal probability between a and b, for a < b."""
+    right = a > 0
+    a, b = np.where(right, -b, a), np.where(right, -a, b)  # the same on the left, where the smaller tail is
+    left = b <= 0
+    upper = log_ndtr(np.where(left, b, 0))
+    in_tail = upper + log1mexp(log_ndtr(np.where(left, a, -1)) - upper)
+    return np.where(left, in_tail, np.log1p(-ndtr(np.where(left, -1, a)) - ndtr(-np.where(left, 1, b))))
+
+
+def log_truncnorm_density(x: Any, a: Any, b: Any) -> Any:
+    """The logarithm of the density at x of the normal distribution between a and b."""
+    return -0.5 * np.square(x) - math.log(NAMES["root2pi"]) - log_normal_mass(a, b)
+
+
+def _truncnorm(method: str) -> Any:
+    return lambda x, a, b: np.asarray(in_scipy_stats("truncnorm", method)(x, a, b), np.result_type(x, a, b))
+
+
+_BETWEEN = {"domain": (UNIT, (-2.0, -0.5), (1.5, 2.0)), **_OPTIONS}
+
+
+@elementwise(
+    d={
+        "x": lambda x, a, b: np.exp(log_truncnorm_density(x, a, b)),
+        "a": lambda a, b, out: -np.exp(log_truncnorm_density(a, a, b)) * (1 - out),
+        "b": lambda a, b, out: -np.exp(log_truncnorm_density(b, a, b)) * out,
+    },
+    value=_truncnorm("cdf"),
+    **_BETWEEN,
+)
+def truncnorm_cdf(x, a, b):
+    """The distribution function of the normal distribution between a and b."""
+
+
+@elementwise(
+    d={
+        "x": lambda x, a, b, out: np.exp(log_truncnorm_density(x, a, b) - out),
+        "a": lambda a, b, out: np.exp(log_truncnorm_density(a, a, b)) * (1 - np.exp(-out)),
+        "b": lambda a, b: -np.exp(log_truncnorm_density(b, a, b)),
+    },
+    value=_truncnorm("logcdf"),
+    **_BETWEEN,
+)
+def truncnorm_logcdf(x, a, b):
+    """The logarithm of the distribution function of the normal distribution between a and b."""
+
+
+def _truncnorm_by_a(x: Any, a: Any, b: Any) -> Any:
+    """The derivative by a of a quantile x."""
+    return np.exp(0.5 * (x - a) * (x + a)) * functions["truncnorm_cdf"](-x, -b, -a)
+
+
+def _truncnorm_by_b(x: Any, a: Any, b: Any) -> Any:
+    """The derivative by b of a quantile x."""
+    return np.exp(0.5 * (x - b) * (x + b)) * functions["truncnorm_cdf"](x, a, b)
+
+
+@elementwise(
+    d={
+        "q": lambda a, b, out: np.exp(-log_truncnorm_density(out, a, b)),
+        "a": lambda a, b, out: _truncnorm_by_a(out, a, b),
+        "b": lambda a, b, out: _truncnorm_by_b(out, a, b),
+    },
+    value=_truncnorm("ppf"),
+    **_BETWEEN,
+)
+def truncnorm_ppf(q, a, b):
+    """The quantile function of the normal distribution between a and b."""
+
+
+# -- samples -----------------------------------------------------------------------------------------------------------
+
+
+def _drawn(*operands: Any) -> Any:
+    """What was drawn, the last operand."""
+    return np.array(operands[-1], np.result_type(*operands))
+
+
+@elementwise(d={"a": lambda a, out: gamma_quantile_by_a(a, out)}, value=_drawn, **_OPTIONS)
+def gamma_sample(a, drawn):
+    """Numbers drawn from the gamma distribution."""
+
+
+@elementwise(
+    d={
+        "a": lambda a, b, out: beta_logit_by_a(a, b, expit(out), expit(-out)),
+        "b": lambda a, b, out: -beta_logit_by_a(b, a, expit(-out), expit(out)),
+    },
+    value=_drawn,
+    **_OPTIONS,
+)
+def beta_logit_sample(a, b, drawn):
+    """log(x / (1 − x)) of numbers drawn from the beta distribution."""
+
+
+@elementwise(d={"df": lambda df, out: -stdtr_by_df(df, out) / student_density(df, out)}, value=_drawn, **_OPTIONS)
+def t_sample(df, drawn):
+    """Numbers drawn from Student's t distribution."""
+
+
+@elementwise(d={"a": lambda a, out: -_skew_by_a(out, a) / _skew_density(out, a)}, value=_drawn, **_OPTIONS)
+def skewnorm_sample(a, drawn):
+    """Numbers drawn from the skew-normal distribution."""
+
+
+@elementwise(
+    d={"a": lambda a, b, out: _truncnorm_by_a(out, a, b), "b": lambda a, b, out: _truncnorm_by_b(out, a, b)},
+    value=_drawn,
+    **_OPTIONS,
+)
+def truncnorm_sample(a, b, drawn):
+    """Numbers drawn from the normal distribution between a and b."""
+
+
+# -- quantiles of whole numbers ----------------------------------------------------------------------------------------
+
+
+def _steps(*operands: Any, name: str, method: str) -> Any:
+    return np.asarray(in_scipy_stats(name, method)(*operands), np.result_type(*operands))
+
+
+@discrete(
+    value=_steps, samples=[call(np.array([0.3, 0.8]), np.array([2.0, 5.5]), name="poisson", method="ppf")], listed=False
+)
+def steps(*operands, name, method):
+    """A function of a discrete distribution of SciPy's that is constant between its steps."""
+
+
+#: The rows as functions of whatever carries derivatives, for distributions to call.
+functions: dict[str, Any] = {
+    name: takes_arrays(row) for name, row in list(globals().items()) if isinstance(row, Primitive)
+}

@@ -1,0 +1,30 @@
+"""The rows that distributions have beside those of ``scipy.special``."""
+
+import numpy as np
+import pytest
+
+from chainrule import func, stats
+from chainrule.rows.primitive import Primitive
+from chainrule.testing import rulecheck
+from chainrule.testing.rulecheck import CHECKS
+from chainrule.testing.samples import samples_of
+
+pytest.importorskip("scipy")
+rows = pytest.importorskip("chainrule.stats.rows")
+
+ROWS = [row for row in vars(rows).values() if isinstance(row, Primitive) and not row.name.endswith("_sample")]
+ROWS.remove(rows.vonmises_ppf)  # for which SciPy searches, slowly
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_row(row):
+    """All but samples, whose value does not know of the parameters: their derivatives are those of quantiles."""
+    rulecheck(row, [name for name in CHECKS if name not in ("dtype", "face")])
+    arrays = [s for s in samples_of(row) if len(s.arrays) == len(s.shapes)]
+    rulecheck(row, ["dtype"], arrays)
+
+
+def test_von_mises_quantile():
+    x = stats.vonmises.ppf(0.3, 1.6)
+    slope = func.grad(lambda q: stats.vonmises.ppf(q, 1.6))(0.3)
+    assert np.isclose(stats.vonmises.cdf(x, 1.6), 0.3) and np.isclose(slope, 1 / stats.vonmises.pdf(x, 1.6))

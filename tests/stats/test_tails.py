@@ -1,0 +1,70 @@
+"""Values and derivatives far in the tails, and with extreme shapes: the numbers are mpmath's, of 60 digits."""
+
+import numpy as np
+import pytest
+
+from chainrule import func, stats
+
+pytest.importorskip("scipy")
+
+#: a method, its arguments, its value, and the derivatives by the arguments (None: not compared)
+NUMBERS = [
+    (stats.norm.logcdf, (-40.0,), -804.60844201375379, (40.024968847207264,)),
+    (stats.norm.logsf, (90.0, 10.0, 2.0), -804.60844201375379, (-20.012484423603632, 20.012484423603632, None)),
+    (stats.gamma.logsf, (2000.0, 3.0), -1985.4903422616423, (-0.99900049999975025, 6.6786183741936155)),
+    (stats.gamma.logcdf, (1e-200, 2.0), -921.72718437817822, (None, -461.4398029339076)),
+    (stats.gamma.cdf, (1e-30, 0.01), 0.50404727285999546, (None, -34.535639314126298)),
+    (stats.gamma.cdf, (100_500.0, 1e5), 0.94289673002397129, (None, -0.00036204424288664558)),
+    (stats.gamma.ppf, (0.001, 0.02), 5.7068124422472519e-151, (None, 9.8557763450696135e-147)),
+    (stats.chi2.logsf, (4000.0, 6.0), -1985.4903422616423, (-0.49950024999987512, 3.3393091870968078)),
+    (stats.beta.logcdf, (0.01, 500.0, 3.0), -2290.8630943021441, (None, -4.6011822266173553, 5.2867812960944219)),
+    (stats.beta.logsf, (0.9, 3.0, 700.0), -1599.6066750092744, (None, 5.526659163614394, -2.2997345102674319)),
+    (stats.beta.cdf, (0.3, 0.01, 0.02), 0.66117842725110733, (None, -22.588449240546256, 11.02759578976957)),
+    (stats.t.logsf, (1e60, 4.0), -551.52181002990285, (-4e-60, -137.07177224630941)),
+    (stats.t.cdf, (-1e5, 0.1), 0.13198724418620107, (None, -1.6872292575535347)),
+    (stats.truncnorm.logpdf, (40.1, 40.0, 41.0), -0.31549651945088457, (-40.1, 40.024968847207264, None)),
+    (stats.poisson.logsf, (400, 2.0), -1730.5376525265305, (None, 199.50249993765974)),
+    (stats.binom.logcdf, (3, 900, 0.6), -804.83094697224383, (None, None, -2237.5092867245054)),
+    (stats.logistic.logpdf, (-800.0,), -800.0, (1.0,)),
+    (stats.gumbel_r.logsf, (50.0,), -50.0, (-1.0,)),
+    (stats.laplace.logsf, (800.0,), -800 - np.log(2), (-1.0,)),
+    (stats.expon.logcdf, (1e-300,), np.log(1e-300), (1e300,)),
+]
+
+
+@pytest.mark.parametrize(("method", "arguments", "value", "slopes"), NUMBERS)
+def test_number(method, arguments, value, slopes):
+    with np.errstate(all="raise", under="ignore"):
+        np.testing.assert_allclose(method(*arguments), value, rtol=1e-10)
+        for i, expected in enumerate(slopes):
+            if expected is not None:
+                slope = func.grad(method, argnums=i)(*map(float, arguments))
+                np.testing.assert_allclose(slope, expected, rtol=1e-10, err_msg=f"argument {i}")
+
+
+def test_second_derivative_by_a_shape_parameter():
+    slope = func.grad(func.grad(lambda a: stats.gamma.cdf(1.0, a)))(2.0)
+    assert np.isclose(slope, 0.20511882229077995, rtol=1e-11)
+
+
+def test_what_is_not_chosen_has_no_say():
+    """Points outside of the support, and nan, leave the derivatives by the parameters of the others alone."""
+    x, within = np.array([-1.0, 0.5, 2.0, np.inf]), np.array([0.5, 2.0])
+    total = func.grad(lambda v, x, method, name: getattr(getattr(stats, name), method)(x, *v, 0.1, 1.2).sum())
+    by_point = func.grad(lambda x, v, method, name: getattr(getattr(stats, name), method)(x, *v).sum())
+    shapes = {"gamma": [2.0], "weibull_min": [1.5], "lognorm": [0.7], "invgamma": [2.0], "expon": [], "f": [3.0, 4.0]}
+    for name, values in shapes.items():
+        v = np.array(values)
+        for method in ("pdf", "cdf", "sf"):
+            np.testing.assert_allclose(total(v, x, method, name), total(v, within, method, name), rtol=1e-13)
+            assert by_point(x, v, method, name)[[0, 3]].tolist() == [0, 0]
+
+
+def test_in_the_middle():
+    """At points where a formula is 0/0, or has a kink, and the distribution has none."""
+    assert np.isclose(
+        func.hessian(lambda v: stats.t.cdf(v[0], v[1]))(np.array([0.0, 3.3]))[0, 1], 0.00816279, rtol=1e-6
+    )
+    assert np.isclose(func.grad(func.grad(stats.logistic.logpdf))(0.0), -0.5)
+    assert np.isclose(func.grad(lambda a: stats.skewnorm.logpdf(1.0, a))(0.0), np.sqrt(2 / np.pi))
+    assert func.grad(stats.halfnorm.logpdf)(0.0) == 0
