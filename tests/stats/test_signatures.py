@@ -65,7 +65,8 @@ def test_derivatives_by_parameters_of_discrete_distributions(name, method):
     p, step = v[free], 1e-4
     e = np.eye(p.size) * step
     differences = [(8 * (f(p + d) - f(p - d)) - (f(p + 2 * d) - f(p - 2 * d))) / (12 * step) for d in e]
-    np.testing.assert_allclose(func.grad(f)(p), differences, rtol=1e-7, atol=1e-9)
+    with np.errstate(invalid="ignore"):  # log 0 is among them
+        np.testing.assert_allclose(func.grad(f)(p), differences, rtol=1e-7, atol=1e-9)
     assert not func.grad(lambda x: call(x, *v).sum())(k.astype(float)).any()  # k has no derivative
 
 
