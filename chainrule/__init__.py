@@ -75,7 +75,7 @@ _PRIVATE = {"TYPE_CHECKING", "annotations", "keep_freed_memory"}
 _LAZY = {
     name: module
     for module, names in {
-        "": "cuda fft func implicit masked nn optim primitive scipy signal stats testing utils",
+        "": "cuda fft func implicit masked nn optim primitive scipy signal sparse stats testing utils",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "compiling": "compile",
         "explaining": "explain record_lines",

@@ -20,6 +20,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.foreign import Foreign
 from chainrule.core.modes import LOCAL, SPECIAL
+from chainrule.core.others import PANDAS_PRIORITY, left_to_us, no_array
 from chainrule.core.protocol import (
     FUNCTIONS,
     UFUNCS,
@@ -77,6 +78,7 @@ class Array(ArrayMethods):
 
     __slots__ = ("__weakref__", "_tensor")
     __array_priority__ = 1000.0
+    __pandas_priority__ = PANDAS_PRIORITY
     __hash__ = None  # type: ignore[assignment]
 
     _tensor: Tensor
@@ -156,6 +158,8 @@ class Array(ArrayMethods):
         return apply(function, *args, **kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
+        if left_to_us():
+            return no_array()
         kept = LOCAL.recorder is not None and LOCAL.recorder.plain  # what compile records, it has to see
         if dtype is None and not self._tensor._raw.shape and (kept or not is_plain(self)):
             holder = np.empty((), object)  # so that np.array([x[0], x[1]]) holds the elements themselves

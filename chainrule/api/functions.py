@@ -21,6 +21,7 @@ from chainrule.backends.arrays import is_foreign
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.modes import LOCAL, SPECIAL, WATCHES
 from chainrule.core.node import Node, next_seq
+from chainrule.core.others import beside
 from chainrule.core.protocol import ArrayLike, one_float_dtype
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import protected
@@ -172,7 +173,7 @@ OUT_FIRST: bool
 SAVES: tuple[tuple[int, bool, bool], ...]
 PLAIN: bool
 CROSSED: bool
-OPERATOR: bool
+OPERATOR: str
 NUMBER_FIRST: bool  # a ufunc knows that a number is weak; a function may make an array of it that is not
 FLOATING: bool
 
@@ -292,7 +293,7 @@ def _binary(input: Any, other: Any, *, out: Any = None) -> Any:
     if isinstance(other, generic) and type(number := other.item()) in (float, int):
         return CALL(input, number, out=out)
     if OPERATOR and not isinstance(other, _OPERANDS) and not is_foreign(type(other)):
-        return NotImplemented
+        return beside(OPERATOR, CALL, input, other)
     result = general(PRIM, (input, other), {})
     return result if out is None else store_out(out, result)
 
@@ -334,10 +335,10 @@ def unary(prim: Primitive) -> Callable[..., Any]:
     )
 
 
-def binary(prim: Primitive, operator: bool = False) -> Callable[..., Any]:
+def binary(prim: Primitive, operator: str = "") -> Callable[..., Any]:
     """The user's function for an elementwise primitive of two operands.
 
-    As an operator (``__mul__``) it leaves operands it does not know to the other side.
+    As an operator ("mul" for ``__mul__``) it leaves operands it does not know to the other side.
     """
     x, y = prim.operands
     users = [(0, 1) if u is None else u for u in prim.save_users]

@@ -23,6 +23,7 @@ from chainrule.core.levels import STACK, lift_leaf
 from chainrule.core.memory import share_memory
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
+from chainrule.core.others import PANDAS_PRIORITY, left_to_us, no_array
 from chainrule.core.protocol import ArrayLike, array_function, array_ufunc, detached, plain
 from chainrule.core.versions import apart, version_of
 from chainrule.rows.primitive import TABLE
@@ -49,6 +50,7 @@ class Tensor(Methods):
 
     __slots__ = ("__weakref__", "_cut", "_edge", "_grad", "_memory", "_parameter", "_raw", "_view", "_views")
     __array_priority__ = 1000.0
+    __pandas_priority__ = PANDAS_PRIORITY
     __array_ufunc__ = array_ufunc
     __array_function__ = array_function
 
@@ -441,6 +443,8 @@ class Tensor(Methods):
         return self._array()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if left_to_us():
+            return no_array()
         if dtype is not None and self.requires_grad and self.numel() == 1 and np.dtype(dtype).kind in "iub":
             convert = bool if np.dtype(dtype).kind == "b" else int  # np.int64(x) cuts as int(x) does
             return np.full(self.shape, self._number(convert, convert.__name__), dtype)

@@ -103,7 +103,7 @@ class Accumulation:
             scattered = any([term.rows is not None for term in group])
             entries = sum([term.cols.size for term in group])
             most = source.size * size
-            if structure in ("windows", "scan"):
+            if structure in ("windows", "scan", "entries"):
                 keep = True
             else:
                 keep = not scattered and all([unvarying(term.cols, ins) for term in group])

@@ -12,8 +12,8 @@ sum, mean      the axes that are summed become slots
 "ik,kj->ij"    the subscript that is summed becomes slots, whose vals are the other operand's
 axis, "ab:ij"  the axes that the operation mixes become slots, whose vals are the local Jacobian's: the row's JVP along
                unit tangents in these axes
-windows, scan  the products that are summed become entries, whose vals are the other operand's; or those of the local
-               Jacobian
+windows, scan, the products that are summed become entries, whose vals are the other operand's; or those of the local
+entries        Jacobian
 =============  =======================================================================================================
 
 Where a term's columns don't vary along the axes that are mixed, its vals are tangents like any others: the row's JVP moves
@@ -265,6 +265,22 @@ class Moves:
             factors = flat(np.concatenate(rows))[(later * size + at).reshape(-1)][None]
         return Entries(shape, at.reshape(-1), places[..., later].reshape(-1), factors)
 
+    def _through_entries(self, step: Step, i: int, terms: Terms) -> list[Terms]:
+        """A product of a sparse matrix and columns: each entry meets an element of each column."""
+        data, x = step.operands
+        rows, columns = step.params["places"].coordinates(step.params["transposed"])
+        width = math.prod(shape_of(x)[1:])
+        each = np.arange(width)
+        to, at = ((numbers[:, None].astype(np.intp) * width + each).reshape(-1) for numbers in (rows, columns))
+
+        def entries() -> Entries:
+            entry = np.repeat(np.arange(len(rows)), width)
+            if i == 0:
+                return Entries(shape_of(data), entry, to, np.reshape(x, (-1,))[at][None])
+            return Entries(shape_of(x), at, to, np.reshape(data, (-1,))[entry][None])
+
+        return self._by_entries(step, i, terms, to.size, entries)
+
     def _picked(self, step: Step, i: int, terms: Terms) -> list[Terms]:
         """A weighted element of each row, which its class picks."""
         x, index, coef = step.operands
@@ -443,6 +459,7 @@ _BY_STRUCTURE: dict[str, Callable[..., list[Terms]]] = {
     "scatter": Moves._scattered,
     "scan": Moves._scanned,
     "windows": Moves._windowed,
+    "entries": Moves._through_entries,
     "sum": Moves._summed,
     "mean": Moves._summed,
 }

@@ -147,6 +147,18 @@ def scanned(parts: Parts, axis: int, shape: Shape, tag: Hashable) -> Parts:
     }
 
 
+def met(parts: Parts, step: Step, size: int) -> Parts:
+    """A product of a sparse matrix and columns: each entry has a row of its own. (``size``: of what the terms are of.)"""
+    data, x = step.operands
+    count = math.prod(shape_of(data)) * math.prod(shape_of(x)[1:])
+    return {
+        (key, step.seq): part._replace(
+            varies=frozenset(), rows=(size if part.rows is None else part.rows) * count // max(size, 1), plain=False
+        )
+        for key, part in parts.items()
+    }
+
+
 def stretched_axes(shape: Shape, out_shape: Shape) -> tuple[int, ...]:
     """The axes of a result that an operand is broadcast along, counted from the end."""
     front = len(out_shape) - len(shape)
@@ -312,6 +324,8 @@ class ForwardSketches(_Sketches):
         if structure == "scan":
             self.operations += size * (have[step.params["axis"]] + 1)
             return scanned(parts, step.params["axis"], have, step.seq)
+        if structure == "entries":
+            return met(parts, step, math.prod(have))
         ins, outs = mixing(step, i)
         self._count_mixing(step, parts, ins, have, size)
         sums = structure in ("sum", "mean")
@@ -389,6 +403,8 @@ class ReverseSketches(_Sketches):
         if structure == "scan":
             self.operations += size * (have[step.params["axis"]] + 1)
             return scanned(parts, step.params["axis"], have, step.seq)
+        if structure == "entries":
+            return met(parts, step, math.prod(shape))
         ins, outs = mixing(step, i)
         along = math.prod([shape[a] for a in outs[index]])
         for part in parts.values():
@@ -418,7 +434,7 @@ def _many(parts: Parts, size: int) -> bool:
     return len(parts) > MOST_TERMS or with_rows > MOST_WITH_ROWS or slots > MOST_SLOTS
 
 
-_KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean", "scan", "windows", "zero"}
+_KEEPS_ROWS = {"diagonal", "selection", "scatter", "sum", "mean", "scan", "windows", "entries", "zero"}
 
 
 def mixes(step: Step, i: int) -> bool:

@@ -31,6 +31,7 @@ from chainrule.core import inplace
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf
+from chainrule.core.others import beside
 from chainrule.core.protocol import EXCHANGED, UFUNCS
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import owner, protected, wrote
@@ -199,7 +200,7 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
             return compute(self, _arranged(other))
         if isinstance(other, Tensor):
             return getattr(self._tensor, f"__{symbol}__")(other)
-        return NotImplemented
+        return beside(symbol, forward, self, other)
 
     def reflected(self: Array, other: Any) -> Any:
         if _is_known(other):
@@ -210,7 +211,7 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
             return compute(_arranged(other), self)
         if isinstance(other, Tensor):
             return getattr(other, f"__{symbol}__")(self._tensor)
-        return NotImplemented
+        return beside("r" + symbol, reflected, self, other)
 
     def in_place(self: Array, other: Any) -> Any:
         result = forward(self, other)

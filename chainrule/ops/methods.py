@@ -15,6 +15,7 @@ from chainrule.core import inplace, view
 from chainrule.core.dispatch import cast
 from chainrule.core.foreign import gpu_number
 from chainrule.core.modes import LOCAL, recording
+from chainrule.core.others import beside
 from chainrule.core.protocol import as_array
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.core.versions import wrote
@@ -33,21 +34,24 @@ _OPERANDS = (Tensor, int, float, complex, ndarray, np.generic)
 # -- operators -------------------------------------------------------------------------------------------------------
 
 
-def _operator(function: Any) -> Any:
+def _operator(function: Any, symbol: str) -> Any:
     """A binary operator: Python tries the other operand's side when this one is not an array or number."""
 
     def method(self: Any, other: Any) -> Any:
         if type(other) is Tensor or isinstance(other, _OPERANDS) or hasattr(other, "level"):
             return function(self, other)
-        return NotImplemented
+        return beside(symbol, function, self, other)
 
     method.__doc__ = function.__doc__
     return method
 
 
-def _reflected(function: Any) -> Any:
+def _reflected(function: Any, symbol: str) -> Any:
+    def exchanged(self: Any, other: Any) -> Any:
+        return function(other, self)
+
     def method(self: Any, other: Any) -> Any:
-        return function(other, self) if isinstance(other, _OPERANDS) else NotImplemented
+        return function(other, self) if isinstance(other, _OPERANDS) else beside("r" + symbol, exchanged, self, other)
 
     return method
 
@@ -65,17 +69,17 @@ def _assigned(name: str) -> Any:
     return method
 
 
-_add, _mul = binary(arithmetic.add, operator=True), binary(arithmetic.mul, operator=True)
+_add = binary(arithmetic.add, operator="add")
 attach(
     __add__=_add,
     __radd__=_add,  # in PyTorch, too, what the method belongs to comes first
-    __mul__=_mul,
-    __rmul__=_mul,
-    __truediv__=binary(arithmetic.div, operator=True),
-    __rtruediv__=_reflected(_divided_into),
-    __rdiv__=_reflected(_divided_into),
-    __sub__=binary(arithmetic.sub, operator=True),
-    __rsub__=binary(arithmetic.rsub, operator=True),
+    __mul__=binary(arithmetic.mul, operator="mul"),
+    __rmul__=binary(arithmetic.mul, operator="rmul"),
+    __truediv__=binary(arithmetic.div, operator="truediv"),
+    __rtruediv__=_reflected(_divided_into, "truediv"),
+    __rdiv__=_reflected(_divided_into, "truediv"),
+    __sub__=binary(arithmetic.sub, operator="sub"),
+    __rsub__=binary(arithmetic.rsub, operator="rsub"),
     __neg__=ew.neg,
     __pos__=ew.positive,
     __abs__=ew.abs,
@@ -94,9 +98,9 @@ for _symbol, _function in {
     "lshift": ew.bitwise_left_shift,
     "rshift": ew.bitwise_right_shift,
 }.items():
-    attach(**{f"__{_symbol}__": _operator(_function), f"__r{_symbol}__": _reflected(_function)})
+    attach(**{f"__{_symbol}__": _operator(_function, _symbol), f"__r{_symbol}__": _reflected(_function, _symbol)})
 for _symbol in ("eq", "ne", "lt", "le", "gt", "ge"):
-    attach(**{f"__{_symbol}__": _operator(getattr(ew, _symbol))})
+    attach(**{f"__{_symbol}__": _operator(getattr(ew, _symbol), _symbol)})
 for _symbol, _name in {
     "add": "add_", "sub": "sub_", "mul": "mul_", "truediv": "div_", "pow": "pow_", "floordiv": "floor_divide_",
     "mod": "remainder_", "and": "bitwise_and_", "or": "bitwise_or_", "xor": "bitwise_xor_",

@@ -13,6 +13,7 @@
                     colon stand the axes of each result
 ``"scan"``          it depends on the elements up to its own place along the parameter ``axis``
 ``"windows"``       a product with windows, as in a convolution
+``"entries"``       a product with a sparse matrix
 ``"dense"``         anything
 ``"zero"``          nothing
 ==================  ================================================================================================

@@ -1,0 +1,78 @@
+"""Operands of other libraries: tables of pandas', and sparse matrices and linear operators of SciPy's."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+ndarray = np.ndarray
+
+#: Higher than DataFrame's 4000: pandas leaves ``series * array`` to us.
+PANDAS_PRIORITY = 5000
+
+
+def beside(symbol: str, function: Callable[[Any, Any], Any], x: Any, other: Any) -> Any:
+    """An operator of x (a tensor or an Array) and something of another library's; NotImplemented for what is not known.
+
+    Args:
+        symbol: "mul" for ``x * other``, "rmul" for ``other * x``.
+        function: computes it for an array in the place of ``other``.
+    """
+    numbers = numbers_of(other)
+    if numbers is not None:
+        return function(x, numbers)
+    if is_sparse(other) or is_linear_operator(other):
+        return importlib.import_module("chainrule.ops.sparse").operator(symbol, x, other)
+    return NotImplemented
+
+
+# -- pandas ------------------------------------------------------------------------------------------------------------
+
+
+def numbers_of(x: Any) -> ndarray[Any, Any] | None:
+    """The values of a Series, a DataFrame, or another of pandas' arrays, without its index; None for anything else.
+
+    Raises:
+        TypeError: these are not all numbers.
+    """
+    if not hasattr(x, "__pandas_priority__") or not hasattr(x, "to_numpy"):
+        return None
+    values: ndarray[Any, Any] = x.to_numpy()
+    if values.dtype.kind in "fciub":
+        return values
+    kind, dtypes = type(x).__name__, getattr(x, "dtypes", None)
+    what = f"dtypes {', '.join(sorted({str(d) for d in dtypes}))}" if np.ndim(dtypes) else f"dtype {x.dtype}"
+    raise TypeError(
+        f"a {kind} of {what} is no array of numbers: take the columns that are numbers, or convert them, as in "
+        ".to_numpy(float), or .to_numpy(float, na_value=np.nan) where values are missing"
+    )
+
+
+# -- SciPy -------------------------------------------------------------------------------------------------------------
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether x is a sparse matrix or array of SciPy's."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and sparse.issparse(x)
+
+
+def is_linear_operator(x: Any) -> bool:
+    """Whether x is a ``scipy.sparse.linalg.LinearOperator``."""
+    linalg = sys.modules.get("scipy.sparse.linalg")
+    return linalg is not None and isinstance(x, linalg.LinearOperator)
+
+
+def left_to_us() -> bool:
+    """Whether it is an operator of SciPy's sparse matrices that calls ``__array__``: what is no array, it leaves to us."""
+    frame = sys._getframe(2)
+    return frame.f_code.co_name == "_matmul_dispatch" and frame.f_globals.get("__name__", "").startswith("scipy.sparse._")
+
+
+def no_array() -> ndarray[Any, Any]:
+    """What NumPy makes of an object that is no array."""
+    return np.empty((), object)

@@ -1,0 +1,330 @@
+"""Sparse matrices whose places are fixed, and whose entries can be differentiated.
+
+A :class:`SparseArray` holds a vector of entries, an array, an ``Array`` or a ``Tensor``, and where they are. Derivatives with
+respect to entries are at these places alone. :func:`like` takes the places of a matrix of SciPy's, :func:`csr` and :func:`coo`
+take them as SciPy does. (Constant matrices need none of this: ``A @ u`` is differentiable for SciPy's own.)
+
+>>> import numpy as np
+>>> import scipy.sparse
+>>> import chainrule as cr
+>>> A = scipy.sparse.csr_array([[2., 0., 1.], [0., 3., 0.], [1., 0., 4.]])
+>>> energy = lambda data, u: u @ (cr.sparse.like(A, data) @ u)
+>>> cr.grad(energy)(A.data, np.array([1., 2., 3.]))                # u uᵀ, where A has entries
+array([1., 3., 4., 3., 9.])
+>>> cr.grad(lambda data: np.sum(cr.sparse.like(A, data).solve(np.ones(3))))(A.data).round(3)
+array([-0.184, -0.061, -0.111, -0.061, -0.02 ])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule.api.array import Array, as_arrays, unfaced
+from chainrule.core.dispatch import bind
+from chainrule.core.others import is_sparse, numbers_of
+from chainrule.core.protocol import ArrayLike, as_array
+from chainrule.core.tensor import Tensor
+from chainrule.ops.sparse import check_product, entries_of
+from chainrule.table import sparse as rows
+from chainrule.table.indexing import take_add
+from chainrule.table.sparse import Places
+from chainrule.tree import register_pytree_node
+from chainrule.types.shapes import dtype_of, shape_of
+
+__all__ = ["SparseArray", "coo", "csr", "diags", "like"]
+
+ndarray = np.ndarray
+
+
+def applied(row: Any, operands: tuple[Any, ...], **params: Any) -> Any:
+    """A row, of operands of both faces and of plain arrays: the result has the face of the operands."""
+    opened = [_opened(x) for x in operands]
+    result = bind(row, opened, params)
+    return as_arrays(result) if not any(isinstance(x, (Tensor, ArrayLike)) for x in operands) else result
+
+
+def _opened(x: Any) -> Any:
+    if type(x) is Array:
+        return x._tensor
+    if isinstance(x, (Tensor, ArrayLike)):
+        return x
+    numbers = numbers_of(x)
+    return as_array(x) if numbers is None else numbers
+
+
+class SparseArray:
+    """A sparse matrix with fixed places. :func:`like`, :func:`csr`, :func:`coo` and :func:`diags` make it.
+
+    It is a container of its entries: ``cr.grad(f)(A)`` is a matrix with the same places.
+
+    Attributes:
+        data: the entries, a vector: an array, an ``Array`` or a ``Tensor``.
+        shape: the numbers of rows and columns.
+    """
+
+    __slots__ = ("_places", "_transposed", "data")
+    __array_ufunc__ = None  # so that ``array @ A`` comes here
+    ndim = 2
+
+    def __init__(self, data: Any, places: Places, transposed: bool = False) -> None:
+        self.data = data
+        self._places = places
+        self._transposed = transposed
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        m, n = self._places.shape
+        return (n, m) if self._transposed else (m, n)
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the entries."""
+        return dtype_of(self.data)
+
+    @property
+    def nnz(self) -> int:
+        """The number of entries."""
+        return len(self._places.indices)
+
+    @property
+    def coords(self) -> tuple[Any, Any]:
+        """Row and column of each entry, in the order of ``data``."""
+        return self._places.coordinates(self._transposed)
+
+    @property
+    def T(self) -> SparseArray:
+        """The transpose, with the same entries in the same order."""
+        return SparseArray(self.data, self._places, not self._transposed)
+
+    def with_data(self, data: Any) -> SparseArray:
+        """Other entries at the same places."""
+        if tuple(shape_of(data)) != (self.nnz,):
+            raise ValueError(f"there are {self.nnz} places for entries, and data has the shape {tuple(shape_of(data))}")
+        return SparseArray(data, self._places, self._transposed)
+
+    # -- products and systems ------------------------------------------------------------------------------------------
+
+    def __matmul__(self, x: Any) -> Any:
+        """The product with a vector, with the columns of a dense matrix, or with a sparse matrix (which is one)."""
+        if isinstance(x, SparseArray) or is_sparse(x):
+            return self._times(_sparse(x))
+        x = _opened(x) if isinstance(x, (list, tuple)) or numbers_of(x) is not None else x
+        check_product(self.shape, x, "A @ x")
+        return applied(rows.sparse_matmul, (self.data, x), places=self._places, transposed=self._transposed)
+
+    dot = __matmul__
+
+    def __rmatmul__(self, x: Any) -> Any:
+        if is_sparse(x):
+            return _sparse(x) @ self
+        x = x if hasattr(x, "ndim") else np.asarray(x)
+        return self.T @ x if x.ndim == 1 else np.swapaxes(self.T @ np.swapaxes(x, -1, -2), -1, -2)
+
+    def _times(self, other: SparseArray) -> SparseArray:
+        if self.shape[1] != other.shape[0]:
+            raise ValueError(f"A @ B: the shapes are {self.shape} and {other.shape}")
+        mine, theirs = self.coords, other.coords
+        counts = np.bincount(theirs[0], minlength=other.shape[0])
+        starts = np.cumsum(counts) - counts
+        each = counts[mine[1]]  # the entries of other that each of mine meets
+        left = np.repeat(np.arange(self.nnz), each)
+        among = np.arange(len(left)) - np.repeat(np.cumsum(each) - each, each)
+        right = np.argsort(theirs[0], kind="stable")[starts[mine[1]][left] + among]
+        data = np.take(self.data, left) * np.take(other.data, right)
+        return coo(data, mine[0][left], theirs[1][right], (self.shape[0], other.shape[1]))
+
+    def solve(self, b: Any) -> Any:
+        """x with ``A @ x = b``, for a vector or the columns of a dense matrix, by SuperLU.
+
+        The factors are kept for other right-hand sides, and serve the derivatives, with respect to ``data`` and to b.
+
+        Raises:
+            ValueError: the matrix is not square, or b has another length.
+            numpy.linalg.LinAlgError: it is singular.
+        """
+        m, n = self.shape
+        if m != n:
+            raise ValueError(f"A.solve(b) is for square matrices, and A has the shape {self.shape}")
+        check_product(self.shape, b, "A.solve(b)")
+        return applied(rows.sparse_solve, (self.data, b), places=self._places, transposed=self._transposed)
+
+    # -- by elements ---------------------------------------------------------------------------------------------------
+
+    def __mul__(self, x: Any) -> Any:
+        """Element by element, with a number or a dense array that broadcasts to the shape of A."""
+        return self.with_data(self.data * self._at_places(x, "*"))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, x: Any) -> Any:
+        return self.with_data(self.data / self._at_places(x, "/"))
+
+    def __neg__(self) -> SparseArray:
+        return self.with_data(-self.data)
+
+    def _at_places(self, x: Any, sign: str) -> Any:
+        """The elements of a dense array, broadcast to this shape, at the places of the entries."""
+        if isinstance(x, SparseArray) or is_sparse(x):
+            raise TypeError(f"{sign} of two sparse matrices is none of the operations here: compute with their data")
+        numbers = numbers_of(x)
+        x = x if numbers is None else numbers
+        shape = np.shape(x)
+        if np.broadcast_shapes(shape, self.shape) != self.shape:
+            raise ValueError(f"A {sign} x: x of shape {shape} does not broadcast to {self.shape}")
+        index = [k if n > 1 else 0 for n, k in zip(shape[::-1], self.coords[::-1], strict=False)][::-1]
+        return x[tuple(index)] if shape else x
+
+    def __add__(self, other: Any) -> SparseArray:
+        """The sum of two sparse matrices, with entries where one of them has one."""
+        if not (isinstance(other, SparseArray) or is_sparse(other)):
+            return NotImplemented
+        other = _sparse(other)
+        if other.shape != self.shape:
+            raise ValueError(f"A + B: the shapes are {self.shape} and {other.shape}")
+        if other._places is self._places and other._transposed == self._transposed:
+            return self.with_data(self.data + other.data)
+        both = [np.concatenate(pair) for pair in zip(self.coords, other.coords, strict=True)]
+        return coo(np.concatenate([self.data, other.data]), *both, self.shape)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> SparseArray:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> SparseArray:
+        return -self + other
+
+    # -- other forms ---------------------------------------------------------------------------------------------------
+
+    def toarray(self) -> Any:
+        """The dense matrix."""
+        rows_at, columns = self.coords
+        places = rows_at.astype(np.intp) * self.shape[1] + columns
+        return np.reshape(self._added(places, self.shape[0] * self.shape[1]), self.shape)
+
+    def diagonal(self) -> Any:
+        """The elements on the diagonal."""
+        rows_at, columns = self.coords
+        on = np.flatnonzero(rows_at == columns)
+        return applied(take_add, (np.take(self.data, on), rows_at[on]), axis=-1, length=min(self.shape))
+
+    def sum(self, axis: int | None = None) -> Any:
+        """The sum of all elements, of each column (``axis=0``), or of each row (``axis=1``)."""
+        if axis is None:
+            return np.sum(self.data)
+        kept = 1 - axis % 2
+        return self._added(self.coords[kept], self.shape[kept])
+
+    def _added(self, places: Any, length: int) -> Any:
+        return applied(take_add, (self.data, places.astype(np.intp)), axis=-1, length=length)
+
+    def to_scipy(self) -> Any:
+        """The numbers as a ``scipy.sparse`` array, without their derivatives.
+
+        Raises:
+            TypeError: there are none, inside a transformation.
+        """
+        tensor = unfaced(self.data)
+        data = tensor._raw if isinstance(tensor, Tensor) else tensor
+        if type(data) is not ndarray:
+            raise TypeError("the entries are inside a transformation, and SciPy needs numbers")
+        return self._places.matrix(data, self._transposed)
+
+    def __repr__(self) -> str:
+        return f"<SparseArray {self.shape}, {self.nnz} entries, {self.dtype}>"
+
+
+register_pytree_node(
+    SparseArray,
+    lambda A: ((A.data,), (A._places, A._transposed)),
+    lambda leaves, places: SparseArray(*leaves, *places),
+)
+
+
+def csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> SparseArray:
+    """A sparse matrix by its rows, as ``scipy.sparse.csr_array((data, indices, indptr), shape)`` takes it.
+
+    Args:
+        data: the entries, (nnz,): an array, an ``Array`` or a ``Tensor``. Entries at one place add up.
+        indices: the column of each.
+        indptr: where the entries of each row begin, and where those of the last one end.
+
+    Raises:
+        ValueError: these are no places in a matrix of that shape.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> A = cr.sparse.csr(cr.tensor([1., 2., 3.], requires_grad=True), [0, 1, 1], [0, 2, 3], (2, 2))
+    >>> A @ np.ones(2, np.float32)
+    tensor([3., 3.], grad_fn=<SparseMatmulBackward0>)
+    """
+    indices, indptr = np.asarray(indices), np.asarray(indptr)
+    m, n = shape
+    if indptr.shape != (m + 1,) or indptr[0] != 0 or (np.diff(indptr) < 0).any():
+        raise ValueError(f"indptr of a matrix with {m} rows has {m + 1} ascending integers, the first of them 0")
+    if indices.shape != (indptr[-1],) or (indices.size and not 0 <= indices.min() <= indices.max() < n):
+        raise ValueError(f"indices has {indptr[-1]} columns, each from 0 to {n - 1}, by what indptr and shape say")
+    return SparseArray(None, Places(indices, indptr, (m, n))).with_data(data)
+
+
+def coo(data: Any, row: Any, col: Any, shape: tuple[int, int]) -> SparseArray:
+    """A sparse matrix by the row and the column of each entry, as ``scipy.sparse.coo_array`` takes it. Its entries are by rows.
+
+    Args:
+        data: the entries, (nnz,). Those at one place add up.
+        row, col: where they are.
+
+    Raises:
+        ValueError: these are no places in a matrix of that shape.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> cr.sparse.coo(np.array([1., 2., 3.]), [1, 0, 1], [0, 1, 0], (2, 2)).toarray()
+    array([[0., 2.],
+           [4., 0.]])
+    """
+    row, col = np.asarray(row), np.asarray(col)
+    m, n = shape
+    if row.shape != col.shape or row.ndim != 1 or (row.size and not 0 <= row.min() <= row.max() < m):
+        raise ValueError(f"row and col have one integer for each entry, those of row from 0 to {m - 1}")
+    places, back = np.unique(row.astype(np.intp) * n + col, return_inverse=True)
+    added = applied(take_add, (data, back), axis=-1, length=len(places))
+    indptr = np.append(0, np.cumsum(np.bincount(places // max(n, 1), minlength=m)))
+    return csr(added, places % max(n, 1), indptr, shape)
+
+
+def diags(data: Any) -> SparseArray:
+    """A diagonal matrix."""
+    (n,) = shape_of(data)
+    return csr(data, np.arange(n), np.arange(n + 1), (n, n))
+
+
+def like(A: Any, data: Any = None) -> SparseArray:
+    """A sparse matrix with the places of another.
+
+    Args:
+        A: one of SciPy's, or a SparseArray.
+        data: the entries, in the order of ``A.data`` (for SciPy's in the formats csr and csc, and coo without duplicates).
+            Without it, those of A.
+
+    Raises:
+        ValueError: the format has no such order, or data has another length.
+    """
+    if isinstance(A, SparseArray):
+        return A if data is None else A.with_data(data)
+    if not is_sparse(A) or A.ndim != 2:
+        raise TypeError(f"like(A): A is a {type(A).__name__}, not a sparse matrix")
+    if data is not None and A.format == "coo":
+        if tuple(shape_of(data)) != A.data.shape:
+            raise ValueError(f"A has {A.nnz} entries, and data has the shape {tuple(shape_of(data))}")
+        return coo(data, A.row, A.col, A.shape)
+    if data is not None and A.format not in ("csr", "csc"):
+        raise ValueError(f"the entries of a matrix in the format {A.format} are in no order of their own: take A.tocsr()")
+    found, places, transposed = entries_of(A)
+    return SparseArray(None, places, transposed).with_data(found if data is None else data)
+
+
+def _sparse(x: Any) -> SparseArray:
+    return x if isinstance(x, SparseArray) else like(x)
