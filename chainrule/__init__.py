@@ -46,7 +46,9 @@ from chainrule import autograd, linalg, random, return_types, special, tree
 newaxis = None
 
 if TYPE_CHECKING:
-    from chainrule import cuda, fft, func, implicit, masked, nn, optim, primitive, scipy, signal, stats, testing, utils
+    from chainrule import (
+        cuda, fft, func, implicit, masked, nn, optim, primitive, scipy, signal, sparse, stats, testing, utils,
+    )
     from chainrule.jacobians.api import hessian, jacobian, jacobian_plan
     from chainrule.jacobians.prepared import prepare_jacobian
     from chainrule.func import grad, grad_and_value, hvp, jacfwd, jacrev, jvp, value_and_grad, vjp, vmap

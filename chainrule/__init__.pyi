@@ -14,6 +14,7 @@ from chainrule import primitive as primitive
 from chainrule import random as random
 from chainrule import scipy as scipy
 from chainrule import signal as signal
+from chainrule import sparse as sparse
 from chainrule import special as special
 from chainrule import stats as stats
 from chainrule import testing as testing

@@ -171,7 +171,7 @@ class SparseArray:
         numbers = numbers_of(x)
         x = x if numbers is None else numbers
         shape = np.shape(x)
-        if np.broadcast_shapes(shape, self.shape) != self.shape:
+        if len(shape) > 2 or any(n not in (1, m) for n, m in zip(shape[::-1], self.shape[::-1], strict=False)):
             raise ValueError(f"A {sign} x: x of shape {shape} does not broadcast to {self.shape}")
         index = [k if n > 1 else 0 for n, k in zip(shape[::-1], self.coords[::-1], strict=False)][::-1]
         return x[tuple(index)] if shape else x
@@ -185,8 +185,8 @@ class SparseArray:
             raise ValueError(f"A + B: the shapes are {self.shape} and {other.shape}")
         if other._places is self._places and other._transposed == self._transposed:
             return self.with_data(self.data + other.data)
-        both = [np.concatenate(pair) for pair in zip(self.coords, other.coords, strict=True)]
-        return coo(np.concatenate([self.data, other.data]), *both, self.shape)
+        row, col = (np.concatenate(pair) for pair in zip(self.coords, other.coords, strict=True))
+        return coo(np.concatenate([self.data, other.data]), row, col, self.shape)
 
     __radd__ = __add__
 
@@ -287,8 +287,11 @@ def coo(data: Any, row: Any, col: Any, shape: tuple[int, int]) -> SparseArray:
     """
     row, col = np.asarray(row), np.asarray(col)
     m, n = shape
-    if row.shape != col.shape or row.ndim != 1 or (row.size and not 0 <= row.min() <= row.max() < m):
-        raise ValueError(f"row and col have one integer for each entry, those of row from 0 to {m - 1}")
+    inside = not row.size or (0 <= row.min() <= row.max() < m and 0 <= col.min() <= col.max() < n)
+    if not (shape_of(data) == row.shape == col.shape and row.ndim == 1 and inside):
+        raise ValueError(
+            f"row and col have one integer for each entry, those of row from 0 to {m - 1}, of col from 0 to {n - 1}"
+        )
     places, back = np.unique(row.astype(np.intp) * n + col, return_inverse=True)
     added = applied(take_add, (data, back), axis=-1, length=len(places))
     indptr = np.append(0, np.cumsum(np.bincount(places // max(n, 1), minlength=m)))
@@ -321,7 +324,9 @@ def like(A: Any, data: Any = None) -> SparseArray:
             raise ValueError(f"A has {A.nnz} entries, and data has the shape {tuple(shape_of(data))}")
         return coo(data, A.row, A.col, A.shape)
     if data is not None and A.format not in ("csr", "csc"):
-        raise ValueError(f"the entries of a matrix in the format {A.format} are in no order of their own: take A.tocsr()")
+        raise ValueError(
+            f"the entries of a matrix in the format {A.format} are in no order of their own: take A.tocsr()"
+        )
     found, places, transposed = entries_of(A)
     return SparseArray(None, places, transposed).with_data(found if data is None else data)
 

@@ -39,6 +39,7 @@ class Outside:
         cells: (cell, what was in it) of variables of enclosing functions.
         containers: (list or dictionary, a copy of it, or its length where it is long).
         arrays: plain arrays.
+        tables: (table, a copy) of pandas' objects, and of sparse matrices that are lists or dictionaries.
         generators: NumPy's generators of random numbers.
     """
 
@@ -47,12 +48,13 @@ class Outside:
         self.cells: list[tuple[CellType, Any]] = []
         self.containers: list[tuple[Any, Any]] = []
         self.arrays: list[np.ndarray[Any, Any]] = []
+        self.tables: list[tuple[Any, Any]] = []
         self.generators: list[Any] = []
         self._attributes = {"__call__"}  # what code asks of objects
         known = 0
         while known < len(self._attributes):
             known = len(self._attributes)
-            for found in (self.names, self.cells, self.containers, self.arrays, self.generators):
+            for found in (self.names, self.cells, self.containers, self.arrays, self.tables, self.generators):
                 found.clear()  # type: ignore[attr-defined]
             self._walk(function, arguments)
 
@@ -85,6 +87,11 @@ class Outside:
         if "numpy.random" in sys.modules and isinstance(x, (np.random.Generator, np.random.RandomState)):
             self.generators.append(x.bit_generator if isinstance(x, np.random.Generator) else x._bit_generator)
             return []
+        if hasattr(kind, "__pandas_priority__") or kind.__name__.startswith(("lil_", "dok_")):
+            self.tables.append((x, x.copy()))
+            return []
+        if kind.__module__.startswith("scipy.sparse.") and type(inside := getattr(x, "__dict__", None)) is dict:
+            return self._of_names(inside, inside)
         if _is_library(x.__name__ if kind is ModuleType else kind.__module__) and kind.__name__ not in _NAMESPACES:
             return [x.func, *x.args] if hasattr(x, "func") and hasattr(x, "args") else []  # a partial
         inside = getattr(x, "__dict__", None)
@@ -117,6 +124,9 @@ class Outside:
         for x, before in self.containers:
             if len(x) != (before if type(before) is int else len(before)):
                 return "a list or dictionary"
+        for table, copy in self.tables:
+            if not _same_table(table, copy):
+                return "a table"
         return "a plain array, where none of its own values takes part" if self._written() else ""
 
     def restore(self) -> None:
@@ -200,13 +210,21 @@ def _is_library(module: str) -> bool:
     return module.partition(".")[0] in _LIBRARIES
 
 
+def _same_table(x: Any, copy: Any) -> bool:
+    if hasattr(x, "equals"):
+        return bool(x.equals(copy))
+    return dict(x.items()) == dict(copy.items()) if hasattr(x, "items") else np.array_equal(x.data, copy.data)
+
+
 class References:
     """What names stood for when a function was recorded: a recording holds while they stand for the same.
 
     Plain arrays have to have their content, too: code may have computed with them alone, unseen.
     """
 
-    __slots__ = ("_arrays", "_cells", "_changes", "_containers", "_contents", "_keys", "_objects", "_probed", "_probes")
+    __slots__ = (
+        "_arrays", "_cells", "_changes", "_containers", "_contents", "_keys", "_objects", "_probed", "_probes", "_tables",
+    )  # fmt: skip
 
     def __init__(self, outside: Outside) -> None:
         self._containers = [container for container, _, _ in outside.names]
@@ -215,6 +233,7 @@ class References:
         self._cells = [cell for cell, _ in outside.cells]
         self._contents = [content for _, content in outside.cells]
         self._arrays = outside.arrays
+        self._tables = outside.tables
         self._changes: dict[int, int] = {}  # how often one had other content, and the recording was the same
         self._probes = [x if x.nbytes <= _SMALL else samples(x) for x in outside.arrays]
         self._probed = [probe.tobytes() for probe in self._probes]
@@ -233,6 +252,8 @@ class References:
                 return False
         except (LookupError, ValueError):  # one is gone
             return False
+        if not all([_same_table(table, copy) for table, copy in self._tables]):
+            return False
         return not self._probes or list(map(_bytes, self._probes)) == self._probed
 
     def adopt(self, new: References, met: set[int]) -> None:
@@ -242,7 +263,7 @@ class References:
         any more: it is read where it lies.
         """
         self._containers, self._keys, self._objects = new._containers, new._keys, new._objects
-        self._cells, self._contents = new._cells, new._contents
+        self._cells, self._contents, self._tables = new._cells, new._contents, new._tables
         for array, before in zip(new._arrays, new._probed, strict=True):
             if id(array) in met and self._changes.get(id(array), 0) < _FREE:
                 known = next((b for a, b in zip(self._arrays, self._probed, strict=True) if a is array), before)

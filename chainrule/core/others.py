@@ -33,21 +33,25 @@ def beside(symbol: str, function: Callable[[Any, Any], Any], x: Any, other: Any)
 # -- pandas ------------------------------------------------------------------------------------------------------------
 
 
+def is_table(x: Any) -> bool:
+    """Whether x is a Series, a DataFrame, or another of pandas' arrays."""
+    return hasattr(x, "__pandas_priority__") and hasattr(x, "to_numpy")
+
+
 def numbers_of(x: Any) -> ndarray[Any, Any] | None:
     """The values of a Series, a DataFrame, or another of pandas' arrays, without its index; None for anything else.
 
     Raises:
         TypeError: these are not all numbers.
     """
-    if not hasattr(x, "__pandas_priority__") or not hasattr(x, "to_numpy"):
+    if not is_table(x):
         return None
     values: ndarray[Any, Any] = x.to_numpy()
     if values.dtype.kind in "fciub":
         return values
-    kind, dtypes = type(x).__name__, getattr(x, "dtypes", None)
-    what = f"dtypes {', '.join(sorted({str(d) for d in dtypes}))}" if np.ndim(dtypes) else f"dtype {x.dtype}"
+    what = f"dtype {x.dtype}" if hasattr(x, "dtype") else f"dtypes {', '.join(sorted(set(map(str, x.dtypes))))}"
     raise TypeError(
-        f"a {kind} of {what} is no array of numbers: take the columns that are numbers, or convert them, as in "
+        f"a {type(x).__name__} of {what} is no array of numbers: take the columns that are numbers, or convert them, as in "
         ".to_numpy(float), or .to_numpy(float, na_value=np.nan) where values are missing"
     )
 
@@ -70,7 +74,9 @@ def is_linear_operator(x: Any) -> bool:
 def left_to_us() -> bool:
     """Whether it is an operator of SciPy's sparse matrices that calls ``__array__``: what is no array, it leaves to us."""
     frame = sys._getframe(2)
-    return frame.f_code.co_name == "_matmul_dispatch" and frame.f_globals.get("__name__", "").startswith("scipy.sparse._")
+    return frame.f_code.co_name == "_matmul_dispatch" and frame.f_globals.get("__name__", "").startswith(
+        "scipy.sparse._"
+    )
 
 
 def no_array() -> ndarray[Any, Any]:

@@ -30,14 +30,15 @@ _CUT = "Where the path may be cut"
 #: What to say of the functions of a module.
 _GUIDES = {
     "numpy.ma": "fill the masked array first, as in m.filled(0) * x, or choose with np.where(m.mask, 0, x)",
-    "pandas": "take its numbers first, as in s.to_numpy() * x or df.to_numpy() @ x",
+    "pandas": "take its numbers first, as in df.to_numpy() @ x",
     "scipy.stats": "a density is a line of NumPy for tensors (docs/guide/from_autograd.md, Statistics)",
     "scipy.integrate.quad": "the gradient of an integral is the integral of the integrand's gradient, from func.grad",
     "scipy.integrate": "a Function that solves the adjoint equation has a gradient (docs/guide/scipy.md, Differential equations)",
     "scipy.optimize": "chainrule.scipy has these functions for tensors and fills in derivatives (docs/guide/solvers.md); the "
     "gradient of a solution is one of chainrule.implicit (docs/guide/implicit.md)",
-    "scipy.interpolate": "np.interp keeps the derivative; a spline is linear in its values, so make its matrix once, from the "
-    "splines through the unit vectors",
+    "scipy.interpolate": "chainrule.scipy.interpolate has splines of that kind, and evaluate(spline, x) for one of SciPy's",
+    "scipy.sparse": "A @ x keeps the derivative for SciPy's matrices, and for its linear operators "
+    "chainrule.scipy.sparse.linalg.aslinearoperator(A) @ x, beside which are solvers",
 }
 
 
@@ -79,7 +80,7 @@ def instead_of_arrays(tensor: Any, x: str, detach: bool = True) -> str:
 def _text(called: str, x: str, module: str) -> str:
     name = called.rpartition(".")[2]
     cut = f"{_CUT}: {x}.detach().numpy()."
-    instead = _instead(name, module.partition(".")[0])
+    instead = _instead(name, module)
     if module == "numpy" and not instead and hasattr(getattr(sys.modules["numpy"], name, None), "_implementation"):
         return f"{called} makes an array of a list that holds tensors: np.stack([...]) of the list is a tensor. {cut}"
     if instead:
@@ -114,11 +115,15 @@ def _public(frame: Any, library: str) -> str:
     return f"{'np' if library == 'numpy' else library}.{name}" if known else ""
 
 
-def _instead(name: str, library: str) -> str:
-    """The function for tensors that computes the same; '' if there is none."""
+def _instead(name: str, module: str) -> str:
+    """The function for tensors that computes the same as one of a module; '' if there is none."""
+    if module.startswith("scipy."):
+        for home in (module, f"{module}.linalg", f"{module}.distance"):
+            if name in _names_in(f"chainrule.{home}"):
+                return f"chainrule.{home}.{name}"
     if name in ELSEWHERE:
         return ELSEWHERE[name]
-    if library != "scipy":
+    if module.partition(".")[0] != "scipy" or module == "scipy.sparse":
         return ""
     numpy = sys.modules["numpy"]
     for module, spelled in ((numpy.linalg, "np.linalg"), (numpy, "np")):
@@ -128,3 +133,11 @@ def _instead(name: str, library: str) -> str:
         if name in importlib.import_module(spelled).__all__:
             return f"{spelled}.{name}"
     return ""
+
+
+def _names_in(module: str) -> list[str]:
+    """The public names of a module of ours, if there is one."""
+    try:
+        return importlib.import_module(module).__all__  # type: ignore[no-any-return]
+    except ImportError:
+        return []

@@ -5,10 +5,20 @@ What is solved for can be an array, a tensor, or a container of them; derivative
 large, most of them is zero, and SciPy's method can make use of it.
 """
 
+import importlib
+
 from chainrule.scipy.least_squares import least_squares
 from chainrule.scipy.minimize import minimize
 from chainrule.scipy.root import root
 from chainrule.scipy.solve_bvp import solve_bvp
 from chainrule.scipy.solve_ivp import solve_ivp
 
-__all__ = ["least_squares", "minimize", "root", "solve_bvp", "solve_ivp"]
+__all__ = ["least_squares", "minimize", "root", "solve_bvp", "solve_ivp", "sparse"]
+
+_MODULES = frozenset({"sparse"})  # which load when they are used
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(f"{__name__}.{name}")

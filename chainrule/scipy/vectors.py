@@ -9,6 +9,7 @@ import numpy as np
 
 from chainrule.api.array import Array, faced, unfaced
 from chainrule.core.modes import recording
+from chainrule.core.others import numbers_of
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.transform.arguments import array_like
@@ -144,6 +145,9 @@ def plain_value(x: Any, what: str) -> ndarray:
         return value
     if isinstance(value, (int, float, complex, np.generic)):
         return np.asarray(value)
+    numbers = numbers_of(value)
+    if numbers is not None:
+        return numbers
     raise TypeError(f"{what} is a {type(x).__name__}: expected arrays, tensors or numbers, or containers of them")
 
 

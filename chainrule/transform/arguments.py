@@ -10,6 +10,7 @@ from chainrule.api.array import Array, array_of, unfaced
 from chainrule.backends.arrays import is_foreign
 from chainrule.core.foreign import Foreign
 from chainrule.core.modes import recording
+from chainrule.core.others import is_table, numbers_of
 from chainrule.core.protocol import ArrayLike, plain
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.tree import TreeSpec, leaf_paths, leaves_like, tree_flatten
@@ -33,7 +34,8 @@ def _numbers(tree: Any) -> bool:
 
 
 def is_array(x: Any) -> bool:
-    return isinstance(x, (Tensor, Array, ndarray, np.generic, ArrayLike)) or is_foreign(type(x))
+    known = isinstance(x, (Tensor, Array, ndarray, np.generic, ArrayLike))
+    return known or is_foreign(type(x)) or is_table(x)
 
 
 def data_of(x: Any) -> Any:
@@ -51,6 +53,9 @@ def data_of(x: Any) -> Any:
         return native(plain(x))
     if isinstance(x, (np.generic, float, int, complex)):
         return np.asarray(x)
+    numbers = numbers_of(x)
+    if numbers is not None:
+        return numbers
     raise ValueError(
         f"Thing passed to transform API must be Tensor, got {type(x)}: pass arrays, tensors or numbers, or containers of "
         "them" + (", such as its to_numpy()" if hasattr(x, "to_numpy") else "")

@@ -127,8 +127,8 @@ def test_names_and_lines_are_those_of_the_program_and_not_of_a_library(tmp_path,
 def test_pandas_keeps_its_variables_to_itself():
     pandas = pytest.importorskip("pandas")
     series = pandas.Series([1.0, 2.0])
-    for call in (lambda: series * weights, lambda: weights * series, lambda: series.dot(weights)):
-        assert "take its numbers first, as in s.to_numpy() * x" in message_of(call)
+    for call in (lambda: series.dot(weights), lambda: series @ weights, lambda: pandas.Series(weights)):
+        assert "take its numbers first, as in df.to_numpy() @ x" in message_of(call)
 
 
 def test_the_names_exist():

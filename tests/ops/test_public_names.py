@@ -21,6 +21,7 @@ MODULES = [
     "random",
     "scipy",
     "signal",
+    "sparse",
     "special",
     "testing",
     "tree",

@@ -1,0 +1,320 @@
+"""Linear systems with sparse matrices and linear operators, by SciPy's names, with derivatives of their solutions.
+
+A matrix is one of SciPy's, which is constant, a ``chainrule.sparse.SparseArray``, or dense; right-hand sides are arrays,
+``Array``s and tensors. The iterative solvers take a :class:`LinearOperator`, too, whose function may use what is differentiated.
+
+>>> import numpy as np
+>>> import scipy.sparse
+>>> import chainrule as cr
+>>> A = scipy.sparse.diags_array([[-1.] * 3, [4.] * 4, [-1.] * 3], offsets=[-1, 0, 1])
+>>> cr.grad(lambda b: np.sum(cr.scipy.sparse.linalg.spsolve(A, b) ** 2))(np.ones(4)).round(3)
+array([0.275, 0.375, 0.375, 0.275])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.api.array import Array
+from chainrule.api.grad_mode import no_grad
+from chainrule.core.others import is_linear_operator, is_sparse
+from chainrule.core.protocol import ArrayLike
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.func import jvp, vjp
+from chainrule.jacobians.forms import Form
+from chainrule.jacobians.solution import Equation, solution
+from chainrule.ops.sparse import product
+from chainrule.scipy.derivatives import scipy_module
+from chainrule.sparse import SparseArray, like
+
+__all__ = [
+    "LinearOperator",
+    "aslinearoperator",
+    "bicgstab",
+    "cg",
+    "cgs",
+    "factorized",
+    "gmres",
+    "lgmres",
+    "minres",
+    "splu",
+    "spsolve",
+]
+
+ndarray = np.ndarray
+Function = Callable[..., Any]
+
+
+# -- direct ------------------------------------------------------------------------------------------------------------
+
+
+def spsolve(A: Any, b: Any) -> Any:
+    """x with ``A @ x = b``, for a sparse matrix A, as a function of b and of the entries of A.
+
+    Args:
+        A: square, (n, n): a matrix of SciPy's or a ``SparseArray``.
+        b: (n,) or (n, k): dense.
+
+    Raises:
+        numpy.linalg.LinAlgError: A is singular. (SciPy's warns, and returns nan.)
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> solve = cr.scipy.sparse.linalg.spsolve
+    >>> A = cr.sparse.coo(np.array([2., 1., 4.]), [0, 0, 1], [0, 1, 1], (2, 2))
+    >>> cr.grad(lambda A, b: np.sum(solve(A, b)))(A, np.array([1., 2.])).toarray()
+    array([[-0.125, -0.25 ],
+           [ 0.   , -0.125]])
+    """
+    return splu(A).solve(b)
+
+
+class splu:
+    """Factors of a sparse matrix: ``splu(A).solve(b)`` is differentiable by b, and by the entries of a ``SparseArray``.
+
+    Args:
+        A: as for :func:`spsolve`. It is factored when a system is first solved.
+
+    >>> import numpy as np
+    >>> import scipy.sparse
+    >>> import chainrule as cr
+    >>> factors = cr.scipy.sparse.linalg.splu(scipy.sparse.csc_array([[2., 1.], [0., 4.]]))
+    >>> cr.jacrev(factors.solve)(np.ones(2))
+    array([[ 0.5  , -0.125],
+           [ 0.   ,  0.25 ]])
+    """
+
+    def __init__(self, A: Any) -> None:
+        self._matrix = like(A)
+        self.shape = self._matrix.shape
+
+    def solve(self, b: Any, trans: str = "N") -> Any:
+        """x with ``A @ x = b`` (trans="N"), ``A.T @ x = b`` ("T") or ``A.conj().T @ x = b`` ("H")."""
+        if trans not in ("N", "T", "H"):
+            raise ValueError(f"splu(A).solve(b, trans={trans!r}): trans is 'N', 'T' or 'H'")
+        if trans == "H":
+            return np.conj(self._matrix.T.solve(np.conj(b)))
+        return (self._matrix if trans == "N" else self._matrix.T).solve(b)
+
+
+def factorized(A: Any) -> Function:
+    """The function that solves ``A @ x = b`` for b, as ``splu(A).solve`` does."""
+    return splu(A).solve
+
+
+# -- linear operators --------------------------------------------------------------------------------------------------
+
+
+class LinearOperator:
+    """A linear map, by a function of vectors that is written with what can be differentiated.
+
+    Args:
+        shape: the numbers of rows and columns.
+        matvec: from (n,) to (m,). What it uses from around it may be differentiated, too.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> from chainrule.scipy.sparse.linalg import LinearOperator, cg
+    >>> def total(k):
+    ...     stiff = LinearOperator((4, 4), lambda u: k * (2 * u - np.append(u[1:], 0) - np.append(0, u[:-1])))
+    ...     return np.sum(cg(stiff, np.ones(4), rtol=1e-10)[0])
+    >>> round(float(cr.grad(total)(2.0)), 6), -total(2.0) / 2
+    (-2.5, np.float64(-2.5))
+    """
+
+    __array_ufunc__ = None  # so that ``array @ A`` comes here
+    ndim = 2
+
+    def __init__(self, shape: tuple[int, int], matvec: Function, rmatvec: Function | None = None) -> None:
+        self.shape = tuple(shape)
+        self._matvec = matvec
+        self._rmatvec = rmatvec
+
+    def matvec(self, x: Any) -> Any:
+        """The product with a vector."""
+        return self._product(x, 1)
+
+    def matmat(self, x: Any) -> Any:
+        """The products with the columns of a matrix."""
+        return self._product(x, 2)
+
+    def rmatvec(self, x: Any) -> Any:
+        """The product of the conjugate transpose with a vector; without a function for it, it is the VJP of the other."""
+        if self._rmatvec is not None:
+            return self._rmatvec(x)
+        return vjp(self._matvec, np.zeros(self.shape[1], np.result_type(x)))[1](x)[0]
+
+    def _product(self, x: Any, ndim: int) -> Any:
+        if np.ndim(x) != ndim or np.shape(x)[0] != self.shape[1]:
+            raise ValueError(f"an operator of shape {self.shape} takes ({self.shape[1]},), not {tuple(np.shape(x))}")
+        if ndim == 1:
+            return self._matvec(x)
+        return np.stack([self._matvec(x[:, k]) for k in range(np.shape(x)[1])], -1)
+
+    def __matmul__(self, x: Any) -> Any:
+        return self._product(x, np.ndim(x))
+
+    dot = __mul__ = __call__ = __matmul__
+
+    def __repr__(self) -> str:
+        return f"<LinearOperator {self.shape}>"
+
+
+def aslinearoperator(A: Any) -> LinearOperator:
+    """A linear operator of SciPy's, or a matrix, as one whose products with tensors and Arrays are differentiable.
+
+    ``L @ u`` is SciPy's to compute, for its own operators, and it takes plain arrays; ``aslinearoperator(L) @ u`` is not.
+
+    >>> import numpy as np
+    >>> import scipy.sparse.linalg
+    >>> import chainrule as cr
+    >>> L = scipy.sparse.linalg.aslinearoperator(np.array([[1., 2.], [3., 4.]]))
+    >>> cr.grad(lambda u: np.sum(cr.scipy.sparse.linalg.aslinearoperator(L) @ u))(np.ones(2))
+    array([4., 6.])
+    """
+    if isinstance(A, LinearOperator):
+        return A
+    if is_linear_operator(A) or is_sparse(A):
+        return LinearOperator(
+            A.shape, lambda x: product(A, x) if _differentiable(x) else A @ x, lambda x: A.T.conj() @ x
+        )
+    return LinearOperator(np.shape(A), lambda x: A @ x)
+
+
+def _differentiable(*values: Any) -> bool:
+    return any(isinstance(x, (Tensor, Array, ArrayLike)) for x in values)
+
+
+# -- iterative ---------------------------------------------------------------------------------------------------------
+
+
+class IteratedEquation(Equation):
+    """A x - b = 0, whose linear systems are solved as it is: by an iteration, from products with A or its transpose."""
+
+    def __init__(self, api: str, form: Form, residual: Function, iterate: Function) -> None:
+        super().__init__(api, form, residual, np.inf)
+        self.iterate = iterate
+
+    def factors(self, x: ndarray[Any, Any], operands: Any) -> Any:
+        return Iterated(self, x, operands)
+
+
+class Iterated:
+    """What solves systems with the matrix of an equation, or its transpose, in the place of factors of it."""
+
+    def __init__(
+        self, equation: IteratedEquation, x: ndarray[Any, Any], operands: Any, transposed: bool = False
+    ) -> None:
+        self._made_of = equation, x, operands
+        self._equation, self._x = equation, x
+        self._function = lambda v: equation.residual(v, *operands)
+        self._transposed = transposed
+
+    @property
+    def T(self) -> Iterated:
+        return Iterated(*self._made_of, not self._transposed)
+
+    def solve(self, b: ndarray[Any, Any], transposed: bool = False) -> ndarray[Any, Any]:
+        point = wrap(self._x)
+        turned = transposed ^ self._transposed
+        with no_grad():
+            if turned:
+                pull = vjp(self._function, point)[1]
+                found, info = self._equation.iterate(lambda v: pull(wrap(v))[0]._raw, b, True)
+            else:
+                found, info = self._equation.iterate(
+                    lambda v: jvp(self._function, (point,), (wrap(v),))[1]._raw, b, False
+                )
+        if info:
+            errors.warn(f"{self._equation.api}(): the system of a derivative did not converge (info {info})")
+        return np.asarray(found)
+
+
+def _iterative(name: str, A: Any, b: Any, x0: Any, M: Any, options: dict[str, Any]) -> tuple[Any, int]:
+    """SciPy's solver of a name, with the derivative of its solution."""
+    linalg = scipy_module("scipy.sparse.linalg", f"sparse.linalg.{name}")
+    solver = getattr(linalg, name)
+    ours = isinstance(A, (SparseArray, LinearOperator))
+    if not ours and not _differentiable(A, b, x0):
+        return solver(A, b, x0, M=M, **options)  # type: ignore[no-any-return]
+    if len(A.shape) != 2 or A.shape[0] != A.shape[1] or np.shape(b) not in ((A.shape[0],), (A.shape[0], 1)):
+        raise ValueError(f"{name}(A, b): A has the shape {tuple(A.shape)}, and b {tuple(np.shape(b))}")
+    b = np.reshape(b, (-1,))
+    matvec, args = _product_with(A)
+    dtype = _dtype_of(b)
+    infos = [0]
+
+    def iterate(matvec: Function, b: Any, turned: bool, start: Any = None) -> tuple[Any, int]:
+        plain = linalg.LinearOperator(A.shape, matvec=matvec, dtype=dtype)
+        before = None if M is None else linalg.aslinearoperator(M)
+        if before is not None and turned:
+            before = before.T
+        return solver(plain, b, start, M=before, **options)  # type: ignore[no-any-return]
+
+    def find(start: Any, b: Any, *args: Any) -> Any:
+        found, infos[0] = iterate(lambda v: _numbers(matvec(v, *args)), _numbers(b), False, _start(x0))
+        if infos[0]:
+            errors.warn(f"{name}(): the solver did not converge (info {infos[0]}), and what it returns is no solution")
+        return found if isinstance(start, ndarray) else wrap(found)
+
+    form = Form(b, "b", name)
+    residual = form.flat(lambda x, b, *args: matvec(x, *args) - b)
+    x = solution(form, (b, *args), IteratedEquation(name, form, residual, iterate), find)
+    return x, infos[0]
+
+
+def _product_with(A: Any) -> tuple[Function, tuple[Any, ...]]:
+    """How a vector is multiplied by A, and what is differentiable of A beside what that uses from around it."""
+    if isinstance(A, SparseArray):
+        return lambda x, data: A.with_data(data) @ x, (A.data,)
+    if isinstance(A, LinearOperator):
+        return lambda x: A.matvec(x), ()
+    if is_sparse(A) or is_linear_operator(A):
+        return lambda x: product(A, x) if _differentiable(x) else A @ x, ()
+    return lambda x, A: A @ x, (A,)
+
+
+def _numbers(x: Any) -> Any:
+    """The plain array of a vector that depends on constants alone."""
+    tensor = x._tensor if type(x) is Array else x
+    return tensor._raw if isinstance(tensor, Tensor) else np.asarray(tensor)
+
+
+def _start(x0: Any) -> Any:
+    return None if x0 is None else _numbers(x0)
+
+
+def _dtype_of(b: Any) -> Any:
+    dtype = b.dtype
+    return dtype if dtype.kind in "fc" else np.dtype(float)
+
+
+def _named(name: str) -> Function:
+    """The public function for one of SciPy's iterative solvers."""
+
+    def solve(A: Any, b: Any, x0: Any = None, *, M: Any = None, **options: Any) -> tuple[Any, int]:
+        return _iterative(name, A, b, x0, M, options)
+
+    solve.__name__ = solve.__qualname__ = name
+    solve.__doc__ = f"""``scipy.sparse.linalg.{name}``, with the derivative of the solution, which the same method computes.
+
+    Args:
+        A: (n, n): a matrix or linear operator of SciPy's (a constant), a ``SparseArray``, a :class:`LinearOperator`, or dense.
+        b: (n,).
+        x0, M, options: as for SciPy. They are constants; with M, a preconditioner of A, its transpose is used for derivatives
+            in reverse mode.
+
+    Returns:
+        The solution, and SciPy's ``info``: 0 if it converged.
+
+    Warns:
+        UserWarning: it did not, or the system of a derivative did not.
+    """
+    return solve
+
+
+bicgstab, cg, cgs, gmres, lgmres, minres = map(_named, ["bicgstab", "cg", "cgs", "gmres", "lgmres", "minres"])
