@@ -48,9 +48,9 @@ def taken_by_library(tensor: Any) -> tuple[str, str] | None:
     None where the user's own line does it.
     """
     frame = calling_frame()
-    library = called = ""
+    library = called = entered = ""
     while frame is not None and (now := _library(frame)):
-        library, called = now, _public(frame, now) or called
+        library, called, entered = now, _public(frame, now) or called, frame.f_code.co_name
         frame = frame.f_back
     if not library or frame is None:
         return None
@@ -58,7 +58,7 @@ def taken_by_library(tensor: Any) -> tuple[str, str] | None:
     callee = re.match(r"([\w.]+)\(.*\)$", line.text, re.DOTALL) if line.instruction != "BINARY_OP" else None
     called = callee[1] if callee else called or library
     x = next((n for n, value in frame.f_locals.items() if value is tensor and not n.startswith("_")), "tensor")
-    return x, _text(called, x, library)
+    return x, _text(called, x, library, entered)
 
 
 def instead_of_arrays(tensor: Any, x: str, detach: bool = True) -> str:
@@ -77,10 +77,11 @@ def instead_of_arrays(tensor: Any, x: str, detach: bool = True) -> str:
     return ""
 
 
-def _text(called: str, x: str, module: str) -> str:
+def _text(called: str, x: str, module: str, entered: str) -> str:
+    """What to say of a call of the user's, which may be by another name than that of the function that was entered."""
     name = called.rpartition(".")[2]
     cut = f"{_CUT}: {x}.detach().numpy()."
-    instead = _instead(name, module)
+    instead = _instead(name, module) or (_instead(entered, module) if module != "numpy" else "")
     if module == "numpy" and not instead and hasattr(getattr(sys.modules["numpy"], name, None), "_implementation"):
         return f"{called} makes an array of a list that holds tensors: np.stack([...]) of the list is a tensor. {cut}"
     if instead:
@@ -118,16 +119,16 @@ def _public(frame: Any, library: str) -> str:
 def _instead(name: str, module: str) -> str:
     """The function for tensors that computes the same as one of a module; '' if there is none."""
     if module.startswith("scipy."):
-        for home in (module, f"{module}.linalg", f"{module}.distance"):
-            if name in _names_in(f"chainrule.{home}"):
-                return f"chainrule.{home}.{name}"
+        for ours in (f"chainrule.{module}", f"chainrule.{module}.linalg", f"chainrule.{module}.distance"):
+            if name in _names_in(ours):
+                return f"{ours}.{name}"
     if name in ELSEWHERE:
         return ELSEWHERE[name]
     if module.partition(".")[0] != "scipy" or module == "scipy.sparse":
         return ""
     numpy = sys.modules["numpy"]
-    for module, spelled in ((numpy.linalg, "np.linalg"), (numpy, "np")):
-        if callable(getattr(module, name, None)):
+    for home, spelled in ((numpy.linalg, "np.linalg"), (numpy, "np")):
+        if callable(getattr(home, name, None)):
             return f"{spelled}.{name}"
     for spelled in ("chainrule.special", "chainrule.linalg"):
         if name in importlib.import_module(spelled).__all__:

@@ -14,8 +14,10 @@ from chainrule.core.dispatch import bind
 from chainrule.core.protocol import as_array, implements
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import joining, matrices, shaping, splitting
-from chainrule.ops.numpy_lists import arranged
+from chainrule.ops.numpy_lists import arranged, operands
 from chainrule.ops.numpy_reductions import checked_axes, flattened, in_dtype
+from chainrule.rows.batching import applied, each_example
+from chainrule.rows.kinds import discrete
 from chainrule.table import indexing
 from chainrule.table import shape as rows
 from chainrule.types.arrays import AnyArray
@@ -452,5 +454,21 @@ implements(np.diag_indices_from)(lambda arr: np.diag_indices_from(np.empty(shape
 implements(np.tril_indices_from)(lambda arr, k=0: np.tril_indices_from(np.empty(shape_of(arr)), k))
 implements(np.triu_indices_from)(lambda arr, k=0: np.triu_indices_from(np.empty(shape_of(arr)), k))
 
-for _function in (np.nonzero, np.argwhere, np.flatnonzero, np.searchsorted, np.digitize, np.isneginf, np.isposinf):
+for _function in (np.nonzero, np.argwhere, np.flatnonzero, np.digitize, np.isneginf, np.isposinf):
     _plainly(_function)
+
+
+def _inserted_batch(prim: Any, payloads: Any, batched: Any, size: int, params: dict[str, Any]) -> Any:
+    return each_example(prim, payloads, batched, size, params) if batched[0] else applied(prim, payloads, params)
+
+
+@discrete(listed=False, batch=_inserted_batch)
+def inserted(x, y, *, side):
+    """Where the elements of y would be inserted into a sorted vector."""
+    return np.searchsorted(x, y, side)
+
+
+@implements(np.searchsorted)
+def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    a, v = operands(a, v)
+    return bind(inserted, (a if sorter is None else np.take(a, plain(sorter)), v), {"side": side})

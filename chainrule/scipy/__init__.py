@@ -13,9 +13,9 @@ from chainrule.scipy.root import root
 from chainrule.scipy.solve_bvp import solve_bvp
 from chainrule.scipy.solve_ivp import solve_ivp
 
-__all__ = ["least_squares", "minimize", "root", "solve_bvp", "solve_ivp", "sparse"]
+__all__ = ["interpolate", "least_squares", "minimize", "root", "solve_bvp", "solve_ivp", "sparse"]
 
-_MODULES = frozenset({"sparse"})  # which load when they are used
+_MODULES = frozenset({"interpolate", "sparse"})  # which load when they are used
 
 
 def __getattr__(name: str) -> object:

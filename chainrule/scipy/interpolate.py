@@ -1,0 +1,444 @@
+"""Interpolation by SciPy's names: differentiable where it is evaluated, and by the values that it goes through.
+
+An interpolant is SciPy's, whose derivative is another. Most are linear in the values: then the splines through unit vectors
+are made once, and the interpolant is their sum, so derivatives with respect to values are of any order, too.
+
+>>> import numpy as np
+>>> import chainrule as cr
+>>> from chainrule.scipy.interpolate import CubicSpline
+>>> x = np.linspace(0, 3, 7)
+>>> bool(np.isclose(cr.grad(CubicSpline(x, np.sin(x)))(1.3), np.cos(1.3), atol=1e-3))
+True
+>>> cr.grad(lambda y: CubicSpline(x, y)(1.0) ** 2)(np.sin(x)).round(3) + 0.0
+array([0.   , 0.   , 1.683, 0.   , 0.   , 0.   , 0.   ])
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule.api.array import Array, array_of, as_arrays
+from chainrule.core.dispatch import bind
+from chainrule.core.others import numbers_of
+from chainrule.core.protocol import ArrayLike, on_numbers
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.scipy.derivatives import scipy_module
+from chainrule.table.curves import curve_at, derivative_at
+
+__all__ = [
+    "Akima1DInterpolator",
+    "BSpline",
+    "BarycentricInterpolator",
+    "CubicHermiteSpline",
+    "CubicSpline",
+    "Curve",
+    "InterpolatedUnivariateSpline",
+    "KroghInterpolator",
+    "PchipInterpolator",
+    "RegularGridInterpolator",
+    "UnivariateSpline",
+    "evaluate",
+    "interp1d",
+    "interpn",
+    "make_interp_spline",
+    "make_smoothing_spline",
+]
+
+ndarray = np.ndarray
+Function = Callable[..., Any]
+
+
+def _scipy() -> Any:
+    return scipy_module("scipy.interpolate", "interpolate")
+
+
+# -- evaluation --------------------------------------------------------------------------------------------------------
+
+
+def _applied(x: Any, **params: Any) -> Any:
+    """``curve_at``, in the face of x."""
+    numbers = numbers_of(x)
+    x = x if numbers is None else numbers
+    if isinstance(x, (Tensor, ArrayLike)):
+        return bind(curve_at, (x,), params)
+    found = bind(curve_at, (x._tensor if type(x) is Array else np.asarray(x, float),), params)
+    return as_arrays(found)
+
+
+def evaluate(curve: Any, x: Any, nu: int = 0) -> Any:
+    """An interpolant of SciPy's, or its derivative of order ``nu``, at points that may be differentiated.
+
+    Args:
+        curve: a ``CubicSpline``, ``PchipInterpolator``, ``BSpline``, ``PPoly``, ``UnivariateSpline`` or another that has
+            derivatives.
+        x: where: an array, an ``Array`` or a tensor.
+
+    Raises:
+        TypeError: it has none.
+
+    >>> import numpy as np
+    >>> import scipy.interpolate
+    >>> import chainrule as cr
+    >>> curve = scipy.interpolate.PchipInterpolator([0., 1., 2.], [0., 1., 4.])
+    >>> cr.vmap(cr.grad(lambda x: cr.scipy.interpolate.evaluate(curve, x)))(np.array([0.5, 1.5]))
+    array([1.125, 3.125])
+    """
+    if isinstance(curve, Curve):
+        return curve(x, nu)
+    if not hasattr(curve, "derivative"):
+        raise TypeError(
+            f"evaluate(): a {type(curve).__name__} has no derivative: make it by chainrule.scipy.interpolate, which has "
+            f"{', '.join(name for name in __all__ if name[0].isupper())}, interp1d, interpn"
+        )
+    some = derivative_at(curve, np.zeros(()), 0)  # extrapolated, or nan
+    return _applied(x, curve=curve, order=nu, ndim=np.ndim(some))
+
+
+# -- curves ------------------------------------------------------------------------------------------------------------
+
+
+class Curve:
+    """An interpolant, which is called with the points where it is wanted: ``curve(x)``, ``curve(x, nu)`` for derivatives.
+
+    Args:
+        parts: pairs of a function that makes SciPy's interpolant of an array of values (points along the first axis), linear
+            in them, and these values, an array, an ``Array`` or a tensor. The curve is the sum.
+        axis: that of the values that the points are along.
+    """
+
+    def __init__(self, parts: Sequence[tuple[Function, Any]], axis: int = 0) -> None:
+        self._axis = axis
+        self._order = 0
+        self._terms = []
+        for make, y in parts:
+            y = np.moveaxis(_values(y), axis, 0)
+            if isinstance(y, ndarray):
+                self._terms.append((make(y), None, y.ndim - 1))
+            else:
+                self._terms.append((make(np.eye(len(y))), y, 1))
+
+    def __call__(self, x: Any, nu: int = 0) -> Any:
+        terms = [self._term(x, self._order + nu, *term) for term in self._terms]
+        found = functools.reduce(lambda a, b: a + b, terms)
+        n = np.ndim(x)
+        return found if not self._axis else np.moveaxis(found, range(n), range(self._axis, self._axis + n))
+
+    @staticmethod
+    def _term(x: Any, order: int, curve: Any, y: Any, ndim: int) -> Any:
+        at = _applied(x, curve=curve, order=order, ndim=ndim)
+        return at if y is None else np.tensordot(at, y, ([-1], [0]))
+
+    def derivative(self, nu: int = 1) -> Curve:
+        """The curve's derivative of an order."""
+        found = object.__new__(type(self))
+        found.__dict__.update(self.__dict__)
+        found._order += nu
+        return found
+
+    def antiderivative(self, nu: int = 1) -> Curve:
+        """The curve whose derivative of that order it is, and that begins with zeros."""
+        return self.derivative(-nu)
+
+    def integrate(self, a: Any, b: Any) -> Any:
+        """The integral from a to b."""
+        return self(b, -1) - self(a, -1)
+
+
+def _values(y: Any) -> Any:
+    """What a curve goes through: a plain array where nothing is differentiated."""
+    if isinstance(y, (Tensor, Array, ArrayLike)):
+        return y
+    numbers = numbers_of(y)
+    return np.asarray(y) if numbers is None else numbers
+
+
+def CubicSpline(x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> Curve:
+    """``scipy.interpolate.CubicSpline``, differentiable by y and where it is evaluated.
+
+    Args:
+        x: where the values are, (n,): a constant.
+        y: the values, n of them along ``axis``.
+        axis, extrapolate: as for SciPy.
+        bc_type: as for SciPy, without values of derivatives if y is differentiated.
+    """
+    if not isinstance(bc_type, str) and not isinstance(_values(y), ndarray):
+        raise TypeError(
+            "CubicSpline(): conditions with values make it no linear function of y; name them, as bc_type='natural'"
+        )
+    return Curve([(lambda y: _scipy().CubicSpline(x, y, 0, bc_type, extrapolate), y)], axis)
+
+
+def CubicHermiteSpline(x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> Curve:
+    """``scipy.interpolate.CubicHermiteSpline``, differentiable by y, by ``dydx`` and where it is evaluated."""
+    make = _scipy().CubicHermiteSpline
+    by_values = (lambda y: make(x, y, np.zeros_like(y), 0, extrapolate), y)
+    return Curve([by_values, (lambda d: make(x, np.zeros_like(d), d, 0, extrapolate), dydx)], axis)
+
+
+def PchipInterpolator(x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> Curve:
+    """``scipy.interpolate.PchipInterpolator``, differentiable by y and where it is evaluated."""
+    y = _values(y)
+    if isinstance(y, ndarray):
+        return Curve([(lambda y: _scipy().PchipInterpolator(x, y, 0, extrapolate), y)], axis)
+    y = np.moveaxis(y, axis, 0)
+    found = CubicHermiteSpline(x, y, _pchip_slopes(np.asarray(x, float), y), 0, extrapolate)
+    found._axis = axis
+    return found
+
+
+def _pchip_slopes(x: Any, y: Any) -> Any:
+    """The derivatives at the points: weighted harmonic means of the slopes on both sides, where these have one sign.
+
+    F. N. Fritsch and J. Butland, A method for constructing local monotone piecewise cubic interpolants (1984).
+    """
+    h = np.reshape(np.diff(x), (-1, *(1,) * (np.ndim(y) - 1)))
+    slopes = np.diff(y, axis=0) / h
+    if len(h) == 1:
+        return np.concatenate([slopes, slopes])
+    left, right = slopes[:-1], slopes[1:]
+    w1, w2 = 2 * h[1:] + h[:-1], h[1:] + 2 * h[:-1]
+    agree = np.sign(left) * np.sign(right) > 0
+    inner = np.where(agree, (w1 + w2) / (w1 / np.where(agree, left, 1.0) + w2 / np.where(agree, right, 1.0)), 0.0)
+    ends = [_pchip_end(h[0], h[1], slopes[0], slopes[1]), _pchip_end(h[-1], h[-2], slopes[-1], slopes[-2])]
+    return np.concatenate([ends[0][None], inner, ends[1][None]])
+
+
+def _pchip_end(h0: Any, h1: Any, m0: Any, m1: Any) -> Any:
+    """The derivative at an end: from three points, but of the sign of the first slope, and not too steep."""
+    d = ((2 * h0 + h1) * m0 - h0 * m1) / (h0 + h1)
+    steep = (np.sign(m0) != np.sign(m1)) & (np.abs(d) > 3 * np.abs(m0))
+    return np.where(np.sign(d) != np.sign(m0), 0.0, np.where(steep, 3 * m0, d))
+
+
+def Akima1DInterpolator(x: Any, y: Any, axis: int = 0, **options: Any) -> Curve:
+    """``scipy.interpolate.Akima1DInterpolator``, differentiable where it is evaluated, but not by y."""
+    if not isinstance(_values(y), ndarray):
+        raise TypeError(
+            "Akima1DInterpolator(): there is no derivative by y, of which it is no linear function. CubicSpline, "
+            "PchipInterpolator and make_interp_spline have one"
+        )
+    return Curve([(lambda y: _scipy().Akima1DInterpolator(x, y, 0, **options), y)], axis)
+
+
+def make_interp_spline(x: Any, y: Any, k: int = 3, axis: int = 0, bc_type: Any = None) -> Curve:
+    """``scipy.interpolate.make_interp_spline``: of degree k, differentiable by y and where it is evaluated."""
+    if bc_type is not None and not isinstance(bc_type, str) and not isinstance(_values(y), ndarray):
+        raise TypeError("make_interp_spline(): conditions with values make it no linear function of y; name them")
+    return Curve([(lambda y: _scipy().make_interp_spline(x, y, k, bc_type=bc_type), y)], axis)
+
+
+def make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: float | None = None, axis: int = 0) -> Curve:
+    """``scipy.interpolate.make_smoothing_spline``, differentiable where it is evaluated and, with ``lam`` given, by y."""
+    if lam is None and not isinstance(_values(y), ndarray):
+        raise TypeError("make_smoothing_spline(): without lam it chooses by y how smooth to be: give it, as in lam=0.1")
+
+    def make(y: Any) -> Any:
+        columns = np.reshape(y, (len(y), -1))
+        splines = [_scipy().make_smoothing_spline(x, column, w, lam) for column in columns.T]
+        c = np.stack([spline.c for spline in splines], -1).reshape(-1, *np.shape(y)[1:])
+        return _scipy().BSpline(splines[0].t, c, splines[0].k)
+
+    return Curve([(make, y)], axis)
+
+
+def BSpline(t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> Curve:
+    """``scipy.interpolate.BSpline``: by knots t (constants), coefficients c, and degree k; differentiable by c."""
+    count = len(t) - k - 1
+    return Curve([(lambda c: _scipy().BSpline(t, c[:count], k, extrapolate), c)], axis)
+
+
+def BarycentricInterpolator(xi: Any, yi: Any, axis: int = 0) -> Curve:
+    """``scipy.interpolate.BarycentricInterpolator``, differentiable by ``yi`` and where it is evaluated."""
+    return KroghInterpolator(xi, yi, axis)  # the same polynomial; it has derivatives at its points
+
+
+def KroghInterpolator(xi: Any, yi: Any, axis: int = 0) -> Curve:
+    """``scipy.interpolate.KroghInterpolator``, differentiable by ``yi`` and where it is evaluated."""
+    return Curve([(lambda y: _scipy().KroghInterpolator(xi, y), yi)], axis)
+
+
+def UnivariateSpline(x: Any, y: Any, *args: Any, **options: Any) -> Curve:
+    """``scipy.interpolate.UnivariateSpline``, differentiable where it is evaluated, but not by y, which it takes knots by."""
+    if not isinstance(_values(y), ndarray):
+        raise TypeError(
+            "UnivariateSpline(): there is no derivative by y, which it chooses knots by: make_interp_spline(x, y) goes "
+            "through all points, and make_smoothing_spline(x, y, lam=...) is smooth"
+        )
+    return Curve([(lambda y: _scipy().UnivariateSpline(x, y, *args, **options), y)])
+
+
+def InterpolatedUnivariateSpline(x: Any, y: Any, k: int = 3) -> Curve:
+    """``scipy.interpolate.InterpolatedUnivariateSpline``, differentiable by y and where it is evaluated."""
+    return make_interp_spline(x, y, k)
+
+
+_DEGREES = {"linear": 1, "slinear": 1, "quadratic": 2, "cubic": 3}
+
+
+class interp1d:
+    """``scipy.interpolate.interp1d``, differentiable by y and where it is evaluated.
+
+    Args:
+        kind: "linear", "quadratic", "cubic", or the degree of a spline.
+        axis, bounds_error, fill_value: as for SciPy.
+
+    Raises:
+        NotImplementedError: ``kind`` is another of SciPy's.
+    """
+
+    def __init__(
+        self,
+        x: Any,
+        y: Any,
+        kind: Any = "linear",
+        axis: int = -1,
+        copy: bool = True,
+        bounds_error: bool | None = None,
+        fill_value: Any = np.nan,
+        assume_sorted: bool = False,
+    ) -> None:
+        degree = _DEGREES.get(kind, kind)
+        if not isinstance(degree, int):
+            raise NotImplementedError(
+                f"interp1d(kind={kind!r}) is a step function here or unknown: {', '.join(_DEGREES)} have derivatives"
+            )
+        y = _values(y)
+        axis %= np.ndim(y)
+        x = np.asarray(x)
+        order = np.argsort(x, kind="stable")
+        if not assume_sorted and (order[1:] < order[:-1]).any():
+            x, y = x[order], np.take(y, order, axis)
+        self.x = x
+        self._curve = make_interp_spline(x, y, degree, axis)
+        self._fill = None if isinstance(fill_value, str) else fill_value
+        default = self._fill is not None and np.ndim(fill_value) == 0 and np.isnan(fill_value)
+        self._strict = default if bounds_error is None else bounds_error
+
+    def __call__(self, x: Any) -> Any:
+        x = _values(x)
+        found = self._curve(x)
+        if self._fill is None:
+            return found
+        if self._strict:
+            _check_inside(x, self.x[0], self.x[-1])
+            return found
+        below, above = self._fill if isinstance(self._fill, tuple) else (self._fill, self._fill)
+        index = (..., *(None,) * (np.ndim(found) - np.ndim(x) - self._curve._axis))
+        outside = np.where((x < self.x[0])[index], below, found)
+        return np.where((x > self.x[-1])[index], above, outside)
+
+
+def _check_inside(x: Any, low: float, high: float) -> None:
+    """Raise where a point is outside of the interpolation range."""
+
+    def check(values: ndarray[Any, Any]) -> ndarray[Any, Any]:
+        if ((values < low) | (values > high)).any():
+            raise ValueError(f"a value in x is outside of the interpolation range, {low} to {high}")
+        return values
+
+    on_numbers(x._tensor if type(x) is Array else x, check)
+
+
+# -- grids -------------------------------------------------------------------------------------------------------------
+
+
+class RegularGridInterpolator:
+    """``scipy.interpolate.RegularGridInterpolator`` of method "linear", differentiable by values and where it is evaluated.
+
+    Args:
+        points: the grid, ascending coordinates for each axis: constants.
+        values: (n1, ..., nk, ...): an array, an ``Array`` or a tensor.
+        bounds_error, fill_value: as for SciPy.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> grid = np.linspace(0, 1, 3)
+    >>> f = cr.scipy.interpolate.RegularGridInterpolator((grid, grid), np.outer(grid, grid))
+    >>> cr.grad(lambda p: f(p))(np.array([0.3, 0.6]))
+    array([0.6, 0.3])
+    """
+
+    def __init__(
+        self,
+        points: Sequence[Any],
+        values: Any,
+        method: str = "linear",
+        bounds_error: bool = True,
+        fill_value: Any = np.nan,
+    ) -> None:
+        if method not in ("linear", "slinear"):
+            raise NotImplementedError(f"RegularGridInterpolator(method={method!r}): 'linear' has derivatives here")
+        self.grid = [np.asarray(p, float) for p in points]
+        self.values = _values(values)
+        self._strict, self._fill = bounds_error, fill_value
+        shape = tuple(map(len, self.grid))
+        if np.shape(self.values)[: len(shape)] != shape or any((np.diff(p) <= 0).any() for p in self.grid):
+            raise ValueError(
+                f"the grid is of ascending points, {shape} of them, and values has the shape {np.shape(values)}"
+            )
+
+    def __call__(self, xi: Any) -> Any:
+        if isinstance(xi, tuple):
+            xi = np.stack(np.broadcast_arrays(*xi), -1)
+        xi = _values(xi)
+        n = len(self.grid)
+        if np.ndim(xi) < 1 or np.shape(xi)[-1] != n:
+            raise ValueError(f"the points have {n} coordinates along the last axis, and their shape is {np.shape(xi)}")
+        coordinates = [xi[..., k] for k in range(n)]
+        if self._strict:
+            for x, p in zip(coordinates, self.grid, strict=True):
+                _check_inside(x, p[0], p[-1])
+        found = multilinear(self.grid, self.values, coordinates)
+        if self._strict or self._fill is None:
+            return found
+        outside = functools.reduce(
+            lambda a, b: a | b, [(x < p[0]) | (x > p[-1]) for x, p in zip(coordinates, self.grid, strict=True)]
+        )
+        return np.where(outside[(..., *(None,) * (np.ndim(found) - np.ndim(outside)))], self._fill, found)
+
+
+def multilinear(grid: Sequence[Any], values: Any, coordinates: Sequence[Any]) -> Any:
+    """Values on a grid, interpolated linearly along each axis, and extrapolated outside."""
+    places, weights = [], []
+    for x, p in zip(coordinates, grid, strict=True):
+        k = np.clip(np.searchsorted(p, x, "right") - 1, 0, max(len(p) - 2, 0))
+        upper = np.minimum(k + 1, len(p) - 1)
+        low, high = _taken(p, k), _taken(p, upper)
+        fraction = (x - low) / np.where(high > low, high - low, 1.0)
+        places.append((k, upper))
+        weights.append((1 - fraction, fraction))
+    shape = np.shape(values)
+    counts, tail = shape[: len(grid)], shape[len(grid) :]
+    steps = [math.prod(counts[k + 1 :]) for k in range(len(counts))]
+    flat = np.reshape(values, (math.prod(counts), *tail))
+    total: Any = 0
+    for corner in itertools.product((0, 1), repeat=len(grid)):
+        weight = functools.reduce(lambda a, b: a * b, [w[side] for w, side in zip(weights, corner, strict=True)])
+        at = sum(step * place[side] for step, place, side in zip(steps, places, corner, strict=True))
+        total = total + weight[(..., *(None,) * len(tail))] * _taken(flat, at)
+    return total
+
+
+def _taken(values: Any, at: Any) -> Any:
+    """The elements at positions along the first axis; ``np.take`` itself does not ask what these are."""
+    if isinstance(values, ndarray) and not isinstance(at, ndarray):
+        values = array_of(wrap(values)) if type(at) is Array else wrap(values)
+    return np.take(values, at, 0)
+
+
+def interpn(
+    points: Sequence[Any],
+    values: Any,
+    xi: Any,
+    method: str = "linear",
+    bounds_error: bool = True,
+    fill_value: Any = np.nan,
+) -> Any:
+    """``scipy.interpolate.interpn`` of method "linear", differentiable by values and where it is evaluated."""
+    return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
