@@ -146,7 +146,7 @@ class LinearOperator:
         """The product of the conjugate transpose with a vector; without a function for it, it is the VJP of the other."""
         if self._rmatvec is not None:
             return self._rmatvec(x)
-        anywhere = np.zeros(self.shape[1], x.dtype)
+        anywhere = np.zeros(self.shape[1], np.result_type(x, np.float32))
         return vjp(self._matvec, wrap(anywhere) if isinstance(x, Tensor) else anywhere)[1](x)[0]
 
     def _product(self, x: Any, ndim: int) -> Any:
@@ -255,7 +255,7 @@ def _iterative(name: str, A: Any, b: Any, x0: Any, M: Any, options: dict[str, An
         before = None if M is None else linalg.aslinearoperator(M)
         if before is not None and turned:
             before = before.T
-        kept = options if by == name else {key: options[key] for key in ("rtol", "atol") if key in options}
+        kept = {key: value for key, value in options.items() if by == name or key in ("rtol", "atol")}
         return getattr(linalg, by)(plain, b, start, M=before, **kept)  # type: ignore[no-any-return]
 
     def find(start: Any, b: Any, *args: Any) -> Any:
