@@ -1,0 +1,59 @@
+"""HIPS autograd's names and semantics, over chainrule.
+
+``chainrule.compat.install("autograd")`` puts this package where programs import ``autograd``, and ``python -m
+chainrule.compat.autograd script.py`` runs a script so. See the guide "From HIPS autograd" for what differs.
+"""
+
+from chainrule.compat.autograd.builtins import dict, isinstance, list, tuple, type
+from chainrule.compat.autograd.differential_operators import (
+    checkpoint,
+    deriv,
+    elementwise_grad,
+    grad,
+    grad_and_aux,
+    grad_named,
+    hessian,
+    hessian_tensor_product,
+    hessian_vector_product,
+    holomorphic_grad,
+    jacobian,
+    make_ggnvp,
+    make_hvp,
+    make_jvp,
+    make_jvp_reversemode,
+    make_vjp,
+    multigrad_dict,
+    tensor_jacobian_product,
+    value_and_grad,
+    vector_jacobian_product,
+)
+from chainrule.compat.autograd.extend import primitive
+
+__all__ = [
+    "checkpoint",
+    "deriv",
+    "dict",
+    "elementwise_grad",
+    "grad",
+    "grad_and_aux",
+    "grad_named",
+    "hessian",
+    "hessian_tensor_product",
+    "hessian_vector_product",
+    "holomorphic_grad",
+    "isinstance",
+    "jacobian",
+    "list",
+    "make_ggnvp",
+    "make_hvp",
+    "make_jvp",
+    "make_jvp_reversemode",
+    "make_vjp",
+    "multigrad_dict",
+    "primitive",
+    "tensor_jacobian_product",
+    "tuple",
+    "type",
+    "value_and_grad",
+    "vector_jacobian_product",
+]

@@ -1,0 +1,246 @@
+"""The operators: derivatives of functions, made of ``make_vjp`` and ``make_jvp``."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule.compat.autograd import tracing
+from chainrule.compat.autograd.tracing import Result, conjugate, differentiable, shown
+from chainrule.compat.autograd.extend import Applied
+from chainrule.compat.autograd.vspaces import vspace
+from chainrule.compat.autograd.wrap_util import unary_to_nary
+from chainrule.core import engine
+from chainrule.transform.arguments import as_caller_type
+from chainrule.transform.dense import Limits, bound_of, rows
+from chainrule.transform.reverse import Trace
+from chainrule.tree import tree_map
+from chainrule.utils import checkpoint as checkpoints
+
+Function = Callable[..., Any]
+
+make_vjp = unary_to_nary(tracing.make_vjp)
+make_jvp = unary_to_nary(tracing.make_jvp)
+
+
+def _single(y: Any, name: str) -> Any:
+    """The gradient to start from, of a result that is one real number, of any shape."""
+    space = vspace(y)
+    if space.size != 1:
+        raise TypeError(
+            f"{name.capitalize()} only applies to real scalar-output functions. Try jacobian, elementwise_grad or "
+            f"holomorphic_grad. The function returned {space!r}"
+        )
+    return space.ones()
+
+
+@unary_to_nary
+def grad(fun: Function, x: Any) -> Any:
+    """
+    Returns a function which gives the gradient of ``fun`` with respect to the argument at ``argnum``.
+
+    Args:
+        fun: returns one real number, in an array of any shape.
+        argnum: an argument, or a tuple or list of them; each is an array, a number, or a tuple, list or dict of them.
+
+    Returns:
+        A function of the same arguments. Its result is like the argument.
+
+    Raises:
+        TypeError: the result is not one real number.
+
+    >>> from chainrule.compat.autograd import grad
+    >>> grad(lambda x, y: x * y**2, argnum=(0, 1))(2.0, 3.0)
+    (np.float64(9.0), np.float64(12.0))
+    """
+    vjp, y = tracing.make_vjp(fun, x)
+    return vjp(_single(y, "grad"))
+
+
+@unary_to_nary
+def value_and_grad(fun: Function, x: Any) -> Any:
+    """As :func:`grad`; what is returned gives ``(value, gradient)``, as ``scipy.optimize.minimize(jac=True)`` wants."""
+    vjp, y = tracing.make_vjp(fun, x)
+    return y, vjp(_single(y, "value_and_grad"))
+
+
+@unary_to_nary
+def grad_and_aux(fun: Function, x: Any) -> Any:
+    """As :func:`grad`, of a function that returns ``(output, aux)``; what is returned gives ``(gradient, aux)``."""
+    aux = []
+
+    def first(x: Any) -> Any:
+        y, *rest = fun(x)
+        aux.extend(rest)
+        return y
+
+    vjp, y = tracing.make_vjp(first, x)
+    return vjp(_single(y, "grad_and_aux")), tree_map(tracing.detached, aux[0])
+
+
+@unary_to_nary
+def elementwise_grad(fun: Function, x: Any) -> Any:
+    """The gradient of the sum of what ``fun`` returns: for an elementwise function, its derivative.
+
+    >>> import numpy as np
+    >>> from chainrule.compat.autograd import elementwise_grad
+    >>> elementwise_grad(np.square)(np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+    vjp, y = tracing.make_vjp(fun, x)
+    space = vspace(y)
+    if any(dtype.kind == "c" for _, dtype in space.leaves):
+        raise TypeError("Elementwise_grad only applies to real-output functions.")
+    return vjp(space.ones())
+
+
+@unary_to_nary
+def deriv(fun: Function, x: Any) -> Any:
+    """The derivative along ones, by forward mode."""
+    return tracing.make_jvp(fun, x)(vspace(x).ones())[1]
+
+
+@unary_to_nary
+def jacobian(fun: Function, x: Any) -> Any:
+    """The Jacobian of shape ``(*fun(x).shape, *x.shape)``, of a function from one array to another.
+
+    Rows are computed many at a time; one by one where the function calls primitives of the program's own, whose rules
+    need not take batches.
+
+    >>> import numpy as np
+    >>> from chainrule.compat.autograd import jacobian
+    >>> jacobian(np.cumsum)(np.array([0.0, 1.0]))
+    array([[1., 0.],
+           [1., 1.]])
+    """
+    result = Result(fun)
+    trace = Trace("jacobian", result, (0,), (tree_map(differentiable, x),), {}, linked=True)
+    shape = vspace(result.constant if result.is_constant else trace.result).shape + vspace(x).shape
+    if result.is_constant:
+        return np.zeros(shape)
+    (y,), _ = trace.outputs()
+    if y.is_complex():
+        raise TypeError("jacobian() of a complex result: differentiate its real and its imaginary part, np.real and np.imag")
+    if y._edge is None or not y.numel():
+        return np.zeros(shape, y._raw.dtype)
+
+    def pull(g: Any, more: bool = True) -> list[Any]:
+        return trace.sweep_to_inputs([y], [g], more)
+
+    own = any(getattr(getattr(node, "prim", None), "function", None) is Applied for node in engine.reachable([y._edge]))
+    unit = np.zeros(y._raw.shape, y._raw.dtype)
+    step = 1 if own else Limits().chunk(y.numel(), bound_of([y]), lambda: pull(unit))
+    (found,) = rows(pull, y, trace.starts, step, "jacobian", lift_leaves=True)
+    return conjugate(as_caller_type(found, False))
+
+
+@unary_to_nary
+def hessian(fun: Function, x: Any) -> Any:
+    """The matrix of second derivatives, as the Jacobian of the Jacobian."""
+    return jacobian(jacobian(fun))(x)
+
+
+@unary_to_nary
+def holomorphic_grad(fun: Function, x: Any) -> Any:
+    """The derivative of a holomorphic function from one complex number to another."""
+    if not vspace(x).iscomplex:
+        warnings.warn("Input to holomorphic_grad is not complex", stacklevel=2)
+    return grad(lambda x: np.real(fun(x)))(x)
+
+
+def grad_named(fun: Function, argname: str) -> Function:
+    """The gradient with respect to the argument of a name."""
+    return grad(fun, list(inspect.signature(fun).parameters).index(argname))  # type: ignore[no-any-return]
+
+
+def multigrad_dict(fun: Function) -> Function:
+    """The gradients with respect to all arguments, as a dict by their names."""
+    signature = inspect.signature(fun)
+
+    def gradfun(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+
+        def of_dict(arguments: dict[str, Any]) -> Any:
+            call = inspect.BoundArguments(signature, OrderedDict(arguments))
+            return fun(*call.args, **call.kwargs)
+
+        return OrderedDict(grad(of_dict)(dict(bound.arguments)))
+
+    return gradfun
+
+
+# -- products ----------------------------------------------------------------------------------------------------------
+
+
+@unary_to_nary
+def make_hvp(fun: Function, x: Any) -> Any:
+    """``(hvp, gradient)``: ``hvp(v)`` is the product of the Hessian and v."""
+    return tracing.make_vjp(grad(fun), x)
+
+
+def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
+    """A function of ``(*args, tensor)``: the Hessian, contracted with a tensor of the argument's shape."""
+    gradient = grad(fun, argnum)
+
+    def along(*args: Any, **kwargs: Any) -> Any:
+        return np.sum(gradient(*args[:-1], **kwargs) * args[-1])
+
+    return grad(along, argnum)  # type: ignore[no-any-return]
+
+
+hessian_vector_product = hessian_tensor_product
+
+
+def tensor_jacobian_product(fun: Function, argnum: int = 0) -> Function:
+    """A function of ``(*args, tensor)``: the Jacobian, whose first axes are contracted with those of a tensor."""
+
+    def product(*args: Any, **kwargs: Any) -> Any:
+        return np.tensordot(args[-1], fun(*args[:-1], **kwargs), np.ndim(args[-1]))
+
+    return jacobian(product, argnum)  # type: ignore[no-any-return]
+
+
+vector_jacobian_product = tensor_jacobian_product
+
+
+@unary_to_nary
+def make_jvp_reversemode(fun: Function, x: Any) -> Any:
+    """``jvp(t)``, without the value, by two reverse passes: for primitives that have no JVP."""
+    vjp, y = tracing.make_vjp(fun, x)
+    return tracing.make_vjp(vjp, vspace(y).zeros())[0]
+
+
+def _half_square(x: Any) -> Any:
+    return np.sum(x**2, axis=-1) / 2
+
+
+def make_ggnvp(f: Function, g: Function = _half_square, f_argnum: int = 0) -> Function:
+    """``make_ggnvp(f, g)(x)(v)`` is Jᵀ H J v, with J the Jacobian of f at x and H the Hessian of g at f(x)."""
+
+    @unary_to_nary
+    def ggnvp(f: Function, x: Any) -> Any:
+        pull, y = tracing.make_vjp(f, x)
+        curve = tracing.make_vjp(grad(g), y)[0]
+        push = tracing.make_vjp(pull, vspace(y).zeros())[0]
+        return lambda v: pull(curve(push(v)))
+
+    return ggnvp(f, f_argnum)  # type: ignore[no-any-return]
+
+
+def checkpoint(fun: Function) -> Function:
+    """The function with its intermediate values dropped, and computed again when the gradient is."""
+
+    @functools.wraps(fun)
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        return checkpoints.checkpoint(fun, *args, use_reentrant=False, **kwargs)
+
+    return checkpointed
+
+

@@ -1,0 +1,302 @@
+"""Primitives: functions of the program's own, with their rules.
+
+An application is one node on the tape, a Function. Its rules are handed plain values where nothing is recorded, and Arrays
+where something is, so rules that are written with ``autograd.numpy`` have derivatives themselves.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from chainrule.api.array import Array, array_of, as_arrays, is_plain
+from chainrule.api.grad_mode import is_grad_enabled
+from chainrule.autograd.function import Function
+from chainrule.compat.autograd.tracing import conjugate, differentiable, getval, stacked, zeros_like
+from chainrule.compat.autograd.util import subval
+from chainrule.compat.autograd.vspaces import VSpace, vspace
+from chainrule.compat.autograd.wrap_util import get_name, wraps
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.tree import TreeSpec, tree_flatten, tree_leaves, tree_map, tree_unflatten
+
+__all__ = [
+    "Box",
+    "SparseObject",
+    "VSpace",
+    "def_linear",
+    "defjvp",
+    "defjvp_argnum",
+    "defjvp_argnums",
+    "defvjp",
+    "defvjp_argnum",
+    "defvjp_argnums",
+    "notrace_primitive",
+    "primitive",
+    "register_notrace",
+    "vspace",
+]
+
+Rule = Callable[..., Any]
+#: primitive -> rule(argnums, ans, args, kwargs), which returns g -> the gradients of these arguments
+primitive_vjps: dict[Any, Rule] = {}
+#: primitive -> rule(argnums, tangents, ans, args, kwargs), which returns the tangent of the result
+primitive_jvps: dict[Any, Rule] = {}
+_notrace: set[Any] = set()
+
+
+# -- the node ----------------------------------------------------------------------------------------------------------
+
+
+class Call:
+    """One application: which leaves of the arguments are operands, and the structure of the result."""
+
+    spec: TreeSpec
+
+    def __init__(self, wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.wrapped = wrapped
+        self.args = tree_map(stacked, args)
+        self.kwargs = kwargs
+        self.argnums = tuple(i for i, x in enumerate(self.args) if _followed(x))
+
+    def operands(self) -> list[Tensor]:
+        return [x.tensor for x in tree_leaves(self.args) if type(x) is Array]
+
+    def filled(self, values: Iterable[Any]) -> tuple[Any, ...]:
+        """The arguments with values in the place of Arrays."""
+        given = iter(values)
+        return tree_map(lambda x: next(given) if type(x) is Array else x, self.args)  # type: ignore[no-any-return]
+
+    def by_argument(self, leaves: Iterable[Any]) -> list[Any]:
+        """Leaves, one for each operand (None for zeros), as values that are like the arguments at ``argnums``."""
+        given = iter(leaves)
+
+        def one(x: Any) -> Any:
+            found = next(given) if type(x) is Array else None
+            return zeros_like(x) if found is None else found
+
+        return [tree_map(one, self.args[i]) for i in self.argnums]
+
+    def rule(self, rules: dict[Any, Rule], kind: str) -> Rule:
+        if self.wrapped not in rules:
+            raise NotImplementedError(
+                f"{kind} of {get_name(self.wrapped)} wrt argnums {self.argnums} not defined: def{kind.lower()}() gives it one"
+            )
+        return rules[self.wrapped]
+
+
+def _followed(x: Any) -> bool:
+    return any(type(leaf) is Array for leaf in tree_leaves(x))
+
+
+def _handed(tensor: Tensor) -> Any:
+    """A value as rules get it: an Array where what they compute is recorded, else a plain one."""
+    array = array_of(tensor if is_grad_enabled() else tensor.detach())
+    return getval(array) if is_plain(array) else array
+
+
+class Applied(Function):
+    """A primitive on the tape."""
+
+    @staticmethod
+    def forward(call: Call, *operands: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
+        values = [getval(array_of(x)) for x in operands]
+        leaves, call.spec = tree_flatten(call.wrapped.fun(*call.filled(values), **call.kwargs))
+        return tuple(wrap(np.array(getval(y))) if hasattr(y, "dtype") or isinstance(y, float | complex) else y for y in leaves)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.call, *operands = inputs
+        ctx.others = [None if isinstance(y, Tensor) else y for y in output]
+        ctx.save_for_backward(*operands, *(y for y in output if isinstance(y, Tensor)))
+        ctx.save_for_forward(*operands, *(y for y in output if isinstance(y, Tensor)))
+        ctx.count = len(operands)
+
+    @staticmethod
+    def backward(ctx: Any, *gs: Any) -> tuple[Any, ...]:
+        call, args, ans = Applied._values(ctx)
+        rule = call.rule(primitive_vjps, "VJP")
+        g = tree_unflatten([y if g is None else conjugate(_handed(g)) for g, y in zip(gs, ctx.others)], call.spec)
+        found: list[Any] = []
+        for i, gradient in zip(call.argnums, rule(call.argnums, ans, args, call.kwargs)(g), strict=True):
+            pairs = zip(tree_leaves(call.args[i]), tree_leaves(_dense(gradient)), strict=True)
+            found += [part for x, part in pairs if type(x) is Array]
+        operands = ctx.saved_tensors[: ctx.count]
+        return (None, *[_gradient(conjugate(part), x) for part, x in zip(found, operands, strict=True)])
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        call, args, ans = Applied._values(ctx)
+        rule = call.rule(primitive_jvps, "JVP")
+        gs = call.by_argument(None if t is None else _handed(t) for t in tangents[1:])
+        leaves = tree_leaves(_dense(rule(call.argnums, gs, ans, args, call.kwargs)))
+        outputs = ctx.saved_tensors[ctx.count :]
+        return tuple([_gradient(t, y) for t, y in zip(leaves, outputs, strict=True)])
+
+    @staticmethod
+    def _values(ctx: Any) -> tuple[Call, tuple[Any, ...], Any]:
+        values = [_handed(x) for x in ctx.saved_tensors]
+        results = iter(values[ctx.count :])
+        leaves = [next(results) if y is None else y for y in ctx.others]
+        return ctx.call, ctx.call.filled(values[: ctx.count]), tree_unflatten(leaves, ctx.call.spec)
+
+
+def _gradient(g: Any, like: Tensor) -> Tensor:
+    """What a rule returned, as a tensor; of a real value only the real part matters."""
+    g = np.real(g) if np.iscomplexobj(g) and not like.is_complex() else g
+    return Array(differentiable(g)).tensor if type(g) is not Array else g.tensor
+
+
+# -- primitives --------------------------------------------------------------------------------------------------------
+
+
+def primitive(f_raw: Rule) -> Rule:
+    """Make a function one operation, whose rules ``defvjp`` and ``defjvp`` declare. It is called with plain values."""
+
+    @wraps(f_raw)
+    def f_wrapped(*args: Any, **kwargs: Any) -> Any:
+        call = Call(f_wrapped, args, kwargs)
+        if not call.argnums:
+            return f_raw(*args, **kwargs)
+        if f_wrapped in _notrace:
+            return f_raw(*tree_map(getval, args), **kwargs)
+        return tree_unflatten(as_arrays(Applied.apply(call, *call.operands())), call.spec)
+
+    f_wrapped.fun = f_raw  # type: ignore[attr-defined]
+    f_wrapped._is_autograd_primitive = True  # type: ignore[attr-defined]
+    f_wrapped.defvjp = partial(_old_rule, f_wrapped, {}, "defvjp")  # type: ignore[attr-defined]
+    f_wrapped.defgrad = partial(_old_rule, f_wrapped, {}, "defgrad")  # type: ignore[attr-defined]
+    f_wrapped.defvjp_is_zero = lambda argnums=(0,): defvjp(f_wrapped, *[None] * len(argnums), argnums=argnums)  # type: ignore[attr-defined]
+    return f_wrapped
+
+
+def _old_rule(f: Any, rules: dict[int, Rule], name: str, maker: Rule, argnum: int = 0) -> None:
+    """The old methods of primitives: defgrad(ans, *args) -> rule, and defvjp(g, ans, vs, gvs, *args)."""
+    warnings.warn(f"The {name} method is deprecated: autograd.extend.defvjp() declares rules", stacklevel=2)
+
+    def at_once(ans: Any, *args: Any, **kwargs: Any) -> Rule:
+        return lambda g: maker(g, ans, vspace(args[argnum]), vspace(g), *args, **kwargs)
+
+    rules[argnum] = maker if name == "defgrad" else at_once
+    defvjp(f, *rules.values(), argnums=list(rules))
+
+
+def notrace_primitive(f_raw: Rule) -> Rule:
+    """A function that is called with plain values and has no derivative."""
+
+    @wraps(f_raw)
+    def f_wrapped(*args: Any, **kwargs: Any) -> Any:
+        return f_raw(*tree_map(getval, args), **kwargs)
+
+    return f_wrapped
+
+
+def register_notrace(trace_type: Any, primitive_fun: Any) -> None:
+    """Say that a primitive has no derivative."""
+    _notrace.add(_checked(primitive_fun, "register_notrace"))
+
+
+def _checked(f: Any, name: str) -> Any:
+    if not hasattr(f, "_is_autograd_primitive"):
+        raise TypeError(
+            f"{name}(): {get_name(f)} is not a primitive of this program: chainrule has rules for NumPy's and SciPy's functions. "
+            f"Declare rules for primitive({get_name(f)}), and call that"
+        )
+    return f
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+def defvjp_argnums(fun: Any, vjpmaker: Rule) -> None:
+    """Declare ``vjpmaker(argnums, ans, args, kwargs)``, which returns g -> the gradients of all these arguments."""
+    primitive_vjps[_checked(fun, "defvjp_argnums")] = vjpmaker
+
+
+def defvjp_argnum(fun: Any, vjpmaker: Rule) -> None:
+    """Declare ``vjpmaker(argnum, ans, args, kwargs)``, which returns g -> the gradient of one argument."""
+
+    def maker(argnums: Iterable[int], *rest: Any) -> Rule:
+        vjps = [vjpmaker(argnum, *rest) for argnum in argnums]
+        return lambda g: [vjp(g) for vjp in vjps]
+
+    defvjp_argnums(fun, maker)
+
+
+def defvjp(fun: Any, *vjpmakers: Rule | None, argnums: Iterable[int] | None = None) -> None:
+    """Declare for each argument ``vjpmaker(ans, *args)``, which returns g -> its gradient; None where that is zero."""
+    table = dict(zip(count() if argnums is None else argnums, vjpmakers))
+
+    def maker(argnum: int, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule:
+        found = _rule(table, argnum, fun, "VJP")
+        return (lambda g: zeros_like(args[argnum])) if found is None else found(ans, *args, **kwargs)  # type: ignore[no-any-return]
+
+    defvjp_argnum(fun, maker)
+
+
+def defjvp_argnums(fun: Any, jvpmaker: Rule) -> None:
+    """Declare ``jvpmaker(argnums, tangents, ans, args, kwargs)``, which returns the tangent of the result."""
+    primitive_jvps[_checked(fun, "defjvp_argnums")] = jvpmaker
+
+
+def defjvp_argnum(fun: Any, jvpmaker: Rule) -> None:
+    """Declare ``jvpmaker(argnum, tangent, ans, args, kwargs)``: the part of the result's tangent that one argument's gives."""
+
+    def maker(argnums: Iterable[int], gs: Iterable[Any], *rest: Any) -> Any:
+        first, *others = [_dense(jvpmaker(argnum, g, *rest)) for argnum, g in zip(argnums, gs)]
+        for part in others:
+            first = tree_map(np.add, first, part)
+        return first
+
+    defjvp_argnums(fun, maker)
+
+
+def defjvp(fun: Any, *jvpfuns: Rule | str | None, argnums: Iterable[int] | None = None) -> None:
+    """Declare for each argument ``jvp(tangent, ans, *args)``; ``"same"`` where the function is linear in it, None for zero."""
+    table = dict(zip(count() if argnums is None else argnums, jvpfuns))
+
+    def maker(argnum: int, g: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        found = _rule(table, argnum, fun, "JVP")
+        if found == "same":
+            return fun(*subval(args, argnum, g), **kwargs)
+        return zeros_like(ans) if found is None else found(g, ans, *args, **kwargs)
+
+    defjvp_argnum(fun, maker)
+
+
+def def_linear(fun: Any) -> None:
+    """Declare the JVP of a function that is linear in each argument."""
+    defjvp_argnum(fun, lambda argnum, g, ans, args, kwargs: fun(*subval(args, argnum, g), **kwargs))
+
+
+def _rule(table: dict[int, Any], argnum: int, fun: Any, kind: str) -> Any:
+    if argnum not in table:
+        raise NotImplementedError(f"{kind} of {get_name(fun)} wrt argnum {argnum} not defined")
+    return table[argnum]
+
+
+# -- what rules return -------------------------------------------------------------------------------------------------
+
+
+class SparseObject:
+    """A gradient that a rule gives as what adds it to an array: ``mut_add(array)`` returns the sum."""
+
+    def __init__(self, vs: VSpace, mut_add: Rule) -> None:
+        self.vs = vs
+        self.mut_add = mut_add
+
+
+def _dense(x: Any) -> Any:
+    return x.mut_add(x.vs.zeros()) if isinstance(x, SparseObject) else x
+
+
+class Box:
+    """What programs call the values that carry derivatives. Arrays do; a class of the program's own cannot."""
+
+    @classmethod
+    def register(cls, value_type: type) -> None:
+        VSpace.register(value_type)

@@ -1,0 +1,6 @@
+"""Flat vectors of nested arrays, optimizers, fixed points."""
+
+from chainrule.compat.autograd.misc.flatten import flatten
+from chainrule.compat.autograd.misc.tracers import const_graph
+
+__all__ = ["const_graph", "flatten"]

@@ -1,0 +1,35 @@
+"""Fixed points x = f(a)(x), differentiated by the equation that they solve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from chainrule.compat.autograd.tracing import make_vjp
+from chainrule.compat.autograd.extend import defvjp, primitive
+from chainrule.compat.autograd.vspaces import vspace
+
+
+@primitive
+def fixed_point(f: Callable[[Any], Any], a: Any, x0: Any, distance: Callable[[Any, Any], Any], tol: float) -> Any:
+    """Iterate ``x = f(a)(x)`` from x0 until two iterates are closer than ``tol``."""
+    step = f(a)
+    x, before = step(x0), x0
+    while distance(x, before) > tol:
+        x, before = step(x), x
+    return x
+
+
+def _vjp(ans: Any, f: Any, a: Any, x0: Any, distance: Any, tol: float) -> Callable[[Any], Any]:
+    """(I − ∂f/∂x)⁻ᵀ g is a fixed point, too: of w = (∂f/∂x)ᵀ w + g."""
+
+    def adjoint(given: Any) -> Callable[[Any], Any]:
+        a, x, g = given
+        pull, _ = make_vjp(f(a), x)
+        return lambda w: vspace(x).add(pull(w), g)
+
+    pull, _ = make_vjp(lambda a: f(a)(ans), a)
+    return lambda g: pull(fixed_point(adjoint, (a, ans, g), vspace(x0).zeros(), distance, tol))
+
+
+defvjp(fixed_point, None, _vjp, None)

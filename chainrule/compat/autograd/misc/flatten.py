@@ -1,0 +1,53 @@
+"""Nested tuples, lists and dicts of arrays as one vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from chainrule.tree import tree_flatten, tree_map, tree_unflatten
+
+
+def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """All elements of nested containers as one vector, and the function that takes such a vector apart.
+
+    >>> from chainrule.compat.autograd.misc import flatten
+    >>> vector, unflatten = flatten({"b": [1.0, 2.0], "a": 3.0})
+    >>> vector
+    array([3., 1., 2.])
+    >>> unflatten(vector + 1)
+    {'b': [np.float64(2.0), np.float64(3.0)], 'a': np.float64(4.0)}
+    """
+    leaves, spec = tree_flatten(_sorted(value))
+    shapes = [np.shape(x) for x in leaves]
+    order = tree_unflatten(range(len(leaves)), spec)
+    cuts = list(accumulate(map(int, map(np.size, leaves)), initial=0))
+
+    def unflatten(vector: Any) -> Any:
+        parts = [np.reshape(vector[a:b], shape) for a, b, shape in zip(cuts, cuts[1:], shapes)]
+        return tree_map(lambda i: parts[i][()] if isinstance(parts[i], np.ndarray) else parts[i], _like(value, order))
+
+    return (np.concatenate([np.ravel(x) for x in leaves]) if leaves else np.zeros(0)), unflatten
+
+
+def _sorted(value: Any) -> Any:
+    """The containers with the entries of dicts in the order of their keys."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return type(value)(map(_sorted, value)) if type(value) in (tuple, list) else value
+
+
+def _like(value: Any, ordered: Any) -> Any:
+    """Sorted containers with the entries of dicts in the order they had."""
+    if isinstance(value, dict):
+        return {key: _like(value[key], ordered[key]) for key in value}
+    return type(value)(map(_like, value, ordered)) if type(value) in (tuple, list) else ordered
+
+
+def flatten_func(func: Callable[..., Any], example: Any) -> tuple[Callable[..., Any], Callable[[Any], Any], Any]:
+    """A function of nested arrays as one of vectors, with ``unflatten`` and the vector of the example."""
+    vector, unflatten = flatten(example)
+    return lambda x, *args: flatten(func(unflatten(x), *args))[0], unflatten, vector

@@ -1,0 +1,119 @@
+"""NumPy's functions, of Arrays wherever they are among the arguments.
+
+NumPy asks Arrays itself in most of its functions, but not where they are elements of a list, nor in functions that make
+arrays. So functions look at their arguments here, also inside lists.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule.api.array import Array, _holds, apply
+from chainrule.compat.autograd.extend import notrace_primitive
+from chainrule.core.protocol import FUNCTIONS
+
+_Dispatched = type(np.sum)
+#: The parameters of NumPy's functions that are lists of arrays. A list for any other stands for an array.
+_LISTS = frozenset({"arrays", "tup", "arys", "seq", "condlist", "choicelist", "choices", "operands", "xi", "keys"})
+
+
+def takes_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's function, that takes Arrays anywhere."""
+    answered = isinstance(function, _Dispatched) or function in FUNCTIONS
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not _holds(args, Array) and not (kwargs and _holds(kwargs, Array)):
+            return function(*args, **kwargs)
+        if any(isinstance(x, list | tuple) and _holds(x, Array) for x in (*args, *kwargs.values())):
+            args, kwargs = _stacked(function, args, kwargs)
+        return (apply if answered else _call)(function, *args, **kwargs)
+
+    return call
+
+
+def _call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)
+
+
+def _stacked(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Arguments with Arrays for the lists of Arrays that stand for one."""
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    for name, x in bound.arguments.items():
+        if name not in _LISTS and isinstance(x, list | tuple) and _holds(x, Array):
+            several = bound.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+            bound.arguments[name] = tuple(map(_as_array, x)) if several else _as_array(x)
+    return bound.args, bound.kwargs
+
+
+def _as_array(x: Any) -> Any:
+    return Array(x) if isinstance(x, list | tuple) and _holds(x, Array) else x
+
+
+def wrapped(names: dict[str, Any]) -> dict[str, Any]:
+    """A module's public names, its functions made to take Arrays."""
+    kinds = (_Dispatched, types.FunctionType, types.BuiltinFunctionType)
+    return {
+        name: takes_arrays(x) if isinstance(x, kinds) else x for name, x in names.items() if not name.startswith("_")
+    }
+
+
+def wrap_namespace(old: dict[str, Any], new: dict[str, Any]) -> None:
+    """Put a module's public names into another one's, with its functions made to take Arrays."""
+    new.update(wrapped(old))
+
+
+# -- functions that are not quite NumPy's ---------------------------------------------------------------------------------
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Any:
+    if isinstance(fill_value, Array):
+        return fill_value * np.ones(shape, fill_value.dtype if dtype is None else dtype)
+    return np.full(shape, fill_value, dtype, **options)
+
+
+def where(condition: Any, *args: Any, **kwargs: Any) -> Any:
+    """NumPy's; of Python's own numbers and lists it gives these."""
+    found = takes_arrays(np.where)(condition, *[*args, *kwargs.values()])
+    given = (condition, *args, *kwargs.values())
+    arrays = (Array, np.ndarray, np.generic)
+    return found if len(given) == 1 or any(_holds(given, kind) for kind in arrays) else found.tolist()
+
+
+def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """Matrices with the given diagonals: ``np.diagonal(x, axis1=-1, axis2=-2)``, inverted."""
+    if (offset, axis1, axis2) != (0, -1, -2):
+        raise NotImplementedError("make_diagonal() only supports offset=0, axis1=-1, axis2=-2")
+    return np.expand_dims(D, -1) * np.eye(np.shape(D)[-1])
+
+
+class _Rows:
+    """``np.r_`` and ``np.c_``, whose parts may be Arrays."""
+
+    def __init__(self, plain: Any, join: Callable[..., Any]) -> None:
+        self.plain = plain
+        self.join = join
+
+    def __getitem__(self, parts: Any) -> Any:
+        if not _holds(parts, Array):
+            return self.plain[parts]
+        parts = parts if isinstance(parts, tuple) else (parts,)
+        if any(isinstance(part, str) for part in parts):
+            raise NotImplementedError("a string in np.r_[...] or np.c_[...] of arrays: np.concatenate() has axis=")
+        rows = [self.plain[part].ravel() if isinstance(part, slice) else np.atleast_1d(_as_array(part)) for part in parts]
+        return self.join(rows)
+
+
+r_ = _Rows(np.r_, np.concatenate)
+c_ = _Rows(np.c_, np.column_stack)
+
+
+@notrace_primitive
+def metadata(A: Any) -> tuple[Any, ...]:
+    return np.shape(A), np.ndim(A), np.result_type(A), np.iscomplexobj(A)

@@ -1,0 +1,96 @@
+"""``scipy.linalg``: the functions that have rules; the others are for plain arrays."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from chainrule import linalg as _ours
+from chainrule.api.array import Array, _holds
+from chainrule.compat.autograd.extend import defjvp, defjvp_argnum, defvjp, defvjp_argnums, primitive
+
+globals().update(
+    {
+        name: primitive(x) if inspect.isfunction(x) else x
+        for name, x in vars(scipy.linalg).items()
+        if not name.startswith("_")
+    }
+)
+
+# -- a x + x b = q -----------------------------------------------------------------------------------------------------
+
+solve_sylvester = primitive(scipy.linalg.solve_sylvester)
+
+
+def _sylvester_vjp(argnums: Any, x: Any, args: Any, kwargs: Any) -> Callable[[Any], Any]:
+    """The transposed equation's solution w is the gradient by q; those by a and b are −w xᵀ and −xᵀ w."""
+    a, b, _ = args
+
+    def vjp(g: Any) -> list[Any]:
+        w = solve_sylvester(a.T, b.T, g)
+        return [(-w @ x.T, -x.T @ w, w)[i] for i in argnums]
+
+    return vjp
+
+
+def _sylvester_jvp(argnum: int, t: Any, x: Any, args: Any, kwargs: Any) -> Any:
+    return solve_sylvester(args[0], args[1], (-t @ x, -x @ t, t)[argnum])
+
+
+defvjp_argnums(solve_sylvester, _sylvester_vjp)
+defjvp_argnum(solve_sylvester, _sylvester_jvp)
+
+# -- roots: x x = a ----------------------------------------------------------------------------------------------------
+
+sqrtm = primitive(scipy.linalg.sqrtm)
+defvjp(sqrtm, lambda x, a: lambda g: solve_sylvester(x.T, x.T, g))
+defjvp(sqrtm, lambda t, x, a: solve_sylvester(x, x, t))
+
+# -- linear systems ----------------------------------------------------------------------------------------------------
+
+
+def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **options: Any) -> Any:
+    """The solution x of a x = b (``trans``: of aᵀ x = b, or aᴴ x = b), where a is triangular."""
+    if not _holds((a, b), Array):
+        return scipy.linalg.solve_triangular(a, b, trans, lower, unit_diagonal, **options)
+    if trans in (1, "T", 2, "C"):
+        a, lower = np.swapaxes(a, -1, -2), not lower
+        a = np.conj(a) if trans in (2, "C") else a
+    columns = b[..., None] if np.ndim(b) == 1 else b
+    x = _ours.solve_triangular(Array(a), Array(columns), upper=not lower, unitriangular=unit_diagonal)
+    return x[..., 0] if np.ndim(b) == 1 else x
+
+
+def _band(lower: int, upper: int, n: int) -> tuple[Any, Any, Any]:
+    """For each entry ab[upper + i - j, j] of a band: i and j, and whether the matrix has that element."""
+    place, j = np.indices((lower + upper + 1, n))
+    i = place - upper + j
+    return np.clip(i, 0, n - 1), j, (i >= 0) & (i < n)
+
+
+def _transposed_band(l_and_u: Any, ab: Any) -> Any:
+    lower, upper = l_and_u
+    row, i, there = _band(upper, lower, np.shape(ab)[1])
+    return np.where(there, ab[upper + i - row, row], 0.0)
+
+
+def _banded_vjp(argnums: Any, x: Any, args: Any, kwargs: Any) -> Callable[[Any], Any]:
+    """The transposed system's solution w is the gradient by b; that by a is −w xᵀ, on the band."""
+    (lower, upper), ab, _ = args
+    i, j, there = _band(lower, upper, np.shape(ab)[1])
+
+    def vjp(g: Any) -> list[Any]:
+        w = solve_banded((upper, lower), _transposed_band((lower, upper), ab), g)
+        products = w[i] * x[j]
+        by_band = np.where(there, -(np.sum(products, axis=-1) if np.ndim(x) == 2 else products), 0.0)
+        return [(None, by_band, w)[k] for k in argnums]
+
+    return vjp
+
+
+solve_banded = primitive(scipy.linalg.solve_banded)
+defvjp_argnums(solve_banded, _banded_vjp)

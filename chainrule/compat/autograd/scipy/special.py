@@ -1,0 +1,43 @@
+"""``scipy.special``: its ufuncs answer to Arrays themselves, and so do these functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from chainrule import special as _ours
+from chainrule.api.array import Array, _holds
+from chainrule.compat.autograd.tracing import getval
+
+globals().update({name: getattr(scipy.special, name) for name in scipy.special.__all__})
+
+
+def _by_type(name: str) -> Callable[..., Any]:
+    """chainrule's function for Arrays, SciPy's for everything else."""
+    ours, scipys = getattr(_ours, name), getattr(scipy.special, name)
+    return lambda *args: ours(*args) if _holds(args, Array) else scipys(*args)
+
+
+polygamma = _by_type("polygamma")
+multigammaln = _by_type("multigammaln")
+
+
+def logsumexp(x: Any, axis: Any = None, b: Any = 1.0, keepdims: bool = False) -> Any:
+    """log(sum(b exp(x)))."""
+    if not _holds((x, b), Array):
+        return scipy.special.logsumexp(x, axis, b, keepdims)
+    top = np.max(getval(x), axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    total = np.log(np.sum(b * np.exp(x - top), axis=axis, keepdims=keepdims))
+    return total + (top if keepdims else np.squeeze(top, axis))
+
+
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    return x - logsumexp(x, axis, keepdims=True)
+
+
+def softmax(x: Any, axis: Any = None) -> Any:
+    return np.exp(log_softmax(x, axis))

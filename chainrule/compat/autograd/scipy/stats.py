@@ -1,0 +1,29 @@
+"""``scipy.stats``: SciPy's distributions, whose densities and distribution functions are chainrule's, with derivatives."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import scipy.stats
+
+from chainrule import stats as _ours
+
+
+class _Distribution:
+    """A distribution: chainrule's methods, and SciPy's for what has no derivative."""
+
+    def __init__(self, name: str) -> None:
+        self._differentiable = getattr(_ours, name)
+        self._scipys = getattr(scipy.stats, name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._differentiable, name, None) or getattr(self._scipys, name)
+
+
+_names = [name for name in scipy.stats.__all__ if hasattr(_ours, name)]
+globals().update({name: getattr(scipy.stats, name) for name in scipy.stats.__all__})
+globals().update({name: _Distribution(name) for name in _names})
+for _name in _names:  # programs import them as modules: `import autograd.scipy.stats.norm as norm`
+    sys.modules[f"{__name__}.{_name}"] = globals()[_name]
+__path__: list[str] = []

@@ -1,0 +1,106 @@
+"""Checks of derivatives against finite differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import product
+from typing import Any
+
+from chainrule.compat.autograd.tracing import make_jvp, make_vjp
+from chainrule.compat.autograd.vspaces import vspace
+from chainrule.compat.autograd.wrap_util import get_name, unary_to_nary
+
+Function = Callable[..., Any]
+
+TOL = RTOL = EPS = 1e-6
+
+
+def scalar_close(a: Any, b: Any) -> bool:
+    return bool(abs(a - b) < TOL or abs(a - b) / abs(a + b) < RTOL)
+
+
+def make_numerical_jvp(f: Function, x: Any) -> Function:
+    """The derivative along a tangent by central differences."""
+    points, values = vspace(x), vspace(f(x))
+
+    def jvp(v: Any) -> Any:
+        ahead, behind = (f(points.add(x, points.scalar_mul(v, step))) for step in (EPS / 2, -EPS / 2))
+        return values.scalar_mul(values.add(ahead, values.scalar_mul(behind, -1.0)), 1 / EPS)
+
+    return jvp
+
+
+def check_vjp(f: Function, x: Any) -> None:
+    """Compare ⟨t, vjp(g)⟩ with ⟨J t, g⟩, for random t and g.
+
+    Raises:
+        AssertionError: they differ, or the gradient is not like x.
+    """
+    vjp, y = make_vjp(f, x)
+    points, values = vspace(x), vspace(y)
+    t, g = points.randn(), values.randn()
+    gradient = points.covector(vjp(values.covector(g)))
+    assert vspace(gradient) == points, f"the gradient is of {vspace(gradient)}, and the argument of {points}"
+    exact = points.inner_prod(t, gradient)
+    numeric = values.inner_prod(g, make_numerical_jvp(f, x)(t))
+    assert scalar_close(numeric, exact), (
+        f"Derivative (VJP) check of {get_name(f)} failed with arg {x}:\nanalytic: {exact}\nnumeric:  {numeric}"
+    )
+
+
+def check_jvp(f: Function, x: Any) -> None:
+    """Compare the derivative along a random tangent with differences."""
+    t = vspace(x).randn()
+    check_equivalent(make_jvp(f, x)(t)[1], make_numerical_jvp(f, x)(t))
+
+
+def check_equivalent(x: Any, y: Any) -> None:
+    """Compare two values in their product with a random one.
+
+    Raises:
+        AssertionError: they differ, in value or in kind.
+    """
+    space = vspace(x)
+    assert space == vspace(y), f"VSpace mismatch:\nx: {space}\ny: {vspace(y)}"
+    v = space.randn()
+    assert scalar_close(space.inner_prod(x, v), space.inner_prod(y, v)), f"Value mismatch:\nx: {x}\ny: {y}"
+
+
+@unary_to_nary
+def check_grads(f: Function, x: Any, modes: Iterable[str] | None = None, order: int = 2) -> None:
+    """Check the derivatives of a function at a point, up to an order.
+
+    Args:
+        modes: ``"fwd"``, ``"rev"``, or both, which is the default.
+
+    Raises:
+        AssertionError: one is wrong.
+    """
+    modes = ["fwd", "rev"] if modes is None else list(modes)
+    assert all(mode in ("fwd", "rev") for mode in modes), modes
+    if "fwd" in modes:
+        check_jvp(f, x)
+        if order > 1:
+            _check_derivative(f"jvp_{get_name(f)}", lambda x, t: make_jvp(f, x)(t)[1], x, x, modes, order)
+    if "rev" in modes:
+        check_vjp(f, x)
+        if order > 1:
+            _check_derivative(f"vjp_{get_name(f)}", lambda x, g: make_vjp(f, x)[0](g), x, f(x), modes, order)
+
+
+def _check_derivative(name: str, derivative: Function, x: Any, like: Any, modes: list[str], order: int) -> None:
+    """Check the derivatives of a derivative, which is a function of the point and a direction."""
+    derivative.__name__ = name
+    check_grads(derivative, (0, 1), modes, order=order - 1)(x, vspace(like).randn())
+
+
+def combo_check(fun: Function, *args: Any, **kwargs: Any) -> Function:
+    """``check_grads`` with every combination of the arguments, of which lists are given."""
+
+    def check(*choices: Any, **named: Any) -> None:
+        for chosen in product(*choices):
+            for values in product(*named.values()):
+                options = dict(zip(named, values, strict=True))
+                check_grads(lambda *xs, options=options: fun(*xs, **options), *args, **kwargs)(*chosen)
+
+    return check

@@ -1,0 +1,49 @@
+"""Small helpers that programs import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from typing import Any
+
+
+def func(f: Any) -> Any:
+    return f
+
+
+def subvals(x: Iterable[Any], pairs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
+    """A tuple with other values at some indices."""
+    changed = list(x)
+    for i, value in pairs:
+        changed[i] = value
+    return tuple(changed)
+
+
+def subval(x: Iterable[Any], i: int, value: Any) -> tuple[Any, ...]:
+    return subvals(x, [(i, value)])
+
+
+def toposort(end_node: Any, parents: Any = attrgetter("parents")) -> Iterator[Any]:
+    """The nodes that a node depends on, each after all that depend on it."""
+    children: dict[Any, int] = {end_node: 1}
+    stack = [end_node]
+    while stack:
+        for parent in parents(stack.pop()):
+            if parent not in children:
+                stack.append(parent)
+            children[parent] = children.get(parent, 0) + 1
+    ready = [end_node]
+    while ready:
+        node = ready.pop()
+        yield node
+        for parent in parents(node):
+            children[parent] -= 1
+            if not children[parent]:
+                ready.append(parent)
+
+
+def quick_grad_check(fun: Any, arg0: Any, extra_args: Any = (), kwargs: Any = None, **ignored: Any) -> None:
+    """The old name of a check of first derivatives."""
+    from chainrule.compat.autograd.test_util import check_grads
+
+    check_grads(lambda x: fun(x, *extra_args, **(kwargs or {})), modes=["rev"], order=1)(arg0)

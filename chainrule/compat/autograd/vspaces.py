@@ -1,0 +1,120 @@
+"""Vector spaces of values: numbers, arrays, and containers of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from chainrule.compat.autograd.tracing import getval
+from chainrule.tree import tree_flatten, tree_map, tree_unflatten
+
+_SCALARS = (float, complex, np.inexact)
+
+
+class VSpace:
+    """The real vector space that a value lives in, where a complex number has two dimensions.
+
+    Attributes:
+        shape, dtype: those of an array or a number.
+        size: the number of dimensions.
+        iscomplex: whether an array is complex.
+    """
+
+    def __init__(self, value: Any) -> None:
+        leaves, self.spec = tree_flatten(value)
+        if value is None or not all(isinstance(x, _SCALARS) or hasattr(x, "__array__") for x in leaves):
+            raise TypeError(
+                f"Can't find vector space for value {value} of type {type(value)}. It must be a float, a complex number, an "
+                "array, or a tuple, list or dict of them"
+            )
+        self.leaves = [(np.shape(x), np.result_type(getval(x))) for x in leaves]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._single("shape")[0]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._single("dtype")[1]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return sum(math.prod(shape) * (1 + (dtype.kind == "c")) for shape, dtype in self.leaves)
+
+    @property
+    def iscomplex(self) -> bool:
+        return self.spec.kind is None and self.dtype.kind == "c"
+
+    def _single(self, what: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        if self.spec.kind is not None:
+            raise TypeError(f"a {self.spec.kind.__name__} of arrays has no {what} of its own")
+        return self.leaves[0]
+
+    def _made(self, make: Callable[[tuple[int, ...], np.dtype[Any]], Any]) -> Any:
+        return tree_unflatten([make(*leaf)[()] for leaf in self.leaves], self.spec)
+
+    def zeros(self) -> Any:
+        return self._made(np.zeros)
+
+    def ones(self) -> Any:
+        return self._made(lambda shape, dtype: np.full(shape, 1 + 1j if dtype.kind == "c" else 1, dtype))
+
+    def randn(self) -> Any:
+        def normal(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+            real = np.asarray(np.random.randn(*shape))
+            return (real + 1j * np.random.randn(*shape) if dtype.kind == "c" else real).astype(dtype)
+
+        return self._made(normal)
+
+    def standard_basis(self) -> Iterator[Any]:
+        """The unit vectors: for a complex number 1, and 1j."""
+        for place, (shape, dtype) in enumerate(self.leaves):
+            for index in np.ndindex(shape):
+                for unit in (1, 1j) if dtype.kind == "c" else (1,):
+                    leaves = [np.zeros(*leaf) for leaf in self.leaves]
+                    leaves[place][index] = unit
+                    yield tree_unflatten([leaf[()] for leaf in leaves], self.spec)
+
+    def add(self, x: Any, y: Any) -> Any:
+        return tree_map(np.add, x, y)
+
+    def mut_add(self, x: Any, y: Any) -> Any:
+        """The sum; ``x`` may be None, for zeros."""
+        return self.add(self.zeros() if x is None else x, y)
+
+    def scalar_mul(self, x: Any, a: Any) -> Any:
+        return tree_map(lambda leaf: leaf * a, x)
+
+    def inner_prod(self, x: Any, y: Any) -> Any:
+        """Re ⟨x, y⟩, the sum over all leaves."""
+        products = tree_map(lambda a, b: np.real(np.sum(np.conj(a) * b)), x, y)
+        return sum(tree_flatten(products)[0], 0.0)
+
+    def covector(self, x: Any) -> Any:
+        """From a vector to what ``inner_prod`` with it is as a gradient: the conjugate."""
+        return tree_map(lambda leaf: np.conj(leaf) if np.iscomplexobj(leaf) else leaf, x)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VSpace) and (self.spec, self.leaves) == (other.spec, other.leaves)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"VSpace({tree_unflatten([f'{dtype}{list(shape)}' for shape, dtype in self.leaves], self.spec)})"
+
+    @classmethod
+    def register(cls, value_type: type, vspace_maker: Any = None) -> None:
+        raise NotImplementedError(
+            f"VSpace.register({value_type.__name__}): chainrule differentiates arrays and containers of them. Make the class a "
+            "container: chainrule.tree.register_pytree_node(cls, flatten_fn, unflatten_fn)"
+        )
+
+
+vspace = VSpace

@@ -1,0 +1,63 @@
+"""Operators of functions of one argument, made operators of functions of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from chainrule.compat.autograd.util import subvals
+
+Function = Callable[..., Any]
+
+
+def get_name(f: Any) -> str:
+    return getattr(f, "__name__", "[unknown name]")
+
+
+def get_doc(f: Any) -> str:
+    return getattr(f, "__doc__", "")
+
+
+def wraps(fun: Any, namestr: str = "{fun}", docstr: str = "{doc}", **names: Any) -> Callable[[Function], Function]:
+    """Give a function another one's name and documentation, put into patterns."""
+
+    def rename(f: Function) -> Function:
+        f.__name__ = namestr.format(fun=get_name(fun), **names)
+        f.__doc__ = docstr.format(fun=get_name(fun), doc=get_doc(fun), **names)
+        return f
+
+    return rename
+
+
+def unary_to_nary(operator: Function) -> Function:
+    """``operator(fun, x)`` as ``operator(fun, argnum)(*args)``; for several argnums, x is the tuple of those arguments."""
+
+    @wraps(operator)
+    def nary_operator(fun: Function, argnum: Any = 0, *op_args: Any, **op_kwargs: Any) -> Function:
+        if type(argnum) not in (int, tuple, list):
+            raise AssertionError(f"argnum must be an int, or a tuple or list of them, not {argnum!r}")
+
+        @wrap_nary_f(fun, operator, argnum)
+        def nary_f(*args: Any, **kwargs: Any) -> Any:
+            @wraps(fun)
+            def unary_f(x: Any) -> Any:
+                pairs = [(argnum, x)] if isinstance(argnum, int) else zip(argnum, x, strict=True)
+                return fun(*subvals(args, pairs), **kwargs)
+
+            x = args[argnum] if isinstance(argnum, int) else tuple(args[i] for i in argnum)
+            return operator(unary_f, x, *op_args, **op_kwargs)
+
+        return nary_f
+
+    return nary_operator
+
+
+def wrap_nary_f(fun: Function, op: Function, argnum: Any) -> Callable[[Function], Function]:
+    """The name and documentation of what an operator returns."""
+    return wraps(
+        fun,
+        "{op}_of_{fun}_wrt_argnum_{argnum}",
+        "    {op} of function {fun} with respect to argument number {argnum}. It takes the arguments of {fun}.",
+        op=get_name(op),
+        argnum=argnum,
+    )
