@@ -5,12 +5,13 @@
 >>> import autograd.numpy as np
 >>> from autograd import grad
 >>> float(grad(lambda x: np.sin(x) * x)(0.5))
-0.9182168194987904
+0.9182168195493894
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
@@ -43,7 +44,7 @@ class _Finder:
         return spec.loader_state[0]  # type: ignore[no-any-return]
 
     def exec_module(self, module: ModuleType) -> None:
-        spec = module.__spec__
+        spec: Any = module.__spec__
         if spec is not None and spec.loader is self:
             module.__spec__ = spec.loader_state[1]  # the module goes by its own name
 

@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import builtins
-from builtins import dict, list, tuple
 from typing import Any
 
-from chainrule.compat.autograd.tracing import getval
 from chainrule.compat.autograd.extend import notrace_primitive
+from chainrule.compat.autograd.tracing import getval
 
 __all__ = ["DictBox", "SequenceBox", "dict", "isinstance", "list", "tuple", "type"]
 
+dict, list, tuple = builtins.dict, builtins.list, builtins.tuple
 DictBox = dict
 SequenceBox = tuple
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.compat.autograd import tracing
-from chainrule.compat.autograd.tracing import Result, conjugate, differentiable, shown
 from chainrule.compat.autograd.extend import Applied
+from chainrule.compat.autograd.tracing import Result, conjugate, differentiable
 from chainrule.compat.autograd.vspaces import vspace
 from chainrule.compat.autograd.wrap_util import unary_to_nary
 from chainrule.core import engine
@@ -126,7 +126,9 @@ def jacobian(fun: Function, x: Any) -> Any:
         return np.zeros(shape)
     (y,), _ = trace.outputs()
     if y.is_complex():
-        raise TypeError("jacobian() of a complex result: differentiate its real and its imaginary part, np.real and np.imag")
+        raise TypeError(
+            "jacobian() of a complex result: differentiate its real and its imaginary part, np.real and np.imag"
+        )
     if y._edge is None or not y.numel():
         return np.zeros(shape, y._raw.dtype)
 
@@ -242,5 +244,3 @@ def checkpoint(fun: Function) -> Function:
         return checkpoints.checkpoint(fun, *args, use_reentrant=False, **kwargs)
 
     return checkpointed
-
-

@@ -7,7 +7,7 @@ where something is, so rules that are written with ``autograd.numpy`` have deriv
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import count
 from typing import Any
@@ -106,7 +106,9 @@ class Applied(Function):
     def forward(call: Call, *operands: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
         values = [getval(array_of(x)) for x in operands]
         leaves, call.spec = tree_flatten(call.wrapped.fun(*call.filled(values), **call.kwargs))
-        return tuple(wrap(np.array(getval(y))) if hasattr(y, "dtype") or isinstance(y, float | complex) else y for y in leaves)
+        return tuple(
+            wrap(np.array(getval(y))) if hasattr(y, "dtype") or isinstance(y, float | complex) else y for y in leaves
+        )
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -201,10 +203,11 @@ def register_notrace(trace_type: Any, primitive_fun: Any) -> None:
 
 
 def _checked(f: Any, name: str) -> Any:
-    if not hasattr(f, "_is_autograd_primitive"):
+    """A function of the program's own. One that is no primitive may be given rules, which then do nothing."""
+    if isinstance(f, np.ufunc) or str(getattr(f, "__module__", "")).partition(".")[0] in ("numpy", "scipy"):
         raise TypeError(
-            f"{name}(): {get_name(f)} is not a primitive of this program: chainrule has rules for NumPy's and SciPy's functions. "
-            f"Declare rules for primitive({get_name(f)}), and call that"
+            f"{name}(): chainrule has the rules of NumPy's and SciPy's functions, {get_name(f)} among them. Declare others for "
+            f"primitive({get_name(f)}), and call that"
         )
     return f
 

@@ -38,7 +38,7 @@ def isbox(x: Any) -> bool:
 
 def conjugate(x: Any) -> Any:
     """From chainrule's gradient of a complex value to HIPS autograd's, and back."""
-    return np.conj(x) if isinstance(x, (Array, np.ndarray, np.generic)) and np.iscomplexobj(x) else x
+    return np.conj(x) if np.iscomplexobj(x) else x
 
 
 def shown(x: Any) -> Any:
@@ -98,6 +98,8 @@ def zeros_like(x: Any) -> Any:
 
 def make_vjp(fun: Function, x: Any) -> tuple[Function, Any]:
     """``(vjp, value)``: ``vjp(g)`` pulls a gradient with respect to fun(x) back to x."""
+    if x is None:
+        raise TypeError("Can't differentiate w.r.t. None")
     result = Result(fun)
     value, pull = func.vjp(result, tree_map(differentiable, x))
     if result.is_constant:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from chainrule.compat.autograd.tracing import make_vjp
 from chainrule.compat.autograd.extend import defvjp, primitive
+from chainrule.compat.autograd.tracing import make_vjp
 from chainrule.compat.autograd.vspaces import vspace
 
 

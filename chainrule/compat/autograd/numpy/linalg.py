@@ -1,7 +1,31 @@
 """``numpy.linalg``."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy
 
+from chainrule.compat.autograd.extend import defjvp, defvjp, primitive
 from chainrule.compat.autograd.numpy.wrapping import wrapped
 
 globals().update(wrapped(vars(numpy.linalg)))
+
+
+@primitive
+def _symmetric(a: Any) -> Any:
+    """A matrix that is symmetric: so are its gradients."""
+    return a
+
+
+def _symmetrized(g: Any) -> Any:
+    return (g + numpy.conj(numpy.swapaxes(g, -1, -2))) / 2
+
+
+defvjp(_symmetric, lambda ans, a: _symmetrized)
+defjvp(_symmetric, lambda t, ans, a: _symmetrized(t))
+
+
+def cholesky(a: Any, **options: Any) -> Any:
+    """NumPy's; the gradient is symmetric, where NumPy reads one triangle only."""
+    return numpy.linalg.cholesky(_symmetric(a), **options)

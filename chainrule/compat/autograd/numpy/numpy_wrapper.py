@@ -5,18 +5,7 @@ import numpy
 from chainrule.compat.autograd.numpy import wrapping
 
 _names = wrapping.wrapped({name: getattr(numpy, name) for name in numpy.__all__})
+_names |= {name: getattr(wrapping, name) for name in wrapping.__all__}
 globals().update(_names)
-from chainrule.compat.autograd.numpy.wrapping import (  # noqa: E402
-    c_,
-    full,
-    make_diagonal,
-    metadata,
-    r_,
-    where,
-    wrap_namespace,
-)
-
 __version__ = numpy.__version__
-row_stack = numpy.vstack  # NumPy's old name
-
-__all__ = [*_names, "make_diagonal", "metadata", "row_stack", "wrap_namespace"]
+__all__ = list(_names)

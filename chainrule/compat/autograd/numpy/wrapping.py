@@ -16,7 +16,10 @@ import numpy as np
 
 from chainrule.api.array import Array, _holds, apply
 from chainrule.compat.autograd.extend import notrace_primitive
+from chainrule.compat.autograd.tracing import getval
 from chainrule.core.protocol import FUNCTIONS
+
+__all__ = ["c_", "clip", "fmax", "fmin", "full", "make_diagonal", "metadata", "r_", "row_stack", "where", "wrap_namespace"]
 
 _Dispatched = type(np.sum)
 #: The parameters of NumPy's functions that are lists of arrays. A list for any other stands for an array.
@@ -72,6 +75,29 @@ def wrap_namespace(old: dict[str, Any], new: dict[str, Any]) -> None:
 # -- functions that are not quite NumPy's ---------------------------------------------------------------------------------
 
 
+def clip(a: Any, a_min: Any = None, a_max: Any = None, **options: Any) -> Any:
+    """NumPy's. Elements that are on a bound count as outside, so their derivative is zero."""
+    if type(a) is not Array or options or _holds((a_min, a_max), Array):
+        return takes_arrays(np.clip)(a, a_min, a_max, **options)
+    inside = np.isnan(a) | ((a > (-np.inf if a_min is None else a_min)) & (a < (np.inf if a_max is None else a_max)))
+    return np.where(inside, a, np.clip(getval(a), a_min, a_max))
+
+
+def _extremum(function: Callable[..., Any], ties_halved: Callable[..., Any]) -> Callable[..., Any]:
+    """np.fmax or np.fmin. Of equal elements each gets half of the gradient."""
+
+    def call(x: Any, y: Any, **options: Any) -> Any:
+        if options or not _holds((x, y), Array):
+            return function(x, y, **options)
+        return np.where(np.isnan(x), y, np.where(np.isnan(y), x, ties_halved(x, y)))
+
+    return call
+
+
+fmax = _extremum(np.fmax, np.maximum)
+fmin = _extremum(np.fmin, np.minimum)
+
+
 def full(shape: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Any:
     if isinstance(fill_value, Array):
         return fill_value * np.ones(shape, fill_value.dtype if dtype is None else dtype)
@@ -106,12 +132,17 @@ class _Rows:
         parts = parts if isinstance(parts, tuple) else (parts,)
         if any(isinstance(part, str) for part in parts):
             raise NotImplementedError("a string in np.r_[...] or np.c_[...] of arrays: np.concatenate() has axis=")
-        rows = [self.plain[part].ravel() if isinstance(part, slice) else np.atleast_1d(_as_array(part)) for part in parts]
+        rows = [
+            self.plain[part].ravel() if isinstance(part, slice) else np.atleast_1d(_as_array(part)) for part in parts
+        ]
         return self.join(rows)
 
 
 r_ = _Rows(np.r_, np.concatenate)
 c_ = _Rows(np.c_, np.column_stack)
+
+
+row_stack = np.vstack  # NumPy's old name
 
 
 @notrace_primitive

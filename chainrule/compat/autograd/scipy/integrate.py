@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.integrate
 
-from chainrule.compat.autograd.tracing import make_vjp
 from chainrule.compat.autograd.extend import defvjp_argnums, primitive
 from chainrule.compat.autograd.misc.flatten import flatten
+from chainrule.compat.autograd.tracing import make_vjp
 
 odeint = primitive(scipy.integrate.odeint)
 
@@ -22,7 +22,8 @@ def _vjp(argnums: Any, ys: Any, arguments: Any, options: Any) -> Callable[[Any],
     Ordinary Differential Equation Models of Biochemical Processes", https://arxiv.org/abs/1711.08079, section 2.4.2.
     """
     options = dict(options)
-    func, y0, times, args = (*arguments, *[options.pop("args", ())] * (4 - len(arguments)))
+    func, y0, times = arguments[:3]
+    args = arguments[3] if len(arguments) > 3 else options.pop("args", ())
     parameters, unflatten = flatten(args)
     n = len(y0)
 
@@ -45,8 +46,7 @@ def _vjp(argnums: Any, ys: Any, arguments: Any, options: Any) -> Callable[[Any],
             state = np.concatenate([ys[i], adjoint, np.reshape(by_start, (1,)), by_parameters])
             back = odeint(backwards, state, times[[i, i - 1]], (parameters,), **options)[1]
             adjoint, by_start, by_parameters = back[n : 2 * n] + g[i - 1], back[2 * n], back[2 * n + 1 :]
-        by_times = np.stack([by_start, *by_times[::-1]])
-        found = (None, adjoint, by_times, unflatten(by_parameters))
+        found = (None, adjoint, np.stack([by_start, *by_times[::-1]]), unflatten(by_parameters))
         return [found[k] for k in argnums]
 
     return vjp

@@ -53,7 +53,9 @@ defjvp(sqrtm, lambda t, x, a: solve_sylvester(x, x, t))
 # -- linear systems ----------------------------------------------------------------------------------------------------
 
 
-def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **options: Any) -> Any:
+def solve_triangular(
+    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **options: Any
+) -> Any:
     """The solution x of a x = b (``trans``: of aᵀ x = b, or aᴴ x = b), where a is triangular."""
     if not _holds((a, b), Array):
         return scipy.linalg.solve_triangular(a, b, trans, lower, unit_diagonal, **options)
@@ -61,7 +63,8 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
         a, lower = np.swapaxes(a, -1, -2), not lower
         a = np.conj(a) if trans in (2, "C") else a
     columns = b[..., None] if np.ndim(b) == 1 else b
-    x = _ours.solve_triangular(Array(a), Array(columns), upper=not lower, unitriangular=unit_diagonal)
+    solve: Any = _ours.solve_triangular
+    x = solve(Array(a), Array(columns), upper=not lower, unitriangular=unit_diagonal)
     return x[..., 0] if np.ndim(b) == 1 else x
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from string import ascii_letters
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+
+#: mode -> how many zeros go before and after an array, for a window of a size
+_PADS: dict[str, Callable[[int], tuple[int, int]]] = {
+    "full": lambda n: (n - 1, n - 1),
+    "same": lambda n: (n // 2, (n - 1) // 2),
+    "valid": lambda n: (0, 0),
+}
 
 
 def convolve(A: Any, B: Any, axes: Any = None, dot_axes: Any = ((), ()), mode: str = "full") -> Any:
@@ -20,7 +28,7 @@ def convolve(A: Any, B: Any, axes: Any = None, dot_axes: Any = ((), ()), mode: s
     Returns:
         An array of A's other axes, B's other axes, and the convolved ones.
     """
-    if mode not in ("full", "valid", "same"):
+    if mode not in _PADS:
         raise AssertionError(f"Mode {mode} undefined, it can be one of 'valid', 'full', and 'same'")
     axes = [range(A.ndim), range(A.ndim)] if axes is None else axes
     dot_axes = ((), ()) if dot_axes is None else dot_axes
@@ -29,8 +37,7 @@ def convolve(A: Any, B: Any, axes: Any = None, dot_axes: Any = ((), ()), mode: s
         if any(m > n for m, n in sizes):
             raise ValueError("One array must be larger than the other along all convolved dimensions")
         return _slide(B, A, axes[::-1], dot_axes[::-1], [(0, 0)] * len(sizes), swapped=True)
-    pads = {"full": lambda n: (n - 1, n - 1), "same": lambda n: (n // 2, (n - 1) // 2), "valid": lambda n: (0, 0)}
-    return _slide(A, B, axes, dot_axes, [pads[mode](n) for _, n in sizes])
+    return _slide(A, B, axes, dot_axes, [_PADS[mode](n) for _, n in sizes])
 
 
 def _slide(long: Any, short: Any, axes: Any, dot_axes: Any, pads: Any, swapped: bool = False) -> Any:
