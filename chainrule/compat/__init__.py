@@ -36,7 +36,8 @@ class _Finder:
             if error.name != f"{__name__}.{name}":  # SciPy, for autograd.scipy
                 raise
             return None
-        spec = ModuleSpec(name, self, is_package=hasattr(module, "__path__"))  # type: ignore[arg-type]
+        loader: Any = self
+        spec = ModuleSpec(name, loader, is_package=hasattr(module, "__path__"))
         spec.loader_state = module, getattr(module, "__spec__", None)
         return spec
 
@@ -68,4 +69,4 @@ def install(name: str) -> None:
             f"{name} is imported already, from {getattr(sys.modules[name], '__file__', 'elsewhere')}: call "
             f"chainrule.compat.install({name!r}) before the program imports it"
         )
-    sys.meta_path.insert(0, _Finder(name))  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _Finder(name))

@@ -15,12 +15,14 @@ from chainrule.compat.autograd.extend import (
     primitive_vjps,
     vspace,
 )
-from chainrule.compat.autograd.tracer import getval, isbox
+from chainrule.compat.autograd.tracer import VJPNode, backward_pass, getval, isbox
 from chainrule.compat.autograd.tracing import make_jvp, make_vjp
 
 __all__ = [
     "SparseObject",
+    "VJPNode",
     "VSpace",
+    "backward_pass",
     "def_linear",
     "defjvp",
     "defjvp_argnum",

@@ -103,7 +103,7 @@ class Applied(Function):
     """A primitive on the tape."""
 
     @staticmethod
-    def forward(call: Call, *operands: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
+    def forward(call: Call, *operands: Tensor) -> tuple[Any, ...]:
         values = [getval(array_of(x)) for x in operands]
         leaves, call.spec = tree_flatten(call.wrapped.fun(*call.filled(values), **call.kwargs))
         return tuple(
@@ -137,7 +137,8 @@ class Applied(Function):
         gs = call.by_argument(None if t is None else _handed(t) for t in tangents[1:])
         leaves = tree_leaves(_dense(rule(call.argnums, gs, ans, args, call.kwargs)))
         outputs = ctx.saved_tensors[ctx.count :]
-        return tuple([_gradient(t, y) for t, y in zip(leaves, outputs, strict=True)])
+        moving = [y.is_floating_point() or y.is_complex() for y in outputs]
+        return tuple([_gradient(t, y) if moves else None for t, y, moves in zip(leaves, outputs, moving, strict=True)])
 
     @staticmethod
     def _values(ctx: Any) -> tuple[Call, tuple[Any, ...], Any]:
@@ -236,7 +237,7 @@ def defvjp(fun: Any, *vjpmakers: Rule | None, argnums: Iterable[int] | None = No
 
     def maker(argnum: int, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule:
         found = _rule(table, argnum, fun, "VJP")
-        return (lambda g: zeros_like(args[argnum])) if found is None else found(ans, *args, **kwargs)  # type: ignore[no-any-return]
+        return (lambda g: zeros_like(args[argnum])) if found is None else found(ans, *args, **kwargs)
 
     defvjp_argnum(fun, maker)
 

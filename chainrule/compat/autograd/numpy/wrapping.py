@@ -19,7 +19,19 @@ from chainrule.compat.autograd.extend import notrace_primitive
 from chainrule.compat.autograd.tracing import getval
 from chainrule.core.protocol import FUNCTIONS
 
-__all__ = ["c_", "clip", "fmax", "fmin", "full", "make_diagonal", "metadata", "r_", "row_stack", "where", "wrap_namespace"]
+__all__ = [
+    "c_",
+    "clip",
+    "fmax",
+    "fmin",
+    "full",
+    "make_diagonal",
+    "metadata",
+    "r_",
+    "row_stack",
+    "where",
+    "wrap_namespace",
+]
 
 _Dispatched = type(np.sum)
 #: The parameters of NumPy's functions that are lists of arrays. A list for any other stands for an array.
@@ -32,6 +44,8 @@ def takes_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if args and hasattr(args[0], "__next__"):  # np.stack(map(f, x))
+            args = (list(args[0]), *args[1:])
         if not _holds(args, Array) and not (kwargs and _holds(kwargs, Array)):
             return function(*args, **kwargs)
         if any(isinstance(x, list | tuple) and _holds(x, Array) for x in (*args, *kwargs.values())):
