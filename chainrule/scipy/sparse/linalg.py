@@ -179,11 +179,16 @@ def aslinearoperator(A: Any) -> LinearOperator:
     """
     if isinstance(A, LinearOperator):
         return A
-    if is_linear_operator(A) or is_sparse(A):
-        return LinearOperator(
-            A.shape, lambda x: product(A, x) if _differentiable(x) else A @ x, lambda x: A.T.conj() @ x
-        )
+    if is_linear_operator(A):
+        return LinearOperator(A.shape, _times(A), _times(A.H))
+    if is_sparse(A):
+        return LinearOperator(A.shape, _times(A), _times(A.conj().T))
     return LinearOperator(np.shape(A), lambda x: A @ x)
+
+
+def _times(A: Any) -> Function:
+    """Products with a constant of SciPy's."""
+    return lambda x: product(A, x) if _differentiable(x) else A @ x
 
 
 def _differentiable(*values: Any) -> bool:
@@ -277,7 +282,7 @@ def _product_with(A: Any) -> tuple[Function, tuple[Any, ...]]:
     if isinstance(A, LinearOperator):
         return lambda x: A.matvec(x), ()
     if is_sparse(A) or is_linear_operator(A):
-        return lambda x: product(A, x) if _differentiable(x) else A @ x, ()
+        return _times(A), ()
     return lambda x, A: A @ x, (A,)
 
 
