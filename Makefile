@@ -10,7 +10,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard chainrule/native/*.[ch])
 export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test bench oracle fuzz mutate lint docs build native sanitize size clean
+.PHONY: demo test bench oracle fuzz conformance mutate lint docs build native sanitize size clean
 .NOTPARALLEL:
 
 demo: $(V)/.has-examples
@@ -36,6 +36,18 @@ oracle: $(VB)/.has-oracle $(VB)/.has-test
 # random programs: against PyTorch, against differences, against NumPy, compiled against eager (python -m tests.fuzz --help)
 fuzz: $(VB)/.has-oracle
 	$(VB)/bin/python -m tests.fuzz all -n $(N) $(ARGS)
+
+# the public tests of the Array API standard; ARRAY_API_TESTS names a checkout, else the pinned one is cloned
+ARRAY_API_TESTS ?= build/array-api-tests
+ARRAY_API_TESTS_COMMIT = 55fcc60179efa2680ddd6cd926ddf17b83530e2b
+conformance: $(V)/.has-conformance | $(ARRAY_API_TESTS)/array_api_tests
+	cd $(ARRAY_API_TESTS) && ARRAY_API_TESTS_MODULE=chainrule.array_api ARRAY_API_TESTS_VERSION=2024.12 \
+		$(CURDIR)/$(V)/bin/python -m pytest -q -n 2 -p no:cacheprovider --disable-warnings --disable-deadline --derandomize \
+		--max-examples 100 --xfails-file $(CURDIR)/tests/array_api/xfails.txt array_api_tests $(ARGS)
+
+build/array-api-tests/array_api_tests:
+	git clone --quiet https://github.com/data-apis/array-api-tests build/array-api-tests
+	cd build/array-api-tests && git checkout --quiet $(ARRAY_API_TESTS_COMMIT) && git submodule --quiet update --init
 
 # every rule of the table, spoilt on purpose: which of them no check finds wrong
 mutate: $(V)/.has-test

@@ -47,7 +47,7 @@ newaxis = None
 
 if TYPE_CHECKING:
     from chainrule import (
-        cuda, fft, func, implicit, masked, nn, optim, primitive, scipy, signal, sparse, stats, testing, utils,
+        array_api, cuda, fft, func, implicit, masked, nn, optim, primitive, scipy, signal, sparse, stats, testing, utils,
     )
     from chainrule.jacobians.api import hessian, jacobian, jacobian_plan
     from chainrule.jacobians.prepared import prepare_jacobian
@@ -77,7 +77,7 @@ _PRIVATE = {"TYPE_CHECKING", "annotations", "keep_freed_memory"}
 _LAZY = {
     name: module
     for module, names in {
-        "": "cuda fft func implicit masked nn optim primitive scipy signal sparse stats testing utils",
+        "": "array_api cuda fft func implicit masked nn optim primitive scipy signal sparse stats testing utils",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "compiling": "compile",
         "explaining": "explain record_lines",
@@ -128,12 +128,18 @@ def _compile_region(region: object) -> object:
 _regions.COMPILE = _compile_region  # type: ignore[assignment]
 
 
+def _array_namespace(self: Tensor, *, api_version: str | None = None) -> object:
+    """The functions of the Array API standard: ``chainrule.array_api``, which takes tensors and gives Arrays."""
+    return importlib.import_module("chainrule.array_api").namespace(api_version)
+
+
 def _later(name: str) -> object:
     """A method whose module loads when it is first called."""
     return lambda self, *args, **kwargs: __getattr__(name)(self, *args, **kwargs)  # type: ignore[operator]
 
 
-_attach(graph=_graph, why=_why, **{name: _later(name) for name in ("hardshrink", "istft", "prelu", "stft")})
+_attach(graph=_graph, why=_why, __array_namespace__=_array_namespace)
+_attach(**{name: _later(name) for name in ("hardshrink", "istft", "prelu", "stft")})
 
 
 def __getattr__(name: str) -> object:

@@ -1,6 +1,7 @@
 """Made by tools/stubs.py from the declarations."""
 
 from typing import Any
+from chainrule import array_api as array_api
 from chainrule import autograd as autograd
 from chainrule import cuda as cuda
 from chainrule import fft as fft
@@ -401,8 +402,8 @@ def frac(input: Any, *, out: Tensor | None = ...) -> Tensor:
     """The fractional part: input − trunc(input)."""
 def frexp(input: Any) -> Any:
     """Mantissas in ±[0.5, 1) and exponents (int32): input = mantissa · 2**exponent. Gradients flow to mantissas."""
-def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor that shares the memory of another library's array (a capsule is what PyTorch took in former times)."""
+def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: Any = ...) -> Tensor:
+    """A tensor that shares the memory of another library's array."""
 def from_numpy(array: Any) -> Tensor:
     """A tensor that shares the memory of a NumPy array."""
 def frombuffer(buffer: Any, *, dtype: Any, count: builtins.int = ..., offset: builtins.int = ..., requires_grad: builtins.bool = ...) -> Tensor:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import math
-import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +91,7 @@ class Array(ArrayMethods):
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
     def __init__(self, data: Any, dtype: Any = None, *, requires_grad: bool = False) -> None:
-        if isinstance(data, (list, tuple)) and (_holds(data, Array) or _holds(data, Tensor)):
+        if isinstance(data, (list, tuple)) and (holds(data, Array) or holds(data, Tensor)):
             data = FUNCTIONS[np.array](as_tensors(data))
         data = plain_or_stacked(data._tensor if isinstance(data, Array) else data)
         if not isinstance(data, Tensor):
@@ -176,8 +175,19 @@ class Array(ArrayMethods):
         return self._tensor.__array__(dtype, copy is not False)  # a copy: the tape may have saved the memory
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """NumPy, as SciPy names it where it asks (``SCIPY_ARRAY_API=1``)."""
-        return sys.modules.get("scipy._lib.array_api_compat.numpy", np)
+        """``chainrule.array_api``: the functions of the Array API standard."""
+        tensor: Any = self._tensor
+        return tensor.__array_namespace__(api_version=api_version)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        tensor: Any = self._tensor
+        return tensor.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self) -> Any:
+        tensor: Any = self._tensor
+        return tensor.__dlpack_device__()
 
     # -- numbers --------------------------------------------------------------------------------------------------
 
@@ -343,12 +353,12 @@ def _holds_any(items: Any) -> bool:
 _CONTAINERS = frozenset({Array, list, tuple, dict, slice, ndarray})
 
 
-def _holds(x: Any, kind: type) -> bool:
+def holds(x: Any, kind: type) -> bool:
     if isinstance(x, kind):
         return True
     if type(x) is list or type(x) is tuple:
-        return any(_holds(item, kind) for item in x)
-    return type(x) is dict and any(_holds(item, kind) for item in x.values())
+        return any(holds(item, kind) for item in x)
+    return type(x) is dict and any(holds(item, kind) for item in x.values())
 
 
 def _shared(x: Any) -> Any:
@@ -395,7 +405,7 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
         elif _is_objects(args[0]):
             return _write_stacked(functools.partial(apply, function), *args, **kwargs)
     operands, mixed = _opened(args)
-    mixed = mixed or (bool(kwargs) and _holds(kwargs, Tensor))
+    mixed = mixed or (bool(kwargs) and holds(kwargs, Tensor))
     result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
     if out is None:
         return result if mixed else as_arrays(result)
@@ -476,7 +486,7 @@ def _opened(args: Any) -> tuple[list[Any], bool]:
         if kind is Array:
             x = x._tensor
         elif kind not in _SIMPLE:
-            mixed = mixed or _holds(x, Tensor)
+            mixed = mixed or holds(x, Tensor)
             x = np.asarray(x) if isinstance(x, np.generic) else plain(as_tensors(x))
         elif kind is Tensor:
             mixed = True
@@ -537,9 +547,9 @@ def takes_arrays(function: Callable[..., Any], full: Callable[..., Any] | None =
         else:
             if not kwargs:
                 return function(*args)
-            if not _holds(kwargs, Array):
+            if not holds(kwargs, Array):
                 return full(*args, **kwargs)
-        mixed = _holds(args, Tensor) or _holds(kwargs, Tensor)
+        mixed = holds(args, Tensor) or holds(kwargs, Tensor)
         result = full(*as_tensors(args), **as_tensors(kwargs))
         return result if mixed else as_arrays(result)
 

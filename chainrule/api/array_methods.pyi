@@ -176,8 +176,8 @@ class ArrayMethods:
         """As ``numpy.ndarray.swapaxes``; recorded. See :func:`numpy.swapaxes`."""
     def take(self, indices: Any, axis: Any = ..., out: Any = ..., mode: Any = ...) -> Any:
         """As ``numpy.ndarray.take``; recorded. See :func:`numpy.take`."""
-    def to_device(self, *args: Any, **kwargs: Any) -> Any:
-        """Not there: raises, and says what to use."""
+    def to_device(self, device: Any, /, *, stream: Any = ...) -> Any:
+        """The array itself, for the CPU, which everything is on."""
     def tobytes(self, *args: Any, **kwargs: Any) -> Any:
         """As ``numpy.ndarray.tobytes``, of an array that carries no derivative."""
     def tofile(self, *args: Any, **kwargs: Any) -> Any:

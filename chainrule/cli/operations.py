@@ -19,7 +19,7 @@ from chainrule.core.tensor import Tensor, wrap
 from chainrule.rows.primitive import TABLE, Primitive
 
 _PREFIXES = ("chainrule.", "torch.", "cr.", "np.", "numpy.", "Tensor.")
-_NO_OPERATIONS = ("chainrule.ops.creation", "chainrule.ops.queries", "chainrule.random")
+_NO_OPERATIONS = ("chainrule.ops.creation", "chainrule.ops.dlpack", "chainrule.ops.queries", "chainrule.random")
 
 
 @functools.cache

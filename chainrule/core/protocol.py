@@ -82,6 +82,9 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: dict
     kwargs = {key: value for key, value in kwargs.items() if key not in ("order", "subok")}
     dtype, casting = kwargs.pop("dtype", None), kwargs.pop("casting", "same_kind")
     where = kwargs.pop("where", True)
+    if "axis" in kwargs and ufunc.signature == "(n),(n)->()":
+        axis = kwargs.pop("axis")
+        inputs = tuple([np.moveaxis(x, axis, -1) for x in inputs])
     if kwargs:
         raise errors.numpy_keyword(ufunc.__name__, next(iter(kwargs)))
     if dtype is not None or casting != "same_kind":

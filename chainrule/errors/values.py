@@ -49,6 +49,15 @@ def array_to_numpy(array: Any, what: str = "np.asarray()", carries: bool = True)
     )
 
 
+def dlpack_of_derivative(tensor: Any) -> BufferError:
+    x = name_of(tensor) or "tensor"
+    return BufferError(
+        "Can't export tensors that require gradient, use tensor.detach()\n"
+        f"The memory of a tensor has no derivative in it, so the path would be cut silently. Where that is what you want: "
+        f"{x}.detach(), as in np.from_dlpack({x}.detach())."
+    )
+
+
 def array_index(item: Any) -> IndexError:
     kind = getattr(item, "dtype", None)
     if kind is not None:

@@ -41,6 +41,7 @@ from chainrule.table import indexing as rows
 from chainrule.table import shape
 from chainrule.table.any_index import is_array, put_any, read_any
 from chainrule.types.arrays import AnyArray
+from chainrule.types.device import check_device
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -671,6 +672,14 @@ def view(self: Array, dtype: Any = None, type: Any = None) -> Any:
 builtin_type = type
 
 
+def to_device(self: Array, device: Any, /, *, stream: Any = None) -> Any:
+    """The array itself, for the CPU, which everything is on."""
+    check_device(device)
+    if stream is not None:
+        raise ValueError(f"an array on the CPU is in no stream, got stream={stream!r}")
+    return self
+
+
 def _plain(self: Array, what: str) -> ndarray:
     """The values, for methods that give something without derivatives."""
     if carries(self):
@@ -711,7 +720,7 @@ def _refused(name: str, fix: str) -> Callable[..., Any]:
 
 
 for _function in (
-    reshape, transpose, copy, flatten, astype, compress, conj, fill, put, sort, partition, view, item, tolist,
+    reshape, transpose, copy, flatten, astype, compress, conj, fill, put, sort, partition, view, item, to_device, tolist,
 ):  # fmt: skip
     setattr(Array, _function.__name__, _function)
 setattr(Array, "conjugate", conj)  # noqa: B010
@@ -721,7 +730,6 @@ for _name, _fix in {
     "resize": "write x = np.resize(x, shape)",
     "setfield": "write x = x.astype(dtype)",
     "setflags": "its memory belongs to the tape",
-    "to_device": "everything is on the CPU",
 }.items():
     setattr(Array, _name, _refused(_name, _fix))
 for _name, _special in {"getitem": _getitem, "setitem": _setitem}.items():

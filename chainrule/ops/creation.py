@@ -89,14 +89,6 @@ def from_numpy(array: Any) -> Tensor:
 
 
 @op(arrays=False)
-def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor that shares the memory of another library's array (a capsule is what PyTorch took in former times)."""
-    if not hasattr(ext_tensor, "__dlpack__"):
-        raise TypeError(f"from_dlpack() takes an array with __dlpack__, not {type(ext_tensor).__name__}")
-    return ext_tensor.detach() if isinstance(ext_tensor, Tensor) else from_numpy(np.from_dlpack(ext_tensor))
-
-
-@op(arrays=False)
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A vector that shares the memory of an object with a buffer (of bytes, a copy: they cannot be written to)."""
     array = np.frombuffer(buffer, as_dtype(dtype), count, offset)

@@ -357,8 +357,6 @@ _KINDS_OF_TENSORS = (
 attach(
     __invert__=_invert,
     _base=property(view.base_of),
-    __dlpack__=lambda self, **options: self.numpy().__dlpack__(**options),
-    __dlpack_device__=lambda self: (1, 0),  # the CPU
     **dict.fromkeys(_KINDS_OF_TENSORS, False),
     layout=strided,
     name=None,

@@ -187,7 +187,7 @@ def _sign(x: AnyArray) -> Any:
     if x.dtype.kind != "c":
         return comparison.sign(x)
     size = np.abs(x)
-    return x / np.where(size == 0, 1, size)
+    return np.where(size == 0, 0, x / np.where(size == 0, 1, size))
 
 
 if np.sign(2j) == 1j:  # before NumPy 2.0 the sign of the real part
@@ -318,8 +318,15 @@ def _with_letters(*pairs: Any) -> tuple[str, tuple[Any, ...]]:
     return (f"{equation}->{term(pairs[-1])}" if len(pairs) % 2 else equation), pairs[: 2 * n : 2]
 
 
+def _vecdot(a: Any, b: Any) -> Any:
+    m, n = np.shape(a)[-1:], np.shape(b)[-1:]
+    if not m or m != n:
+        raise ValueError(f"vecdot: the last axes of shapes {np.shape(a)} and {np.shape(b)} are summed, and differ")
+    return np.matmul(np.expand_dims(np.conjugate(a), -2), np.expand_dims(b, -1))[..., 0, 0]
+
+
 if hasattr(np, "vecdot"):  # NumPy 2.0 has it
-    UFUNCS[np.vecdot] = lambda a, b: np.sum(np.multiply(np.conjugate(a), b), axis=-1)
+    UFUNCS[np.vecdot] = _vecdot
 
 
 @implements(np.cross)

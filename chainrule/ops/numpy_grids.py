@@ -282,4 +282,4 @@ def _tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
 
 @implements(np.linalg.vecdot)
 def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    return np.sum(np.conjugate(x1) * x2, axis=axis)
+    return np.vecdot(x1, x2, axis=axis)

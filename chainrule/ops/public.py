@@ -4,6 +4,7 @@ from chainrule.ops import (  # noqa: F401
     array,
     calculus,
     creation,
+    dlpack,
     einsum,
     elementwise,
     floats,

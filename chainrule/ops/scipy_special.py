@@ -24,17 +24,18 @@ from chainrule.rows.primitive import TABLE, unsupported
 from chainrule.types.arrays import AnyArray
 
 #: SciPy's ufuncs themselves: with SCIPY_ARRAY_API=1 ``scipy.special`` has functions around them.
-_UFUNCS = {name: f for name, f in vars(getattr(special, "_ufuncs", special)).items() if isinstance(f, np.ufunc)}
+UFUNCS_OF_SCIPY = {name: f for name, f in vars(getattr(special, "_ufuncs", special)).items() if isinstance(f, np.ufunc)}
 #: What the partial derivatives are written with.
 NAMES: dict[str, Any] = {
     **vars(special),
-    **_UFUNCS,
+    **UFUNCS_OF_SCIPY,
     **{f.__name__: f for f in incomplete.PARTIALS},
     "np": np,
     "root2": math.sqrt(2),
     "rootpi": math.sqrt(math.pi),
     "root2pi": math.sqrt(2 * math.pi),
     "ln10": math.log(10),
+    "degree": math.pi / 180,
 }
 #: Our rows, by the name of SciPy's function.
 ROWS: dict[str, Any] = {}
@@ -42,7 +43,7 @@ ROWS: dict[str, Any] = {}
 
 def row(name: str, domain: Any, value: Any = None, accepts: str = "fc", **partials: Any) -> None:
     """The row of a ufunc of SciPy (or another function of it), unless this SciPy lacks it or the user has given it one."""
-    value = value or _UFUNCS.get(name)
+    value = value or UFUNCS_OF_SCIPY.get(name)
     if value is None:
         return
     function = _stand_in(name, partials)
@@ -114,7 +115,7 @@ def _log_ndtr_derivative(x: AnyArray, out: Any) -> Any:
     positive = np.real(x) > 0
     right, left = np.where(positive, x, 0), np.where(positive, 0, x)
     density = np.exp(-0.5 * np.square(right) - np.where(positive, out, 0)) / math.sqrt(2 * math.pi)
-    return np.where(positive, density, math.sqrt(2 / math.pi) / _UFUNCS["erfcx"](-math.sqrt(0.5) * left))
+    return np.where(positive, density, math.sqrt(2 / math.pi) / UFUNCS_OF_SCIPY["erfcx"](-math.sqrt(0.5) * left))
 
 
 # -- logistic functions, entropies, losses ---------------------------------------------------------------------------
@@ -136,13 +137,17 @@ row("inv_boxcox", ((0.3, 3.0), (0.5, 2.0)), y="out ** (1 - lmbda)", lmbda=None)
 
 row("exp10", REAL, x="ln10 * out")
 row("cosm1", REAL, x="-np.sin(x)")
+row("sindg", (-90.0, 90.0), x="degree * cosdg(x)")
+row("cosdg", (-90.0, 90.0), x="-degree * sindg(x)")
+row("tandg", (-80.0, 80.0), x="degree * (1 + out * out)")
+row("cotdg", (10.0, 90.0), x="-degree * (1 + out * out)")
 row("exp1", POSITIVE, x="-np.exp(-x) / x")
 row("expi", POSITIVE, x="np.exp(x) / x")
 
 
 def _zeta(s: Any, x: AnyArray) -> Any:
     """SciPy's, but for two things: for x < 0 it adds −x terms one by one, and for s = ∞ it has no limit."""
-    zeta = _UFUNCS["_zeta"]
+    zeta = UFUNCS_OF_SCIPY["_zeta"]
     if np.iscomplexobj(s):
         return zeta(s, x)
     below = (x < -1e5) & (x != np.floor(x)) & (s > 1) & (s < np.inf) & (s == np.floor(s))
@@ -163,8 +168,8 @@ row("loggamma", POSITIVE, accepts="f", x="psi(x)")
 row("rgamma", POSITIVE, accepts="f", x="-out * psi(x)")
 row("gammasgn", POSITIVE, x="0 * x")
 row("psi", POSITIVE, accepts="f", x="zeta(2, x)")
-row("lgamma", POSITIVE, _UFUNCS.get("gammaln"), x="digamma(x)")  # PyTorch's names of gammaln and psi
-row("digamma", POSITIVE, _UFUNCS.get("psi"), "f", x="zeta(2, x)")
+row("lgamma", POSITIVE, UFUNCS_OF_SCIPY.get("gammaln"), x="digamma(x)")  # PyTorch's names of gammaln and psi
+row("digamma", POSITIVE, UFUNCS_OF_SCIPY.get("psi"), "f", x="zeta(2, x)")
 row("zeta", ((1.5, 4.0), POSITIVE), _zeta, s=None, x="-s * zeta(s + 1, x)")
 _density = "np.exp(xlogy(a - 1, {0}) - {0} - gammaln(a))"
 row("gammainc", ((0.5, 3.0), POSITIVE), a="gammainc_by_a(a, x)", x=_density.format("x"))
@@ -188,7 +193,29 @@ row(
     df="-stdtr_by_df(df, out) / student_density(df, out)",
     p="1 / student_density(df, out)",
 )
-row("pdtr", ("int", POSITIVE), k=None, m="-np.exp(xlogy(np.floor(k), m) - m - gammaln(np.floor(k) + 1))")
+row("poch", POSITIVE, z="out * (psi(z + m) - psi(z))", m="out * psi(z + m)")
+row("binom", ((3.0, 5.0), POSITIVE), n="out * (psi(n + 1) - psi(n - k + 1))", k="out * (psi(n - k + 1) - psi(k + 1))")
+
+# -- distribution functions, whose derivatives are densities -------------------------------------------------------------
+
+_poisson = "np.exp(xlogy(np.floor(k), m) - m - gammaln(np.floor(k) + 1))"
+row("pdtr", ("int", POSITIVE), k=None, m="-" + _poisson)
+row("pdtrc", ("int", POSITIVE), k=None, m=_poisson)
+_chi2 = "np.exp(xlogy(v / 2 - 1, {0} / 2) - {0} / 2 - gammaln(v / 2)) / 2"
+row("chdtr", ((1.0, 5.0), POSITIVE), v="gammainc_by_a(v / 2, x / 2) / 2", x=_chi2.format("x"))
+row("chdtrc", ((1.0, 5.0), POSITIVE), v="-gammainc_by_a(v / 2, x / 2) / 2", x="-" + _chi2.format("x"))
+_by_v = "-gammainc_by_a(v / 2, out / 2) / 2 / (" + _chi2.format("out") + ")"
+row("chdtri", ((1.0, 5.0), UNIT), v=_by_v, p="-1 / (" + _chi2.format("out") + ")")
+_f = (
+    "np.exp(xlogy(dfn / 2 - 1, dfn / dfd * {0}) - (dfn + dfd) / 2 * np.log1p(dfn / dfd * {0}) - betaln(dfn / 2, dfd / 2)) "
+    "* dfn / dfd"
+)
+row("fdtr", ((1.0, 5.0), (1.0, 5.0), POSITIVE), dfn=None, dfd=None, x=_f.format("x"))
+row("fdtrc", ((1.0, 5.0), (1.0, 5.0), POSITIVE), dfn=None, dfd=None, x="-" + _f.format("x"))
+row("fdtri", ((1.0, 5.0), (1.0, 5.0), UNIT), dfn=None, dfd=None, p="1 / (" + _f.format("out") + ")")
+_gamma = "np.exp(xlogy(b - 1, a * x) - a * x - gammaln(b))"
+row("gdtr", POSITIVE, a="x * " + _gamma, b="gammainc_by_a(b, a * x)", x="a * " + _gamma)
+row("gdtrc", POSITIVE, a="-x * " + _gamma, b="-gammainc_by_a(b, a * x)", x="-a * " + _gamma)
 
 # -- Bessel functions ------------------------------------------------------------------------------------------------
 
@@ -240,20 +267,20 @@ def polygamma(x, *, n):
     """The derivative of order n of psi."""
     wide = x.astype(np.float64)
     if n == 0:
-        return _UFUNCS["psi"](wide).astype(x.dtype)
+        return UFUNCS_OF_SCIPY["psi"](wide).astype(x.dtype)
     factor = float(math.factorial(n)) if n <= 170 else np.inf  # as far as float64 reaches
     return ((factor if n % 2 else -factor) * _zeta(float(n + 1), wide)).astype(x.dtype)
 
 
 ROWS["polygamma"] = polygamma
-UFUNCS.setdefault(_UFUNCS["_zeta"], ROWS["zeta"])
+UFUNCS.setdefault(UFUNCS_OF_SCIPY["_zeta"], ROWS["zeta"])
 
 
 def _shared(names: list[str]) -> None:
     """What SciPy has under NumPy's names, or we have without it."""
     for name in names:
-        if name in _UFUNCS:
-            UFUNCS.setdefault(_UFUNCS[name], TABLE[name])
+        if name in UFUNCS_OF_SCIPY:
+            UFUNCS.setdefault(UFUNCS_OF_SCIPY[name], TABLE[name])
 
 
 _shared(["cbrt", "exp2", "expm1", "log1p", "xlogy"])

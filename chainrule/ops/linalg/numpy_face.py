@@ -9,7 +9,7 @@ import numpy as np
 from chainrule import errors, return_types
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import implements
-from chainrule.core.tensor import wrapped
+from chainrule.core.tensor import Tensor, wrapped
 from chainrule.ops import products
 from chainrule.ops.numpy_lists import promoted
 from chainrule.table import decompositions, reduction
@@ -203,9 +203,17 @@ def _qr(a: Any, mode: str = "reduced") -> Any:
 @implements(raw.pinv)
 def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Any:
     a = _matrices("pinv", a)
-    if rtol is np._NoValue or rtol is None:
-        rtol = rcond if rcond is not None else 1e-15
-    return decompositions.pinv(a, atol=0.0, rtol=float(rtol))
+    if rcond is None:
+        rcond = 1e-15 if rtol is np._NoValue else epsilon(a) if rtol is None else rtol
+    elif rtol is not np._NoValue:
+        raise ValueError("`rtol` and `rcond` can't be both set.")
+    return decompositions.pinv(a, atol=0.0, rtol=_for_each_matrix(rcond))
+
+
+def _for_each_matrix(tolerance: Any) -> Any:
+    """A tolerance as a number, or as an array that meets the singular values of each matrix."""
+    values = tolerance._array() if isinstance(tolerance, Tensor) else np.asarray(tolerance)
+    return values[..., None] if values.ndim else float(values)
 
 
 @implements(raw.matrix_power)
@@ -218,9 +226,15 @@ def _matrix_power(a: Any, n: int) -> Any:
 def _matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
     if len(shape_of(A)) < 2:
         return cast(np.any(A != 0), dtype=np.dtype(np.intp))
+    if rtol is not None and tol is not None:
+        raise ValueError("`tol` and `rtol` can't be both set.")
     A = _matrices("matrix_rank", A)
     s = _svdvals(A)
-    limit = tol if tol is not None else np.max(s, axis=-1, keepdims=True) * (epsilon(A) if rtol is None else rtol)
+    if tol is None:
+        relative = epsilon(A) if rtol is None else _for_each_matrix(rtol)
+        limit = np.max(s, axis=-1, keepdims=True, initial=0) * relative
+    else:
+        limit = _for_each_matrix(tol)
     return np.count_nonzero(s > limit, axis=-1)
 
 
@@ -297,7 +311,7 @@ def _outer(x1: Any, x2: Any, /) -> Any:
     if len(shape_of(x1)) != 1 or len(shape_of(x2)) != 1:
         dims = f"x1.ndim={len(shape_of(x1))} and x2.ndim={len(shape_of(x2))}"
         raise ValueError(f"Input arrays must be one-dimensional, but they are {dims}.")
-    return x1[:, None] * x2[None, :]
+    return np.multiply(x1[:, None], x2[None, :])
 
 
 @implements(raw.matmul)

@@ -1,0 +1,94 @@
+"""DLPack: the memory of a tensor handed to another library, or another library's taken, without a copy.
+
+https://dmlc.github.io/dlpack/latest/ describes the capsules. NumPy makes and reads them; since 2.1 it knows those of version 1,
+which can say that memory is not to be written to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.api.declare import op
+from chainrule.api.making import to_array
+from chainrule.core.tensor import Tensor, attach, wrap
+from chainrule.types.device import check_device
+
+#: DLPack's number of a device's type, and which one of these it is.
+CPU = (1, 0)
+_HAS_VERSIONS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+
+
+def export(
+    tensor: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+) -> Any:
+    """A DLPack capsule of a tensor's memory.
+
+    Args:
+        stream: None on the CPU.
+        max_version: the latest version of DLPack that the consumer reads, as ``(major, minor)``; None: before 1.
+        dl_device: the device to bring it to, as ``__dlpack_device__`` says it.
+        copy: whether the consumer wants memory of its own; None: only where it must be (what may not be written to, for a
+            consumer that cannot be told so), and False: never.
+
+    Raises:
+        BufferError: the tensor carries a derivative, which memory alone would lose; or what is asked for cannot be done.
+    """
+    if tensor.requires_grad or getattr(tensor._raw, "moving", False):
+        raise errors.dlpack_of_derivative(tensor)
+    if stream is not None:
+        raise BufferError(f"a tensor on the CPU is in no stream, got stream={stream!r}: leave it out")
+    if dl_device is not None and tuple(dl_device) != CPU:
+        raise BufferError(f"a tensor on the CPU cannot be exported to DLPack's device {tuple(dl_device)}")
+    array = tensor._array()
+    versioned = _HAS_VERSIONS and max_version is not None and max_version[0] >= 1
+    if versioned:
+        return array.__dlpack__(max_version=max_version, copy=copy)
+    if not array.flags.writeable and copy is None:
+        copy = True
+    return (array.copy() if copy else array).__dlpack__()
+
+
+def device(tensor: Tensor) -> tuple[int, int]:
+    """Where a tensor's memory is, by DLPack's numbers."""
+    return CPU
+
+
+@op(arrays=False)
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Tensor:
+    """A tensor that shares the memory of another library's array.
+
+    Args:
+        ext_tensor: anything with ``__dlpack__`` and ``__dlpack_device__``.
+        device: None, or the CPU.
+        copy: whether to copy the memory; None: where it must be.
+
+    Raises:
+        TypeError: it has no ``__dlpack__``. (A capsule is what PyTorch took in former times.)
+        BufferError: it carries a derivative, or its memory is not the CPU's.
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> x = np.array([1., 2.])
+    >>> t = cr.from_dlpack(x)
+    >>> t.mul_(2)
+    tensor([2., 4.], dtype=torch.float64)
+    >>> x
+    array([2., 4.])
+    """
+    check_device(device)
+    if not hasattr(ext_tensor, "__dlpack__"):
+        raise TypeError(f"from_dlpack() takes an array with __dlpack__, not {type(ext_tensor).__name__}")
+    where = ext_tensor.__dlpack_device__()
+    if where[0] != CPU[0]:
+        raise BufferError(
+            f"the memory of this {type(ext_tensor).__module__}.{type(ext_tensor).__name__} is on DLPack's device {where}, and "
+            "tensors are on the CPU: bring it there first, as x.cpu() or cupy.asnumpy(x) do"
+        )
+    array = np.from_dlpack(ext_tensor)
+    return wrap(to_array(array, None, bool(copy)))
+
+
+attach(__dlpack__=export, __dlpack_device__=device)

@@ -1,0 +1,61 @@
+"""SciPy's and scikit-learn's functions on Arrays and tensors: those of the guide's table have the right gradients."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+scipy = pytest.importorskip("scipy")
+sklearn = pytest.importorskip("sklearn")
+HERE = Path(__file__).parent
+GUIDE = HERE.parents[1] / "docs" / "guide" / "array_api.md"
+
+
+def version(module) -> tuple[int, ...]:
+    return tuple(int(n) for n in re.findall(r"\d+", module.__version__)[:2])
+
+
+def table() -> dict[str, list[set[str]]]:
+    """The guide's table: module -> functions whose gradient is right, functions that raise."""
+    rows = re.findall(r"^\| ((?:scipy|sklearn)\S*) \| (.*) \| (.*) \|$", GUIDE.read_text(), re.MULTILINE)
+    return {module: [set(re.findall(r"`([^`]+)`", cell)) for cell in cells] for module, *cells in rows}
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, dict[str, str]]:
+    if version(np) < (2, 1) or version(scipy) < (1, 17) or version(sklearn) < (1, 9):
+        pytest.skip("the guide's table is of NumPy 2.1, SciPy 1.17, scikit-learn 1.9 and later")
+    ran = subprocess.run([sys.executable, HERE / "dispatching.py"], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    found: dict[str, dict[str, str]] = {}
+    for line in ran.stdout.splitlines():
+        module, name, word = line.split(": ", 2)
+        found.setdefault(module, {})[name] = word
+    return found
+
+
+def test_gradients_of_the_table(outcomes):
+    works = {(module, name) for module, (names, _) in table().items() for name in names}
+    wrong = {key: outcomes[key[0]].get(key[1]) for key in works if outcomes[key[0]].get(key[1]) != "ok"}
+    assert not wrong
+    assert len(works) > 200
+
+
+def test_what_does_not_work_says_so(outcomes):
+    """An error that speaks of the derivative, or nan; never another number."""
+    told = re.compile(
+        r"(RuntimeError|TypeError|NotImplementedError): .*(derivative|no rule|gradient)|nan: |ok$|constant$"
+    )
+    silent = [(m, name, word) for m, found in outcomes.items() for name, word in found.items() if not told.match(word)]
+    assert not silent
+
+
+def test_every_call_is_in_the_table(outcomes):
+    for module, (works, raises) in table().items():
+        listed = works | raises
+        assert listed == {name for name, word in outcomes[module].items() if word != "constant"}
