@@ -146,7 +146,6 @@ _ELSEWHERE = {
         "svd_lowrank pca_lowrank lobpcg": "linalg.svd and linalg.eigh compute all of it",
         "range": "it is arange(start, end + 1), which ends before its end",
         "empty_strided": "as_strided shows memory in other steps",
-        "benchmark": "take Python's timeit: nothing here runs on after a function has returned",
         "fractional_max_pool2d fractional_max_pool3d": "adaptive_max_pool2d(x, output_size) pools to any size, with regions "
         "that are not random",
         "ctc_loss": "a sum over paths is a loop of logaddexp; for labels that are aligned there is cross_entropy",
@@ -157,7 +156,7 @@ _ELSEWHERE = {
         "TransformerDecoderLayer": "it is nn.functional.scaled_dot_product_attention of nn.Linear layers",
         "DataParallel parallel": "one process computes on the CPU: call the module itself",
         "LazyLinear LazyConv1d LazyConv2d LazyConv3d": "give the number of inputs: nn.Linear, nn.Conv2d",
-        "Rprop RMSprop Adagrad Adadelta Adamax NAdam RAdam ASGD SparseAdam": "optim has SGD, Adam, AdamW and LBFGS; of a subclass "
+        "Rprop Adagrad Adadelta Adamax NAdam RAdam ASGD SparseAdam Adafactor Muon": "optim has SGD, Adam, AdamW, RMSprop and LBFGS; of a subclass "
         "of optim.Optimizer one says update(p, grad, group, state)",
         "MultiStepLR CosineAnnealingLR OneCycleLR ReduceLROnPlateau CyclicLR": "LambdaLR(optimizer, f) takes any function of the epoch",
         "bfloat16 chalf complex32": "NumPy has no such numbers: take float32, or complex64",

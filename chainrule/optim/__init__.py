@@ -1,13 +1,14 @@
-"""``torch.optim``: SGD, Adam, AdamW and L-BFGS, with PyTorch's formulas; and two schedules for their learning rates."""
+"""``torch.optim``: SGD, Adam, AdamW, RMSprop and L-BFGS, with PyTorch's formulas; and two schedules for their learning rates."""
 
 from chainrule import errors
 from chainrule.optim import lr_scheduler
 from chainrule.optim.adam import Adam, AdamW
 from chainrule.optim.lbfgs import LBFGS
 from chainrule.optim.optimizer import Optimizer
+from chainrule.optim.rmsprop import RMSprop
 from chainrule.optim.sgd import SGD
 
-__all__ = ["LBFGS", "SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler"]
+__all__ = ["LBFGS", "SGD", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
 
 
 def __getattr__(name: str) -> object:

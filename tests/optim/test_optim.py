@@ -222,6 +222,8 @@ WAYS = {
     "Adam": {"lr": 0.05},
     "Adam amsgrad": {"lr": 0.05, "weight_decay": 0.1, "amsgrad": True, "betas": (0.8, 0.9)},
     "AdamW": {"lr": 0.05, "weight_decay": 0.1, "maximize": True},
+    "RMSprop": {"lr": 0.01},
+    "RMSprop centered": {"lr": 0.01, "centered": True, "momentum": 0.8, "weight_decay": 0.1, "alpha": 0.9},
     "LBFGS": {"lr": 0.1},
     "LBFGS wolfe": {"line_search_fn": "strong_wolfe"},
     "LBFGS few": {"lr": 0.5, "max_iter": 7, "max_eval": 9, "history_size": 3, "line_search_fn": "strong_wolfe"},
@@ -272,7 +274,7 @@ def test_the_same_steps_as_pytorchs(way, dtype, complex_parameter):
 
 @pytest.mark.skipif(not OURS, reason="names that are not here")
 def test_what_is_not_here():
-    with pytest.raises(AttributeError, match="has no attribute 'RMSprop': optim has SGD, Adam"):
-        optim.RMSprop([leaf(1.0)])
+    with pytest.raises(AttributeError, match="has no attribute 'Adagrad': optim has SGD, Adam"):
+        optim.Adagrad([leaf(1.0)])
     with pytest.raises(AttributeError, match="LambdaLR"):
         optim.lr_scheduler.CosineAnnealingLR(None)

@@ -1,0 +1,56 @@
+"""RMSprop: gradients over the root of the mean of their squares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from chainrule.core.tensor import Tensor
+from chainrule.ops import creation
+from chainrule.optim.optimizer import Group, Optimizer, as_real, check_options
+
+
+class RMSprop(Optimizer):
+    """RMSprop (Hinton's lecture 6e; Graves, 2013, with ``centered``).
+
+    Args:
+        params: what to optimize (see :class:`Optimizer`).
+        lr: the learning rate.
+        alpha: how much of the mean is kept in a step.
+        eps: is added to the root.
+        weight_decay: this times w is added to the gradient.
+        momentum: how much of the last step is kept.
+        centered: divide by the standard deviation of the gradients.
+        maximize: go up.
+        foreach, capturable: accepted; they change no number in PyTorch.
+    """
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
+        momentum: float = 0, centered: bool = False, capturable: bool = False, foreach: bool | None = None,
+        maximize: bool = False,
+    ) -> None:  # fmt: skip
+        numbers = {"epsilon value": eps, "momentum value": momentum, "alpha value": alpha}
+        check_options(lr, weight_decay, **numbers)
+        options = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, {**options, "momentum": momentum, "centered": centered, "maximize": maximize})
+
+    def update(self, p: Tensor, grad: Tensor, group: Group, state: dict[str, Any]) -> None:
+        """One step of one parameter."""
+        if not state:
+            state["step"] = creation.tensor(0.0)
+            used = {"square_avg": True, "momentum_buffer": group["momentum"], "grad_avg": group["centered"]}
+            state.update({name: creation.zeros_like(p) for name, wanted in used.items() if wanted})
+        state["step"].add_(1)
+        if group["weight_decay"]:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        p, grad, keep = as_real(p), as_real(grad), group["alpha"]
+        squares = as_real(state["square_avg"]).mul_(keep).addcmul_(grad, grad, value=1 - keep)
+        if group["centered"]:
+            mean = as_real(state["grad_avg"]).lerp_(grad, 1 - keep)
+            squares = squares.addcmul(mean, mean, value=-1)
+        root = squares.sqrt().add_(group["eps"])
+        if group["momentum"]:
+            p.add_(as_real(state["momentum_buffer"]).mul_(group["momentum"]).addcdiv_(grad, root), alpha=-group["lr"])
+        else:
+            p.addcdiv_(grad, root, value=-group["lr"])

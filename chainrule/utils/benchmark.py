@@ -1,0 +1,84 @@
+"""``torch.utils.benchmark``'s :class:`Timer`: how long a statement takes, by the clock."""
+
+from __future__ import annotations
+
+import statistics
+import timeit
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Measurement", "Timer"]
+
+
+@dataclass
+class Measurement:
+    """Times of one statement, in seconds.
+
+    ``times`` are those of one run, each the mean over a block of ``number_per_run``.
+    """
+
+    number_per_run: int
+    raw_times: list[float]
+    title: str = ""
+
+    @property
+    def times(self) -> list[float]:
+        """Seconds for one run, block by block."""
+        return [seconds / self.number_per_run for seconds in self.raw_times]
+
+    @property
+    def mean(self) -> float:
+        """The mean of the blocks."""
+        return statistics.fmean(self.times)
+
+    @property
+    def median(self) -> float:
+        """The median of the blocks."""
+        return statistics.median(self.times)
+
+    def __repr__(self) -> str:
+        unit, scale = next((u, s) for u, s in (("s", 1), ("ms", 1e-3), ("us", 1e-6), ("ns", 0)) if self.median >= s)
+        runs = f"{len(self.times)} measurement{'s' * (len(self.times) > 1)}, {self.number_per_run} runs each"
+        return f"{self.title}\n  {self.median / (scale or 1e-9):.2f} {unit}\n  {runs}"
+
+
+class Timer:
+    """Times a statement; Python's :mod:`timeit` does it.
+
+    Args:
+        stmt: what to time, as text or a function without arguments.
+        setup: what runs once before.
+        globals: the names that it uses.
+        timer: the clock.
+        label, sub_label, description: are printed.
+        num_threads: accepted, and changes nothing: the BLAS has threads of its own (``OMP_NUM_THREADS``).
+
+    >>> from chainrule.utils.benchmark import Timer
+    >>> Timer("x + x", globals={"x": 1.0}).timeit(100).number_per_run
+    100
+    """
+
+    def __init__(
+        self, stmt: str | Callable[[], Any] = "pass", setup: str | Callable[[], Any] = "pass", *,
+        timer: Callable[[], float] = timeit.default_timer, globals: dict[str, Any] | None = None,
+        label: str | None = None, sub_label: str | None = None, description: str | None = None, num_threads: int = 1,
+    ) -> None:  # fmt: skip
+        self.title = ": ".join(part for part in (label or str(stmt), sub_label, description) if part)
+        self._timer = timeit.Timer(stmt, setup, timer, {} if globals is None else dict(globals))
+
+    def timeit(self, number: int = 1_000_000) -> Measurement:
+        """One block of ``number`` runs, after one that is not counted."""
+        self._timer.timeit(max(number // 100, 2))
+        return Measurement(number, [self._timer.timeit(number)], self.title)
+
+    def blocked_autorange(self, min_run_time: float = 0.2) -> Measurement:
+        """Blocks that are long enough for the clock, for at least ``min_run_time`` seconds in all."""
+        number, seconds = 1, self._timer.timeit(1)
+        while seconds < min(min_run_time, 0.2) / 100:
+            number *= 10
+            seconds = self._timer.timeit(number)
+        times: list[float] = []
+        while not times or sum(times) < min_run_time:
+            times.append(self._timer.timeit(number))
+        return Measurement(number, times, self.title)
