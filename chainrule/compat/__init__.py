@@ -11,14 +11,20 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
+import os
+import runpy
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["install"]
+from chainrule import errors
+
+__all__ = ["install", "run"]
+
+#: libraries, and the packages that have their names
+_HOMES = {"autograd": "chainrule.compat.autograd", "torch": "chainrule"}
 
 
 class _Finder:
@@ -30,11 +36,14 @@ class _Finder:
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
         if name.partition(".")[0] != self.name:
             return None
+        ours = _HOMES[self.name] + name.removeprefix(self.name)
         try:
-            module = importlib.import_module(f"{__name__}.{name}")
+            module = importlib.import_module(ours)
         except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{name}":  # SciPy, for autograd.scipy
+            if error.name != ours:  # SciPy, for autograd.scipy
                 raise
+            if self.name == "torch":
+                raise _not_here(name, ours) from None
             return None
         loader: Any = self
         spec = ModuleSpec(name, loader, is_package=hasattr(module, "__path__"))
@@ -54,14 +63,14 @@ def install(name: str) -> None:
     """Let ``import name`` and ``from name.… import …`` find chainrule's module of that library's names.
 
     Args:
-        name: ``"autograd"``, for programs that are written for HIPS autograd.
+        name: ``"autograd"``, for programs that are written for HIPS autograd; ``"torch"``, for PyTorch's.
 
     Raises:
         ValueError: there is no such module.
         RuntimeError: the library itself is imported already.
     """
-    if importlib.util.find_spec(f"{__name__}.{name}") is None:
-        raise ValueError(f"chainrule.compat has no names of {name!r}; it has those of 'autograd'")
+    if name not in _HOMES:
+        raise ValueError(f"chainrule.compat has no names of {name!r}; it has those of {', '.join(map(repr, _HOMES))}")
     if any(isinstance(finder, _Finder) and finder.name == name for finder in sys.meta_path):
         return
     if name in sys.modules:
@@ -70,3 +79,24 @@ def install(name: str) -> None:
             f"chainrule.compat.install({name!r}) before the program imports it"
         )
     sys.meta_path.insert(0, _Finder(name))
+
+
+def _not_here(name: str, ours: str) -> ModuleNotFoundError:
+    parent, _, last = ours.rpartition(".")
+    hint = errors.name_hint(last, [], parent)
+    return ModuleNotFoundError(f"No module named {name!r}: chainrule stands for it, and has no {ours}{hint}", name=name)
+
+
+def run(name: str, argv: list[str]) -> None:
+    """Run ``script.py args...`` or ``-m module args...`` with chainrule in the place of a library."""
+    if not argv or argv == ["-m"] or argv[0] in ("-h", "--help"):
+        raise SystemExit(f"usage: python -m chainrule.compat.{name} [-m module | script.py] [args...]")
+    install(name)
+    if argv[0] == "-m":
+        sys.argv = argv[1:]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = argv
+        sys.path.insert(0, os.path.dirname(os.path.abspath(argv[0])))
+        runpy.run_path(argv[0], run_name="__main__")

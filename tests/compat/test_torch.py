@@ -1,0 +1,59 @@
+"""Programs that import torch, run with chainrule in its place, each in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = '''
+"""Fits a line with what programs for PyTorch import."""
+import sys
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import torch.optim as optim
+from torch.autograd import Function
+from torch.func import functional_call, vmap
+from torch.optim.lr_scheduler import StepLR
+
+class Doubled(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g
+
+torch.manual_seed(0)
+x = torch.linspace(-1, 1, 50).unsqueeze(1)
+y = 3 * x + 0.5
+model = nn.Sequential(nn.Linear(1, 1))
+optimizer = optim.SGD(model.parameters(), lr=0.3)
+schedule = StepLR(optimizer, 100, 0.5)
+for _ in range(300):
+    optimizer.zero_grad()
+    loss = F.mse_loss(Doubled.apply(model(x)), y)
+    loss.backward()
+    optimizer.step()
+    schedule.step()
+print([round(p.item(), 3) for p in model.parameters()], *sys.argv[1:])
+params = dict(model.named_parameters())
+print(vmap(lambda x: functional_call(model, params, x))(x).shape, sys.modules["torch.nn"] is nn)
+for name in ("utils.data", "distributed"):
+    try:
+        __import__("torch." + name)
+    except ImportError as error:
+        print(error)
+'''
+
+
+def test_a_program_as_it_is(tmp_path: Path):
+    (tmp_path / "fit.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "chainrule.compat.torch", str(tmp_path / "fit.py"), "and", "arguments"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).resolve().parents[2])
+    assert done.returncode == 0, done.stderr
+    fitted, shape, data, distributed = done.stdout.splitlines()
+    assert fitted == "[1.5, 0.25] and arguments" and shape == "torch.Size([50, 1]) True"
+    assert data.startswith("No module named 'torch.utils.data': chainrule stands for it") and "x[i:i + n]" in data
+    assert distributed.startswith("No module named 'torch.distributed'")
