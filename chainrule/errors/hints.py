@@ -156,8 +156,8 @@ _ELSEWHERE = {
         "TransformerDecoderLayer": "it is nn.functional.scaled_dot_product_attention of nn.Linear layers",
         "DataParallel parallel": "one process computes on the CPU: call the module itself",
         "LazyLinear LazyConv1d LazyConv2d LazyConv3d": "give the number of inputs: nn.Linear, nn.Conv2d",
-        "Rprop Adagrad Adadelta Adamax NAdam RAdam ASGD SparseAdam Adafactor Muon": "optim has SGD, Adam, AdamW, RMSprop and LBFGS; of a subclass "
-        "of optim.Optimizer one says update(p, grad, group, state)",
+        "Rprop Adagrad Adadelta Adamax NAdam RAdam ASGD SparseAdam Adafactor Muon": "optim has SGD, Adam, AdamW, RMSprop and "
+        "LBFGS; of a subclass of optim.Optimizer one says update(p, grad, group, state)",
         "MultiStepLR CosineAnnealingLR OneCycleLR ReduceLROnPlateau CyclicLR": "LambdaLR(optimizer, f) takes any function of the epoch",
         "bfloat16 chalf complex32": "NumPy has no such numbers: take float32, or complex64",
         "autocast amp": "arithmetic is in the dtype of the tensors: x.half(), x.double()",
