@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array, _holds, apply
+from chainrule.api.array import Array, holds, apply
 from chainrule.compat.autograd.extend import notrace_primitive
 from chainrule.compat.autograd.tracing import getval
 from chainrule.core.protocol import FUNCTIONS
@@ -46,9 +46,9 @@ def takes_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if args and hasattr(args[0], "__next__"):  # np.stack(map(f, x))
             args = (list(args[0]), *args[1:])
-        if not _holds(args, Array) and not (kwargs and _holds(kwargs, Array)):
+        if not holds(args, Array) and not (kwargs and holds(kwargs, Array)):
             return function(*args, **kwargs)
-        if any(isinstance(x, list | tuple) and _holds(x, Array) for x in (*args, *kwargs.values())):
+        if any(isinstance(x, list | tuple) and holds(x, Array) for x in (*args, *kwargs.values())):
             args, kwargs = _stacked(function, args, kwargs)
         return (apply if answered else _call)(function, *args, **kwargs)
 
@@ -63,14 +63,14 @@ def _stacked(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Arguments with Arrays for the lists of Arrays that stand for one."""
     bound = inspect.signature(function).bind(*args, **kwargs)
     for name, x in bound.arguments.items():
-        if name not in _LISTS and isinstance(x, list | tuple) and _holds(x, Array):
+        if name not in _LISTS and isinstance(x, list | tuple) and holds(x, Array):
             several = bound.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
             bound.arguments[name] = tuple(map(_as_array, x)) if several else _as_array(x)
     return bound.args, bound.kwargs
 
 
 def _as_array(x: Any) -> Any:
-    return Array(x) if isinstance(x, list | tuple) and _holds(x, Array) else x
+    return Array(x) if isinstance(x, list | tuple) and holds(x, Array) else x
 
 
 def wrapped(names: dict[str, Any]) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def wrap_namespace(old: dict[str, Any], new: dict[str, Any]) -> None:
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, **options: Any) -> Any:
     """NumPy's. Elements that are on a bound count as outside, so their derivative is zero."""
-    if type(a) is not Array or options or _holds((a_min, a_max), Array):
+    if type(a) is not Array or options or holds((a_min, a_max), Array):
         return takes_arrays(np.clip)(a, a_min, a_max, **options)
     inside = np.isnan(a) | ((a > (-np.inf if a_min is None else a_min)) & (a < (np.inf if a_max is None else a_max)))
     return np.where(inside, a, np.clip(getval(a), a_min, a_max))
@@ -101,7 +101,7 @@ def _extremum(function: Callable[..., Any], ties_halved: Callable[..., Any]) -> 
     """np.fmax or np.fmin. Of equal elements each gets half of the gradient."""
 
     def call(x: Any, y: Any, **options: Any) -> Any:
-        if options or not _holds((x, y), Array):
+        if options or not holds((x, y), Array):
             return function(x, y, **options)
         return np.where(np.isnan(x), y, np.where(np.isnan(y), x, ties_halved(x, y)))
 
@@ -123,7 +123,7 @@ def where(condition: Any, *args: Any, **kwargs: Any) -> Any:
     found = takes_arrays(np.where)(condition, *[*args, *kwargs.values()])
     given = (condition, *args, *kwargs.values())
     arrays = (Array, np.ndarray, np.generic)
-    return found if len(given) == 1 or any(_holds(given, kind) for kind in arrays) else found.tolist()
+    return found if len(given) == 1 or any(holds(given, kind) for kind in arrays) else found.tolist()
 
 
 def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
@@ -141,7 +141,7 @@ class _Rows:
         self.join = join
 
     def __getitem__(self, parts: Any) -> Any:
-        if not _holds(parts, Array):
+        if not holds(parts, Array):
             return self.plain[parts]
         parts = parts if isinstance(parts, tuple) else (parts,)
         if any(isinstance(part, str) for part in parts):

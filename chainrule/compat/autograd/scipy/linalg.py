@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from chainrule import linalg as _ours
-from chainrule.api.array import Array, _holds
+from chainrule.api.array import Array, holds
 from chainrule.compat.autograd.extend import defjvp, defjvp_argnum, defvjp, defvjp_argnums, primitive
 
 globals().update(
@@ -57,7 +57,7 @@ def solve_triangular(
     a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **options: Any
 ) -> Any:
     """The solution x of a x = b (``trans``: of aᵀ x = b, or aᴴ x = b), where a is triangular."""
-    if not _holds((a, b), Array):
+    if not holds((a, b), Array):
         return scipy.linalg.solve_triangular(a, b, trans, lower, unit_diagonal, **options)
     if trans in (1, "T", 2, "C"):
         a, lower = np.swapaxes(a, -1, -2), not lower

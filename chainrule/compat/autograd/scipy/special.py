@@ -9,7 +9,7 @@ import numpy as np
 import scipy.special
 
 from chainrule import special as _ours
-from chainrule.api.array import Array, _holds
+from chainrule.api.array import Array, holds
 from chainrule.compat.autograd.tracing import getval
 
 globals().update({name: getattr(scipy.special, name) for name in scipy.special.__all__})
@@ -18,7 +18,7 @@ globals().update({name: getattr(scipy.special, name) for name in scipy.special._
 def _by_type(name: str) -> Callable[..., Any]:
     """chainrule's function for Arrays, SciPy's for everything else."""
     ours, scipys = getattr(_ours, name), getattr(scipy.special, name)
-    return lambda *args: ours(*args) if _holds(args, Array) else scipys(*args)
+    return lambda *args: ours(*args) if holds(args, Array) else scipys(*args)
 
 
 polygamma = _by_type("polygamma")
@@ -27,7 +27,7 @@ multigammaln = _by_type("multigammaln")
 
 def logsumexp(x: Any, axis: Any = None, b: Any = 1.0, keepdims: bool = False) -> Any:
     """log(sum(b exp(x)))."""
-    if not _holds((x, b), Array):
+    if not holds((x, b), Array):
         return scipy.special.logsumexp(x, axis, b, keepdims)
     top = np.max(getval(x), axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
