@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array, holds, apply
+from chainrule.api.array import Array, apply, holds
 from chainrule.compat.autograd.extend import notrace_primitive
 from chainrule.compat.autograd.tracing import getval
 from chainrule.core.protocol import FUNCTIONS
