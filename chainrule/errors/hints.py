@@ -137,7 +137,7 @@ _ELSEWHERE = {
         "ndarray": "the class is Tensor",
         "numpy": "NumPy's own functions take tensors: import numpy as np",
         "sparse sparse_coo_tensor sparse_csr_tensor": "there are dense arrays only",
-        "distributions": "a density is a line of NumPy (docs/guide/from_autograd.md, Statistics); random has the samplers",
+        "distributions": "stats has SciPy's distributions, with derivatives by all parameters; random has PyTorch's samplers",
         "channels_last channels_last_3d": "arrays lie in row order, whatever their axes mean: leave memory_format out",
         "ldl_factor ldl_factor_ex ldl_solve": "for positive definite matrices there is linalg.cholesky, for others "
         "linalg.lu_factor",

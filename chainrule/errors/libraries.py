@@ -31,7 +31,8 @@ _CUT = "Where the path may be cut"
 _GUIDES = {
     "numpy.ma": "fill the masked array first, as in m.filled(0) * x, or choose with np.where(m.mask, 0, x)",
     "pandas": "take its numbers first, as in df.to_numpy() @ x",
-    "scipy.stats": "a density is a line of NumPy for tensors (docs/guide/from_autograd.md, Statistics)",
+    "scipy.stats": "chainrule.stats has SciPy's common distributions, with derivatives by the point and by all parameters "
+    "(docs/guide/statistics.md); a statistic is a line of NumPy",
     "scipy.integrate.quad": "the gradient of an integral is the integral of the integrand's gradient, from func.grad",
     "scipy.integrate": "a Function that solves the adjoint equation has a gradient (docs/guide/scipy.md, Differential equations)",
     "scipy.optimize": "chainrule.scipy has these functions for tensors and fills in derivatives (docs/guide/solvers.md); the "
@@ -48,9 +49,11 @@ def taken_by_library(tensor: Any) -> tuple[str, str] | None:
     None where the user's own line does it.
     """
     frame = calling_frame()
-    library = called = entered = ""
+    library = called = entered = distribution = ""
     while frame is not None and (now := _library(frame)):
         library, called, entered = now, _public(frame, now) or called, frame.f_code.co_name
+        if now == "scipy.stats":
+            distribution = _distribution(frame) or distribution
         frame = frame.f_back
     if not library or frame is None:
         return None
@@ -58,7 +61,7 @@ def taken_by_library(tensor: Any) -> tuple[str, str] | None:
     callee = re.match(r"([\w.]+)\(.*\)$", line.text, re.DOTALL) if line.instruction != "BINARY_OP" else None
     called = callee[1] if callee else called or library
     x = next((n for n, value in frame.f_locals.items() if value is tensor and not n.startswith("_")), "tensor")
-    return x, _text(called, x, library, entered)
+    return x, _text(called, x, library, entered, distribution)
 
 
 def instead_of_arrays(tensor: Any, x: str, detach: bool = True) -> str:
@@ -77,11 +80,13 @@ def instead_of_arrays(tensor: Any, x: str, detach: bool = True) -> str:
     return ""
 
 
-def _text(called: str, x: str, module: str, entered: str) -> str:
+def _text(called: str, x: str, module: str, entered: str, distribution: str) -> str:
     """What to say of a call of the user's, which may be by another name than that of the function that was entered."""
     name = called.rpartition(".")[2]
     cut = f"{_CUT}: {x}.detach().numpy()."
-    instead = _instead(name, module) or (_instead(entered, module) if module != "numpy" else "")
+    instead = distribution
+    if module != "scipy.stats":
+        instead = _instead(name, module) or (_instead(entered, module) if module != "numpy" else "")
     if module == "numpy" and not instead and hasattr(getattr(sys.modules["numpy"], name, None), "_implementation"):
         return f"{called} makes an array of a list that holds tensors: np.stack([...]) of the list is a tensor. {cut}"
     if instead:
@@ -114,6 +119,23 @@ def _public(frame: Any, library: str) -> str:
     name = frame.f_code.co_name
     known = not name.startswith("_") and callable(getattr(sys.modules.get(library), name, None))
     return f"{'np' if library == 'numpy' else library}.{name}" if known else ""
+
+
+#: What scipy.stats calls its newer distributions.
+_NEWER = {"Binomial": "binom", "Logistic": "logistic", "Normal": "norm", "Uniform": "uniform"}
+
+
+def _distribution(frame: Any) -> str:
+    """The function of ours for the method of a distribution that a frame of scipy.stats runs; '' if there is none."""
+    owner = frame.f_locals.get("self")
+    owner = getattr(owner, "dist", owner)  # of a frozen one
+    kind = re.sub("_(gen|frozen)$", "", type(owner).__name__)
+    name = _NEWER.get(kind) or getattr(owner, "name", kind)
+    ours = getattr(importlib.import_module("chainrule.stats"), str(name), None)
+    method = frame.f_code.co_name
+    if method in ("__call__", "__init__"):
+        return f"chainrule.stats.{name}" if callable(ours) else ""
+    return f"chainrule.stats.{name}.{method}" if not method.startswith("_") and hasattr(ours, method) else ""
 
 
 def _instead(name: str, module: str) -> str:

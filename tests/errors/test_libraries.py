@@ -53,11 +53,19 @@ def test_another_name_is_known():
     )
 
 
-def test_nothing_has_the_name():
+def test_distributions():
     stats = pytest.importorskip("scipy.stats")
     text = message(lambda x: stats.norm.logpdf(x))
-    assert "stats.norm.logpdf takes plain arrays: a density is a line of NumPy for tensors" in text
+    assert "stats.norm.logpdf takes plain arrays: chainrule.stats.norm.logpdf keeps the derivative" in text
     assert "gradient of x," in text and "x.detach().numpy()" in text
+    logpdf = stats.gamma.logpdf
+    assert "logpdf takes plain arrays: chainrule.stats.gamma.logpdf keeps" in message(lambda x: logpdf(x, 2.0))
+    assert "chainrule.stats.t.cdf keeps" in message(lambda x: stats.t(3.0).cdf(x))
+    assert "chainrule.stats.norm.logpdf keeps" in message(lambda x: stats.norm(x).logpdf(1.0))
+    assert "chainrule.stats.dirichlet.logpdf keeps" in message(lambda x: stats.dirichlet(x).logpdf([0.5, 0.5]))
+    assert "chainrule.stats has SciPy's common distributions" in message(lambda x: stats.gompertz.logpdf(x, 2.0))
+    if hasattr(stats, "Normal"):
+        assert "stats.Normal takes plain arrays: chainrule.stats.norm keeps" in message(lambda x: stats.Normal(mu=x))
 
 
 def test_nothing_is_like_it():
