@@ -17,7 +17,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.backends.arrays import Library, is_foreign, library_of
-from chainrule.core.protocol import FOREIGN, ArrayLike, array_function, array_ufunc
+from chainrule.core.protocol import FOREIGN, ArrayLike, array_function, array_ufunc, plain
 
 ndarray = np.ndarray
 
@@ -313,6 +313,26 @@ def adopted(x: Any) -> Any:
     if isinstance(x, (tuple, list)):
         return type(x)(map(adopted, x)) if not hasattr(x, "_make") else x._make(map(adopted, x))
     return x
+
+
+def in_memory(values: list[Any]) -> list[Any]:
+    """Values with NumPy's arrays in the place of other libraries': for callers whose users asked for the numbers.
+
+    Lazy arrays are computed together, so that work they share is done once.
+    """
+    found = [plain(x) if is_foreign(type(x)) else x for x in values]
+    at = [i for i, x in enumerate(found) if type(x) is Foreign]
+    if not at:
+        return found
+    library = found[at[0]].library
+    together = library.all_to_numpy
+    if together is None or any(found[i].library is not library for i in at):
+        arrays = [found[i].read() for i in at]
+    else:
+        arrays = together([found[i].payload for i in at])
+    for i, array in zip(at, arrays, strict=True):
+        found[i] = array
+    return found
 
 
 def _opened(x: Any) -> Any:

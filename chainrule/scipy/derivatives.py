@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.compiling import compile
+from chainrule.core.foreign import in_memory
 from chainrule.func import grad, hvp, value_and_grad
 from chainrule.jacobians.api import hessian, jacobian
 from chainrule.jacobians.prepared import prepare_jacobian
@@ -61,7 +62,8 @@ class Objective:
     def __init__(self, flat: Function, what: str, compiled: bool, sparse: bool) -> None:
         self.flat = flat
         self.what = what
-        self.both = Remembered(maybe_compiled(value_and_grad(flat), compiled))
+        both = maybe_compiled(value_and_grad(flat), compiled)
+        self.both = Remembered(lambda x: in_memory(both(x)))
         self.products = maybe_compiled(lambda x, p: hvp(flat, x, p), compiled)
         self.hessian = HessianOf(flat, what, compiled, sparse)
 
@@ -116,7 +118,7 @@ class MatrixOf:
             found = type(self).derivative(lambda x: self.flat(x, *args), x, layout=layout)
             self.sparse = type(found) is not ndarray
             return found.astype(x.dtype)
-        return np.asarray(plain_value(self.dense(x, *args), self.what), x.dtype)
+        return np.asarray(output_value(self.dense(x, *args), self.what), x.dtype)
 
     def _replayed(self, x: Vector, args: tuple[Any, ...]) -> Any:
         """A sparse matrix whose pattern is known, where it is the same."""

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from chainrule import errors
 from chainrule.api.array import Array, faced, unfaced
+from chainrule.backends.arrays import is_foreign
+from chainrule.core.foreign import Foreign, in_memory
 from chainrule.core.modes import recording
 from chainrule.core.others import numbers_of
-from chainrule.core.protocol import ArrayLike
+from chainrule.core.protocol import ArrayLike, plain
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.transform.arguments import array_like
 from chainrule.tree import leaf_paths, tree_flatten, tree_unflatten
@@ -131,11 +134,15 @@ def plain_value(x: Any, what: str) -> ndarray:
     """The numbers of an array, tensor or number, without its history.
 
     Raises:
-        TypeError: it is none of these.
+        TypeError: it is none of these, or another library's array, which is not in memory or not of NumPy's numbers.
         RuntimeError: it is inside a transformation, and so has no numbers.
     """
     tensor = unfaced(x)
     value = tensor._raw if isinstance(tensor, Tensor) else tensor
+    if is_foreign(type(value)):
+        value = plain(value)
+    if type(value) is Foreign:
+        raise errors.foreign_to_numpy(value)
     if isinstance(value, ArrayLike):
         raise RuntimeError(
             f"{what} is inside a transformation (vmap, jvp, compile ...), and SciPy needs numbers. Solvers whose solutions "
@@ -168,7 +175,7 @@ def flat_output(y: Any, what: str, *more: int) -> Any:
     Raises:
         TypeError: it returned something that is no array, or nothing.
     """
-    leaves = tree_flatten(y)[0]
+    leaves = in_memory(tree_flatten(y)[0])
     if not leaves:
         raise TypeError(f"{what} returned {y!r}: expected an array, a tensor or a number, or a container of them")
     for leaf in leaves:
@@ -190,13 +197,14 @@ def output_value(y: Any, what: str) -> ndarray:
     """
     tensor = unfaced(y)
     if isinstance(tensor, Tensor) and (
-        isinstance(tensor._raw, ArrayLike) or (tensor._edge is not None and recording())
+        (isinstance(tensor._raw, ArrayLike) and type(tensor._raw) is not Foreign)
+        or (tensor._edge is not None and recording())
     ):
         raise RuntimeError(
             f"{what} depends on something that is differentiated, and no derivative goes through SciPy's solvers: call the solver "
             "with detach()ed tensors or in no_grad(), or use chainrule.implicit, whose solutions have derivatives"
         )
-    return plain_value(tensor, what)
+    return plain_value(*in_memory([tensor._raw if isinstance(tensor, Tensor) else tensor]), what)
 
 
 def plain_vector(y: Any, what: str) -> Vector:
