@@ -2,7 +2,8 @@
 
 glibc gives large freed blocks back to the kernel, so every large temporary costs page faults anew: for arrays of
 10,000 elements and more that, not arithmetic, is most of the time. Raising two of malloc's thresholds keeps the pages.
-They are settings of the whole process; ``CHAINRULE_KEEP_MEMORY=0`` in the environment leaves them alone.
+They are settings of the whole process; ``CHAINRULE_KEEP_MEMORY=0`` in the environment leaves them alone, and so do glibc's own
+variables, which Dask sets for its workers: they count what a process holds, and give up one that holds too much.
 
 What is larger than the second threshold can be, malloc takes from the kernel every time. ``zeros`` keeps the last such array's
 memory for the next.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import sys
 from typing import Any
 
@@ -20,13 +22,14 @@ import numpy as np
 from chainrule import config
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_GLIBC = {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"}
 _LARGEST_MMAP_THRESHOLD = 32 * 1024 * 1024  # glibc's own upper limit
 _KEPT = 1024 * 1024 * 1024
 
 
 def keep_freed_memory() -> bool:
-    """Raise glibc's trim and mmap thresholds; False where that is not possible (another C library)."""
-    if not sys.platform.startswith("linux"):
+    """Raise glibc's trim and mmap thresholds; False where that is not possible (another C library) or settled by the environment."""
+    if not sys.platform.startswith("linux") or _GLIBC & os.environ.keys():
         return False
     try:
         mallopt = ctypes.CDLL(None).mallopt

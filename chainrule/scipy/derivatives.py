@@ -13,6 +13,7 @@ from chainrule.core.foreign import in_memory
 from chainrule.func import grad, hvp, value_and_grad
 from chainrule.jacobians.api import hessian, jacobian
 from chainrule.jacobians.prepared import prepare_jacobian
+from chainrule.scipy.journal import Journal
 from chainrule.scipy.vectors import Function, Vector, output_value, plain_value, plain_vector
 
 ndarray = np.ndarray
@@ -50,41 +51,57 @@ class Remembered:
 
 
 class Objective:
-    """A scalar function of a vector with its derivatives; value and gradient come from one run.
+    """A scalar function of a vector with its derivatives; value and gradient come from one run, as one vector.
 
     Args:
         flat: from a vector to an array without axes.
         what: what the caller calls it, for messages.
         compiled: whether to replay recordings.
         sparse: whether the Hessian may be a sparse matrix.
+        journal: keeps values, gradients and products with the Hessian.
     """
 
-    def __init__(self, flat: Function, what: str, compiled: bool, sparse: bool) -> None:
+    def __init__(
+        self, flat: Function, what: str, compiled: bool, sparse: bool, journal: Journal | None = None
+    ) -> None:
         self.flat = flat
         self.what = what
-        both = maybe_compiled(value_and_grad(flat), compiled)
-        self.both = Remembered(lambda x: in_memory(both(x)))
-        self.products = maybe_compiled(lambda x, p: hvp(flat, x, p), compiled)
+        self._both = maybe_compiled(value_and_grad(flat), compiled)
+        self._products = maybe_compiled(lambda x, p: hvp(flat, x, p), compiled)
+        kept = journal.recorded if journal is not None else lambda function: function
+        self.both = Remembered(kept(self._value_and_gradient))
+        self.products = kept(self._hessian_product)
+        self.values = kept(self._value_alone)
         self.hessian = HessianOf(flat, what, compiled, sparse)
 
     def plain(self, x: Vector) -> float:
         """The value alone, where no gradient is going to be asked for."""
-        value = output_value(self.flat(np.array(x)), self.what)
+        return float(self.values(np.array(x))[0])
+
+    def _value_alone(self, x: Vector) -> Vector:
+        value = output_value(self.flat(x), self.what)
         if value.shape or value.dtype.kind == "c":
             kind = "a complex number" if not value.shape else f"an array of shape {value.shape}"
             raise ValueError(
                 f"{self.what} returned {kind}: expected a real number, as np.sum or np.mean make of an array"
             )
-        return float(value)
+        return np.array([float(value)])
 
     def value(self, x: Vector) -> float:
-        return float(output_value(self.both(x)[0], self.what))
+        return float(self.both(x)[0])
 
     def gradient(self, x: Vector) -> Vector:
-        return plain_vector(self.both(x)[1], self.what)
+        return self.both(x)[1:]  # type: ignore[no-any-return]
 
     def hessian_product(self, x: Vector, p: Vector) -> Vector:
-        return plain_vector(self.products(np.array(x), np.array(p)), self.what)
+        return self.products(np.array(x), np.array(p))
+
+    def _value_and_gradient(self, x: Vector) -> Vector:
+        value, gradient = in_memory(self._both(x))  # of what is lazy, in one pass
+        return np.concatenate([output_value(value, self.what)[None], plain_vector(gradient, self.what)])
+
+    def _hessian_product(self, x: Vector, p: Vector) -> Vector:
+        return plain_vector(self._products(x, p), self.what)
 
 
 class MatrixOf:

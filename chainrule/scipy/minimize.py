@@ -11,6 +11,7 @@ import numpy as np
 from chainrule.scipy.bounds import element_bounds
 from chainrule.scipy.constraints import with_derivatives
 from chainrule.scipy.derivatives import Objective, scipy_module
+from chainrule.scipy.journal import Journal
 from chainrule.scipy.vectors import Packing, Vector, arguments, function_name, plain_matrix, plain_value
 
 #: Which derivatives each method asks for: the gradient (g); the Hessian as a matrix (h), or its products with vectors (p).
@@ -48,6 +49,7 @@ def minimize(
     options: dict[str, Any] | None = None,
     *,
     compile: bool = False,
+    checkpoint: Any = None,
 ) -> Any:
     """``scipy.optimize.minimize`` with gradients, Hessians and Hessian products of ``fun`` filled in.
 
@@ -67,13 +69,18 @@ def minimize(
             ``NonlinearConstraint`` and dictionaries, whose Jacobians and Hessians are filled in; ``LinearConstraint``.
         tol, callback, options: as for SciPy. ``callback`` gets what is like x0.
         compile: replay ``fun`` and its derivatives as compiled plans: for calls by the hundreds (see ``cr.compile``).
+        checkpoint: a file that keeps the values and gradients (and products with the Hessian) that were computed. Where
+            it is there, the solver goes on from where it was stopped, as if it had not been.
+
+    Where ``fun`` computes with Dask arrays, value and gradient are computed together, with one pass over the data.
 
     Returns:
         SciPy's ``OptimizeResult``. ``x`` and the gradient (``jac``, for "trust-constr" ``grad``) are like x0.
 
     Raises:
         TypeError: x0 is not of floating point numbers.
-        ValueError: there is no such method; bounds or what a given derivative returned don't fit x0.
+        ValueError: there is no such method; bounds or what a given derivative returned don't fit x0; the checkpoint is of
+            another run.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -93,7 +100,8 @@ def minimize(
     def flat(x: Any) -> Any:
         return fun(packing.unpack(x), *args)
 
-    objective = Objective(flat, what, compile, sparse)
+    journal = None if checkpoint is None else Journal(checkpoint, packing.start)
+    objective = Objective(flat, what, compile, sparse, journal)
     given: dict[str, Any] = {"fun": objective.value, "jac": objective.gradient}
     if jac is True:
         given |= _both(fun, packing, args)

@@ -204,7 +204,7 @@ def output_value(y: Any, what: str) -> ndarray:
             f"{what} depends on something that is differentiated, and no derivative goes through SciPy's solvers: call the solver "
             "with detach()ed tensors or in no_grad(), or use chainrule.implicit, whose solutions have derivatives"
         )
-    return plain_value(*in_memory([tensor._raw if isinstance(tensor, Tensor) else tensor]), what)
+    return plain_value(in_memory([tensor._raw if isinstance(tensor, Tensor) else tensor])[0], what)
 
 
 def plain_vector(y: Any, what: str) -> Vector:
