@@ -61,9 +61,7 @@ class Objective:
         journal: keeps values, gradients and products with the Hessian.
     """
 
-    def __init__(
-        self, flat: Function, what: str, compiled: bool, sparse: bool, journal: Journal | None = None
-    ) -> None:
+    def __init__(self, flat: Function, what: str, compiled: bool, sparse: bool, journal: Journal | None = None) -> None:
         self.flat = flat
         self.what = what
         self._both = maybe_compiled(value_and_grad(flat), compiled)
