@@ -14,7 +14,7 @@ from chainrule.func import grad, hvp, value_and_grad
 from chainrule.jacobians.api import hessian, jacobian
 from chainrule.jacobians.prepared import prepare_jacobian
 from chainrule.scipy.journal import Journal
-from chainrule.scipy.vectors import Function, Vector, output_value, plain_value, plain_vector
+from chainrule.scipy.vectors import Function, Vector, output_value, plain_vector
 
 ndarray = np.ndarray
 SPARSE_FROM = 50  # unknowns
