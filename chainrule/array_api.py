@@ -28,6 +28,8 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.array import Array, array_of, holds, is_plain
 from chainrule.api.declare import OPERATIONS
+from chainrule.backends import gpu
+from chainrule.backends.arrays import is_foreign
 from chainrule.core.protocol import FUNCTIONS, LATER, UFUNCS, load, plain
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import dlpack
@@ -58,6 +60,8 @@ def _as_argument(x: Any) -> Any:
         return array_of(x)
     if isinstance(x, Dtype):
         return x.dtype
+    if is_foreign(type(x)):
+        return array_of(wrap(plain(x)))
     return type(x)([_as_argument(item) for item in x]) if type(x) in (list, tuple) else x
 
 
@@ -78,7 +82,8 @@ def _on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, device: Any = None, **kwargs: Any) -> Any:
         check_device(device)
         prepare = _as_argument if _has_rule(function) else _as_plain
-        return _as_result(function(*map(prepare, args), **{name: prepare(x) for name, x in kwargs.items()}))
+        result = _as_result(function(*map(prepare, args), **{name: prepare(x) for name, x in kwargs.items()}))
+        return result if device is None else result.to_device(device)
 
     return call
 
@@ -124,7 +129,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     Args:
         obj: what to make it of. A tensor's other face shares its tape and its memory.
         dtype: another dtype.
-        device: None, or the CPU.
+        device: where to bring it; None: it stays where it is.
         copy: whether it has memory of its own; None: only where it must.
 
     Raises:
@@ -133,12 +138,14 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     check_device(device)
     x, dtype = _as_argument(obj), _as_argument(dtype)
     if not isinstance(x, Array):
-        return _as_array(x, dtype, copy)
-    if dtype is not None and x.dtype != dtype:
+        x = _as_array(x, dtype, copy)
+    elif dtype is not None and x.dtype != dtype:
         if copy is False:
             raise ValueError(f"an array of {x.dtype} cannot be one of {np.dtype(dtype)} without a copy")
-        return _on_arrays(np.astype)(x, dtype)  # type: ignore[no-any-return]
-    return x.copy() if copy else x
+        x = _on_arrays(np.astype)(x, dtype)
+    elif copy:
+        x = x.copy()
+    return x if device is None else x.to_device(device)  # type: ignore[no-any-return]
 
 
 def _as_array(x: Any, dtype: Any, copy: bool | None) -> Array:
@@ -201,7 +208,7 @@ class __array_namespace_info__:
 
     def devices(self) -> list[str]:
         """All devices."""
-        return ["cpu"]
+        return ["cpu", *[f"cuda:{number}" for number in range(gpu.count())]]
 
     def default_dtypes(self, *, device: Any = None) -> Any:
         """The dtypes that numbers get where none is said, by kind."""

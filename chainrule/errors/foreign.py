@@ -35,6 +35,13 @@ def foreign_to_numpy(x: Any) -> TypeError:
     )
 
 
+def foreign_has_no_memory(x: Any) -> BufferError:
+    return BufferError(
+        f"a {_type(x)} of shape {tuple(x.shape)} is not memory that could be shared through DLPack. Where the numbers fit in "
+        f"memory, convert first: {_converted(x)}."
+    )
+
+
 def mixed_devices(x: Any, on: int, y: Any, other: int | None) -> RuntimeError:
     """Operands on several devices."""
     first, second = f"cuda:{on}", "cpu" if other is None else f"cuda:{other}"

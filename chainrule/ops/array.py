@@ -41,7 +41,6 @@ from chainrule.table import indexing as rows
 from chainrule.table import shape
 from chainrule.table.any_index import is_array, put_any, read_any
 from chainrule.types.arrays import AnyArray
-from chainrule.types.device import check_device
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -547,7 +546,7 @@ _ATTRIBUTES: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], None] | 
     "strides": (lambda self: tuple(self._tensor._raw.strides), None),
     "flags": (lambda self: _memory(self).flags, None),
     "base": (lambda self: None if (base := base_of(self._tensor)) is None else array_of(base), None),
-    "device": (lambda self: "cpu", None),
+    "device": (lambda self: str(self._tensor.device), None),
     "T": (lambda self: apply(np.transpose, self), None),
     "mT": (lambda self: apply(np.matrix_transpose, self), None),
     "real": (lambda self: apply(np.real, self), _write_real),
@@ -673,11 +672,11 @@ builtin_type = type
 
 
 def to_device(self: Array, device: Any, /, *, stream: Any = None) -> Any:
-    """The array itself, for the CPU, which everything is on."""
-    check_device(device)
+    """The array on a device (itself, if it is there); recorded."""
     if stream is not None:
-        raise ValueError(f"an array on the CPU is in no stream, got stream={stream!r}")
-    return self
+        raise ValueError(f"arrays are moved in the current stream alone, got stream={stream!r}")
+    tensor: Any = self._tensor
+    return self if str(tensor.device) == str(device) else array_of(tensor.to(device))
 
 
 def _plain(self: Array, what: str) -> ndarray:

@@ -1,5 +1,6 @@
 """DLPack: the memory of a tensor handed to another library, or another library's taken, without a copy.
 
+Memory of a GPU is CuPy's to hand over and to take.
 https://dmlc.github.io/dlpack/latest/ describes the capsules. NumPy makes and reads them; since 2.1 it knows those of version 1,
 which can say that memory is not to be written to.
 """
@@ -13,11 +14,15 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.api.making import to_array
+from chainrule.backends import gpu
+from chainrule.core.foreign import Foreign
+from chainrule.core.protocol import plain
 from chainrule.core.tensor import Tensor, attach, wrap
-from chainrule.types.device import check_device
+from chainrule.types.device import gpu_of
 
-#: DLPack's number of a device's type, and which one of these it is.
+#: DLPack's number of a device's type, and which one of these it is; the type of NVIDIA's GPUs.
 CPU = (1, 0)
+CUDA = 2
 _HAS_VERSIONS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
 
@@ -38,6 +43,9 @@ def export(
     """
     if tensor.requires_grad or getattr(tensor._raw, "moving", False):
         raise errors.dlpack_of_derivative(tensor)
+    if isinstance(tensor._raw, Foreign):
+        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return _shared(tensor._raw).__dlpack__(**{key: value for key, value in options.items() if value is not None})
     if stream is not None:
         raise BufferError(f"a tensor on the CPU is in no stream, got stream={stream!r}: leave it out")
     if dl_device is not None and tuple(dl_device) != CPU:
@@ -53,7 +61,17 @@ def export(
 
 def device(tensor: Tensor) -> tuple[int, int]:
     """Where a tensor's memory is, by DLPack's numbers."""
+    if isinstance(tensor._raw, Foreign):
+        kind, number = _shared(tensor._raw).__dlpack_device__()
+        return int(kind), int(number)
     return CPU
+
+
+def _shared(x: Foreign) -> Any:
+    """Another library's array, which can hand over its memory itself."""
+    if not hasattr(x.payload, "__dlpack__"):
+        raise errors.foreign_has_no_memory(x)
+    return x.payload
 
 
 @op(arrays=False)
@@ -62,12 +80,12 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Ten
 
     Args:
         ext_tensor: anything with ``__dlpack__`` and ``__dlpack_device__``.
-        device: None, or the CPU.
+        device: where to bring it; None: it stays where it is.
         copy: whether to copy the memory; None: where it must be.
 
     Raises:
         TypeError: it has no ``__dlpack__``. (A capsule is what PyTorch took in former times.)
-        BufferError: it carries a derivative, or its memory is not the CPU's.
+        BufferError: it carries a derivative, or its memory is on a device that tensors cannot be on.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -78,17 +96,22 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Ten
     >>> x
     array([2., 4.])
     """
-    check_device(device)
+    gpu_of(device)
     if not hasattr(ext_tensor, "__dlpack__"):
         raise TypeError(f"from_dlpack() takes an array with __dlpack__, not {type(ext_tensor).__name__}")
-    where = ext_tensor.__dlpack_device__()
-    if where[0] != CPU[0]:
+    kind, number = ext_tensor.__dlpack_device__()
+    if kind == CPU[0]:
+        out = wrap(to_array(np.from_dlpack(ext_tensor), None, bool(copy)))
+    elif kind == CUDA and not gpu.why_not():
+        array = gpu.library().from_dlpack(ext_tensor)
+        out = wrap(plain(array.copy() if copy else array))
+    else:
         raise BufferError(
-            f"the memory of this {type(ext_tensor).__module__}.{type(ext_tensor).__name__} is on DLPack's device {where}, and "
-            "tensors are on the CPU: bring it there first, as x.cpu() or cupy.asnumpy(x) do"
+            f"the memory of this {type(ext_tensor).__module__}.{type(ext_tensor).__name__} is on DLPack's device "
+            f"{(int(kind), int(number))}, which tensors cannot be on here: bring it to the CPU first, as x.cpu() or "
+            "cupy.asnumpy(x) do"
         )
-    array = np.from_dlpack(ext_tensor)
-    return wrap(to_array(array, None, bool(copy)))
+    return out if device is None else out.to(device)
 
 
 attach(__dlpack__=export, __dlpack_device__=device)

@@ -11,6 +11,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import rank
+from chainrule.core.foreign import Foreign
 from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, implements, memory_of
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.ops import einsum, products
@@ -45,30 +46,37 @@ def _size(a: Any, axis: Any = None) -> int:
 
 @implements(np.zeros_like)
 def _zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
-    array = np.zeros(shape_of(a) if shape is None else shape, dtype or a.dtype)
-    return wrap(array) if isinstance(a, Tensor) else array
+    return _alike(np.zeros_like, np.zeros, a, dtype, shape)
 
 
 @implements(np.ones_like)
 def _ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
-    array = np.ones(shape_of(a) if shape is None else shape, dtype or a.dtype)
-    return wrap(array) if isinstance(a, Tensor) else array
+    return _alike(np.ones_like, np.ones, a, dtype, shape)
 
 
 @implements(np.full_like)
 def _full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
 ) -> Any:
-    shape, dtype = shape_of(a) if shape is None else shape, np.dtype(dtype or dtype_of(a))
     if isinstance(fill_value, (Tensor, ArrayLike)):
+        shape, dtype = shape_of(a) if shape is None else shape, np.dtype(dtype or dtype_of(a))
         return np.copy(np.astype(np.broadcast_to(fill_value, shape), dtype))
-    array = np.full(shape, fill_value, dtype)
-    return wrap(array) if isinstance(a, Tensor) else array
+    return _alike(np.full_like, np.full, a, dtype, shape, fill_value)
 
 
 @implements(np.empty_like)
 def _empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
     return _zeros_like(prototype, dtype, shape=shape)
+
+
+def _alike(function: Any, of_shape: Any, a: Any, dtype: Any, shape: Any, *value: Any) -> Any:
+    """An array of one value, like a in what is not said: of a's library where that is not NumPy."""
+    raw, dtype = a._raw if isinstance(a, Tensor) else a, np.dtype(dtype or dtype_of(a))
+    if type(raw) is Foreign:
+        array = function(raw, *value, dtype=dtype, **({} if shape is None else {"shape": shape}))
+    else:
+        array = of_shape(shape_of(a) if shape is None else shape, *value, dtype)
+    return wrap(array) if isinstance(a, Tensor) else array
 
 
 @implements(np.iscomplexobj)

@@ -168,3 +168,11 @@ def test_jax(make):
         assert take(x).tolist() == [1.0, 2.0]
     back = cr.from_dlpack(jnp.asarray([1.0, 2.0]))  # memory of JAX may not be written to
     assert back.tolist() == [1.0, 2.0] and (back * 2).tolist() == [2.0, 4.0]
+
+
+def test_an_array_that_is_no_memory():
+    da = pytest.importorskip("dask.array")
+    x = cr.as_tensor(da.ones((4, 3), chunks=2))
+    for ask in (x.__dlpack__, x.__dlpack_device__, lambda: np.from_dlpack(cr.Array(x))):
+        with pytest.raises(BufferError, match=r"dask\.Array of shape \(4, 3\) is not memory.*\.compute\(\)"):
+            ask()
