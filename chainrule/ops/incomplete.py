@@ -305,6 +305,9 @@ def _log_share(share: Any, rest: Any, tail: Any, *operands: Any) -> Any:
     small, tiny = share < 0.5, share < 1e-280
     with np.errstate(divide="ignore"):
         out = np.where(small, np.log(np.where(small, share, 1)), np.log1p(-np.where(small, 0, rest)))
+    if not isinstance(share, (np.ndarray, np.generic)):  # another library's array, which is not written into
+        found = tail(*operands)
+        return np.where(tiny, np.where(np.isnan(found), -np.inf, found), out).astype(share.dtype)
     if np.any(tiny):
         with np.errstate(all="ignore"):
             found = tail(*[x[tiny].astype(np.float64) for x in np.broadcast_arrays(*operands)])

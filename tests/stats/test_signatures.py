@@ -101,6 +101,18 @@ def test_arrays_of_several_kinds():
     assert isinstance(func.vmap(lambda v: stats.norm.cdf(v))(t), cr.Tensor)
 
 
+@pytest.mark.parametrize("name, method", [("norm", "logcdf"), ("gamma", "logpdf"), ("gamma", "cdf"), ("t", "logsf")])
+def test_arrays_of_dask_stay_lazy(name, method):
+    dask = pytest.importorskip("dask.array")
+    x, shapes = np.linspace(0.2, 3, 40), CONTINUOUS[name]
+    scale = cr.tensor(1.5, dtype=cr.float64, requires_grad=True)
+    y = getattr(getattr(stats, name), method)(cr.as_tensor(dask.from_array(x, 10)), *shapes, scale=scale)
+    y.sum().backward()
+    expected = func.value_and_grad(lambda s: getattr(getattr(stats, name), method)(x, *shapes, scale=s).sum())(1.5)
+    assert not isinstance(y._raw, np.ndarray) and not isinstance(scale.grad._raw, np.ndarray)
+    np.testing.assert_allclose([y.detach().sum().numpy(), scale.grad.numpy()], expected, rtol=1e-12)
+
+
 def test_a_program_with_invalid_parameters_can_be_compiled():
     compiled = cr.compile(lambda x, s: stats.gamma.logpdf(x, 2.0, scale=s))
     for x, s in ((np.array([1.0, -1.0]), 2.0), (np.array([-1.0, 3.0]), 2.0), (np.array([1.0, 1.0]), -2.0)):
