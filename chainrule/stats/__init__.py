@@ -44,3 +44,9 @@ multinomial = multivariate.multinomial()
 multivariate_normal = multivariate.multivariate_normal()
 multivariate_t = multivariate.multivariate_t()
 wishart = multivariate.wishart()
+
+__all__ = [
+    "bernoulli", "beta", "binom", "cauchy", "chi2", "dirichlet", "expon", "f", "gamma", "geom", "gumbel_r", "halfnorm",
+    "invgamma", "laplace", "logistic", "lognorm", "multinomial", "multivariate_normal", "multivariate_t", "nbinom", "norm",
+    "pareto", "poisson", "skewnorm", "t", "truncnorm", "uniform", "vonmises", "weibull_min", "wishart",
+]  # fmt: skip

@@ -152,6 +152,13 @@ class Distribution:
     def __init__(self) -> None:
         self.name = type(self).__name__
         self.shapes = tuple(inspect.signature(getattr(self, self._density)).parameters)[1:]
+        self.__signature__ = inspect.Signature(
+            [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in self.shapes]
+            + [
+                inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=int(name == "scale"))
+                for name in self._located
+            ]
+        )
 
     def __call__(self, *args: Any, **kwds: Any) -> Frozen:
         """The distribution with its parameters fixed: ``norm(loc, scale).logpdf(x)``."""

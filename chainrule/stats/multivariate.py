@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any
 
@@ -29,8 +30,12 @@ LOG_2PI = math.log(2 * math.pi)
 class Multivariate:
     """A distribution of vectors or matrices: its methods take its parameters, or it is called with them first."""
 
+    _density = "logpdf"
+
     def __init__(self) -> None:
         self.name = type(self).__name__
+        signature = inspect.signature(getattr(self, self._density))
+        self.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
 
     def __call__(self, *args: Any, **kwds: Any) -> Frozen:
         """The distribution with its parameters fixed."""
@@ -63,6 +68,8 @@ class ContinuousMultivariate(Multivariate):
 
 class DiscreteMultivariate(Multivariate):
     """One that has a probability mass function, which is exp of its ``logpmf``."""
+
+    _density = "logpmf"
 
     def pmf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The probability of x."""
@@ -230,7 +237,7 @@ class multivariate_t(ContinuousMultivariate):
 
 
 class dirichlet(ContinuousMultivariate):
-    """The Dirichlet distribution of vectors of shares, which lie along the *first* axis, as in SciPy."""
+    """The Dirichlet distribution of vectors of shares, which lie along the first axis, as in SciPy."""
 
     def logpdf(self, x: Any, alpha: Any) -> Any:
         """The logarithm of the density at x, whose last component may be left out: the shares add up to 1.
@@ -336,7 +343,7 @@ class wishart(ContinuousMultivariate):
     """The Wishart distribution of positive definite matrices."""
 
     def logpdf(self, x: Any, df: Any, scale: Any) -> Any:
-        """The logarithm of the density at the matrix x; several matrices lie along the *last* axis, as in SciPy.
+        """The logarithm of the density at the matrix x; several matrices lie along the last axis, as in SciPy.
 
         Raises:
             numpy.linalg.LinAlgError: x or scale is not positive definite.

@@ -49,6 +49,7 @@ MODULES = {
     "fft": ("fft", ["fft"]),
     "special": ("special", ["special"]),
     "signal": ("signal.windows", ["signal.windows"]),
+    "stats": ("stats", ["stats"]),
     "masked": ("masked", ["masked"]),
     "random": ("random", ["random"]),
     "testing": ("testing", ["testing"]),
@@ -178,7 +179,7 @@ PARTS = {
     "See what was computed": ["explain", "testing"],
     "Tensors": ["tensor", "tensor-data", "tensor-methods", "tensor-inplace", "array", "creation", "random"],
     "Operations": ["elementwise", "reductions", "shapes", "indexing", "products", "views"],
-    "Mathematics": ["linalg", "fft", "special", "signal", "masked"],
+    "Mathematics": ["linalg", "fft", "special", "stats", "signal", "masked"],
     "Networks": ["nn", "nn-functional", "nn-init", "optim"],
     "Everything else": ["primitive", "tree", "more", "rules"],
 }
