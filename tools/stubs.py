@@ -149,7 +149,8 @@ def of_class(cls: type, name: str) -> str:
         special = attribute.startswith("__") and inspect.isfunction(value)
         if home == cls.__module__ or isinstance(value, types.MemberDescriptorType):
             continue
-        if attribute.startswith("_") and not (special and cls.__name__ == "Array"):
+        users = not attribute.startswith("__dask_")  # and not Dask's
+        if attribute.startswith("_") and not (special and users and cls.__name__ == "Array"):
             continue
         base = vars(cls).get(attribute[:-1]) if attribute.endswith("_") and not special else None
         if special and attribute not in ("__init__", "__getattr__"):

@@ -82,6 +82,8 @@ class ArrayMethods:
         """As ``numpy.ndarray.clip``; recorded. See :func:`numpy.clip`."""
     def compress(self, condition: Any, axis: Any = ..., out: Any = ...) -> Any:
         """The slices along an axis for which a condition holds."""
+    def compute(self) -> Any:
+        """The tensor with its numbers in memory: computed, if they are lazy. ``dask.compute(x, y)`` computes several at once."""
     def conj(self) -> Any:
         """The complex conjugate."""
     def conjugate(self) -> Any:
@@ -136,6 +138,8 @@ class ArrayMethods:
         """As ``numpy.ndarray.nonzero``; recorded. See :func:`numpy.nonzero`."""
     def partition(self, kth: Any, axis: Any = ..., kind: str = ..., order: Any = ...) -> None:
         """Put the element of each given rank in its place, in place."""
+    def persist(self) -> Any:
+        """The tensor with its chunks computed and kept where they are, on the workers of a cluster; itself, if it isn't lazy."""
     def prod(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., initial: Any = ..., where: Any = ...) -> Any:
         """As ``numpy.ndarray.prod``; recorded. See :func:`numpy.prod`."""
     def put(self, indices: Any, values: Any, mode: str = ...) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core import dispatch
+from chainrule.core.foreign import Foreign
 from chainrule.core.modes import LOCAL, SPECIAL, grad_mode, recording
 from chainrule.core.node import Leaf, new_node
 from chainrule.core.protocol import detached
@@ -117,6 +118,8 @@ def update(tensor: Tensor, result: Tensor, op: str) -> Tensor:
         result = dispatch.cast(result, data.dtype)
         new = result._raw
     arrays = type(data) is ndarray and type(new) is ndarray
+    if type(data) is ndarray and type(new) is Foreign:
+        raise errors.foreign_into_memory(op, new)
     if not arrays and result._edge is not None and level_of(new) < level_of(data):
         result = wrap(data.level.constant(result))  # a history of a lower level goes inside
         new = result._raw

@@ -217,6 +217,8 @@ class Methods:
         """The elements limited to [min, max]; bounds are numbers or tensors. The gradient at a bound passes."""
     def clone(self, *, memory_format: Any = ...) -> Tensor:
         """A copy; gradients flow through it."""
+    def compute(self) -> Tensor:
+        """The tensor with its numbers in memory: computed, if they are lazy. ``dask.compute(x, y)`` computes several at once."""
     def conj(self) -> Tensor:
         """The complex conjugate (the tensor itself, for real dtypes)."""
     def conj_physical(self) -> Tensor:
@@ -731,6 +733,8 @@ class Methods:
         """All products of an element of one vector and one of another, of shape (n, m)."""
     def permute(self, *order: Any, dims: Any = ...) -> Tensor:
         """The axes in another order."""
+    def persist(self) -> Tensor:
+        """The tensor with its chunks computed and kept where they are, on the workers of a cluster; itself, if it isn't lazy."""
     def pinverse(self, rcond: builtins.float = ...) -> Tensor:
         """The pseudoinverse: as :func:`linalg.pinv`, with ``rtol=rcond``."""
     def polygamma(self, n: builtins.int) -> Tensor:

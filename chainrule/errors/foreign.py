@@ -66,3 +66,20 @@ def foreign_write(x: Any) -> TypeError:
         f"a {_type(x)} of shape {tuple(x.shape)} would be written into, which is not done silently in a rule: arrays of "
         f"{x.library.name} are not memory. Write np.where(mask, new, old), or convert first: {_converted(x)}."
     )
+
+
+def foreign_into_memory(op: str, x: Any) -> TypeError:
+    return TypeError(
+        f"{op}: a {_type(x)} of shape {tuple(x.shape)} cannot be written into the memory of a NumPy array, and nothing is "
+        "converted silently. Convert it first: w -= lr * w.grad.compute() where gradients are lazy, .numpy() of any other "
+        f"tensor; {_converted(x)} of the array itself."
+    )
+
+
+def lazy_requires_grad(tensor: Any, method: str) -> RuntimeError:
+    x = name_of(tensor) or "tensor"
+    return RuntimeError(
+        f"{method}() of a lazy tensor that requires grad: its numbers cannot carry the gradient of {x}, so the path would be "
+        f"cut silently. Call backward() first, which is lazy as well, and compute the value with what it gave, in one pass: "
+        f"dask.compute({x}.detach(), w.grad); or write {x}.detach().{method}()."
+    )

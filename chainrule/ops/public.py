@@ -10,6 +10,7 @@ from chainrule.ops import (  # noqa: F401
     floats,
     gathering,
     joining,
+    lazy,
     matrices,
     memory,
     methods,
