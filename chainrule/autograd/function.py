@@ -146,8 +146,10 @@ class Function(FunctionMethods):
 def _bound(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """The arguments as one tuple, with keywords and defaults in their places."""
     code = getattr(forward, "__code__", None)
-    if not kwargs and code is not None and len(args) == code.co_argcount and not code.co_flags & 0x04:
-        return args
+    if not kwargs and code is not None:
+        missing = code.co_argcount - len(args)
+        if missing == 0 or (missing < 0 and code.co_flags & 0x04):  # *args
+            return args
     bound = inspect.signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
     only = [name for name in kwargs if name in bound.kwargs]

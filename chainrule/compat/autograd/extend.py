@@ -22,7 +22,7 @@ from chainrule.compat.autograd.util import subval
 from chainrule.compat.autograd.vspaces import VSpace, vspace
 from chainrule.compat.autograd.wrap_util import get_name, wraps
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.tree import TreeSpec, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from chainrule.tree import TreeSpec, leaves_like, tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = [
     "Box",
@@ -95,7 +95,11 @@ def _followed(x: Any) -> bool:
 
 def _handed(tensor: Tensor) -> Any:
     """A value as rules get it: an Array where what they compute is recorded, else a plain one."""
-    array = array_of(tensor if is_grad_enabled() else tensor.detach())
+    if not is_grad_enabled():
+        if type(tensor._raw) is np.ndarray:
+            return tensor._raw[()]
+        tensor = tensor.detach()
+    array = array_of(tensor)
     return getval(array) if is_plain(array) else array
 
 
@@ -120,38 +124,40 @@ class Applied(Function):
 
     @staticmethod
     def backward(ctx: Any, *gs: Any) -> tuple[Any, ...]:
-        call, args, ans = Applied._values(ctx)
+        call, operands, _, args, ans = Applied._values(ctx)
         rule = call.rule(primitive_vjps, "VJP")
         g = tree_unflatten([y if g is None else conjugate(_handed(g)) for g, y in zip(gs, ctx.others)], call.spec)
         found: list[Any] = []
         for i, gradient in zip(call.argnums, rule(call.argnums, ans, args, call.kwargs)(g), strict=True):
-            pairs = zip(tree_leaves(call.args[i]), tree_leaves(_dense(gradient)), strict=True)
-            found += [part for x, part in pairs if type(x) is Array]
-        operands = ctx.saved_tensors[: ctx.count]
+            leaves, spec = tree_flatten(call.args[i])
+            parts = leaves_like(spec, _dense(gradient), strict=True)
+            found += [part for x, part in zip(leaves, parts, strict=True) if type(x) is Array]
         return (None, *[_gradient(conjugate(part), x) for part, x in zip(found, operands, strict=True)])
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        call, args, ans = Applied._values(ctx)
+        call, _, outputs, args, ans = Applied._values(ctx)
         rule = call.rule(primitive_jvps, "JVP")
         gs = call.by_argument(None if t is None else _handed(t) for t in tangents[1:])
-        leaves = tree_leaves(_dense(rule(call.argnums, gs, ans, args, call.kwargs)))
-        outputs = ctx.saved_tensors[ctx.count :]
+        leaves = leaves_like(call.spec, _dense(rule(call.argnums, gs, ans, args, call.kwargs)), strict=True)
         moving = [y.is_floating_point() or y.is_complex() for y in outputs]
         return tuple([_gradient(t, y) if moves else None for t, y, moves in zip(leaves, outputs, moving, strict=True)])
 
     @staticmethod
-    def _values(ctx: Any) -> tuple[Call, tuple[Any, ...], Any]:
-        values = [_handed(x) for x in ctx.saved_tensors]
-        results = iter(values[ctx.count :])
+    def _values(ctx: Any) -> tuple[Call, Any, Any, tuple[Any, ...], Any]:
+        """The call, its operands and results as tensors, and its arguments and result as rules get them."""
+        saved = ctx.saved_tensors
+        operands, outputs = saved[: ctx.count], saved[ctx.count :]
+        results = map(_handed, outputs)
         leaves = [next(results) if y is None else y for y in ctx.others]
-        return ctx.call, ctx.call.filled(values[: ctx.count]), tree_unflatten(leaves, ctx.call.spec)
+        args = ctx.call.filled(map(_handed, operands))
+        return ctx.call, operands, outputs, args, tree_unflatten(leaves, ctx.call.spec)
 
 
 def _gradient(g: Any, like: Tensor) -> Tensor:
     """What a rule returned, as a tensor; of a real value only the real part matters."""
     g = np.real(g) if np.iscomplexobj(g) and not like.is_complex() else g
-    return Array(differentiable(g)).tensor if type(g) is not Array else g.tensor
+    return g.tensor if type(g) is Array else wrap(differentiable(g))
 
 
 # -- primitives --------------------------------------------------------------------------------------------------------
