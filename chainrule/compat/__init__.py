@@ -1,11 +1,12 @@
 """Other libraries' names over chainrule: their programs run as they are.
 
->>> import chainrule.compat
->>> chainrule.compat.install("autograd")
->>> import autograd.numpy as np
->>> from autograd import grad
->>> float(grad(lambda x: np.sin(x) * x)(0.5))
-0.9182168195493894
+After ``chainrule.compat.install("autograd")`` a program's ``import autograd.numpy as np`` and ``from autograd import grad``
+find ``chainrule.compat.autograd``, which has HIPS autograd's names and semantics.
+
+>>> import chainrule.compat.autograd.numpy as np
+>>> from chainrule.compat.autograd import grad
+>>> float(grad(lambda x: np.sin(x) * x)(0.0))
+0.0
 """
 
 from __future__ import annotations

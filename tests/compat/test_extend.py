@@ -23,7 +23,7 @@ from chainrule.compat.autograd.extend import (
     vspace,
 )
 from chainrule.compat.autograd.test_util import check_grads
-from chainrule.compat.autograd.tracer import VJPNode, getval, isbox, new_box
+from chainrule.compat.autograd.tracer import Node, VJPNode, getval, isbox, new_box, trace
 
 X = onp.array([0.5, 2.0, 3.0])
 Z = onp.array([1 + 2j, 0.5 - 1j])
@@ -84,6 +84,14 @@ turned = primitive(lambda z: z * (1 + 2j))
 defvjp_argnum(turned, lambda argnum, ans, args, kwargs: lambda g: g * (1 + 2j))
 def_linear(turned)
 
+
+@primitive
+def of_dict(d):
+    return np.sum(d["a"]) * d["b"]
+
+
+defvjp(of_dict, lambda ans, d: lambda g: {"b": g * np.sum(d["a"]), "a": g * d["b"] * np.ones(np.shape(d["a"]))})
+
 LAYERS = [(X, X), (X[:1], 2 * X)]
 CHECKED = {
     "both arguments": (scaled, (X, 2.0), {"argnum": (0, 1)}),
@@ -91,6 +99,7 @@ CHECKED = {
     "one argument": (lambda y: scaled(X, y), (2.0,), {}),
     "several results": (lambda x: split(x)[0] * np.sum(split(x)[1]["rest"]) ** 2, (X,), {}),
     "containers of arguments": (weighted, (LAYERS, 2.0), {"argnum": (0, 1), "modes": ["rev"]}),
+    "a dict, and its gradient in another order": (of_dict, ({"a": X, "b": 2.0},), {"modes": ["rev"]}),
     "sparse gradients": (lambda x: picked(x) ** 2, (X,), {"modes": ["rev"], "order": 1}),
     "complex": (lambda z: np.abs(turned(z)) ** 2, (Z,), {}),
     "complex results of a real argument": (lambda x: turned(x * (1 + 0j)), (X,), {}),
@@ -195,3 +204,14 @@ def test_tracing_in_steps():
         backward_pass(g, np.sin(Array(X, requires_grad=True))._node)
     with pytest.raises(TypeError, match="without a value"):
         backward_pass(g, VJPNode.new_root())
+
+
+def test_nodes_of_the_programs_own_are_refused():
+    class Printed(Node):
+        def initialize_root(self, name):
+            self.name = name
+
+    start = Printed.new_root("x")
+    assert start.name == "x"
+    with pytest.raises(NotImplementedError, match=r"x\.graph\(\) draws"):
+        trace(start, np.sin, 1.0)

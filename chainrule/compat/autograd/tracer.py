@@ -15,6 +15,7 @@ from chainrule.compat.autograd.util import toposort
 
 __all__ = [
     "Box",
+    "Node",
     "VJPNode",
     "backward_pass",
     "getval",
@@ -24,6 +25,7 @@ __all__ = [
     "primitive",
     "register_notrace",
     "toposort",
+    "trace",
 ]
 
 
@@ -60,3 +62,20 @@ def backward_pass(g: Any, end_node: VJPNode) -> Any:
     if len(found) != 1:
         raise TypeError(f"backward_pass(): the value was computed from {len(found)} roots of new_box(), not from one")
     return conjugate(array_of(found[0]))
+
+
+class Node:
+    """The base of a program's own classes of nodes, for :func:`trace`."""
+
+    @classmethod
+    def new_root(cls, *args: Any, **kwargs: Any) -> Node:
+        root = cls.__new__(cls)
+        root.initialize_root(*args, **kwargs)  # type: ignore[attr-defined]
+        return root
+
+
+def trace(start_node: Any, fun: Any, x: Any) -> Any:
+    raise NotImplementedError(
+        "autograd.tracer.trace(): chainrule puts nodes of its own on the tape. chainrule.func.vjp differentiates, x.graph() draws a "
+        "graph, chainrule.explain shows its numbers, and a chainrule.api.watch.Watch sees each operation"
+    )
