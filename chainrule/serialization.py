@@ -36,12 +36,12 @@ def save(obj: Any, f: Any, *, format: str | None = None) -> None:
 
     Args:
         obj: what to save; keys of dictionaries are text or integers.
-        f: a path that ends in ``.npz`` or ``.safetensors``, or a file that is open for writing bytes.
-        format: "npz" or "safetensors", where the name does not say it ("npz" for open files without it).
+        f: a path that ends in ``.npz`` or ``.safetensors``, or in nothing; or a file that is open for writing bytes.
+        format: "npz" or "safetensors", where the name does not say it ("npz" without it).
 
     Raises:
         TypeError: something in ``obj`` cannot be saved; the message says where it is. Nothing is written then.
-        ValueError: the path's suffix is none of the two.
+        ValueError: the path has another suffix.
 
     >>> import chainrule as cr, io
     >>> file = io.BytesIO()
@@ -66,7 +66,7 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True, format:
     Args:
         f: a path, or a file that is open for reading bytes.
         map_location, weights_only: accepted as in PyTorch: "cpu" is the only device, and only data is ever loaded.
-        format: "npz" or "safetensors", where the name does not say it (an open file's first bytes do).
+        format: "npz" or "safetensors", where the name does not say it (the first bytes do).
 
     Raises:
         ValueError: the file is damaged or of another format.
@@ -83,7 +83,7 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True, format:
 
 
 def _format(f: Any, given: str | None) -> str | None:
-    """The format to use; None for an open file without a word about it."""
+    """The format to use; None for an open file, or a path without suffix, without a word about it."""
     if given is not None:
         if given not in ("npz", "safetensors"):
             raise ValueError(f"format must be 'npz' or 'safetensors', not {given!r}")
@@ -91,6 +91,8 @@ def _format(f: Any, given: str | None) -> str | None:
     if hasattr(f, "read") or hasattr(f, "write"):
         return None
     suffix = os.path.splitext(os.fsdecode(f))[1].lower()
+    if not suffix:
+        return None
     if suffix not in (".npz", ".safetensors"):
         raise errors.unknown_suffix(os.fsdecode(f), suffix)
     return suffix[1:]

@@ -25,7 +25,7 @@ from chainrule import errors
 __all__ = ["install", "run"]
 
 #: libraries, and the packages that have their names
-_HOMES = {"autograd": "chainrule.compat.autograd", "torch": "chainrule"}
+_HOMES = {"autograd": "chainrule.compat.autograd", "torch": "chainrule", "functorch": "chainrule.func"}
 
 
 class _Finder:
@@ -64,7 +64,8 @@ def install(name: str) -> None:
     """Let ``import name`` and ``from name.… import …`` find chainrule's module of that library's names.
 
     Args:
-        name: ``"autograd"``, for programs that are written for HIPS autograd; ``"torch"``, for PyTorch's.
+        name: ``"autograd"``, for programs that are written for HIPS autograd; ``"torch"``, for PyTorch's, which brings
+            ``"functorch"`` with it.
 
     Raises:
         ValueError: there is no such module.
@@ -80,6 +81,8 @@ def install(name: str) -> None:
             f"chainrule.compat.install({name!r}) before the program imports it"
         )
     sys.meta_path.insert(0, _Finder(name))
+    if name == "torch":
+        install("functorch")
 
 
 def _not_here(name: str, ours: str) -> ModuleNotFoundError:

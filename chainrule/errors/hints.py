@@ -154,7 +154,7 @@ _ELSEWHERE = {
         "with nn.Linear of the input and of the state",
         "MultiheadAttention Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder "
         "TransformerDecoderLayer": "it is nn.functional.scaled_dot_product_attention of nn.Linear layers",
-        "DataParallel parallel": "one process computes on the CPU: call the module itself",
+        "parallel": "one process computes on the CPU: call the module itself",
         "LazyLinear LazyConv1d LazyConv2d LazyConv3d": "give the number of inputs: nn.Linear, nn.Conv2d",
         "Rprop Adagrad Adadelta Adamax NAdam RAdam ASGD SparseAdam Adafactor Muon": "optim has SGD, Adam, AdamW, RMSprop and "
         "LBFGS; of a subclass of optim.Optimizer one says update(p, grad, group, state)",

@@ -2,7 +2,7 @@
 
 from chainrule import errors
 from chainrule.nn import functional, init, stateful, stateless, utils
-from chainrule.nn.containers import ModuleDict, ModuleList, Sequential
+from chainrule.nn.containers import DataParallel, ModuleDict, ModuleList, Sequential
 from chainrule.nn.module import Module
 from chainrule.nn.parameter import Parameter
 
@@ -15,7 +15,8 @@ _LAYERS = {
 globals().update(_LAYERS)
 
 __all__ = [
-    "Module", "ModuleDict", "ModuleList", "Parameter", "Sequential", "functional", "init", "utils", *sorted(_LAYERS),
+    "DataParallel", "Module", "ModuleDict", "ModuleList", "Parameter", "Sequential", "functional", "init", "utils",
+    *sorted(_LAYERS),
 ]  # fmt: skip
 
 

@@ -8,6 +8,23 @@ from typing import Any
 from chainrule.nn.module import Module
 
 
+class DataParallel(Module):
+    """A module as it is: with one device there is nothing to divide, as in PyTorch on the CPU.
+
+    Args:
+        module: what is called.
+        device_ids, output_device, dim: accepted.
+    """
+
+    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module gives."""
+        return self.module(*args, **kwargs)
+
+
 class ModuleDict(Module):
     """A dictionary of modules, which belong to the module that has it as an attribute."""
 

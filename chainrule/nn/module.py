@@ -294,7 +294,13 @@ class Module:
                 p.grad = p.grad.detach().zero_()
 
     def to(self, *args: Any, **kwargs: Any) -> Module:
-        """Convert parameters and buffers of floats as ``Tensor.to`` does, in place: the tensors stay the same objects."""
+        """Convert parameters and buffers of floats as ``Tensor.to`` does, in place: the tensors stay the same objects.
+
+        On the device "meta", tensors of PyTorch have no numbers. Here the module keeps them: all else that programs
+        ask of such a module, shapes and calls with other parameters, it can do.
+        """
+        if "meta" in map(str, (*args, kwargs.get("device"))):
+            return self
         for tensor in (*self.parameters(), *self.buffers()):
             moved = tensor.detach().to(*args, **kwargs)
             if tensor.is_floating_point() or moved.dtype == tensor.dtype:

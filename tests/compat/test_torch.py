@@ -13,6 +13,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 import torch.optim as optim
+from functorch import jvp
 from torch.autograd import Function
 from torch.func import functional_call, vmap
 from torch.optim.lr_scheduler import StepLR

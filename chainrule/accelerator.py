@@ -1,0 +1,33 @@
+"""``torch.accelerator``: whether there is a GPU, by the name that does not say whose.
+
+>>> import chainrule as torch
+>>> torch.accelerator.current_accelerator() if torch.accelerator.is_available() else "cpu"  # without a GPU
+'cpu'
+"""
+
+from __future__ import annotations
+
+from chainrule import errors
+from chainrule.backends import gpu
+from chainrule.types.device import device
+
+__all__ = ["current_accelerator", "device_count", "is_available"]
+
+
+def is_available() -> bool:
+    """Whether tensors can be on a GPU: CuPy is installed, and finds one."""
+    return gpu.count() > 0
+
+
+def device_count() -> int:
+    """How many GPUs there are for tensors."""
+    return gpu.count()
+
+
+def current_accelerator(check_available: bool = False) -> device | None:
+    """The device of GPUs, or None where there is none; ``check_available`` is accepted: it is always checked."""
+    return device("cuda") if is_available() else None
+
+
+def __getattr__(name: str) -> object:
+    raise errors.unknown_name(name, __all__, __name__)
