@@ -13,7 +13,7 @@ from chainrule.autograd import duals
 from chainrule.autograd.saved_tensor import raw_saved
 from chainrule.core import engine
 from chainrule.core.dispatch import rank
-from chainrule.core.foreign import ones_of
+from chainrule.core.foreign import ones_of, zeros_beside
 from chainrule.core.modes import recording
 from chainrule.core.node import Freed, Leaf, Node, output_of
 from chainrule.core.tensor import Tensor, attach, wrap, wrapped
@@ -315,7 +315,7 @@ def _gradients(
         )
         for i, (g, tensor) in enumerate(zip(found, wanted)):
             if g is engine.ZERO:
-                found[i] = np.zeros(tensor.shape, tensor.dtype) if isinstance(tensor, Tensor) else None
+                found[i] = zeros_beside(tensor, tensor.shape, tensor.dtype) if isinstance(tensor, Tensor) else None
         return found
 
     found = pull_batch(pull, cotangents, "grad(is_grads_batched=True)") if is_grads_batched else pull(cotangents)

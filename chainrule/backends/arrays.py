@@ -42,6 +42,7 @@ class Library:
         call: what a NumPy function gives for one of its arrays, among the function's arguments.
         element: ``x[index]``.
         gpu: the number of the GPU that an array lies on; None: in the computer's memory.
+        strided: a view of an array's memory with a shape and strides; None: its arrays are no memory that can be written.
     """
 
     name: str
@@ -60,13 +61,21 @@ class Library:
     call: Callable[..., Any] = lambda function, x, args, kwargs: function(*args, **kwargs)
     element: Callable[[Any, Any], Any] = operator.getitem
     gpu: Callable[[Any], int | None] = lambda x: None
+    strided: Callable[[Any, Any, Any], Any] | None = None
 
 
 # -- by the module that a type comes from ------------------------------------------------------------------------------
 
 LIBRARIES = {
     "cupy": Library(
-        "CuPy", lambda x: x.get(), "{x}.get()", call=gpu.call, element=gpu.element, gpu=lambda x: int(x.device.id)
+        "CuPy",
+        lambda x: x.get(),
+        "{x}.get()",
+        elementwise=gpu.elementwise,
+        call=gpu.call,
+        element=gpu.element,
+        gpu=lambda x: int(x.device.id),
+        strided=gpu.strided,
     ),
 }
 

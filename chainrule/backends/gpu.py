@@ -119,6 +119,12 @@ def call(function: Callable[..., Any], x: Any, args: tuple[Any, ...], kwargs: di
         args, kwargs = _on_gpu(args), _on_gpu(kwargs)
         if function in _READS:
             _check_places(args, kwargs)
+        if getattr(function, "__name__", "") == "at":
+            return _at(function.__self__.__name__, *args)
+        if isinstance(function, np.ufunc) and function.__name__.startswith(
+            "_"
+        ):  # one of SciPy's own, under a public name
+            function = getattr(_special(), function.__name__[1:], function)
         if getattr(function, "__module__", "") != "numpy.linalg":
             return function(*args, **kwargs)
         with importlib.import_module("cupyx").errstate(linalg="raise"):
@@ -132,6 +138,49 @@ def _on_gpu(x: Any) -> Any:
     if kind is tuple or kind is list:
         return kind([_on_gpu(item) for item in x])
     return {key: _on_gpu(item) for key, item in x.items()} if kind is dict else x
+
+
+def _at(name: str, out: Any, index: Any, values: Any) -> None:
+    """``np.add.at``, in which several elements may meet at one place; CuPy has it for some dtypes, others go through those.
+
+    (Asked by NumPy's function, CuPy does not take an index of several parts.)
+    """
+    cupy = library()
+    at = getattr(cupy, name).at
+    if out.dtype.kind != "c" and (out.dtype.itemsize > 2 or out.dtype.kind == "f"):
+        return at(out, index, values)  # type: ignore[no-any-return]
+    if name != "add":
+        raise NotImplementedError(f"{name}.at of {out.dtype}")
+    values = cupy.asarray(values)
+    if out.dtype.kind != "c":
+        wide = cupy.zeros(out.shape, np.int64)
+        at(wide, index, values.astype(np.int64))
+        out += wide.astype(out.dtype)
+        return None
+    parts = []
+    for part in (values.real, values.imag):
+        parts.append(cupy.zeros(out.shape, part.dtype))
+        at(parts[-1], index, cupy.ascontiguousarray(part))
+    out += parts[0] + 1j * parts[1]
+    return None
+
+
+def _special() -> Any:
+    return importlib.import_module("cupyx.scipy.special")
+
+
+def elementwise(function: Any, *args: Any) -> Any:
+    """What CuPy has under the name of a function of our own: ``erf``, ``i0``."""
+    own = getattr(_special(), function.__name__.strip("_"), None)
+    if own is None:
+        raise NotImplementedError
+    with args[0].device:
+        return own(*args)
+
+
+def strided(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """A view of an array's memory."""
+    return library().lib.stride_tricks.as_strided(x, shape, strides)
 
 
 def _check_places(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -123,7 +123,9 @@ def _called_by_rule() -> bool:
 
 
 _RULES = ("chainrule.table", "chainrule.rows")
-_BETWEEN = ("chainrule.core", "chainrule.api", "chainrule.interpreters", "chainrule.rows")
+_BETWEEN = (
+    "chainrule.core", "chainrule.api", "chainrule.interpreters", "chainrule.rows", "chainrule.ops.numpy_", "chainrule.ops.methods",
+)  # fmt: skip
 
 
 def record(prim: Primitive, operands: Any, params: dict[str, Any], top: int) -> Any:

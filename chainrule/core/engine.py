@@ -19,6 +19,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core import regions
 from chainrule.core.accumulate import write_grads
+from chainrule.core.foreign import zeros_beside
 from chainrule.core.hooks import post_hooks, pre_hooks, tensor_hooks
 from chainrule.core.modes import LOCAL, SPECIAL, switch
 from chainrule.core.node import Freed, Leaf, Node, Output, output_of
@@ -338,7 +339,7 @@ def _at_ties(
         if this.wanted is not None and (edge not in this.wanted or edge in captured):
             continue
         if type(edge) is Leaf:
-            zeros = np.zeros(shape_of(edge.data), edge.data.dtype)
+            zeros = zeros_beside(edge.data, shape_of(edge.data), edge.data.dtype)
             if this.wanted is not None:
                 captured[edge] = zeros
             if accumulate and edge not in arrived:
@@ -364,8 +365,10 @@ def _add(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None:
 def _fill_missing_cotangents(node: Node, parts: list[Any]) -> tuple[Any, ...]:
     """The cotangents of a node with several outputs; zeros for those nothing arrived at."""
     outputs = node.params["_outputs"]
+    there = next((part for part in parts if part is not None), None)
     return tuple(
-        np.zeros(*about) if part is None and about else part for part, about in zip(parts, outputs, strict=True)
+        zeros_beside(there, *about) if part is None and about else part
+        for part, about in zip(parts, outputs, strict=True)
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.backends.arrays import Library, is_foreign, library_of
 from chainrule.core.protocol import FOREIGN, ArrayLike, array_function, array_ufunc, plain
+from chainrule.types.arrays import is_array
 
 ndarray = np.ndarray
 
@@ -67,6 +69,8 @@ class Foreign(ArrayLike):
             return array_ufunc(self, ufunc, method, *inputs, out=out, **kwargs)
         if method == "__call__":
             return self._call(ufunc, inputs, kwargs, out)
+        if method == "at" and self.library.strided is not None:
+            return self._call(ufunc.at, inputs, kwargs, None)
         function = _REDUCTIONS.get((ufunc, method))
         if function is None:
             raise errors.foreign_lacks(self, f"{ufunc.__name__}.{method}")
@@ -87,6 +91,9 @@ class Foreign(ArrayLike):
     def _call(self, function: Any, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
         """What the library gives for a NumPy function, or a form of it that it does know."""
         if out is not None and out is not Ellipsis:
+            if in_memory(target := out[0] if isinstance(out, tuple) else out):
+                target[...] = self._call(function, args, kwargs, None)
+                return target
             raise errors.foreign_lacks(self, f"{function.__name__}(..., out=)")
         self._check_one_library((args, kwargs))
         library = self.library
@@ -165,7 +172,15 @@ class Foreign(ArrayLike):
         return np.reshape(np.take(np.reshape(self, (self.size,)), places.ravel(), axis=0), places.shape)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        raise errors.foreign_write(self)
+        if self.library.strided is None:
+            raise errors.foreign_write(self)
+        self.library.call(operator.setitem, self.payload, (self.payload, _opened(index), _opened(value)), {})
+
+    def strided(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        """A view of this memory with a shape and strides."""
+        if self.library.strided is None:
+            raise errors.foreign_lacks(self, "lib.stride_tricks.as_strided")
+        return adopted(self.library.strided(self.payload, shape, strides))
 
     def reshape(self, *shape: Any) -> Any:
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)
@@ -203,7 +218,9 @@ class Foreign(ArrayLike):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Those of an ndarray in row order: what memory there is, is not ours to know."""
+        """Where there is no memory to be known, those of an ndarray in row order."""
+        if self.library.strided is not None:
+            return tuple(self.payload.strides)
         steps = [self.dtype.itemsize]
         for n in reversed(self.shape[1:]):
             steps.insert(0, steps[0] * n)
@@ -234,10 +251,23 @@ class Foreign(ArrayLike):
     def described(self, suffixes: list[str]) -> str:
         return f"tensor({', '.join([repr(self.payload), *suffixes])})"
 
-    def __bool__(self) -> bool:
-        raise errors.foreign_to_numpy(self)  # a rule must not go by the numbers; a user's tensor reads them
+    def _only(self) -> Any:
+        """The number, if it is soon there: a rule must not go by numbers to be computed; a user's tensor reads them."""
+        if self.library.strided is None:
+            raise errors.foreign_to_numpy(self)
+        return self.read()
 
-    __int__ = __float__ = __complex__ = __bool__
+    def __bool__(self) -> bool:
+        return bool(self._only())
+
+    def __int__(self) -> int:
+        return int(self._only())
+
+    def __float__(self) -> float:
+        return float(self._only())
+
+    def __complex__(self) -> complex:
+        return complex(self._only())
 
     def __repr__(self) -> str:
         return repr(self.payload)
@@ -267,10 +297,12 @@ _METHODS = frozenset(
 
 
 def _module_of(function: Any) -> str:
-    return str(getattr(function, "__module__", ""))
+    return getattr(function, "__module__", None) or ""
 
 
 def _name_of(function: Any) -> str:
+    if isinstance(ufunc := getattr(function, "__self__", None), np.ufunc):
+        return f"{ufunc.__name__}.{function.__name__}"
     module = _module_of(function).removeprefix("numpy").removeprefix(".")
     return f"{module}.{function.__name__}" if module and not module.startswith("_") else str(function.__name__)
 
@@ -370,15 +402,19 @@ def _is_data_type(kind: Any) -> bool:
     )
 
 
+def innermost(x: Any) -> Foreign | None:
+    """The other library's array that holds the numbers of a tensor or of a transformation's value; None: there is none."""
+    while x is not None and type(x) is not ndarray:
+        if type(x) is Foreign:
+            return x
+        x = x.inside if isinstance(x, ArrayLike) else getattr(x, "_raw", None)
+    return None
+
+
 def gpu_number(x: Any) -> int | None:
     """The number of the GPU that the numbers of an array or a tensor lie on; None: in the computer's memory."""
-    while type(x) is not ndarray:
-        if type(x) is Foreign:
-            return x.library.gpu(x.payload)
-        x = x.inside if isinstance(x, ArrayLike) else getattr(x, "_raw", None)
-        if x is None:
-            return None
-    return None
+    found = innermost(x)
+    return None if found is None else found.library.gpu(found.payload)
 
 
 def of_elements(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -389,6 +425,34 @@ def of_elements(function: Callable[..., Any]) -> Callable[..., Any]:
         return x.elementwise(function, *others) if type(x) is Foreign else function(x, *others)
 
     return value
+
+
+def in_memory(*xs: Any) -> bool:
+    """Whether all are arrays whose memory a rule can write: NumPy's, CuPy's."""
+    return all(is_array(x) or (type(x) is Foreign and x.library.strided is not None) for x in xs)
+
+
+def zeros_beside(x: Any, shape: Any, dtype: Any) -> Any:
+    """Zeros where the numbers of an array, or of a tensor of one, are."""
+    found = innermost(x)
+    return np.zeros(shape, dtype) if found is None else np.zeros_like(found, np.dtype(dtype), shape=tuple(shape))
+
+
+def beside(x: Any, constant: np.ndarray[Any, Any]) -> Any:
+    """A constant where an array is; what is there already stays."""
+    if type(x) is not Foreign or type(constant) is Foreign:
+        return constant
+    return zeros_beside(x, constant.shape, constant.dtype) + constant
+
+
+def row_order(x: Any) -> Any:
+    """The array in row order: itself, if NumPy's is in that order."""
+    return copied(x, "C") if type(x) is Foreign else np.ascontiguousarray(x)
+
+
+def copied(x: Any, order: Any = "K") -> Any:
+    """A copy, in memory of its own, where an array is."""
+    return np.copy(x, order) if type(x) is Foreign else np.array(x, order=order, copy=True)
 
 
 def ones_of(data: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.foreign import Foreign, copied, row_order, zeros_beside
 from chainrule.rows.batching import broadcast_batch, reshape
 from chainrule.rows.kinds import call, linear, opaque
 from chainrule.rows.primitive import Primitive
@@ -39,7 +40,7 @@ def _padded(x: AnyArray, padding: Ints) -> Any:
     if not any(padding):
         return x
     spatial = x.shape[2:]
-    out = np.zeros((*x.shape[:2], *[n + 2 * p for n, p in zip(spatial, padding, strict=True)]), x.dtype)
+    out = zeros_beside(x, (*x.shape[:2], *[n + 2 * p for n, p in zip(spatial, padding, strict=True)]), x.dtype)
     out[(slice(None), slice(None), *[slice(p, p + n) for n, p in zip(spatial, padding, strict=True)])] = x
     return out
 
@@ -51,6 +52,12 @@ def _windows(x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) 
     inner = tuple(s * d for s, d in zip(x.strides[2:], dilation, strict=True))
     outer = tuple(s * d for s, d in zip(x.strides[2:], stride, strict=True))
     shape, strides = (*x.shape[:2], *kernel, *counts), (*x.strides[:2], *inner, *outer)
+    return _view(x, shape, strides)
+
+
+def _view(x: Any, shape: Ints, strides: Ints) -> Any:
+    if type(x) is Foreign:
+        return x.strided(shape, strides)
     return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=False)
 
 
@@ -70,13 +77,13 @@ def _rows_of_windows(x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation
     """(n·counts, kernel·channels): every window a row, with its channels last. The rows are made here."""
     n, channels, *spatial = x.shape
     counts = _counts(tuple(spatial), kernel, stride, padding, dilation)
-    whole = np.zeros((n, *[m + 2 * p for m, p in zip(spatial, padding, strict=True)], channels), x.dtype)
+    whole = zeros_beside(x, (n, *[m + 2 * p for m, p in zip(spatial, padding, strict=True)], channels), x.dtype)
     whole[(slice(None), *[slice(p, p + m) for p, m in zip(padding, spatial, strict=True)])] = np.moveaxis(x, 1, -1)
     first, *steps, last = whole.strides
     inner = tuple(s * d for s, d in zip(steps, dilation, strict=True))
     outer = tuple(s * d for s, d in zip(steps, stride, strict=True))
     shape, strides = (n, *counts, *kernel, channels), (first, *outer, *inner, last)
-    windows = np.lib.stride_tricks.as_strided(whole, shape, strides, writeable=False)
+    windows = _view(whole, shape, strides)
     return windows.reshape(n * math.prod(counts), -1)
 
 
@@ -93,15 +100,15 @@ def _spread(whole: Any, columns: Any, first: int, stride: Ints, dilation: Ints) 
         whole[(slice(None), slice(None), *where)] += columns[(slice(None), slice(None), *at)]
 
 
-def _room(lead: Ints, size: Ints, padding: Ints, dtype: Any) -> Any:
+def _room(x: Any, lead: Ints, size: Ints, padding: Ints, dtype: Any) -> Any:
     """Zeros for padded arrays, to add windows to."""
-    return np.zeros((*lead, *[n + 2 * p for n, p in zip(size, padding, strict=True)]), dtype)
+    return zeros_beside(x, (*lead, *[n + 2 * p for n, p in zip(size, padding, strict=True)]), dtype)
 
 
 def _inner(whole: Any, size: Ints, padding: Ints) -> Any:
     """What is inside the padding."""
     where = [slice(p, p + n) for n, p in zip(size, padding, strict=True)]
-    return np.ascontiguousarray(whole[(slice(None), slice(None), *where)])
+    return row_order(whole[(slice(None), slice(None), *where)])
 
 
 def _pieces(n: int, each: int, counts: Ints) -> Iterator[tuple[slice, slice, slice]]:
@@ -229,7 +236,7 @@ def convolution(x, weight, *, stride, padding, dilation, groups):
     n, out = x.shape[0], weight.shape[0]
     counts = _counts(x.shape[2:], kernel, stride, padding, dilation)
     if _channels_last(x.shape[1], groups, kernel, counts):
-        result = np.empty((n, out, *counts), np.result_type(x, weight))
+        result = zeros_beside(x, (n, out, *counts), np.result_type(x.dtype, weight.dtype))
         matrix = np.moveaxis(weight, 1, -1).reshape(out, -1)
         for part, _, _ in _pieces(n, math.prod(weight.shape[1:]) * math.prod(counts), (1,)):
             rows = _rows_of_windows(x[part], kernel, stride, padding, dilation)
@@ -237,7 +244,7 @@ def convolution(x, weight, *, stride, padding, dilation, groups):
         return result
     windows = _windows(x, kernel, stride, padding, dilation)
     matrix = weight.reshape(groups, out // groups, math.prod(weight.shape[1:]))
-    result = np.empty((n, groups, out // groups, math.prod(counts)), np.result_type(x, weight))
+    result = zeros_beside(x, (n, groups, out // groups, math.prod(counts)), np.result_type(x.dtype, weight.dtype))
     lead = (slice(None),) * (1 + len(kernel))
     for part, rows, line in _pieces(n, math.prod(windows.shape[1:]), counts):
         columns = _columns(windows[(part, *lead, rows)], groups, len(kernel))
@@ -276,7 +283,7 @@ def convolution_input(x, weight, *, size, stride, padding, dilation, groups):
         return convolution.value(x, **turned)
     matrix = weight.reshape(groups, out // groups, math.prod(weight.shape[1:])).mT
     given = x.reshape(n, groups, out // groups, math.prod(counts))
-    whole = _room((n, channels), size, padding, np.result_type(x, weight))
+    whole = _room(x, (n, channels), size, padding, np.result_type(x.dtype, weight.dtype))
     for part, rows, line in _pieces(n, channels * math.prod(kernel) * math.prod(counts), counts):
         columns = _product(matrix, given[part, :, :, line])
         columns = columns.reshape(columns.shape[0], channels, *kernel, -1, *counts[1:])
@@ -306,16 +313,16 @@ def convolution_weight(x, y, *, kernel, stride, padding, dilation, groups):
     rows = y.shape[1] // groups * math.prod(kernel)
     fitting = _counts(y.shape[2:], kernel, stride, padding, dilation)
     if _channels_last(y.shape[1], groups, kernel, fitting) and fitting == tuple(counts):
-        result = np.zeros((out, rows), np.result_type(x, y))
+        result = zeros_beside(x, (out, rows), np.result_type(x.dtype, y.dtype))
         for part, _, _ in _pieces(n, rows * math.prod(counts), (1,)):
             values = np.moveaxis(x[part], 1, 0).reshape(out, -1)
             result += values @ _rows_of_windows(y[part], kernel, stride, padding, dilation)
-        return np.ascontiguousarray(np.moveaxis(result.reshape(out, *kernel, y.shape[1]), -1, 1))
+        return row_order(np.moveaxis(result.reshape(out, *kernel, y.shape[1]), -1, 1))
     windows = _windows(y, kernel, stride, padding, dilation)
     lead = (slice(None),) * (1 + len(kernel))
     windows = windows[(slice(None), *lead, *[slice(c) for c in counts])]
     given = x.reshape(n, groups, out // groups, math.prod(counts))
-    result = np.zeros((groups, out // groups, rows), np.result_type(x, y))
+    result = zeros_beside(x, (groups, out // groups, rows), np.result_type(x.dtype, y.dtype))
     for part, at, line in _pieces(n, math.prod(windows.shape[1:]), tuple(counts)):
         columns = np.moveaxis(windows[(part, *lead, at)], 0, 1 + len(kernel))  # examples side by side: one product
         values = np.moveaxis(given[part, :, :, line], 0, 2).reshape(groups, out // groups, -1)
@@ -347,7 +354,7 @@ def im2col(x, *, kernel, stride, padding, dilation):
     """The windows of x (n, channels, …) as columns: (n, channels·kernel, windows)."""
     windows = _windows(x, kernel, stride, padding, dilation)
     out = _columns(windows, 1, len(kernel))[:, 0]
-    return out.copy() if np.may_share_memory(out, x) else out  # windows of one element
+    return copied(out) if type(x) is Foreign or np.may_share_memory(out, x) else out  # windows of one element
 
 
 @linear(
@@ -361,6 +368,6 @@ def col2im(x, *, size, kernel, stride, padding, dilation):
     """The transpose of ``im2col``: columns (n, channels·kernel, windows), each added where its window was."""
     counts = _counts(size, kernel, stride, padding, dilation)
     channels = x.shape[1] // math.prod(kernel)
-    whole = _room((x.shape[0], channels), size, padding, x.dtype)
+    whole = _room(x, (x.shape[0], channels), size, padding, x.dtype)
     _spread(whole, x.reshape(x.shape[0], channels, *kernel, *counts), 0, stride, dilation)
     return _inner(whole, size, padding)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.foreign import Foreign
+from chainrule.core.foreign import Foreign, beside, copied, in_memory, innermost, zeros_beside
 from chainrule.core.protocol import memory_of
 from chainrule.rows.batching import batch_parameters, broadcast_batch, in_front
 from chainrule.rows.kinds import call, linear, unbroadcast
@@ -177,9 +177,9 @@ read = index  # by a name that a rule's parameter ``index`` does not hide
 )
 def add_at(x, *, shape, index):
     """Zeros of a shape, with x added at an index; what meets at one place is summed."""
-    if not is_array(x):
+    if not in_memory(x):
         return summed_at(x, shape, index)
-    out = np.zeros(shape, x.dtype)
+    out = zeros_beside(x, shape, x.dtype)
     if _unique(index):
         out[index] = x
     else:
@@ -286,9 +286,9 @@ def scatter_add(x, index, src, *, axis):
     if is_foreign_index(index):
         added = summed_by_along(np.broadcast_to(src, shape_of(index)), index, axis, shape_of(x)[axis])
         return x + added if shape_of(added) == shape_of(x) else x + placed(added, shape_of(x), _corner(added))
-    if not (is_array(x) and is_array(src)):
+    if not in_memory(x, src):
         return x + summed_at(src, shape_of(x), _grid(index, axis)) if index.size else x
-    out = np.array(x, order="C", copy=True)
+    out = copied(x if is_array(src) else beside(src, x), "C")
     if index.size:
         steps = [math.prod(out.shape[k + 1 :]) for k in range(out.ndim)]
         grid = _grid(places(index, out.shape[axis], axis), axis)
@@ -313,9 +313,10 @@ def scatter_add(x, index, src, *, axis):
 )
 def scatter(x, index, src, *, axis):
     """x with every element of src written at its index along an axis."""
-    if not (is_array(x) and is_array(src)) and not is_foreign_index(index):
+    if not (is_array(x) and is_array(src)) and is_array(index):
         return written_at(x, src, _grid(index, axis)) if index.size else x
-    out = np.array(x, order="K", copy=True)
+    x = beside(innermost(index), x) if is_array(x) else x
+    out = copied(x)
     if index.size:
         out[_grid(index, axis)] = src
     return out
@@ -413,8 +414,8 @@ def take_add(x, index, *, axis, length):
     start = len(shape) - after - n
     if is_foreign_index(index):
         return summed_by(x, index, axis, length)
-    if not is_array(x):
+    if not in_memory(x):
         return summed_at(x, (*shape[:start], length, *shape[len(shape) - after :]), (*(slice(None),) * start, index))
-    out = np.zeros((*shape[:start], length, *shape[len(shape) - after :]), x.dtype)
+    out = zeros_beside(x, (*shape[:start], length, *shape[len(shape) - after :]), x.dtype)
     np.add.at(out, (*(slice(None),) * start, index), x)
     return out

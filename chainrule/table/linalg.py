@@ -15,7 +15,7 @@ from chainrule import errors
 from chainrule.core.protocol import memory_of, on_numbers
 from chainrule.rows.kinds import call, opaque
 from chainrule.rows.rules import conjugate
-from chainrule.types.arrays import AnyArray, in_one, is_array, is_recorded
+from chainrule.types.arrays import AnyArray, in_one, is_array, is_recorded, unscalar
 from chainrule.types.shapes import dtype_of, shape_of
 
 ndarray = np.ndarray
@@ -287,7 +287,7 @@ def _slogdet_jvp(t: AnyArray, x: AnyArray, sign: Any, logabsdet: Any) -> Any:
 def slogdet(x):
     """Sign and logarithm of the absolute value of the determinant of every matrix."""
     sign, logabsdet = raw.slogdet(x)
-    return np.asarray(sign), np.asarray(logabsdet)
+    return unscalar(sign), unscalar(logabsdet)
 
 
 # -- cholesky --------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.foreign import beside
 from chainrule.rows.kinds import call, discrete, opaque
 from chainrule.table.linalg import (
     H,
@@ -89,7 +90,7 @@ def _info(x: AnyArray, of_one: Callable[[Any], int]) -> Any:
     found = np.zeros(x.shape[:-2], np.int32)
     for index in np.ndindex(found.shape):
         found[index] = of_one(x[index])
-    return found
+    return beside(x, found)
 
 
 def _singular(matrix: Any) -> int:

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chainrule.core.foreign import beside, zeros_beside
 from chainrule.rows.kinds import call, discrete
+from chainrule.types.arrays import AnyArray, is_array
 
 ndarray = np.ndarray
 _PLACES = {"places": (np.array([[0, 1], [1, 2], [-1, 2]]), np.array([[0, 2], [2, 3]]))}
@@ -85,6 +87,8 @@ def window_argmax(x, *, places):
     counts = [len(p) for p in places]
     if 0 in (*lead, *counts):
         return np.zeros((*lead, *counts), np.int64)
+    if not is_array(x):
+        return _argmax_of_windows(x, places)
     taps, first, table = _planned(places, spatial)
     best = np.full((*lead, *counts), _lowest(x.dtype), x.dtype)
     chosen = np.empty(best.shape, np.min_scalar_type(len(taps)))  # the number of the best tap, which only grows
@@ -109,15 +113,34 @@ def window_argmax(x, *, places):
     return table.reshape(-1).take(flat).reshape(best.shape)
 
 
+def _argmax_of_windows(x: AnyArray, places: Any) -> Any:
+    """The same for other libraries' arrays: every window a line of its own, and the largest of each line."""
+    spatial = x.shape[x.ndim - len(places) :]
+    axes = len(places)
+    windows, there = np.zeros((), np.int64), np.ones((), bool)
+    for k, (p, n) in enumerate(zip(places, spatial, strict=True)):  # (windows, kernel) of this axis among those of all
+        shape = [1] * (2 * axes)
+        shape[k], shape[axes + k] = np.shape(p)
+        along = np.reshape(p, shape)
+        windows, there = windows * n + along, there & (along >= 0)
+    counts = windows.shape[:axes]
+    windows = np.where(there, windows, -1).reshape(math.prod(counts), -1)
+    lines = np.take(np.reshape(x, (*x.shape[: x.ndim - axes], math.prod(spatial))), np.maximum(windows, 0), axis=-1)
+    best = np.argmax(np.where(windows >= 0, lines, _lowest(x.dtype)), axis=-1)
+    chosen = beside(x, windows.ravel())[best + np.arange(len(windows)) * windows.shape[1]]
+    first = np.take_along_axis(windows, np.argmax(windows >= 0, axis=1)[:, None], 1)[:, 0]
+    return np.reshape(np.where(chosen >= 0, chosen, first), (*x.shape[: x.ndim - axes], *counts))
+
+
 @discrete(samples=[call((5, 2), members=np.array([0, 1, 3, 4]), ends=np.array([0, 2, 2, 4]))])
 def bag_argmax(x, *, members, ends):
     """For each bag and column the first row whose element is the largest; 0 for an empty bag.
 
     Bag i holds the rows ``members[ends[i] : ends[i + 1]]`` of x (rows, columns).
     """
-    best = np.zeros((*x.shape[:-2], len(ends) - 1, x.shape[-1]), np.int64)
+    best = zeros_beside(x, (*x.shape[:-2], len(ends) - 1, x.shape[-1]), np.int64)
     for bag, (start, end) in enumerate(itertools.pairwise(ends)):
         if end > start:
             mine = members[start:end]
-            best[..., bag, :] = mine[x[..., mine, :].argmax(-2)]
+            best[..., bag, :] = beside(x, mine)[np.argmax(x[..., mine, :], axis=-2)]
     return best

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.foreign import copied
 from chainrule.rows.kinds import call, opaque
 from chainrule.table.indexing import _grid, gather, reached, scatter, scatter_add
 from chainrule.types.arrays import AnyArray, is_array
@@ -76,7 +77,7 @@ def _products_before(place: Any, factor: Any) -> Any:
 )
 def scatter_prod(x, index, src, *, axis):
     """x with every element of src multiplied into the place of its index along an axis."""
-    out = np.array(x, order="K", copy=True)
+    out = copied(x)
     if index.size:
         np.multiply.at(out, _grid(index, axis), src)
     return out
@@ -130,7 +131,7 @@ def _best_jvp_src(
 )
 def scatter_best(x, index, src, *, axis, largest, include_self):
     """x with the maximum (or minimum) at each place of itself and what is scattered there; ties share the gradient."""
-    out = np.array(x, order="K", copy=True)
+    out = copied(x)
     if not index.size:
         return out
     places = _grid(index, axis)

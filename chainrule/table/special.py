@@ -122,6 +122,7 @@ def _in_blocks(one: Any, many: Any, dtypes: tuple[Any, ...]) -> Any:
             into[part] = many(piece if piece.dtype in dtypes else piece.astype(np.float64))
         return out
 
+    value.__name__ = one.__name__
     return value
 
 
@@ -210,7 +211,9 @@ _SERIES = 20.0
 
 def _bessel(x: AnyArray, order: int) -> Any:
     if type(x) is Foreign:
-        return x.elementwise(functools.partial(_bessel, order=order))
+        own = functools.partial(_bessel, order=order)
+        own.__name__ = f"i{order}"  # type: ignore[attr-defined]  # as CuPy knows it
+        return x.elementwise(own)
     wide = np.asarray(x, np.float64)
     size = np.absolute(wide)
     near, far = np.minimum(size, _SERIES), np.maximum(size, _SERIES)

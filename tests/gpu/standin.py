@@ -395,6 +395,8 @@ def _function(name: str, text: str, numpy: Any) -> Any:
                 for item in x if isinstance(x, (tuple, list)) else [x]:
                     if isinstance(item, _SCALARS) and not (name == "take" or (name == "clip" and parameter != "a")):
                         raise AttributeError(f"'{type(item).__name__}' object has no attribute 'dtype'")
+        if name in ("full", "full_like") and np.ndim(getattr(given["fill_value"], "_host", given["fill_value"])):
+            raise ValueError("non-scalar cupy.ndarray cannot be used for fill")
         out = kwargs.pop("out", None)
         args, kwargs = _in(list(args)), _in(kwargs)
         if name in ("take", "take_along_axis"):
