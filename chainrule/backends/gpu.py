@@ -120,7 +120,7 @@ def call(function: Callable[..., Any], x: Any, args: tuple[Any, ...], kwargs: di
         if function in _READS:
             _check_places(args, kwargs)
         if getattr(function, "__name__", "") == "at":
-            return _at(function.__self__.__name__, *args)
+            return _at(function.__self__.__name__, *args)  # type: ignore[attr-defined]
         if isinstance(function, np.ufunc) and function.__name__.startswith(
             "_"
         ):  # one of SciPy's own, under a public name

@@ -438,7 +438,7 @@ def zeros_beside(x: Any, shape: Any, dtype: Any) -> Any:
     return np.zeros(shape, dtype) if found is None else np.zeros_like(found, np.dtype(dtype), shape=tuple(shape))
 
 
-def beside(x: Any, constant: np.ndarray[Any, Any]) -> Any:
+def beside(x: Any, constant: Any) -> Any:
     """A constant where an array is; what is there already stays."""
     if type(x) is not Foreign or type(constant) is Foreign:
         return constant

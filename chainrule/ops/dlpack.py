@@ -20,9 +20,9 @@ from chainrule.core.protocol import plain
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.types.device import gpu_of
 
-#: DLPack's number of a device's type, and which one of these it is; the type of NVIDIA's GPUs.
+#: DLPack's number of a device's type, and which one of these it is; the types of memory of NVIDIA's GPUs.
 CPU = (1, 0)
-CUDA = 2
+CUDA = (2, 13)
 _HAS_VERSIONS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
 
@@ -32,7 +32,7 @@ def export(
     """A DLPack capsule of a tensor's memory.
 
     Args:
-        stream: None on the CPU.
+        stream: None on the CPU; on a GPU, the stream in which the consumer will read, as CUDA numbers it.
         max_version: the latest version of DLPack that the consumer reads, as ``(major, minor)``; None: before 1.
         dl_device: the device to bring it to, as ``__dlpack_device__`` says it.
         copy: whether the consumer wants memory of its own; None: only where it must be (what may not be written to, for a
@@ -102,7 +102,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Ten
     kind, number = ext_tensor.__dlpack_device__()
     if kind == CPU[0]:
         out = wrap(to_array(np.from_dlpack(ext_tensor), None, bool(copy)))
-    elif kind == CUDA and not gpu.why_not():
+    elif kind in CUDA and not gpu.why_not():
         array = gpu.library().from_dlpack(ext_tensor)
         out = wrap(plain(array.copy() if copy else array))
     else:
@@ -111,7 +111,10 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Ten
             f"{(int(kind), int(number))}, which tensors cannot be on here: bring it to the CPU first, as x.cpu() or "
             "cupy.asnumpy(x) do"
         )
-    return out if device is None else out.to(device)
+    moved = out if device is None else out.to(device)
+    if moved is not out and copy is False:
+        raise BufferError(f"from_dlpack(): memory on {out.device} cannot come to {device} without a copy")
+    return moved
 
 
 attach(__dlpack__=export, __dlpack_device__=device)

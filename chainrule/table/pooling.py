@@ -117,7 +117,8 @@ def _argmax_of_windows(x: AnyArray, places: Any) -> Any:
     """The same for other libraries' arrays: every window a line of its own, and the largest of each line."""
     spatial = x.shape[x.ndim - len(places) :]
     axes = len(places)
-    windows, there = np.zeros((), np.int64), np.ones((), bool)
+    windows: Any = 0
+    there: Any = True
     for k, (p, n) in enumerate(zip(places, spatial, strict=True)):  # (windows, kernel) of this axis among those of all
         shape = [1] * (2 * axes)
         shape[k], shape[axes + k] = np.shape(p)

@@ -272,8 +272,10 @@ def test_inputs_by_name(c):
 def test_the_device_that_scripts_choose():
     assert torch.device("cuda" if torch.cuda.is_available() else "cpu").type == "cpu"
     assert torch.cuda.device_count() == 0
-    with pytest.raises(AttributeError, match="everything is computed on the CPU"):
+    with pytest.raises(RuntimeError, match="computes on the CPU"):
         torch.cuda.synchronize()
+    with pytest.raises(AttributeError, match="everything is computed on the CPU"):
+        torch.cuda.nvtx  # noqa: B018
 
 
 # -- gradients that are constant almost everywhere -------------------------------------------------------------------
