@@ -11,7 +11,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import rank
-from chainrule.core.foreign import Foreign
+from chainrule.core.foreign import innermost
 from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, implements, memory_of
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.ops import einsum, products
@@ -71,11 +71,13 @@ def _empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool
 
 def _alike(function: Any, of_shape: Any, a: Any, dtype: Any, shape: Any, *value: Any) -> Any:
     """An array of one value, like a in what is not said: of a's library where that is not NumPy."""
-    raw, dtype = a._raw if isinstance(a, Tensor) else a, np.dtype(dtype or dtype_of(a))
-    if type(raw) is Foreign:
+    raw, dtype = innermost(a), np.dtype(dtype or dtype_of(a))
+    if shape is None and (raw is None or raw.shape != shape_of(a)):  # of one example
+        shape = shape_of(a)
+    if raw is not None:
         array = function(raw, *value, dtype=dtype, **({} if shape is None else {"shape": shape}))
     else:
-        array = of_shape(shape_of(a) if shape is None else shape, *value, dtype)
+        array = of_shape(shape, *value, dtype)
     return wrap(array) if isinstance(a, Tensor) else array
 
 
