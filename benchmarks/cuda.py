@@ -165,7 +165,9 @@ def main(arguments: list[str] | None = None) -> int:
             gradients = list(map(numbers, run()))
             reference = reference or gradients
             for got, expected in zip(gradients, reference, strict=True):
-                np.testing.assert_allclose(got, expected, 2e-3, 2e-3 * np.abs(expected).max(), err_msg=f"{work.name}: {name}")
+                np.testing.assert_allclose(
+                    got, expected, 2e-3, 2e-3 * np.abs(expected).max(), err_msg=f"{work.name}: {name}"
+                )
         if device == "cpu":
             print(f"{work.name}: {', '.join(ways)} agree")
         else:

@@ -91,7 +91,7 @@ class Foreign(ArrayLike):
     def _call(self, function: Any, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
         """What the library gives for a NumPy function, or a form of it that it does know."""
         if out is not None and out is not Ellipsis:
-            if in_memory(target := out[0] if isinstance(out, tuple) else out):
+            if writable(target := out[0] if isinstance(out, tuple) else out):
                 target[...] = self._call(function, args, kwargs, None)
                 return target
             raise errors.foreign_lacks(self, f"{function.__name__}(..., out=)")
@@ -427,7 +427,7 @@ def of_elements(function: Callable[..., Any]) -> Callable[..., Any]:
     return value
 
 
-def in_memory(*xs: Any) -> bool:
+def writable(*xs: Any) -> bool:
     """Whether all are arrays whose memory a rule can write: NumPy's, CuPy's."""
     return all(is_array(x) or (type(x) is Foreign and x.library.strided is not None) for x in xs)
 

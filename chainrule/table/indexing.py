@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.foreign import Foreign, beside, copied, in_memory, innermost, zeros_beside
+from chainrule.core.foreign import Foreign, beside, copied, innermost, writable, zeros_beside
 from chainrule.core.protocol import memory_of
 from chainrule.rows.batching import batch_parameters, broadcast_batch, in_front
 from chainrule.rows.kinds import call, linear, unbroadcast
@@ -177,7 +177,7 @@ read = index  # by a name that a rule's parameter ``index`` does not hide
 )
 def add_at(x, *, shape, index):
     """Zeros of a shape, with x added at an index; what meets at one place is summed."""
-    if not in_memory(x):
+    if not writable(x):
         return summed_at(x, shape, index)
     out = zeros_beside(x, shape, x.dtype)
     if _unique(index):
@@ -286,7 +286,7 @@ def scatter_add(x, index, src, *, axis):
     if is_foreign_index(index):
         added = summed_by_along(np.broadcast_to(src, shape_of(index)), index, axis, shape_of(x)[axis])
         return x + added if shape_of(added) == shape_of(x) else x + placed(added, shape_of(x), _corner(added))
-    if not in_memory(x, src):
+    if not writable(x, src):
         return x + summed_at(src, shape_of(x), _grid(index, axis)) if index.size else x
     out = copied(x if is_array(src) else beside(src, x), "C")
     if index.size:
@@ -414,7 +414,7 @@ def take_add(x, index, *, axis, length):
     start = len(shape) - after - n
     if is_foreign_index(index):
         return summed_by(x, index, axis, length)
-    if not in_memory(x):
+    if not writable(x):
         return summed_at(x, (*shape[:start], length, *shape[len(shape) - after :]), (*(slice(None),) * start, index))
     out = zeros_beside(x, (*shape[:start], length, *shape[len(shape) - after :]), x.dtype)
     np.add.at(out, (*(slice(None),) * start, index), x)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.foreign import Foreign, in_memory
+from chainrule.core.foreign import Foreign, writable
 from chainrule.rows.rules import read
 from chainrule.types.arrays import AnyArray
 from chainrule.types.shapes import shape_of
@@ -230,4 +230,4 @@ def _checked(x: Any, found: Any) -> Any:
 
 def is_foreign_index(index: Any) -> bool:
     """Whether an index is an array of another library, whose numbers are not known while the operation is built."""
-    return type(index) is Foreign and not in_memory(index)
+    return type(index) is Foreign and not writable(index)

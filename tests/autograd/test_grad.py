@@ -275,7 +275,7 @@ def test_the_device_that_scripts_choose():
     with pytest.raises(RuntimeError, match="computes on the CPU"):
         torch.cuda.synchronize()
     with pytest.raises(AttributeError, match="everything is computed on the CPU"):
-        torch.cuda.nvtx  # noqa: B018
+        torch.cuda.nvtx
 
 
 # -- gradients that are constant almost everywhere -------------------------------------------------------------------
