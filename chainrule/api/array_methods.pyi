@@ -181,7 +181,7 @@ class ArrayMethods:
     def take(self, indices: Any, axis: Any = ..., out: Any = ..., mode: Any = ...) -> Any:
         """As ``numpy.ndarray.take``; recorded. See :func:`numpy.take`."""
     def to_device(self, device: Any, /, *, stream: Any = ...) -> Any:
-        """The array itself, for the CPU, which everything is on."""
+        """The array on a device (itself, if it is there); recorded."""
     def tobytes(self, *args: Any, **kwargs: Any) -> Any:
         """As ``numpy.ndarray.tobytes``, of an array that carries no derivative."""
     def tofile(self, *args: Any, **kwargs: Any) -> Any:
