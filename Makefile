@@ -43,7 +43,7 @@ ARRAY_API_TESTS_COMMIT = 55fcc60179efa2680ddd6cd926ddf17b83530e2b
 conformance: $(V)/.has-conformance | $(ARRAY_API_TESTS)/array_api_tests
 	cd $(ARRAY_API_TESTS) && ARRAY_API_TESTS_MODULE=chainrule.array_api ARRAY_API_TESTS_VERSION=2024.12 \
 		$(CURDIR)/$(V)/bin/python -m pytest -q -n 2 -p no:cacheprovider --disable-warnings --disable-deadline --derandomize \
-		--max-examples 100 --xfails-file $(CURDIR)/tests/array_api/xfails.txt array_api_tests $(ARGS)
+		--max-examples 100 --rootdir=. --xfails-file=$(CURDIR)/tests/array_api/xfails.txt array_api_tests $(ARGS)
 
 build/array-api-tests/array_api_tests:
 	git clone --quiet https://github.com/data-apis/array-api-tests build/array-api-tests

@@ -54,8 +54,13 @@ def namespace(api_version: str | None = None) -> ModuleType:
 # -- arguments and results ---------------------------------------------------------------------------------------------
 
 
+_AS_THEY_ARE = frozenset({Array, int, float, bool, type(None)})
+
+
 def _as_argument(x: Any) -> Any:
     """An argument as NumPy's function is to have it: tensors by their other face, also in lists."""
+    if type(x) in _AS_THEY_ARE:
+        return x
     if isinstance(x, Tensor):
         return array_of(x)
     if isinstance(x, Dtype):
@@ -67,6 +72,8 @@ def _as_argument(x: Any) -> Any:
 
 def _as_result(x: Any) -> Any:
     """A result with Arrays for arrays and for NumPy's numbers."""
+    if type(x) is Array:
+        return x
     if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc":
         return array_of(wrap(np.asarray(x)))
     if isinstance(x, tuple):
@@ -240,13 +247,13 @@ def _dtype_of(x: Any) -> np.dtype[Any]:
 def _frequencies(function: Callable[..., Any]) -> Callable[..., Array]:
     @functools.wraps(function)
     def call(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
-        check_device(device)
-        return asarray(function(n, d), dtype=dtype)
+        return asarray(function(n, d), dtype=dtype, device=device)
 
     del call.__wrapped__
     return call
 
 
+#: from here on ``bool``, ``all`` and other names of this module are NumPy's
 _NUMPY = _functions_of(np)
 globals().update({name: value for name, value in _NUMPY.items() if name not in globals()})
 fft, linalg = _extension(np.fft), _extension(np.linalg)

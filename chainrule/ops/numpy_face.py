@@ -96,6 +96,11 @@ def _result_type(*arrays_and_dtypes: Any) -> Any:
     return np.result_type(*[dtype_of(a) if isinstance(a, (Tensor, ArrayLike)) else a for a in arrays_and_dtypes])
 
 
+@implements(np.can_cast)
+def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    return np.can_cast(dtype_of(from_) if isinstance(from_, (Tensor, ArrayLike)) else from_, to, casting)
+
+
 @implements(np.may_share_memory, np.shares_memory)
 def _shares(a: Any, b: Any, max_work: Any = None) -> bool:
     return bool(np.may_share_memory(memory_of(a), memory_of(b)))

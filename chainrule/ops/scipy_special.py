@@ -29,6 +29,7 @@ UFUNCS_OF_SCIPY = {name: f for name, f in vars(getattr(special, "_ufuncs", speci
 NAMES: dict[str, Any] = {
     **vars(special),
     **UFUNCS_OF_SCIPY,
+    "zeta": UFUNCS_OF_SCIPY["_zeta"],
     **{f.__name__: f for f in incomplete.PARTIALS},
     "np": np,
     "root2": math.sqrt(2),

@@ -85,6 +85,7 @@ CASES: list[tuple[str, np.ndarray, dict[str, Call]]] = [
         **before(special, "boxcox", other),
         "multigammaln": lambda x: special.multigammaln(x + 3, 2),
         "polygamma": lambda x: special.polygamma(1, x),
+        "psi (second derivative)": lambda x: cr.grad(lambda x: special.psi(x).sum())(x),
     }),
     ("scipy.stats", vector, {
         **alone(stats, """

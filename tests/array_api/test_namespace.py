@@ -84,6 +84,15 @@ def test_asarray_keeps_the_tape():
     assert x.grad.tolist() == [2.0, 4.0]
 
 
+@both
+def test_what_asks_about_dtypes_takes_arrays(make):
+    x = make(np.ones(2, np.float32))
+    x.requires_grad = True
+    assert xp.can_cast(x, xp.float64) and not xp.can_cast(x, xp.float16)
+    assert xp.result_type(x, cr.float64) == np.float64 == xp.result_type(x.dtype, xp.float64)
+    assert xp.isdtype(x.dtype, "real floating") and xp.finfo(x).bits == 32
+
+
 def test_arrays_are_made_as_arrays():
     for made in (
         xp.zeros(3),
