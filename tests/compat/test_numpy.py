@@ -26,6 +26,7 @@ FUNCTIONS = {
     "fft of a list": lambda x: np.abs(np.fft.fft([x[0], x[1], 1.0])),
     "outer, einsum": lambda x: np.einsum("i,ij->j", x, np.outer([x[0], 1.0, x[1]], [x[2], 2.0])),
     "stack of an iterator": lambda x: np.stack(x * k for k in range(3)) ** 2,
+    "stack of a dict's values": lambda x: np.stack({"a": x, "b": 2 * x}.values()) ** 2,
     "concatenate": lambda x: np.concatenate([[x[0]], x, [1.0]]) ** 2,
     "vstack of lists": lambda x: np.vstack([x, [x[0], 2.0, x[1]]]) ** 2,
     "hstack": lambda x: np.hstack((x[0], x)) ** 2,

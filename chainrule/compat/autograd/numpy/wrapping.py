@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, ValuesView
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ def takes_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if args and hasattr(args[0], "__next__"):  # np.stack(map(f, x))
+        if args and isinstance(args[0], (Iterator, ValuesView)):  # np.stack(map(f, x))
             args = (list(args[0]), *args[1:])
         if not holds(args, Array) and not (kwargs and holds(kwargs, Array)):
             return function(*args, **kwargs)
