@@ -130,7 +130,7 @@ def _at_all_points(function: Any) -> Any:
     def call(*operands: Any) -> Any:
         wide, dtype = _widened(operands)
         out = _in_blocks(inside, wide) if all(type(x) is np.ndarray for x in wide) else inside(*wide)
-        return out if dtype == np.float64 else np.astype(out, dtype)
+        return as_dtype(out, dtype)
 
     def inside(*operands: Any) -> Any:
         ends = operands[-1] <= 0
@@ -148,8 +148,15 @@ def _at_all_points(function: Any) -> Any:
 def _widened(operands: Any) -> tuple[list[Any], Any]:
     """Operands in float64, and the dtype that they were to be computed in."""
     dtype = np.result_type(*[dtype_of(x) if hasattr(x, "dtype") else 0.0 for x in operands])
-    arrays = [x if hasattr(x, "dtype") else np.asarray(x, np.float64) for x in operands]
-    return [x if dtype_of(x) == np.float64 else np.astype(x, np.float64) for x in arrays], dtype
+    arrays = [x if hasattr(x, "dtype") and not isinstance(x, np.generic) else np.asarray(x) for x in operands]
+    return [as_dtype(x, np.float64) for x in arrays], dtype
+
+
+def as_dtype(x: Any, dtype: Any) -> Any:
+    """An array-like in another dtype."""
+    if dtype_of(x) == dtype:
+        return x
+    return x.astype(dtype) if isinstance(x, (np.ndarray, np.generic)) else np.astype(x, dtype)
 
 
 def _in_blocks(function: Any, operands: Any) -> Any:
@@ -236,7 +243,7 @@ def log_student_density(df: Any, x: Any) -> Any:
     """The logarithm of the density of Student's t distribution."""
     (df, x), dtype = _widened((df, x))
     out = -betaln(0.5 * df, 0.5) - 0.5 * np.log(df) - 0.5 * (df + 1) * np.log1p(np.square(x) / df)
-    return out if dtype == np.float64 else np.astype(out, dtype)
+    return as_dtype(out, dtype)
 
 
 def student_density(df: Any, x: Any) -> Any:
@@ -253,7 +260,7 @@ def stdtr_by_df(df: Any, x: Any) -> Any:
     z, rest = df / total, np.square(at) / total
     out = -0.25 * np.sign(at) * betainc_by_a(0.5 * df, 0.5, z, rest) - 0.5 * at / df * student_density(df, at)
     out = np.where(near, x * (out / 1e-7), out)
-    return out if dtype == np.float64 else np.astype(out, dtype)
+    return as_dtype(out, dtype)
 
 
 #: What the partial derivatives of SciPy's functions are written with.
@@ -297,7 +304,7 @@ def log_stdtr_by_df(df: Any, x: Any, out: Any) -> Any:
     of_share = log_betainc_by_a(0.5 * df, 0.5, df / total, np.square(at) / total)
     tail = 0.5 * of_share - 0.5 * at / df * np.exp(log_student_density(df, at) - np.where(far, out, 0))
     found = np.where(far, tail, stdtr_by_df(df, near) * np.exp(-log))
-    return found if dtype == np.float64 else np.astype(found, dtype)
+    return as_dtype(found, dtype)
 
 
 def _log_share(share: Any, rest: Any, tail: Any, *operands: Any) -> Any:

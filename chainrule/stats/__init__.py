@@ -6,8 +6,8 @@
 >>> x = np.array([0.5, 1.0, 4.0])
 >>> float(stats.gamma.logpdf(x, 2.0, scale=3.0).sum())
 -7.7318...
->>> cr.grad(lambda a: stats.gamma.logpdf(x, a, scale=3.0).sum())(2.0).round(6)
-array(-3.871043)
+>>> float(cr.grad(lambda a: stats.gamma.logpdf(x, a, scale=3.0).sum())(2.0))
+-3.8710...
 """
 
 from chainrule.stats import continuous, discrete, multivariate

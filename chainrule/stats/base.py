@@ -18,6 +18,7 @@ from chainrule.api.array import Array, array_of, as_tensors
 from chainrule.core.modes import LOCAL
 from chainrule.core.protocol import ArrayLike, detached
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.ops.incomplete import as_dtype
 from chainrule.ops.scipy_special import NAMES
 from chainrule.random import Generator, _drawn
 from chainrule.stats.rows import functions, in_scipy_stats
@@ -59,7 +60,7 @@ def _array_like(x: Any) -> Any:
 def _as_float(x: Any, dtype: Any) -> Any:
     if type(x) in (int, float):
         return np.asarray(x, dtype)[()]
-    return x if dtype_of(x).kind == "f" else np.astype(x, dtype)
+    return x if dtype_of(x).kind == "f" else as_dtype(x, dtype)
 
 
 def values_of(x: Any) -> Any:

@@ -76,7 +76,8 @@ class t(Continuous):
         return sc.log_stdtr(df, -x)
 
     def _ppf(self, q: Any, df: Any) -> Any:
-        return np.where(q > 0, sc.stdtrit(df, q), np.where(q == 0, -inf, q))  # SciPy's function has inf at 0
+        inside = sc.stdtrit(df, choose((q == 0) | (q == 1), 0.5, q))  # at the ends SciPy's function has inf or nan
+        return choose(q == 0, -inf, choose(q == 1, inf, inside))
 
     def _isf(self, q: Any, df: Any) -> Any:
         return -self._ppf(q, df)

@@ -28,6 +28,8 @@ NUMBERS = [
     (stats.logistic.logpdf, (-800.0,), -800.0, (1.0,)),
     (stats.gumbel_r.logsf, (50.0,), -50.0, (-1.0,)),
     (stats.laplace.logsf, (800.0,), -800 - np.log(2), (-1.0,)),
+    (stats.cauchy.ppf, (1e-10,), -3183098861.8379067, (3.1830988618379067e19,)),
+    (stats.f.isf, (1e-10, 3.2, 5.1), 18488.447312024271, (None, None, None)),
     (stats.expon.logcdf, (1e-300,), np.log(1e-300), (1e300,)),
 ]
 

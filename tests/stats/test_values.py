@@ -41,4 +41,5 @@ def test_functions_of_points(name, method):
 @pytest.mark.parametrize("method", ["ppf", "isf"])
 def test_quantiles(name, method):
     for place in PLACES[:3]:
-        assert_scipys(name, method, SHARES[2:] if name == "f" else SHARES, *CONTINUOUS[name], **place)
+        shares = SHARES[2:] if name in ("cauchy", "f") else SHARES  # of these SciPy has few digits far out
+        assert_scipys(name, method, shares, *CONTINUOUS[name], **place)
