@@ -49,9 +49,12 @@ def taken_by_library(tensor: Any) -> tuple[str, str] | None:
     None where the user's own line does it.
     """
     frame = calling_frame()
-    library = called = entered = distribution = ""
+    library = called = distribution = ""
+    entered: list[str] = []  # the functions of the library, from the one that was called
     while frame is not None and (now := _library(frame)):
-        library, called, entered = now, _public(frame, now) or called, frame.f_code.co_name
+        library = library if now == "scipy" and library else now  # what SciPy's modules share is in private ones
+        called = _public(frame, now) or called
+        entered.insert(0, _running(frame)[1])
         if now == "scipy.stats":
             distribution = _distribution(frame) or distribution
         frame = frame.f_back
@@ -80,13 +83,14 @@ def instead_of_arrays(tensor: Any, x: str, detach: bool = True) -> str:
     return ""
 
 
-def _text(called: str, x: str, module: str, entered: str, distribution: str) -> str:
-    """What to say of a call of the user's, which may be by another name than that of the function that was entered."""
+def _text(called: str, x: str, module: str, entered: list[str], distribution: str) -> str:
+    """What to say of a call of the user's. (``entered``: the functions that ran; it may have another name for the first.)"""
     name = called.rpartition(".")[2]
     cut = f"{_CUT}: {x}.detach().numpy()."
     instead = distribution
     if module != "scipy.stats":
-        instead = _instead(name, module) or (_instead(entered, module) if module != "numpy" else "")
+        ours = [_ours(known, module) for known in (name, *entered)]
+        instead = next(filter(None, ours), "") or _instead(name, module)
     if module == "numpy" and not instead and hasattr(getattr(sys.modules["numpy"], name, None), "_implementation"):
         return f"{called} makes an array of a list that holds tensors: np.stack([...]) of the list is a tensor. {cut}"
     if instead:
@@ -102,11 +106,19 @@ def _text(called: str, x: str, module: str, entered: str, distribution: str) -> 
 
 def _library(frame: Any) -> str:
     """The package that a frame's code is from: ``numpy``, ``numpy.ma``, ``scipy.stats``; '' for the user's own."""
-    parts = str(frame.f_globals.get("__name__", "")).split(".")
+    parts = _running(frame)[0].split(".")
     if parts[0] not in LIBRARIES:
         return ""
     apart = parts[0] == "scipy" or parts[:2] == ["numpy", "ma"]
     return parts[0] if not apart or len(parts) < 2 or parts[1].startswith("_") else ".".join(parts[:2])
+
+
+def _running(frame: Any) -> tuple[str, str]:
+    """The module and the name of the function that a frame runs, or of the one that it is a wrapper of."""
+    inside = frame.f_locals.get("f") if frame.f_code.co_name == "wrapper" else None
+    if inside is not None and hasattr(inside, "__name__"):
+        return str(inside.__module__), str(inside.__name__)
+    return str(frame.f_globals.get("__name__", "")), frame.f_code.co_name
 
 
 def _public(frame: Any, library: str) -> str:
@@ -116,7 +128,7 @@ def _public(frame: Any, library: str) -> str:
     owner = type(frame.f_locals.get("self")).__name__
     if owner in ("RClass", "CClass"):
         return f"np.{owner[0].lower()}_"
-    name = frame.f_code.co_name
+    name = _running(frame)[1]
     known = not name.startswith("_") and callable(getattr(sys.modules.get(library), name, None))
     return f"{'np' if library == 'numpy' else library}.{name}" if known else ""
 
@@ -140,10 +152,6 @@ def _distribution(frame: Any) -> str:
 
 def _instead(name: str, module: str) -> str:
     """The function for tensors that computes the same as one of a module; '' if there is none."""
-    if module.startswith("scipy."):
-        for ours in (f"chainrule.{module}", f"chainrule.{module}.linalg", f"chainrule.{module}.distance"):
-            if name in _names_in(ours):
-                return f"{ours}.{name}"
     if name in ELSEWHERE:
         return ELSEWHERE[name]
     if module.partition(".")[0] != "scipy" or module == "scipy.sparse":
@@ -156,6 +164,14 @@ def _instead(name: str, module: str) -> str:
         if name in importlib.import_module(spelled).__all__:
             return f"{spelled}.{name}"
     return ""
+
+
+def _ours(name: str, module: str) -> str:
+    """The function for tensors by the same name as one of a module of SciPy's; '' if there is none."""
+    homes = (
+        [f"chainrule.{module}{part}" for part in ("", ".linalg", ".distance")] if module.startswith("scipy.") else []
+    )
+    return next((f"{home}.{name}" for home in homes if name in _names_in(home)), "")
 
 
 def _names_in(module: str) -> list[str]:

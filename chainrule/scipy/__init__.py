@@ -13,9 +13,19 @@ from chainrule.scipy.root import root
 from chainrule.scipy.solve_bvp import solve_bvp
 from chainrule.scipy.solve_ivp import solve_ivp
 
-__all__ = ["interpolate", "least_squares", "minimize", "root", "solve_bvp", "solve_ivp", "sparse"]
+__all__ = [
+    "integrate",
+    "interpolate",
+    "least_squares",
+    "linalg",
+    "minimize",
+    "root",
+    "solve_bvp",
+    "solve_ivp",
+    "sparse",
+]
 
-_MODULES = frozenset({"interpolate", "sparse"})  # which load when they are used
+_MODULES = frozenset({"integrate", "interpolate", "linalg", "sparse"})  # which load when they are used
 
 
 def __getattr__(name: str) -> object:

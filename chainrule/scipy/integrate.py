@@ -1,0 +1,232 @@
+"""Integrals by SciPy's names, with derivatives.
+
+``quad`` is SciPy's, and says where the integrand needs many points; derivatives are those of a sum over points there. So they
+are by the limits, and by whatever the integrand uses. Rules for samples are linear in these.
+
+>>> import numpy as np
+>>> import chainrule as cr
+>>> area = lambda k, b: cr.scipy.integrate.quad(lambda x: np.exp(-k * x), 0, b)[0]
+>>> by_k, by_b = cr.grad(area, (0, 1))(1.5, 2.0)
+>>> np.allclose(by_k, (4 * np.exp(-3) - 1) / 1.5**2), np.allclose(by_b, np.exp(-3))
+(True, True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import errors
+from chainrule.api.array import Array, array_of, unfaced
+from chainrule.core.dispatch import bind
+from chainrule.core.protocol import ArrayLike
+from chainrule.core.tensor import Tensor, wrap
+from chainrule.func import vmap
+from chainrule.jacobians.forms import Arguments
+from chainrule.jacobians.solution import solved
+from chainrule.scipy.derivatives import scipy_module
+from chainrule.transform.arguments import data_of
+
+__all__ = ["cumulative_simpson", "cumulative_trapezoid", "quad", "romb", "simpson"]
+
+ndarray = np.ndarray
+Function = Callable[..., Any]
+
+_POINTS = 20  # of Gauss's rule in each interval
+_GRADED = 0.25 ** np.arange(1, 16)  # where intervals end near the limits, where derivatives may be singular
+
+
+def _is_differentiated(x: Any) -> bool:
+    return isinstance(x, (Tensor, Array, ArrayLike))
+
+
+# -- of functions ------------------------------------------------------------------------------------------------------
+
+
+def quad(
+    func: Function,
+    a: Any,
+    b: Any,
+    args: Any = (),
+    full_output: int = 0,
+    epsabs: float = 1.49e-8,
+    epsrel: float = 1.49e-8,
+    limit: int = 50,
+    **options: Any,
+) -> Any:
+    """``scipy.integrate.quad``: the integral of ``func(x, *args)`` from a to b, with derivatives.
+
+    Args:
+        func: from a number (an array without axes) to one. It is called with many numbers at once, in ``vmap``, if it can be.
+        a, b: the limits, which may be infinite.
+        args: more arguments. What is mapped over by ``vmap`` has to be among them; everything else may come from around.
+        epsabs, epsrel, limit: as for SciPy.
+
+    Returns:
+        The integral, and SciPy's estimate of its error (a number).
+
+    Warns:
+        UserWarning: the sum that derivatives are computed from is not as accurate.
+
+    Raises:
+        NotImplementedError: SciPy's other options, if something is differentiated.
+    """
+    scipys = scipy_module("scipy.integrate", "integrate.quad").quad
+    args = args if type(args) is tuple else (args,)
+    known = (a, b, *args, _somewhere(func, a, b, args))
+    if not any(map(_is_differentiated, known)):
+        return scipys(func, a, b, args, full_output, epsabs, epsrel, limit=limit, **options)
+    if full_output or options:
+        named = ", ".join([*options, *["full_output"] * bool(full_output)])
+        raise NotImplementedError(f"quad(): there are no derivatives with {named}")
+    kind = tuple([not _is_differentiated(x) and bool(np.isinf(x)) for x in (a, b)])
+    arguments = Arguments((a, b, *args))
+    error = [0.0]
+
+    def compute(*operands: Tensor) -> ndarray[Any, Any]:
+        low, high, *rest = arguments.with_tensors(operands)
+        low, high = _number(low), _number(high)
+        value, error[0], info = scipys(
+            lambda x: _number(func(np.float64(x), *rest)), low, high, (), 1, epsabs, epsrel, limit=limit
+        )[:3]
+        found = np.zeros((limit + 1, 2))
+        found[0, 0] = value
+        starts, ends = info["alist"][: info["last"]], info["blist"][: info["last"]]
+        if not any(kind):
+            starts, ends = ((x - low) / (high - low) if high != low else 0 * x for x in (starts, ends))
+        found[1 : 1 + info["last"]] = np.sort([starts, ends], 0).T  # which run downwards where b is less than a
+        return found
+
+    found = bind(solved, arguments.operands, {"compute": compute})
+    found = found if isinstance(found, Tensor) else wrap(found)  # where only what is around it is differentiated
+    found = array_of(found)
+    total = _sum(func, a, b, args, kind, found[1:])
+    value = found[0, 0]
+    result = total - total.detach() + value
+    _check(data_of(total), data_of(value), max(epsabs, error[0]), epsrel)
+    tensors = any(isinstance(x, (Tensor, ArrayLike)) for x in known)
+    return unfaced(result) if tensors else result, error[0]
+
+
+def _somewhere(func: Function, a: Any, b: Any, args: tuple[Any, ...]) -> Any:
+    """What the function returns at a point between the limits."""
+    finite = [x for x in (a, b) if _is_differentiated(x) or np.isfinite(x)]
+    return func(sum(finite, np.float64(0.0)) / len(finite) if len(finite) != 1 else finite[0] * 1.0, *args)
+
+
+def _number(x: Any) -> float:
+    """The number of a value without axes, without its derivatives.
+
+    Raises:
+        RuntimeError: there is one for each example of a vmap.
+    """
+    data = data_of(x)
+    data = data.read() if isinstance(data, ArrayLike) else data
+    if data is None:
+        raise RuntimeError(
+            "quad(): the integrand uses something from around it that vmap maps over. Pass it as an argument: "
+            "quad(lambda x, k: ..., a, b, args=(k,))"
+        )
+    return float(np.reshape(data, ()))
+
+
+def _sum(func: Function, a: Any, b: Any, args: tuple[Any, ...], kind: tuple[bool, ...], intervals: Any) -> Any:
+    """The integral as a sum over points in intervals of [0, 1], on which [a, b] is mapped as SciPy does it."""
+    plain = data_of(intervals)
+    if type(plain) is ndarray:  # in vmap some examples need more of them than others
+        intervals = intervals[np.flatnonzero(plain[:, 1] > plain[:, 0])]
+    starts, ends = intervals[:, 0], intervals[:, 1]
+    cuts = np.concatenate([[0.0], _GRADED[::-1], 1 - _GRADED[1:], [1.0]])
+    first, last = np.maximum(starts[:, None], cuts[:-1]), np.minimum(ends[:, None], cuts[1:])
+    points, weights = np.polynomial.legendre.leggauss(_POINTS)
+    width = np.maximum(last - first, 0.0)[..., None]
+    t = (first[..., None] + width * (points + 1) / 2).reshape(-1)
+    weight = (width * weights / 2).reshape(-1)
+    if type(data_of(t)) is ndarray:
+        inside = np.flatnonzero(data_of(weight))
+        t, weight = t[inside], weight[inside]
+    return np.sum(weight * _mapped(func, a, b, args, kind, t))
+
+
+def _mapped(func: Function, a: Any, b: Any, args: tuple[Any, ...], kind: tuple[bool, ...], t: Any) -> Any:
+    """The integrand as a function on [0, 1]."""
+    if kind == (False, False):
+        return _everywhere(func, a + (b - a) * t, args) * (b - a)
+    t = np.where(t > 0, t, 1.0)  # only what has no weight is there
+    away, stretched = (1 - t) / t, 1 / t**2
+    if kind == (True, True):
+        both = _everywhere(func, away, args) + _everywhere(func, -away, args)
+        return both * stretched * np.sign(b)
+    x = a + np.sign(b) * away if kind[1] else b + np.sign(a) * away
+    sign = np.sign(b) if kind[1] else -np.sign(a)
+    return _everywhere(func, x, args) * stretched * sign
+
+
+def _everywhere(func: Function, x: Any, args: tuple[Any, ...]) -> Any:
+    """The function at many points."""
+    try:
+        return vmap(lambda x: func(x, *args))(x)
+    except (RuntimeError, TypeError, ValueError):  # it asks for numbers
+        return np.stack([func(x[i], *args) for i in range(len(x))])
+
+
+def _check(total: Any, value: Any, epsabs: float, epsrel: float) -> None:
+    if type(total) is type(value) is ndarray and not abs(total - value) <= 10 * max(epsabs, epsrel * abs(float(value))):
+        errors.warn(
+            f"quad(): the sum that derivatives are computed from is {float(total):.6g}, and the integral {float(value):.6g}: the "
+            "integrand has peaks or singularities, and derivatives may be as inaccurate. Divide the interval there"
+        )
+
+
+# -- of samples --------------------------------------------------------------------------------------------------------
+
+
+def _linear(name: str, y: Any, axis: int, *args: Any, **options: Any) -> Any:
+    """A rule of SciPy's, which is linear in y, by what it makes of unit vectors."""
+    rule = getattr(scipy_module("scipy.integrate", f"integrate.{name}"), name)
+    if not _is_differentiated(y):
+        return rule(y, *args, axis=axis, **options)
+    for x in (*args, *options.values()):
+        if _is_differentiated(x):
+            raise TypeError(f"{name}(): x and dx are constants here. np.trapezoid has derivatives by x, too")
+    y = np.moveaxis(y, axis, -1)
+    matrix = rule(np.eye(np.shape(y)[-1]), *args, axis=0, **options)
+    found = np.tensordot(y, matrix, ([-1], [-1 if matrix.ndim == 1 else 1]))
+    return found if matrix.ndim == 1 else np.moveaxis(found, -1, axis)
+
+
+def simpson(y: Any, x: Any = None, *, dx: float = 1.0, axis: int = -1) -> Any:
+    """``scipy.integrate.simpson``, differentiable by the samples y."""
+    return _linear("simpson", y, axis, x=_moved(x, axis), dx=dx)
+
+
+def romb(y: Any, dx: float = 1.0, axis: int = -1) -> Any:
+    """``scipy.integrate.romb``, differentiable by the samples y."""
+    return _linear("romb", y, axis, dx=dx)
+
+
+def cumulative_simpson(y: Any, *, x: Any = None, dx: float = 1.0, axis: int = -1, initial: Any = None) -> Any:
+    """``scipy.integrate.cumulative_simpson``, differentiable by the samples y."""
+    if initial is not None and np.any(initial):
+        return cumulative_simpson(y, x=x, dx=dx, axis=axis, initial=0) + initial
+    return _linear("cumulative_simpson", y, axis, x=x, dx=dx, initial=initial)
+
+
+def cumulative_trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1, initial: Any = None) -> Any:
+    """``scipy.integrate.cumulative_trapezoid``, differentiable by the samples y and by x."""
+    y = np.moveaxis(y, axis, -1)
+    step = dx if x is None else np.diff(x if np.ndim(x) == 1 else np.moveaxis(x, axis, -1))
+    found = np.cumsum((y[..., 1:] + y[..., :-1]) * step / 2, -1)
+    if initial is not None:
+        if initial != 0:
+            raise ValueError("cumulative_trapezoid(): initial is None or 0")
+        found = np.concatenate([np.zeros((*np.shape(y)[:-1], 1)), found], -1)
+    return np.moveaxis(found, -1, axis)
+
+
+def _moved(x: Any, axis: int) -> Any:
+    if x is not None and np.ndim(x) != 1:
+        raise NotImplementedError(f"the places of samples are one vector here, and x has the shape {np.shape(x)}")
+    return x

@@ -1,0 +1,311 @@
+"""Functions of ``scipy.linalg`` that NumPy has none of, by SciPy's names and signatures, with derivatives.
+
+For plain arrays they are SciPy's own. (``np.linalg.solve``, ``inv``, ``det``, ``eigh``, ``svd``, ``qr`` and the others of NumPy's are
+differentiable themselves.)
+
+>>> import numpy as np
+>>> import chainrule as cr
+>>> A = np.array([[4., 1.], [1., 3.]])
+>>> G = cr.grad(lambda A: np.trace(cr.scipy.linalg.sqrtm(A)))(A)
+>>> np.allclose(G, np.linalg.inv(cr.scipy.linalg.sqrtm(A)) / 2)
+True
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from chainrule import linalg
+from chainrule.api.array import Array, array_of, as_tensors
+from chainrule.core.protocol import ArrayLike
+from chainrule.core.tensor import Tensor, wrapped
+from chainrule.ops import matrices
+from chainrule.scipy.derivatives import scipy_module
+from chainrule.sparse import applied, coo
+from chainrule.table import matrix_functions as rows
+from chainrule.types.shapes import dtype_of
+
+__all__ = [
+    "block_diag",
+    "cho_factor",
+    "cho_solve",
+    "cholesky",
+    "circulant",
+    "companion",
+    "coshm",
+    "cosm",
+    "expm",
+    "fractional_matrix_power",
+    "hankel",
+    "khatri_rao",
+    "logm",
+    "lu_factor",
+    "lu_solve",
+    "polar",
+    "sinhm",
+    "sinm",
+    "solve_banded",
+    "solve_circulant",
+    "solve_continuous_lyapunov",
+    "solve_discrete_lyapunov",
+    "solve_sylvester",
+    "solve_toeplitz",
+    "solve_triangular",
+    "solveh_banded",
+    "sqrtm",
+    "tanhm",
+    "tanm",
+    "toeplitz",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _holds(x: Any) -> bool:
+    if isinstance(x, (tuple, list)):
+        return any(map(_holds, x))
+    return isinstance(x, (Tensor, Array, ArrayLike))
+
+
+def _else_scipys(function: F) -> F:
+    """Leave calls in which nothing can be differentiated to SciPy."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not _holds(args) and not _holds(list(kwargs.values())):
+            return getattr(scipy_module("scipy.linalg", f"linalg.{name}"), name)(*args, **kwargs)
+        return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+# -- functions of matrices ---------------------------------------------------------------------------------------------
+
+
+def _of_matrix(name: str, what: str) -> Callable[[Any], Any]:
+    def function(A: Any) -> Any:
+        return applied(rows.matrix_function, (A,), name=name, options=())
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""The {what} of a square matrix, as ``scipy.linalg.{name}``, with derivatives of any order."""
+    return _else_scipys(function)
+
+
+sqrtm = _of_matrix("sqrtm", "square root")
+logm = _of_matrix("logm", "logarithm")
+cosm, sinm, tanm = _of_matrix("cosm", "cosine"), _of_matrix("sinm", "sine"), _of_matrix("tanm", "tangent")
+coshm, sinhm = _of_matrix("coshm", "hyperbolic cosine"), _of_matrix("sinhm", "hyperbolic sine")
+tanhm = _of_matrix("tanhm", "hyperbolic tangent")
+
+
+@_else_scipys
+def expm(A: Any) -> Any:
+    """The exponential of a square matrix, as ``scipy.linalg.expm``."""
+    return linalg.matrix_exp(A)
+
+
+@_else_scipys
+def fractional_matrix_power(A: Any, t: float) -> Any:
+    """A square matrix to a power that need not be whole, as ``scipy.linalg.fractional_matrix_power``; t is a constant."""
+    return applied(rows.matrix_function, (A,), name="fractional_matrix_power", options=(float(t),))
+
+
+@_else_scipys
+def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
+    """Unitary and positive semidefinite factors of a matrix, ``a = u @ p`` (or ``p @ u`` for side "left")."""
+    w, s, vh = np.linalg.svd(a, full_matrices=False)
+    p = _adjoint(vh) @ (s[:, None] * vh) if side == "right" else w @ (s[:, None] * _adjoint(w))
+    return w @ vh, p
+
+
+def _adjoint(x: Any) -> Any:
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+# -- factors -----------------------------------------------------------------------------------------------------------
+
+
+@_else_scipys
+def cholesky(a: Any, lower: bool = False) -> Any:
+    """The Cholesky factor: as for SciPy the upper one, if ``lower`` does not say otherwise."""
+    L = np.linalg.cholesky(a)
+    return L if lower else _adjoint(L)
+
+
+@_else_scipys
+def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
+    """What :func:`cho_solve` takes. (Elements beyond the triangle are 0 here.)"""
+    return cholesky(a, lower), lower
+
+
+@_else_scipys
+def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
+    """x with ``a @ x = b``, from ``cho_factor(a)``."""
+    c, lower = c_and_lower
+    L = c if lower else _adjoint(c)
+    return solve_triangular(_adjoint(L), solve_triangular(L, b, lower=True))
+
+
+@_else_scipys
+def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
+    """x with ``a @ x = b``, for a triangular matrix; ``trans`` 1 or "T" for its transpose, 2 or "C" for the adjoint."""
+    if trans not in (0, 1, 2, "N", "T", "C"):
+        raise ValueError(f"solve_triangular(trans={trans!r}): trans is 0, 1 or 2, or 'N', 'T' or 'C'")
+    turned = trans not in (0, "N")
+    a = (np.swapaxes(a, -1, -2) if trans in (1, "T") else _adjoint(a)) if turned else a
+    columns = _tensor(b)[:, None] if np.ndim(b) == 1 else _tensor(b)
+    x = linalg.solve_triangular(_tensor(a), columns, upper=lower is turned, unitriangular=unit_diagonal)
+    return _faced(x[:, 0] if np.ndim(b) == 1 else x, a, b)
+
+
+@_else_scipys
+def lu_factor(a: Any) -> tuple[Any, Any]:
+    """LU factors in one matrix, and the row that each was exchanged with, counted from 0 as SciPy does."""
+    lu, pivots = linalg.lu_factor(a)
+    return lu, pivots - 1
+
+
+@_else_scipys
+def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0) -> Any:
+    """x with ``a @ x = b``, from ``lu_factor(a)``; ``trans`` 1 for the transpose, 2 for the adjoint."""
+    lu, piv = lu_and_piv
+    columns = _tensor(b)[:, None] if np.ndim(b) == 1 else _tensor(b)
+    pivots = _tensor(piv) + 1
+    if trans == 1:
+        x = linalg.lu_solve(_tensor(lu), pivots, columns.conj(), adjoint=True).conj()
+    else:
+        x = linalg.lu_solve(_tensor(lu), pivots, columns, adjoint=trans == 2)
+    return _faced(x[:, 0] if np.ndim(b) == 1 else x, lu, b)
+
+
+def _tensor(x: Any) -> Any:
+    opened = as_tensors(x)
+    return (
+        opened
+        if isinstance(opened, Tensor)
+        else wrapped(opened if isinstance(opened, ArrayLike) else np.asarray(opened))
+    )
+
+
+def _faced(tensor: Any, *given: Any) -> Any:
+    """A result in the face of what it was computed from."""
+    return tensor if any(isinstance(x, (Tensor, ArrayLike)) for x in given) else array_of(tensor)
+
+
+# -- matrices with structure -------------------------------------------------------------------------------------------
+
+
+@_else_scipys
+def block_diag(*arrs: Any) -> Any:
+    """A matrix with blocks on its diagonal, as ``scipy.linalg.block_diag``."""
+    found = matrices.block_diag(*map(_tensor, arrs))
+    return _faced(found, *arrs)
+
+
+@_else_scipys
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """A matrix with constant diagonals, from its first column and its first row (without one: the column's conjugate)."""
+    c = np.ravel(c)
+    r = np.conj(c) if r is None else np.ravel(r)
+    m, n = len(c), len(r)
+    both = np.concatenate([np.flip(c, 0), r[1:]])
+    return both[m - 1 - np.arange(m)[:, None] + np.arange(n)]
+
+
+@_else_scipys
+def hankel(c: Any, r: Any = None) -> Any:
+    """A matrix with constant antidiagonals, from its first column and its last row (without one: zeros)."""
+    c = np.ravel(c)
+    r = np.zeros(len(c), dtype_of(c)) if r is None else np.ravel(r)
+    return np.concatenate([c, r[1:]])[np.arange(len(c))[:, None] + np.arange(len(r))]
+
+
+@_else_scipys
+def circulant(c: Any) -> Any:
+    """A matrix whose columns are rotations of c."""
+    n = len(c)
+    return c[(np.arange(n)[:, None] - np.arange(n)) % n]
+
+
+@_else_scipys
+def companion(a: Any) -> Any:
+    """The matrix whose characteristic polynomial has the coefficients a."""
+    first = -a[1:] / a[0]
+    return np.concatenate([first[None], np.eye(len(first))[:-1]])
+
+
+@_else_scipys
+def khatri_rao(a: Any, b: Any) -> Any:
+    """Kronecker products of the columns of two matrices."""
+    return np.reshape(a[:, None] * b[None], (-1, np.shape(b)[1]))
+
+
+# -- systems with structure --------------------------------------------------------------------------------------------
+
+
+@_else_scipys
+def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any) -> Any:
+    """x with ``a @ x = b``, for a banded matrix: ``ab[u + i - j, j] = a[i, j]``, with l diagonals below and u above."""
+    lower, upper = l_and_u
+    n = np.shape(ab)[-1]
+    if np.shape(ab)[0] != lower + upper + 1:
+        raise ValueError(
+            f"l and u are {lower} and {upper}, which makes {lower + upper + 1} rows of ab, not {np.shape(ab)[0]}"
+        )
+    k, col = (index.reshape(-1) for index in np.indices((lower + upper + 1, n)))
+    row = col + k - upper
+    inside = (row >= 0) & (row < n)
+    return coo(ab[k[inside], col[inside]], row[inside], col[inside], (n, n)).solve(b)
+
+
+@_else_scipys
+def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
+    """x with ``a @ x = b``, for a positive definite banded matrix of which ``ab`` has one triangle."""
+    u = np.shape(ab)[0] - 1
+    n = np.shape(ab)[1]
+    k, col = (index.reshape(-1) for index in np.indices((u + 1, n)))
+    row = col + k if lower else col + k - u
+    inside = (row >= 0) & (row < n)
+    row, col, entries = row[inside], col[inside], ab[k[inside], col[inside]]
+    off = np.flatnonzero(row != col)
+    data = np.concatenate([entries, np.conj(entries[off])])
+    return coo(data, np.append(row, col[off]), np.append(col, row[off]), (n, n)).solve(b)
+
+
+@_else_scipys
+def solve_toeplitz(c_or_cr: Any, b: Any) -> Any:
+    """x with ``toeplitz(c, r) @ x = b``, by elimination."""
+    c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
+    return np.linalg.solve(toeplitz(c, r), b)
+
+
+@_else_scipys
+def solve_circulant(c: Any, b: Any) -> Any:
+    """x with ``circulant(c) @ x = b``, by Fourier transforms."""
+    spectrum = np.fft.fft(c)
+    x = np.fft.ifft(np.fft.fft(b, axis=0) / (spectrum if np.ndim(b) == 1 else spectrum[:, None]), axis=0)
+    return x if "c" in (dtype_of(c).kind, dtype_of(b).kind) else np.real(x)
+
+
+@_else_scipys
+def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+    """X with ``a @ X + X @ b = q``."""
+    return applied(rows.sylvester, (a, b, q))
+
+
+@_else_scipys
+def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
+    """X with ``a @ X + X @ aᴴ = q``."""
+    return applied(rows.sylvester, (a, _adjoint(a), q))
+
+
+@_else_scipys
+def solve_discrete_lyapunov(a: Any, q: Any) -> Any:
+    """X with ``a @ X @ aᴴ - X + q = 0``, by elimination in n² unknowns."""
+    n = np.shape(a)[0]
+    return np.reshape(np.linalg.solve(np.eye(n * n) - np.kron(a, np.conj(a)), np.reshape(q, (n * n,))), (n, n))
