@@ -33,7 +33,7 @@ _GUIDES = {
     "pandas": "take its numbers first, as in df.to_numpy() @ x",
     "scipy.stats": "chainrule.stats has SciPy's common distributions, with derivatives by the point and by all parameters "
     "(docs/guide/statistics.md); a statistic is a line of NumPy",
-    "scipy.integrate.quad": "the gradient of an integral is the integral of the integrand's gradient, from func.grad",
+    "scipy.integrate.quad": "chainrule.scipy.integrate.quad has derivatives of integrals of numbers",
     "scipy.integrate": "a Function that solves the adjoint equation has a gradient (docs/guide/scipy.md, Differential equations)",
     "scipy.optimize": "chainrule.scipy has these functions for tensors and fills in derivatives (docs/guide/solvers.md); the "
     "gradient of a solution is one of chainrule.implicit (docs/guide/implicit.md)",
