@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.backends.arrays import coerced_by_unyt, is_container, is_foreign
 from chainrule.core.foreign import Foreign
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.others import PANDAS_PRIORITY, left_to_us, no_array
@@ -94,6 +95,8 @@ class Array(ArrayMethods):
         if isinstance(data, (list, tuple)) and (holds(data, Array) or holds(data, Tensor)):
             data = FUNCTIONS[np.array](as_tensors(data))
         data = plain_or_stacked(data._tensor if isinstance(data, Array) else data)
+        if is_foreign(type(data)):
+            data = wrap(plain(data))
         if not isinstance(data, Tensor):
             data = wrap(np.array(data, dtype))
         elif dtype is not None:
@@ -146,6 +149,9 @@ class Array(ArrayMethods):
             found = recorded_as_numpy(ufunc, method, inputs, kwargs)
             if found is not None:
                 return found
+        for x in inputs:
+            if type(x) not in _HOLDERS and is_container(type(x)):
+                return NotImplemented
         if out is None and not kwargs and method == "__call__":
             fast = FAST.get(ufunc)
             if fast is not None:
@@ -154,13 +160,15 @@ class Array(ArrayMethods):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         check_kinds(types)
+        if any(map(is_container, types)):
+            return NotImplemented
         return apply(function, *args, **kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
         if left_to_us():
             return no_array()
         kept = LOCAL.recorder is not None and LOCAL.recorder.plain  # what compile records, it has to see
-        if dtype is None and not self._tensor._raw.shape and (kept or not is_plain(self)):
+        if (dtype is None and not self._tensor._raw.shape and (kept or not is_plain(self))) or coerced_by_unyt():
             holder = np.empty((), object)  # so that np.array([x[0], x[1]]) holds the elements themselves
             holder[()] = self
             if kept:
@@ -199,7 +207,7 @@ class Array(ArrayMethods):
             )
         if not step and carries(self):
             raise errors.array_to_number(what)
-        return self._tensor._concrete(f"{what} of an array").item()  # type: ignore[no-any-return]
+        return self._tensor._asked(f"{what} of an array").item()  # type: ignore[no-any-return]
 
     def __float__(self) -> float:
         return float(self._number("float()"))
@@ -234,7 +242,7 @@ class Array(ArrayMethods):
                 if self.size
                 else "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that it is not empty."
             )
-        return bool(self._tensor._concrete("the truth of an array").item())
+        return bool(self._tensor._asked("the truth of an array").item())
 
     def __contains__(self, x: Any) -> bool:
         return bool(np.any(self == x))
@@ -263,7 +271,7 @@ class Array(ArrayMethods):
 
     def __format__(self, spec: str) -> str:
         raw = self._tensor._raw
-        values = raw if type(raw) is ndarray else raw.read()
+        values = raw if type(raw) is ndarray else raw.concrete() if not spec else raw.read()
         if not spec or values is None:  # in vmap there is no one number to format
             return str(self)
         return format(values, spec)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import operator
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -131,6 +132,23 @@ def _is_foreign(kind: Any) -> bool:
     return known or (hasattr(kind, "shape") and hasattr(kind, "dtype"))
 
 
+def coerced_by_unyt() -> bool:
+    """Whether an operand is asked for its numbers by ``unyt_array.__array_ufunc__``, which stands first in an operation.
+
+    Where it is given an array of objects, and only there, unyt leaves the operation to the other operand.
+    """
+    if "unyt" not in sys.modules:
+        return False
+    frame = sys._getframe(2)
+    before = frame.f_back
+    return (
+        frame.f_code.co_name == "_coerce_iterable_units"
+        and before is not None
+        and before.f_code.co_name == "__array_ufunc__"
+    )
+
+
+@functools.cache
 def is_container(kind: type) -> bool:
     """Whether a type's instances hold arrays of others, and compute with ours if they hold those."""
     return any(root_of(base) in CONTAINERS for base in kind.__mro__)

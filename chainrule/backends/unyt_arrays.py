@@ -44,7 +44,7 @@ def _in_one_unit(function: Any) -> Callable[..., Any]:
         parts = args[0] if isinstance(args[0], (tuple, list)) else args
         units = _unit_among(parts)
         if units is not None:
-            parts = [x if _has_unit(x) or _is_mask(x) else _zero_in(x, units) for x in parts]
+            parts = [x if _has_unit(x) or _is_mask(x) else _zero_in(x, units, function) for x in parts]
             args = (parts, *args[1:]) if isinstance(args[0], (tuple, list)) else tuple(parts)
         return function(*args, **kwargs)
 
@@ -55,9 +55,9 @@ def _is_mask(x: Any) -> bool:
     return getattr(getattr(x, "dtype", None), "kind", "") == "b"
 
 
-def _zero_in(x: Any, units: Any) -> Any:
+def _zero_in(x: Any, units: Any, function: Any) -> Any:
     if np.any(_number(x)):
-        raise _no_unit(np.add, units)
+        raise _no_unit(getattr(function, "func", function), units)
     return unyt.unyt_array(_number(x), units)
 
 
@@ -112,7 +112,7 @@ _PURE = (
     np.rad2deg, np.frexp, np.ldexp, np.spacing, np.rint,
 )  # fmt: skip
 _OF_ONE_UNIT = (
-    np.maximum, np.minimum, np.fmax, np.fmin, np.greater, np.greater_equal, np.less, np.less_equal, np.equal, np.not_equal,
+    np.maximum, np.minimum, np.fmax, np.fmin, np.greater, np.greater_equal, np.less, np.less_equal,
     np.concatenate, np.stack, np.add, np.subtract, np.hypot, np.arctan2,
 )  # fmt: skip
 #: NumPy's own functions that keep a subclass's units, as unyt calls them

@@ -22,6 +22,8 @@ Memo = dict[int, Any]
 
 def copy_memory(array: ndarray[Any, Any], memo: Memo) -> ndarray[Any, Any]:
     """The array over a copy of the whole memory it is part of, with the same strides."""
+    if type(array) is not ndarray:  # another library's, which is not written into
+        return array
     whole = owner(array)
     if not (whole.flags.c_contiguous or whole.flags.f_contiguous) or whole.dtype.hasobject:
         return array.copy(order="K")

@@ -272,6 +272,9 @@ class Foreign(ArrayLike):
     def __repr__(self) -> str:
         return repr(self.payload)
 
+    def __reduce__(self) -> Any:
+        return Foreign, (self.payload,)
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise errors.foreign_to_numpy(self)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.backends.arrays import is_foreign
+from chainrule.backends.arrays import is_container, is_foreign
 from chainrule.types.shapes import dtype_of
 
 ndarray = np.ndarray
@@ -61,9 +61,16 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
             if fast is not None and one_float_dtype(inputs):  # NumPy's and PyTorch's promotion agree here
                 exchanged = EXCHANGED.get(ufunc) if type(inputs[0]) is float or type(inputs[0]) is int else None
                 return fast(*inputs) if exchanged is None else exchanged(inputs[1], inputs[0])
-            return row(*map(plain, inputs))
+            return NotImplemented if _holds_ours(inputs) else row(*map(plain, inputs))
+    if _holds_ours(inputs):
+        return NotImplemented
     result = call_ufunc(ufunc, method, inputs, out, kwargs)
     return result if out is None else _put(ufunc.__name__, out, result)
+
+
+def _holds_ours(inputs: Any) -> bool:
+    """Whether an operand is a container of arrays (xarray's, pint's), whose own operation it is then."""
+    return any(map(is_container, map(type, inputs)))
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: dict[str, Any]) -> Any:
@@ -131,6 +138,8 @@ def one_float_dtype(inputs: tuple[Any, ...]) -> bool:
 
 def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     check_kinds(types)
+    if any(map(is_container, types)):
+        return NotImplemented
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
     result, out = call_function(function.__name__, ours, args, kwargs)
     return result if out is None else _put(function.__name__, out, result)

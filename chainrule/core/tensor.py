@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.backends.arrays import coerced_by_unyt
 from chainrule.core.copying import copy_graph, copy_memory
 from chainrule.core.foreign import Foreign, gpu_number
 from chainrule.core.levels import STACK, lift_leaf
@@ -407,6 +408,8 @@ class Tensor(Methods):
             LOCAL.recorder.bring(self)
         if type(self._raw) is ndarray:
             return self._raw
+        if type(self._raw) is Foreign:
+            raise errors.foreign_to_numpy(self._raw)
         if isinstance(self._raw, ArrayLike):
             values: np.ndarray[Any, Any] | None = self._raw.read()
             if values is not None:
@@ -420,10 +423,16 @@ class Tensor(Methods):
         data = self._raw
         if type(data) is ndarray:
             return data
+        if type(data) is Foreign:
+            raise errors.foreign_to_numpy(data, what)
         values = data.read()
         if values is None:
             raise errors.data_dependent(self, what)
         return values  # type: ignore[no-any-return]
+
+    def _asked(self, what: str) -> np.ndarray[Any, Any]:
+        """As ``_concrete``, where the user's own words ask for the numbers, also for those of another library's array."""
+        return self._raw.read() if type(self._raw) is Foreign else self._concrete(what)  # type: ignore[no-any-return]
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """The tensor's memory as a NumPy array (no copy).
@@ -440,7 +449,7 @@ class Tensor(Methods):
                 raise errors.numpy_requires_grad(self)
             if getattr(self._raw, "tangent", None) is not None:
                 raise errors.numpy_has_tangent(self)
-        return self._array()
+        return self._raw.read() if type(self._raw) is Foreign else self._array()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if left_to_us():
@@ -448,6 +457,10 @@ class Tensor(Methods):
         if dtype is not None and self.requires_grad and self.numel() == 1 and np.dtype(dtype).kind in "iub":
             convert = bool if np.dtype(dtype).kind == "b" else int  # np.int64(x) cuts as int(x) does
             return np.full(self.shape, self._number(convert, convert.__name__), dtype)
+        if coerced_by_unyt():
+            holder = np.empty((), object)
+            holder[()] = self
+            return holder
         if type(self._raw) is Foreign:
             raise errors.foreign_to_numpy(self._raw)
         array = self.numpy()
@@ -462,11 +475,11 @@ class Tensor(Methods):
                 f"a Tensor with {self.numel()} elements cannot be converted to Scalar: its shape is "
                 f"{tuple(self._raw.shape)}; use tolist(), or index one element"
             )
-        return self._concrete(".item()").item()
+        return self._asked(".item()").item()
 
     def tolist(self) -> Any:
         """The elements as nested Python lists (a number for a 0-d tensor)."""
-        return self._concrete(".tolist()").tolist()
+        return self._asked(".tolist()").tolist()
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
@@ -476,7 +489,7 @@ class Tensor(Methods):
                 "Boolean value of Tensor with more than one value is ambiguous: use .any() or .all(), "
                 "or torch.where to choose element by element"
             )
-        return bool(self._concrete("bool()").item())
+        return bool(self._asked("bool()").item())
 
     def _number(self, convert: Callable[[Any], Any], what: str) -> Any:
         if self.numel() != 1:
@@ -484,7 +497,7 @@ class Tensor(Methods):
                 f"only one element tensors can be converted to Python scalars; {what}() got shape "
                 f"{tuple(self._raw.shape)}"
             )
-        values = self._concrete(f"{what}()")
+        values = self._asked(f"{what}()")
         if self._edge is not None:
             errors.leaves_graph(self, what)
         return convert(values.item())
@@ -564,7 +577,7 @@ class Tensor(Methods):
 
     def _inside_transformation(self) -> bool:
         """Whether it is a value of a transformation, or an argument of one, whose copies have derivatives by it."""
-        return type(self._raw) is not ndarray or (self._edge is not None and self._edge.seq >= 0)
+        return getattr(self._raw, "level", 0) > 0 or (self._edge is not None and self._edge.seq >= 0)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         """A copy of the data, ``.grad`` and, for a result, the graph behind it; what shared memory shares the copy's.
@@ -576,9 +589,9 @@ class Tensor(Methods):
         if self.is_leaf and self._inside_transformation():
             out: Tensor = TABLE["clone"](self)
         elif self.is_leaf:
-            out = _made(_lasting(self), copy_memory(self._array(), memo), self.requires_grad, None)
+            out = _made(_lasting(self), copy_memory(_data(self), memo), self.requires_grad, None)
         else:
-            if type(self._raw) is not ndarray:
+            if type(self._raw) is not ndarray and type(self._raw) is not Foreign:
                 raise errors.deepcopy_non_leaf(self)
             out = _made(_lasting(self), self._raw.copy(order="K"), False, None)
             out._edge = copy_graph(self._edge, memo)
@@ -601,7 +614,7 @@ class Tensor(Methods):
         grad = None if self._grad is None else self._grad.detach()
         return (
             _made,
-            (_lasting(self), self._array(), self.requires_grad, grad, getattr(self, "__dict__", None), self._parameter),
+            (_lasting(self), _data(self), self.requires_grad, grad, getattr(self, "__dict__", None), self._parameter),
         )
 
 
@@ -613,6 +626,11 @@ class InferenceTensor(Tensor):
 
 InferenceTensor.__name__ = InferenceTensor.__qualname__ = "Tensor"
 _new = object.__new__
+
+
+def _data(tensor: Tensor) -> Any:
+    """What a copy of a leaf is made from: its ndarray, or another library's array."""
+    return tensor._raw if type(tensor._raw) is Foreign else tensor._array()
 
 
 def _lasting(tensor: Tensor) -> type[Tensor]:
@@ -639,7 +657,7 @@ def _made(
 ) -> Tensor:
     """A leaf from its parts (what pickles call)."""
     tensor = _new(kind)
-    tensor._raw = array if array.flags.writeable else array.copy()
+    tensor._raw = array if type(array) is not ndarray or array.flags.writeable else array.copy()
     tensor._edge = Leaf(tensor) if requires_grad else None
     tensor._cut = None
     tensor._grad = grad

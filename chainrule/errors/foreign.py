@@ -27,9 +27,9 @@ def foreign_lacks(x: Any, function: str, error: BaseException | None = None) -> 
     )
 
 
-def foreign_to_numpy(x: Any) -> TypeError:
+def foreign_to_numpy(x: Any, what: str = "this operation") -> TypeError:
     return TypeError(
-        f"a {_type(x)} of shape {tuple(x.shape)} would become a NumPy array here, which is not done silently: this operation "
+        f"a {_type(x)} of shape {tuple(x.shape)} would become a NumPy array here, which is not done silently: {what} "
         f"needs the numbers in memory. Write {_converted(x)} (.numpy() of a tensor), or use another operation; "
         "docs/operators.md lists those that keep the type."
     )

@@ -160,7 +160,7 @@ def numbers_of(x: Tensor) -> np.ndarray[Any, Any] | None:
     """The numbers of a tensor, on whatever device; None where they are several or not known (in a transformation, of Dask)."""
     if is_array(x._raw):
         return x._raw  # type: ignore[no-any-return]
-    return x._array() if type(x._raw) is Foreign and x.is_cuda else None
+    return x._raw.read() if type(x._raw) is Foreign and x.is_cuda else None
 
 
 def new_array(function: str, gpu: int | None, *args: Any) -> Any:

@@ -690,14 +690,14 @@ def item(self: Array, *args: Any) -> Any:
     """An element as a Python number."""
     if carries(self):
         raise errors.array_to_number("x.item()")
-    return self._tensor._concrete("item() of an array").item(*args)
+    return self._tensor._asked("item() of an array").item(*args)
 
 
 def tolist(self: Array) -> Any:
     """The elements as nested lists of Python numbers."""
     if carries(self):
         raise errors.array_to_number("x.tolist()")
-    return self._tensor._concrete("tolist()").tolist()
+    return self._tensor._asked("tolist()").tolist()
 
 
 def _bytes_method(name: str) -> Callable[..., Any]:

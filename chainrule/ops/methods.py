@@ -11,6 +11,7 @@ from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.api.functions import binary
 from chainrule.api.in_place import in_place, reshaped
+from chainrule.backends.arrays import is_foreign
 from chainrule.core import inplace, view
 from chainrule.core.dispatch import cast
 from chainrule.core.foreign import gpu_number
@@ -34,11 +35,15 @@ _OPERANDS = (Tensor, int, float, complex, ndarray, np.generic)
 # -- operators -------------------------------------------------------------------------------------------------------
 
 
+def _is_operand(x: Any) -> bool:
+    return isinstance(x, _OPERANDS) or is_foreign(type(x))
+
+
 def _operator(function: Any, symbol: str) -> Any:
     """A binary operator: Python tries the other operand's side when this one is not an array or number."""
 
     def method(self: Any, other: Any) -> Any:
-        if type(other) is Tensor or isinstance(other, _OPERANDS) or hasattr(other, "level"):
+        if type(other) is Tensor or _is_operand(other) or hasattr(other, "level"):
             return function(self, other)
         return beside(symbol, function, self, other)
 
@@ -51,7 +56,7 @@ def _reflected(function: Any, symbol: str) -> Any:
         return function(other, self)
 
     def method(self: Any, other: Any) -> Any:
-        return function(other, self) if isinstance(other, _OPERANDS) else beside("r" + symbol, exchanged, self, other)
+        return function(other, self) if _is_operand(other) else beside("r" + symbol, exchanged, self, other)
 
     return method
 
@@ -62,7 +67,7 @@ def _divided_into(other: Any, self: Tensor) -> Tensor:
 
 def _assigned(name: str) -> Any:
     def method(self: Any, other: Any) -> Any:
-        if not isinstance(other, _OPERANDS) and not hasattr(other, "level"):
+        if not _is_operand(other) and not hasattr(other, "level"):
             return NotImplemented
         return getattr(self, name)(other)
 
