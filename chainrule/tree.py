@@ -121,6 +121,60 @@ def _dataclass(kind: Any) -> _Container:
     return _Container(lambda tree: (get(tree), names), unflatten, _by_field)
 
 
+class _Labels:
+    """What is around the numbers of an xarray object: everything else, in an object like it that has no memory of its own."""
+
+    __slots__ = ("template",)
+
+    def __init__(self, template: Any) -> None:
+        self.template = template
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Labels) and bool(self.template.identical(other.template))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{type(self.template).__name__} of dimensions {tuple(self.template.dims)}"
+
+
+def _nothing(x: Any) -> Any:
+    """An array of a shape and a dtype, without memory for it."""
+    import numpy as np  # it is loaded where xarray is
+
+    return np.broadcast_to(np.zeros((), x.dtype), x.shape)
+
+
+def _labelled_array() -> _Container:
+    """A DataArray (or Variable): a tree of one leaf, its data, which the labels go around again."""
+
+    def unflatten(children: Sequence[Any], labels: _Labels) -> Any:
+        (data,), template = children, labels.template
+        shape = getattr(data, "shape", None)
+        if shape == template.shape[1:] != template.shape:  # of one example, in vmap
+            template = template.isel({template.dims[0]: 0})
+        return template.copy(data=data) if shape == template.shape else data
+
+    return _Container(
+        lambda tree: ((tree.data,), _Labels(tree.copy(data=_nothing(tree.data)))), unflatten, lambda _, n: [".data"] * n
+    )
+
+
+def _labelled_arrays() -> _Container:
+    """A Dataset: the data of its variables, which are not coordinates."""
+
+    def flatten(tree: Any) -> tuple[Sequence[Any], Any]:
+        data = {name: variable.data for name, variable in tree.data_vars.items()}
+        template = tree.copy(data={name: _nothing(x) for name, x in data.items()})
+        return list(data.values()), _Labels(template)
+
+    def unflatten(children: Sequence[Any], labels: _Labels) -> Any:
+        names = list(labels.template.data_vars)
+        return labels.template.copy(data=dict(zip(names, children, strict=True)))
+
+    return _Container(flatten, unflatten, lambda labels, n: [f"[{name!r}]" for name in labels.template.data_vars])
+
+
 class _Kinds(dict[Any, Any]):
     """class -> its container, or None for a class whose instances are leaves; filled as classes are met."""
 
@@ -130,10 +184,13 @@ class _Kinds(dict[Any, Any]):
             container = _named_tuple(kind)
         elif hasattr(kind, "__dataclass_fields__"):
             container = _dataclass(kind)
+        elif kind.__module__.startswith("xarray."):
+            container = _LABELLED[kind.__name__]() if kind.__name__ in _LABELLED else None
         self[kind] = container
         return container
 
 
+_LABELLED = {"DataArray": _labelled_array, "Variable": _labelled_array, "Dataset": _labelled_arrays}
 _KINDS = _Kinds(
     {
         tuple: _Container(lambda tree: (tree, None), lambda children, _: tuple(children), _by_index),

@@ -216,6 +216,8 @@ def plain(x: Any) -> Any:
     kind: Any = type(x)
     if is_foreign(kind):
         return FOREIGN[0](x)
+    if is_container(kind) and hasattr(x, "dims"):
+        return plain(x.data)  # xarray's: of the values alone
     if not isinstance(x, ndarray):
         data = hasattr(x, "__array__") and not (hasattr(x, "__array_function__") or isinstance(x, (np.generic, type)))
         return np.asarray(x) if data else x

@@ -165,6 +165,8 @@ def func_result_type(api: str, result: Any) -> RuntimeError:
         why = "Does the function end without `return`?"
     elif isinstance(result, (list, tuple, dict)):
         why = "It must be one number: with further results beside it, return (number, others) and pass has_aux=True."
+    elif hasattr(getattr(result, "magnitude", None), "requires_grad"):
+        why = "What it holds is followed: return its .magnitude."
     elif hasattr(getattr(result, "data", None), "requires_grad"):
         why = "What it holds is followed: return its .data."
     else:

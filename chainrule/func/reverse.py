@@ -38,7 +38,7 @@ def _with_value(
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         trace = Trace(f"{api}(f)(*args)", func, positions_of(argnums, args), args, kwargs, has_aux)
         trace.scalar()
-        value = trace.value(trace.result)
+        value = tree_map(trace.value, trace.result)
         gradient = trace.gradient(isinstance(argnums, int))
         if has_aux:
             value = (value, tree_map(trace.value, trace.aux))

@@ -122,13 +122,18 @@ def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     return ew.where(condition, self, other)
 
 
+def _imag(self: Tensor) -> Tensor:
+    """The imaginary part; of real numbers zeros, which share one place: what asks whether something is an array looks."""
+    return ew.imag(self) if self._raw.dtype.kind == "c" else wrap(np.broadcast_to(np.zeros((), self.dtype), self.shape))
+
+
 attach(
     T=property(shaping.T),
     mT=property(shaping.mT),
     H=property(shaping.adjoint),
     mH=property(shaping.adjoint),
     real=property(ew.real),
-    imag=property(ew.imag),
+    imag=property(_imag),
 )
 
 # -- in place --------------------------------------------------------------------------------------------------------

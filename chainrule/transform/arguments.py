@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from chainrule.api.array import Array, array_of, unfaced
-from chainrule.backends.arrays import is_foreign
+from chainrule.backends.arrays import is_container, is_foreign
 from chainrule.core.foreign import Foreign
 from chainrule.core.modes import recording
 from chainrule.core.others import is_table, numbers_of
 from chainrule.core.protocol import ArrayLike, plain
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.tree import TreeSpec, leaf_paths, leaves_like, tree_flatten
+from chainrule.tree import TreeSpec, leaf_paths, leaves_like, tree_flatten, tree_leaves
 from chainrule.types.dtypes import native
 
 ndarray = np.ndarray
@@ -58,8 +58,17 @@ def data_of(x: Any) -> Any:
         return numbers
     raise ValueError(
         f"Thing passed to transform API must be Tensor, got {type(x)}: pass arrays, tensors or numbers, or containers of "
-        "them" + (", such as its to_numpy()" if hasattr(x, "to_numpy") else "")
+        "them" + _instead(x)
     )
+
+
+def _instead(x: Any) -> str:
+    if hasattr(x, "magnitude"):
+        return (
+            ": its magnitude, as in grad(lambda m: f(Quantity(m, q.units)).magnitude)(q.magnitude). The gradient's unit is the "
+            "result's over the argument's, which is for you to say"
+        )
+    return ", such as its to_numpy()" if hasattr(x, "to_numpy") else ""
 
 
 def untracked(x: Any) -> Any:
@@ -74,6 +83,14 @@ def untracked(x: Any) -> Any:
 def tensor_in(x: Any) -> Any:
     """A result with its tensor in the place of an Array."""
     return x if type(x) is Tensor else unfaced(x)
+
+
+def without_labels(x: Any) -> Any:
+    """The data of an xarray object that holds one array."""
+    if not is_container(type(x)):
+        return x
+    leaves = tree_leaves(x)
+    return leaves[0] if len(leaves) == 1 else x
 
 
 def inside(x: Tensor) -> Any:

@@ -31,6 +31,7 @@ from chainrule.transform.arguments import (
     split_aux,
     tensor_in,
     untracked,
+    without_labels,
 )
 from chainrule.tree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 
@@ -153,7 +154,7 @@ class Trace:
 
     def scalar(self) -> Tensor:
         """The result of a function whose gradient is asked for: a 0-d tensor of a real dtype."""
-        result = self.result if type(self.result) is Tensor else tensor_in(self.result)
+        result = self.result if type(self.result) is Tensor else tensor_in(without_labels(self.result))
         if not isinstance(result, Tensor):
             raise errors.func_result_type(self.api, result)
         if result._raw.shape:
