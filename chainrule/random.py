@@ -16,7 +16,7 @@ from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.api.functions import operand
 from chainrule.backends import gpu as gpus
-from chainrule.core.foreign import gpu_number
+from chainrule.core.foreign import Foreign, gpu_number
 from chainrule.core.levels import STACK, Level
 from chainrule.core.modes import LOCAL
 from chainrule.core.tensor import Tensor, attach, wrap
@@ -249,6 +249,8 @@ def randperm(
 def _like(name: str, what: str, function: Any) -> Any:
     def like(input: Tensor, *bounds: int, dtype: Any = None, **options: Any) -> Tensor:
         x = tensor_of(name, input)
+        if type(x._raw) is Foreign and not x.is_cuda:
+            raise errors.foreign_lacks(x._raw, f"random ({name}())")
         options.setdefault("device", x.device)
         return function(*bounds, size=tuple(x.shape), dtype=x.dtype if dtype is None else dtype, **options)  # type: ignore[no-any-return]
 

@@ -16,7 +16,7 @@ from chainrule.autograd.backward import grad
 from chainrule.core import engine
 from chainrule.core.modes import SPECIAL, recording
 from chainrule.core.node import Node, next_seq
-from chainrule.core.protocol import ArrayLike
+from chainrule.core.protocol import ArrayLike, as_is
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import CLOCK
 from chainrule.transform.arguments import as_caller_type, inside
@@ -104,7 +104,7 @@ def _of_function(function: Callable[..., Any], x: Any, mode: str, create_graph: 
 def _source(leaf: Any, create_graph: bool) -> Tensor:
     """An argument as a tensor, on the tape only where the result is to be."""
     if not isinstance(leaf, (Tensor, ArrayLike)):
-        leaf = np.asarray(leaf)
+        leaf = as_is(leaf)
     dtype = leaf.dtype
     if dtype.kind not in "fc":
         raise errors.jacobian_integers(dtype)
@@ -115,7 +115,7 @@ def _source(leaf: Any, create_graph: bool) -> Tensor:
 
 def _output(out: Any) -> Any:
     if not isinstance(out, (Tensor, ArrayLike)):
-        out = np.asarray(out)
+        out = as_is(out)
         if out.dtype.kind not in "fciub":
             raise errors.jacobian_output(out)
     return wrapped(out)

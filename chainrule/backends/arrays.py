@@ -149,6 +149,6 @@ def coerced_by_unyt() -> bool:
 
 
 @functools.cache
-def is_container(kind: type) -> bool:
+def is_container(kind: Any) -> bool:
     """Whether a type's instances hold arrays of others, and compute with ours if they hold those."""
     return any(root_of(base) in CONTAINERS for base in kind.__mro__)

@@ -119,7 +119,7 @@ def matmul(x: Any, y: Any) -> Any:
 
 def reshape(x: Any, shape: Any, *args: Any, **kwargs: Any) -> Any:
     """``np.reshape``: axes that neither merge nor split evenly go through one long axis."""
-    sizes = shape if isinstance(shape, int) else tuple(shape)
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if not x.size:
         return like(da.from_array(np.empty(x.shape, x.dtype).reshape(sizes)), shape)
     try:

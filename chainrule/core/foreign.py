@@ -185,6 +185,9 @@ class Foreign(ArrayLike):
     def reshape(self, *shape: Any) -> Any:
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)
 
+    def copy(self, order: str = "K") -> Any:
+        return Foreign(self.payload.copy()) if hasattr(self.payload, "copy") else self
+
     def transpose(self, *axes: Any) -> Any:
         return np.transpose(self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
@@ -209,8 +212,10 @@ class Foreign(ArrayLike):
 
     @property
     def inside(self) -> Any:
-        """The numbers, for checks of places, if they are on a GPU; what is still to be computed stays as it is."""
-        return self.payload if self.library.gpu(self.payload) is None else self.read()
+        """The numbers, for checks of places, if they are on a GPU; what is still to be computed is not read."""
+        if self.library.gpu(self.payload) is None:
+            raise errors.foreign_to_numpy(self)
+        return self.read()
 
     @property
     def moving(self) -> bool:

@@ -230,6 +230,12 @@ def plain(x: Any) -> Any:
 FOREIGN: list[Callable[[Any], Any]] = []
 
 
+def as_is(x: Any) -> Any:
+    """As ``np.asarray``, but for another library's array, which is not read."""
+    found = plain(x)
+    return found if isinstance(found, ArrayLike) else np.asarray(found)
+
+
 def as_array(x: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
     """``np.asarray``, but for what ``plain`` refuses."""
     return np.asarray(plain(x), dtype)

@@ -432,7 +432,7 @@ class Tensor(Methods):
 
     def _asked(self, what: str) -> np.ndarray[Any, Any]:
         """As ``_concrete``, where the user's own words ask for the numbers, also for those of another library's array."""
-        return self._raw.read() if type(self._raw) is Foreign else self._concrete(what)  # type: ignore[no-any-return]
+        return self._raw.read() if type(self._raw) is Foreign else self._concrete(what)
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """The tensor's memory as a NumPy array (no copy).

@@ -54,6 +54,21 @@ def mixed_devices(x: Any, on: int, y: Any, other: int | None) -> RuntimeError:
     )
 
 
+def explain_foreign(x: Any) -> TypeError:
+    return TypeError(
+        f"explain() shows the numbers of a computation, and those of a {_type(x)} of shape {tuple(x.shape)} are not read "
+        f"silently: explain it on a part that fits in memory, such as {_converted(x)}."
+    )
+
+
+def layout_foreign(x: Any) -> TypeError:
+    return TypeError(
+        f"structured Jacobians and Hessians (jacobian with a layout, cr.hessian) are made of NumPy's arrays, and nothing is "
+        f"converted silently: for a {_type(x)} of shape {tuple(x.shape)} there are jacobian(f, x), func.hessian, grad, jvp, "
+        f"vjp and hvp. Or convert it: {_converted(x)}."
+    )
+
+
 def mixed_libraries(x: Any, y: Any) -> TypeError:
     return TypeError(
         f"a {_type(x)} of shape {tuple(x.shape)} and a {_type(y)} of shape {tuple(y.shape)} in one operation: neither library "

@@ -11,7 +11,10 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.grad_mode import enable_grad
 from chainrule.autograd.backward import first_cotangent
+from chainrule.backends.arrays import is_foreign
+from chainrule.core.foreign import Foreign
 from chainrule.core.node import Leaf
+from chainrule.core.protocol import plain
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.diagnosis.names import Names
 from chainrule.explaining.calls import named_arguments
@@ -81,6 +84,8 @@ def explained(
     for i, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
             raise errors.not_a_tensor("explain", "Y", tensor)
+        if type(tensor._raw) is Foreign:
+            raise errors.explain_foreign(tensor._raw)
         if type(tensor._raw) is not ndarray:
             raise errors.explain_inside()
         if tensor._edge is None:
@@ -188,6 +193,8 @@ def _leaf(x: Any) -> Tensor | None:
     data = x._raw if isinstance(x, Tensor) else x
     if isinstance(data, float):
         data = np.asarray(data)
+    if type(data) is Foreign or is_foreign(type(data)):
+        raise errors.explain_foreign(plain(data))
     if type(data) is not ndarray and isinstance(x, Tensor):
         raise errors.explain_inside()
     if type(data) is not ndarray or data.dtype.kind not in "fc":

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.api.array import unfaced
 from chainrule.core.tensor import Tensor
 from chainrule.func import vjp, vmap
 from chainrule.jacobians.operands import matched, operand
+from chainrule.jacobians.trace import in_memory
 from chainrule.transform.arguments import as_caller_type, data_of, untracked
 from chainrule.tree import tree_flatten, tree_unflatten
 from chainrule.types.shapes import dtype_of, shape_of
@@ -186,6 +188,8 @@ def operators(function: Callable[..., Any], x: Any, hstack: bool, create_graph: 
     points, inner = tree_flatten(x)
     if not points:
         raise errors.jacobian_of_nothing("x")
+    for point in points:
+        in_memory(unfaced(point))
     outer: Any = None
 
     def results(leaves: list[Any]) -> list[Any]:

@@ -10,9 +10,11 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.array import faced, unfaced
+from chainrule.backends.arrays import is_foreign
+from chainrule.core.foreign import Foreign
 from chainrule.core.levels import open_level, within
 from chainrule.core.modes import recording
-from chainrule.core.protocol import ArrayLike
+from chainrule.core.protocol import ArrayLike, plain
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.interpreters.jac import Jac, Step
 from chainrule.jacobians.accumulate import Accumulation, steps_of
@@ -64,7 +66,7 @@ class JacobianTrace:
         self.points, self.inner = tree_flatten(x)
         if not self.points:
             raise errors.jacobian_of_nothing("x", api)
-        leaves = [unfaced(leaf) for leaf in self.points]
+        leaves = [in_memory(unfaced(leaf)) for leaf in self.points]
         if create_graph is None:
             create_graph = recording() and any(isinstance(leaf, Tensor) and leaf._edge is not None for leaf in leaves)
         self.create_graph = create_graph
@@ -81,7 +83,9 @@ class JacobianTrace:
             returned, self.outer = tree_flatten(result)
             if not returned:
                 raise errors.jacobian_no_result(function, result)
-            self.results = [_result(y, level) for y in returned]
+            self.results = [_result(in_memory(unfaced(y)), level) for y in returned]
+            for y in self.results:
+                in_memory(getattr(y, "primal", None))
 
     @functools.cached_property
     def steps(self) -> list[Step]:
@@ -96,6 +100,18 @@ class JacobianTrace:
             [of_input(terms, variable, y.dtype.kind == "c") for variable in self.variables]
             for y, terms in zip(self.results, by_input, strict=True)
         ]
+
+
+def in_memory(x: Any) -> Any:
+    """What structured Jacobians are made of: anything but another library's array.
+
+    Raises:
+        TypeError: it is one, or a tensor of one.
+    """
+    data = getattr(x, "_raw", x)
+    if type(data) is Foreign or is_foreign(type(data)):
+        raise errors.layout_foreign(plain(data))
+    return x
 
 
 def of_input(by_variable: dict[Variable, list[Term]], variable: Variable, complex_result: bool) -> list[Term]:

@@ -32,11 +32,12 @@ from chainrule.core.dispatch import bind, cast
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf
 from chainrule.core.others import beside
-from chainrule.core.protocol import EXCHANGED, UFUNCS
+from chainrule.core.protocol import EXCHANGED, UFUNCS, plain
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import owner, protected, wrote
 from chainrule.core.view import Through, base_of, register_view, views_of
 from chainrule.ops import elementwise, products, reductions
+from chainrule.ops.indexing import MASK
 from chainrule.table import indexing as rows
 from chainrule.table import shape
 from chainrule.table.any_index import is_array, put_any, read_any
@@ -289,13 +290,15 @@ def _read_item(item: Any) -> Any:
         return slice(*[i if i is None or type(i) is int else i.__index__() for i in (item.start, item.stop, item.step)])
     if kind is bool or kind is np.bool_:
         return np.asarray(item)
+    if is_foreign(kind):
+        item = wrap(plain(item))
     if isinstance(item, (Array, Tensor)):
         tensor = item._tensor if isinstance(item, Array) else item
         raw = tensor._raw
         if raw.dtype.kind not in "iub":
             raise errors.array_index(raw)
         if type(raw) is not ndarray:
-            raw = tensor._concrete("a boolean mask as an index") if raw.dtype == bool else raw.concrete()
+            raw = tensor._concrete(MASK) if raw.dtype == bool else raw.concrete()
             if raw is None:  # every example has its own
                 return tensor
         return raw if raw.shape or raw.dtype == bool else int(raw)

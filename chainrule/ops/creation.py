@@ -9,6 +9,7 @@ import numpy as np
 from chainrule.api.array import Array
 from chainrule.api.declare import op
 from chainrule.api.making import make_tensor
+from chainrule.core.foreign import Foreign
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops.arguments import creates, new_array, number_in, placed, tensor_of
 from chainrule.ops.shaping import _ints
@@ -154,11 +155,15 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
 
 
 def _like(name: str, what: str) -> Any:
+    ones = name == "ones_like"
+
     def like(
         input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
     ) -> Tensor:
         x = tensor_of(name, input)
         shape, kind = tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype)
+        if type(x._raw) is Foreign and device is None:
+            return _made(np.ones_like(x._raw, dtype=kind) if ones else np.zeros_like(x._raw, dtype=kind), requires_grad)
         return _made(new_array(name.removesuffix("_like"), device, shape, np.dtype(kind)), requires_grad)
 
     return _declared(like, name, f"{what} of another tensor's shape and dtype.")
@@ -178,6 +183,8 @@ def full_like(
     value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
     input = tensor_of("full_like", input)
     value = number_in(value, input.dtype if dtype is None else as_dtype(dtype))
+    if type(input._raw) is Foreign and device is None:
+        return _made(np.full_like(input._raw, value[()], dtype=value.dtype), requires_grad)
     return _made(new_array("full", device, tuple(input.shape), value[()], value.dtype), requires_grad)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.array import Array, as_tensors
 from chainrule.api.making import to_array
+from chainrule.backends.arrays import is_foreign
 from chainrule.core import inplace, view
 from chainrule.core.dispatch import bind, cast, record_unary
 from chainrule.core.modes import LOCAL, WATCHES, recording
@@ -25,6 +26,10 @@ from chainrule.types.arrays import AnyArray, is_recorded
 ndarray = np.ndarray
 
 
+#: what reads the numbers of a mask, and what does without
+MASK = "a boolean mask as an index (where np.where(mask, new, old) does without)"
+
+
 def read_index(index: Any) -> tuple[Any, ...]:
     """An index as a tuple of ints, slices, None, Ellipsis and integer or boolean arrays."""
     if type(index) is not tuple:
@@ -32,6 +37,8 @@ def read_index(index: Any) -> tuple[Any, ...]:
     items = []
     for item in index:
         kind = type(item)
+        if is_foreign(kind):
+            item = wrap(plain_array(item))
         if kind is int or kind is slice or item is None or item is Ellipsis:
             items.append(_plain_slice(item) if kind is slice else item)
         elif kind is bool or kind is np.bool_:
@@ -95,7 +102,7 @@ def _tensor_item(item: Tensor) -> Any:
     if LOCAL.recorder is not None:
         LOCAL.recorder.bring(item)
     if item._raw.dtype in (bool, np.uint8):  # the latter are PyTorch's masks of old
-        return item._concrete("a boolean mask as an index").astype(bool, copy=False)
+        return item._concrete(MASK).astype(bool, copy=False)
     raw = item._raw if type(item._raw) is ndarray else item._raw.concrete()
     if raw is None and is_recorded(item._raw) and not item._raw.shape:
         raw = item._concrete("an index")  # what it picks is a view

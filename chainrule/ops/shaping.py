@@ -356,7 +356,9 @@ def clone(input: Any, *, memory_format: Any = None) -> Tensor:
 
 def apart(result: Tensor, input: Tensor) -> Tensor:
     """The result, as a copy if it may share memory with the input, or is its view in a transformation."""
-    shared = type(result._raw) is Foreign or np.may_share_memory(memory_of(result), memory_of(input))
+    shared = Foreign in (type(result._raw), type(input._raw)) or np.may_share_memory(
+        memory_of(result), memory_of(input)
+    )
     return clone(result) if shared or result._view is not None else result
 
 
