@@ -148,7 +148,12 @@ def coerced_by_unyt() -> bool:
     )
 
 
-@functools.cache
-def is_container(kind: Any) -> bool:
+def is_container(kind: type) -> bool:
     """Whether a type's instances hold arrays of others, and compute with ours if they hold those."""
-    return any(root_of(base) in CONTAINERS for base in kind.__mro__)
+    found = _CONTAINERS.get(kind)
+    if found is None:
+        found = _CONTAINERS[kind] = any(root_of(base) in CONTAINERS for base in kind.__mro__)
+    return found
+
+
+_CONTAINERS: dict[type, bool] = {ndarray: False}

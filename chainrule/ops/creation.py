@@ -162,8 +162,9 @@ def _like(name: str, what: str) -> Any:
     ) -> Tensor:
         x = tensor_of(name, input)
         shape, kind = tuple(x.shape), x.dtype if dtype is None else as_dtype(dtype)
-        if type(x._raw) is Foreign and device is None:
-            return _made(np.ones_like(x._raw, dtype=kind) if ones else np.zeros_like(x._raw, dtype=kind), requires_grad)
+        if type(x._raw) is Foreign and not x.is_cuda and device is None:
+            function = np.ones_like if ones else np.zeros_like
+            return _made(function(x._raw, dtype=np.dtype(kind)), requires_grad)
         return _made(new_array(name.removesuffix("_like"), device, shape, np.dtype(kind)), requires_grad)
 
     return _declared(like, name, f"{what} of another tensor's shape and dtype.")
@@ -183,7 +184,7 @@ def full_like(
     value = fill_value._array() if isinstance(fill_value, Tensor) else fill_value
     input = tensor_of("full_like", input)
     value = number_in(value, input.dtype if dtype is None else as_dtype(dtype))
-    if type(input._raw) is Foreign and device is None:
+    if type(input._raw) is Foreign and not input.is_cuda and device is None:
         return _made(np.full_like(input._raw, value[()], dtype=value.dtype), requires_grad)
     return _made(new_array("full", device, tuple(input.shape), value[()], value.dtype), requires_grad)
 

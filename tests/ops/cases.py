@@ -301,7 +301,7 @@ list(x) | [a for a in x][1] | tuple(x[0]) | list(reversed(x[0])) | sum(x[0]) | m
 x==None | x in [1] | divmod(x.detach(),2.) | abs(x) | ~x.bool() | not x[0,0] | x and 1 | x.foo | x.sum_
 x.requires_grad | x.is_leaf | x.grad | x.grad_fn | (x*2).requires_grad | x.data | x.data.requires_grad
 x.detach().requires_grad | x.shap | x.Transpose() | m.foo | m.summ | m.resahpe | x[0].is_leaf | x.retains_grad
-x.is_sparse | x.itemsize | x.real | x.imag | x.__len__() | x.size(0) | x.T.is_contiguous() | x._version
+x.is_sparse | x.itemsize | x.real | x.__len__() | x.size(0) | x.T.is_contiguous() | x._version
 x.output_nr | m.numel(3) | m.is_nonzero(m.tensor(1)) | x.is_nonzero() | x.equal(x) | m.equal(x,x.clone())
 m.equal(x,x[0]) | m.allclose(x,x+1e-9) | m.allclose(x,x+1) | m.isclose(x,x) | x.isclose(x+1e-9)
 m.allclose(x,x.double()) | x.allclose(x) | x.clamp(0) | x.clamp(max=0) | x.clamp(0,1) | x.clamp(min=0,max=1)
