@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.backends.arrays import coerced_by_unyt, is_container, is_foreign
+from chainrule.backends.arrays import is_container, is_foreign
 from chainrule.core.foreign import Foreign
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.others import PANDAS_PRIORITY, left_to_us, no_array
@@ -168,7 +168,7 @@ class Array(ArrayMethods):
         if left_to_us():
             return no_array()
         kept = LOCAL.recorder is not None and LOCAL.recorder.plain  # what compile records, it has to see
-        if (dtype is None and not self._tensor._raw.shape and (kept or not is_plain(self))) or coerced_by_unyt():
+        if dtype is None and not self._tensor._raw.shape and (kept or not is_plain(self)):
             holder = np.empty((), object)  # so that np.array([x[0], x[1]]) holds the elements themselves
             holder[()] = self
             if kept:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import importlib
 import operator
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -130,22 +129,6 @@ def _is_foreign(kind: Any) -> bool:
         return kind.__array_ufunc__ is not ndarray.__array_ufunc__
     known = any(root_of(base) in LIBRARIES or root_of(base) in _LATER for base in kind.__mro__)
     return known or (hasattr(kind, "shape") and hasattr(kind, "dtype"))
-
-
-def coerced_by_unyt() -> bool:
-    """Whether an operand is asked for its numbers by ``unyt_array.__array_ufunc__``, which stands first in an operation.
-
-    Where it is given an array of objects, and only there, unyt leaves the operation to the other operand.
-    """
-    if "unyt" not in sys.modules:
-        return False
-    frame = sys._getframe(2)
-    before = frame.f_back
-    return (
-        frame.f_code.co_name == "_coerce_iterable_units"
-        and before is not None
-        and before.f_code.co_name == "__array_ufunc__"
-    )
 
 
 def is_container(kind: type) -> bool:

@@ -72,8 +72,12 @@ def is_linear_operator(x: Any) -> bool:
 
 
 def left_to_us() -> bool:
-    """Whether it is an operator of SciPy's sparse matrices that calls ``__array__``: what is no array, it leaves to us."""
+    """Whether an operator of SciPy's sparse matrices, or of unyt's quantities, calls ``__array__``: what is no array, it
+    leaves to us.
+    """
     frame = sys._getframe(2)
+    if frame.f_code.co_name == "_coerce_iterable_units" and frame.f_back is not None:
+        return frame.f_back.f_code.co_name == "__array_ufunc__"
     return frame.f_code.co_name == "_matmul_dispatch" and frame.f_globals.get("__name__", "").startswith(
         "scipy.sparse._"
     )

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.backends.arrays import coerced_by_unyt
 from chainrule.core.copying import copy_graph, copy_memory
 from chainrule.core.foreign import Foreign, gpu_number
 from chainrule.core.levels import STACK, lift_leaf
@@ -457,10 +456,6 @@ class Tensor(Methods):
         if dtype is not None and self.requires_grad and self.numel() == 1 and np.dtype(dtype).kind in "iub":
             convert = bool if np.dtype(dtype).kind == "b" else int  # np.int64(x) cuts as int(x) does
             return np.full(self.shape, self._number(convert, convert.__name__), dtype)
-        if coerced_by_unyt():
-            holder = np.empty((), object)
-            holder[()] = self
-            return holder
         if type(self._raw) is Foreign:
             raise errors.foreign_to_numpy(self._raw)
         array = self.numpy()
