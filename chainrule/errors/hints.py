@@ -154,6 +154,8 @@ _ELSEWHERE = {
         "with nn.Linear of the input and of the state",
         "MultiheadAttention Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder "
         "TransformerDecoderLayer": "it is nn.functional.scaled_dot_product_attention of nn.Linear layers",
+        "make_functional make_functional_with_buffers": "functional_call(module, dict(module.named_parameters()), x) calls "
+        "it with parameters of yours",
         "parallel": "one process computes on the CPU: call the module itself",
         "LazyLinear LazyConv1d LazyConv2d LazyConv3d": "give the number of inputs: nn.Linear, nn.Conv2d",
         "Rprop Adagrad Adadelta Adamax NAdam RAdam ASGD SparseAdam Adafactor Muon": "optim has SGD, Adam, AdamW, RMSprop and "

@@ -44,7 +44,7 @@ def _variables(scope: Any) -> list[tuple[str, Any]]:
 
 
 def inside(name: str, value: Any) -> list[tuple[str, Any]]:
-    """What a variable holds, one level deep: ``model.w``, ``params["w"]``, ``ws[0]``."""
+    """What a variable holds, one level deep: ``net.w``, ``params["w"]``, ``ws[0]``; of modules all parameters."""
     skipped = isinstance(value, (type, ModuleType, FunctionType)) or hasattr(type(value), "_edge")
     if skipped or name in ("In", "Out") or name.startswith("__"):
         return []
@@ -59,7 +59,9 @@ def inside(name: str, value: Any) -> list[tuple[str, Any]]:
         held = object.__getattribute__(value, "__dict__")
     except AttributeError:
         return []
-    return [(f"{name}.{k}", v) for k, v in list(held.items())[:_ITEMS] if isinstance(k, str)]
+    is_module = "_parameters" in held and hasattr(type(value), "named_parameters")
+    parameters = list(value.named_parameters())[:_ITEMS] if is_module else []
+    return [(f"{name}.{k}", v) for k, v in [*parameters, *list(held.items())[:_ITEMS]] if isinstance(k, str)]
 
 
 def _key_text(key: Any) -> str:

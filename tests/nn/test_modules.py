@@ -495,6 +495,26 @@ def test_clipping():
         nn.utils.clip_grad_norm_([w], 1.0, error_if_nonfinite=True)
 
 
+@pytest.mark.skipif(not OURS, reason="messages of ours")
+def test_messages_name_parameters_by_their_modules():
+    net = Net()
+    with pytest.raises(RuntimeError, match=r"would overwrite net.rest.1.weight, whose gradient you asked for"):
+        net.rest[1].weight += 1
+    assert "net.scale.grad is None" in str(net.scale.why())
+
+
+@pytest.mark.skipif(not OURS, reason="of PyTorch's, tensors there have no numbers")
+def test_the_meta_device_changes_nothing():
+    net = Net()
+    assert net.to("meta") is net and net.to(device="meta").scale.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("kind", ["DataParallel"])
+def test_one_device_is_no_reason_to_divide(kind):
+    layer = nn.Linear(2, 1)
+    assert torch.equal(getattr(nn, kind)(layer)(torch.ones(3, 2)), layer(torch.ones(3, 2)))
+
+
 # -- against PyTorch ---------------------------------------------------------------------------------------------------
 
 
