@@ -59,7 +59,7 @@ def _to(made: Tensor, device: Any, data: Any, requires_grad: bool = False) -> Te
     if device is not None or not (hasattr(data, "shape") or hasattr(data, "__dlpack__")):
         made = placed(made, gpu_of(device))
     if requires_grad:
-        made.requires_grad = True
+        made.requires_grad = requires_grad
     return made
 
 
@@ -106,7 +106,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
 def _made(array: Any, requires_grad: bool) -> Tensor:
     out = wrap(array)
     if requires_grad:
-        out.requires_grad = True
+        out.requires_grad = requires_grad
     return out
 
 
