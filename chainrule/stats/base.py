@@ -14,87 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.api.array import Array, array_of, as_tensors
+from chainrule.api.array import Array, array_of
 from chainrule.core.modes import LOCAL
 from chainrule.core.protocol import ArrayLike, detached
 from chainrule.core.tensor import Tensor, wrap
-from chainrule.ops.incomplete import as_dtype
+from chainrule.ops.incomplete import log_of_share
 from chainrule.ops.scipy_special import NAMES
 from chainrule.random import Generator, _drawn
+from chainrule.stats.operands import array_like, certain, choose, finished, operands, plain, values_of
 from chainrule.stats.rows import functions, in_scipy_stats
 from chainrule.types.shapes import dtype_of
 
 #: SciPy's special functions, and ours beside them, of whatever carries derivatives.
 sc: Any = SimpleNamespace(**(NAMES | functions))
 inf, nan = np.inf, np.nan
-
-
-# -- operands ----------------------------------------------------------------------------------------------------------
-
-
-def operands(name: str, values: Any) -> list[Any]:
-    """What is to be computed with: arrays of whatever kind, of floating dtypes; numbers take the dtype of the arrays.
-
-    Raises:
-        TypeError: something that is not made of real numbers.
-    """
-    given = [x if type(x) in (int, float) else _array_like(x) for x in values]
-    dtypes = [dtype_of(x) for x in given if type(x) not in (int, float)]
-    strange = next((dtype for dtype in dtypes if dtype.kind not in "biuf"), None)
-    if strange is not None:
-        raise TypeError(f"{name} is for real numbers, not for an array of {strange}")
-    if any(isinstance(x, Tensor) for x in given):
-        dtypes = [dtype for dtype in dtypes if dtype.kind == "f"]  # counts do not widen what they meet, as in PyTorch
-    common = np.result_type(*dtypes, 0.0) if dtypes else np.dtype(float)
-    return [_as_float(x, common) for x in given]
-
-
-def _array_like(x: Any) -> Any:
-    """Arrays that NumPy's functions compute as they are; lists and columns of tables as arrays."""
-    if isinstance(x, (Array, Tensor, ArrayLike)) or (hasattr(x, "__array_function__") and type(x) is not np.ndarray):
-        return x
-    found = as_tensors(x)  # the elements of a list, or of an array of objects, may be Arrays
-    return np.asarray(found) if found is x else Array(x)
-
-
-def _as_float(x: Any, dtype: Any) -> Any:
-    if type(x) in (int, float):
-        return np.asarray(x, dtype)[()]
-    return x if dtype_of(x).kind == "f" else as_dtype(x, dtype)
-
-
-def values_of(x: Any) -> Any:
-    """The plain array of the values, whatever derivative they carry; None where there is not one, or a program is recorded."""
-    if isinstance(x, (Array, Tensor)):
-        x = as_tensors(x)._raw
-    if isinstance(x, ArrayLike):
-        return x.concrete()
-    return x if isinstance(x, (np.ndarray, np.generic)) and LOCAL.recorder is None else None
-
-
-def certain(condition: Any) -> bool:
-    """Whether a condition is known to hold everywhere."""
-    values = values_of(condition)
-    return values is not None and bool(np.all(values))
-
-
-def choose(condition: Any, x: Any, y: Any) -> Any:
-    """``np.where``, with a number for x in the dtype of y; y where the condition is known to hold nowhere."""
-    if certain(~condition):
-        return y
-    return np.where(condition, np.asarray(x, dtype_of(y)) if isinstance(x, (int, float)) else x, y)
-
-
-def finished(x: Any) -> Any:
-    """A result as NumPy's functions return it: a scalar in the place of a 0-d array."""
-    return x[()] if type(x) is np.ndarray else x
-
-
-def log_of_share(share: Any, rest: Any) -> Any:
-    """log of a probability, of which 1 − rest is a more accurate form where it is close to 1."""
-    small = share < 0.5
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(small, np.log(np.where(small, share, 1)), np.log1p(-np.where(small, 0, rest)))
+DEFAULTS = {"loc": 0, "scale": 1}
 
 
 # -- random numbers ----------------------------------------------------------------------------------------------------
@@ -130,11 +64,6 @@ def random_state_of(x: Any) -> Any:
     return x._rng if isinstance(x, Generator) else x
 
 
-def plain(*values: Any) -> bool:
-    """Whether all are arrays that carry no derivative."""
-    return all(isinstance(x, (np.ndarray, np.generic)) for x in values)
-
-
 # -- distributions -----------------------------------------------------------------------------------------------------
 
 
@@ -153,13 +82,10 @@ class Distribution:
     def __init__(self) -> None:
         self.name = type(self).__name__
         self.shapes = tuple(inspect.signature(getattr(self, self._density)).parameters)[1:]
-        self.__signature__ = inspect.Signature(
-            [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in self.shapes]
-            + [
-                inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=int(name == "scale"))
-                for name in self._located
-            ]
-        )
+        kind, none = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+        names = (*self.shapes, *self._located)
+        parameters = [inspect.Parameter(name, kind, default=DEFAULTS.get(name, none)) for name in names]
+        self.__signature__ = inspect.Signature(parameters)
 
     def __call__(self, *args: Any, **kwds: Any) -> Frozen:
         """The distribution with its parameters fixed: ``norm(loc, scale).logpdf(x)``."""
@@ -213,7 +139,7 @@ class Distribution:
         missing = [name for name in self.shapes if name not in bound]
         if missing:
             raise TypeError(f"{signature} needs {' and '.join(missing)}")
-        return {"loc": 0, "scale": 1, **bound}
+        return DEFAULTS | bound
 
     def _parameters(self, method: str, x: Any, args: Any, kwds: dict[str, Any]) -> tuple[Any, list[Any], Any, Any]:
         """x, the shapes, loc and scale as arrays; x is nan where a parameter is invalid."""
@@ -435,7 +361,7 @@ class Discrete(Distribution):
         """Random whole numbers, SciPy's for a ``random_state``. There are no derivatives."""
         bound = self._bound("rvs", args, kwds, ("size",))
         size = bound.pop("size", None)
-        given = [_array_like(bound[name]) for name in (*self.shapes, "loc")]  # whole numbers are to stay such
+        given = [array_like(bound[name]) for name in (*self.shapes, "loc")]  # whole numbers are to stay such
         self._check_domain(self._valid(*given[:-1]))
         drawn = draw(self.name, given, size, random_state)
         faces = [type(x) for x in given if isinstance(x, (Tensor, Array))]

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.stats.base import Discrete, choose, sc
+from chainrule.stats.base import Discrete, sc
+from chainrule.stats.operands import choose
 from chainrule.stats.rows import log1mexp
 
 

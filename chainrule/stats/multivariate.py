@@ -10,18 +10,8 @@ import numpy as np
 
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL
-from chainrule.stats.base import (
-    Frozen,
-    certain,
-    choose,
-    finished,
-    inf,
-    operands,
-    plain,
-    random_state_of,
-    sc,
-    values_of,
-)
+from chainrule.stats.base import Frozen, inf, random_state_of, sc
+from chainrule.stats.operands import certain, choose, finished, operands, plain, values_of
 from chainrule.stats.rows import in_scipy_stats
 
 LOG_2PI = math.log(2 * math.pi)

@@ -127,6 +127,7 @@ def test_a_program_with_invalid_parameters_can_be_compiled():
     (lambda: stats.poisson.logpmf(1, 2.0, scale=3), TypeError, "has no parameter 'scale'"),
     (lambda: stats.norm(1, 2, 3), TypeError, r"norm\(loc, scale\) got 3 parameters"),
     (lambda: stats.norm.logpdf(np.array([1j])), TypeError, "real numbers, not for an array of complex128"),
+    (lambda: stats.gamma.logpdf(np.ma.array([1.0, -1.0], mask=[0, 1]), 2.0), TypeError, "masked"),
     (lambda: stats.norm.fit([1.0]), AttributeError, r"has no 'fit'; it has cdf, entropy.*scipy\.stats\.norm may have it"),
     (lambda: stats.gamma.rvs(-1.0), ValueError, "out of its range"),
     (lambda: stats.gamma.rvs(1.0, size=3, loc=np.ones(2)), ValueError, "size=3 does not match"),

@@ -1,0 +1,371 @@
+"""SciPy's continuous distributions of positive numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from chainrule.stats.base import Continuous, inf, sc
+from chainrule.stats.operands import choose, values_of
+from chainrule.stats.rows import log1mexp
+
+LOG_2 = math.log(2)
+LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
+EULER = 0.57721566490153286061
+
+
+class gamma(Continuous):
+    """The gamma distribution of shape a."""
+
+    low, inner = 0.0, 1.0
+
+    def _logpdf(self, x: Any, a: Any) -> Any:
+        return sc.xlogy(a - 1, x) - x - sc.gammaln(a)
+
+    def _cdf(self, x: Any, a: Any) -> Any:
+        return sc.gammainc(a, x)
+
+    def _sf(self, x: Any, a: Any) -> Any:
+        return sc.gammaincc(a, x)
+
+    def _logcdf(self, x: Any, a: Any) -> Any:
+        return sc.log_gammainc(a, x)
+
+    def _logsf(self, x: Any, a: Any) -> Any:
+        return sc.log_gammaincc(a, x)
+
+    def _ppf(self, q: Any, a: Any) -> Any:
+        return sc.gammaincinv(a, q)
+
+    def _isf(self, q: Any, a: Any) -> Any:
+        return sc.gammainccinv(a, q)
+
+    def _resampled(self, drawn: Any, a: Any) -> Any:
+        return sc.gamma_sample(a, drawn)
+
+    def _entropy(self, a: Any) -> Any:
+        return sc.psi(a) * (1 - a) + a + sc.gammaln(a)
+
+    def _mean(self, a: Any) -> Any:
+        return a
+
+    def _var(self, a: Any) -> Any:
+        return a
+
+
+class chi2(Continuous):
+    """The χ² distribution with df degrees of freedom: twice a gamma distribution of shape df/2."""
+
+    low, inner = 0.0, 1.0
+
+    def _logpdf(self, x: Any, df: Any) -> Any:
+        return sc.xlogy(0.5 * df - 1, x) - 0.5 * x - sc.gammaln(0.5 * df) - 0.5 * LOG_2 * df
+
+    def _cdf(self, x: Any, df: Any) -> Any:
+        return sc.gammainc(0.5 * df, 0.5 * x)
+
+    def _sf(self, x: Any, df: Any) -> Any:
+        return sc.gammaincc(0.5 * df, 0.5 * x)
+
+    def _logcdf(self, x: Any, df: Any) -> Any:
+        return sc.log_gammainc(0.5 * df, 0.5 * x)
+
+    def _logsf(self, x: Any, df: Any) -> Any:
+        return sc.log_gammaincc(0.5 * df, 0.5 * x)
+
+    def _ppf(self, q: Any, df: Any) -> Any:
+        return 2 * sc.gammaincinv(0.5 * df, q)
+
+    def _isf(self, q: Any, df: Any) -> Any:
+        return 2 * sc.gammainccinv(0.5 * df, q)
+
+    def _resampled(self, drawn: Any, df: Any) -> Any:
+        return 2 * sc.gamma_sample(0.5 * df, 0.5 * drawn)
+
+    def _entropy(self, df: Any) -> Any:
+        half = 0.5 * df
+        return half + LOG_2 + sc.gammaln(half) + (1 - half) * sc.psi(half)
+
+    def _mean(self, df: Any) -> Any:
+        return df
+
+    def _var(self, df: Any) -> Any:
+        return 2 * df
+
+
+class invgamma(Continuous):
+    """The distribution of 1/x where x has a gamma distribution of shape a."""
+
+    low, closed, inner = 0.0, False, 1.0
+
+    def _logpdf(self, x: Any, a: Any) -> Any:
+        return -(a + 1) * np.log(x) - sc.gammaln(a) - 1 / x
+
+    def _cdf(self, x: Any, a: Any) -> Any:
+        return sc.gammaincc(a, 1 / x)
+
+    def _sf(self, x: Any, a: Any) -> Any:
+        return sc.gammainc(a, 1 / x)
+
+    def _logcdf(self, x: Any, a: Any) -> Any:
+        return sc.log_gammaincc(a, 1 / x)
+
+    def _logsf(self, x: Any, a: Any) -> Any:
+        return sc.log_gammainc(a, 1 / x)
+
+    def _ppf(self, q: Any, a: Any) -> Any:
+        return 1 / sc.gammainccinv(a, q)
+
+    def _isf(self, q: Any, a: Any) -> Any:
+        return 1 / sc.gammaincinv(a, q)
+
+    def _resampled(self, drawn: Any, a: Any) -> Any:
+        return 1 / sc.gamma_sample(a, 1 / drawn)
+
+    def _entropy(self, a: Any) -> Any:
+        return a + sc.gammaln(a) - (a + 1) * sc.psi(a)
+
+    def _mean(self, a: Any) -> Any:
+        return choose(a <= 1, inf, 1 / choose(a <= 1, 1, a - 1))
+
+    def _var(self, a: Any) -> Any:
+        finite = choose(a <= 2, 3, a)
+        return choose(a <= 2, inf, 1 / (np.square(finite - 1) * (finite - 2)))
+
+
+class expon(Continuous):
+    """The exponential distribution, of mean scale."""
+
+    low, inner = 0.0, 1.0
+
+    def _logpdf(self, x: Any) -> Any:
+        return -x
+
+    def _cdf(self, x: Any) -> Any:
+        return -np.expm1(-x)
+
+    def _logcdf(self, x: Any) -> Any:
+        return log1mexp(-x)
+
+    def _sf(self, x: Any) -> Any:
+        return np.exp(-x)
+
+    def _logsf(self, x: Any) -> Any:
+        return -x
+
+    def _ppf(self, q: Any) -> Any:
+        return -np.log1p(-q)
+
+    def _isf(self, q: Any) -> Any:
+        return -np.log(q)
+
+    def _entropy(self) -> Any:
+        return 1.0
+
+    def _mean(self) -> Any:
+        return 1.0
+
+    def _var(self) -> Any:
+        return 1.0
+
+
+class weibull_min(Continuous):
+    """The Weibull distribution of shape c."""
+
+    low, inner = 0.0, 1.0
+
+    def _logpdf(self, x: Any, c: Any) -> Any:
+        return np.log(c) + sc.xlogy(c - 1, x) - x**c
+
+    def _cdf(self, x: Any, c: Any) -> Any:
+        return -np.expm1(-(x**c))
+
+    def _logcdf(self, x: Any, c: Any) -> Any:
+        return log1mexp(-(x**c))
+
+    def _sf(self, x: Any, c: Any) -> Any:
+        return np.exp(-(x**c))
+
+    def _logsf(self, x: Any, c: Any) -> Any:
+        return -(x**c)
+
+    def _ppf(self, q: Any, c: Any) -> Any:
+        return (-np.log1p(-q)) ** (1 / c)
+
+    def _isf(self, q: Any, c: Any) -> Any:
+        return (-np.log(q)) ** (1 / c)
+
+    def _resampled(self, drawn: Any, c: Any) -> Any:
+        return np.exp(np.log(drawn) * values_of(c) / c)
+
+    def _entropy(self, c: Any) -> Any:
+        return EULER * (1 - 1 / c) - np.log(c) + 1
+
+    def _mean(self, c: Any) -> Any:
+        return sc.gamma(1 + 1 / c)
+
+    def _var(self, c: Any) -> Any:
+        return sc.gamma(1 + 2 / c) - np.square(sc.gamma(1 + 1 / c))
+
+
+class lognorm(Continuous):
+    """The distribution of exp(x) where x is normal with standard deviation s; scale is exp of its mean."""
+
+    low, closed, inner = 0.0, False, 1.0
+
+    def _logpdf(self, x: Any, s: Any) -> Any:
+        log = np.log(x)
+        return -0.5 * np.square(log / s) - log - np.log(s) - LOG_ROOT_2PI
+
+    def _cdf(self, x: Any, s: Any) -> Any:
+        return sc.ndtr(np.log(x) / s)
+
+    def _logcdf(self, x: Any, s: Any) -> Any:
+        return sc.log_ndtr(np.log(x) / s)
+
+    def _sf(self, x: Any, s: Any) -> Any:
+        return sc.ndtr(-np.log(x) / s)
+
+    def _logsf(self, x: Any, s: Any) -> Any:
+        return sc.log_ndtr(-np.log(x) / s)
+
+    def _ppf(self, q: Any, s: Any) -> Any:
+        return np.exp(s * sc.ndtri(q))
+
+    def _isf(self, q: Any, s: Any) -> Any:
+        return np.exp(-s * sc.ndtri(q))
+
+    def _resampled(self, drawn: Any, s: Any) -> Any:
+        return np.exp(np.log(drawn) / values_of(s) * s)
+
+    def _entropy(self, s: Any) -> Any:
+        return LOG_ROOT_2PI + 0.5 + np.log(s)
+
+    def _mean(self, s: Any) -> Any:
+        return np.exp(0.5 * np.square(s))
+
+    def _var(self, s: Any) -> Any:
+        return np.exp(np.square(s)) * np.expm1(np.square(s))
+
+
+class halfnorm(Continuous):
+    """The distribution of |x| where x is normal."""
+
+    low = 0.0
+
+    def _logpdf(self, x: Any) -> Any:
+        return LOG_2 - LOG_ROOT_2PI - 0.5 * np.square(x)
+
+    def _cdf(self, x: Any) -> Any:
+        return sc.erf(math.sqrt(0.5) * x)
+
+    def _sf(self, x: Any) -> Any:
+        return 2 * sc.ndtr(-x)
+
+    def _logsf(self, x: Any) -> Any:
+        return LOG_2 + sc.log_ndtr(-x)
+
+    def _ppf(self, q: Any) -> Any:
+        return sc.ndtri(0.5 * (1 + q))
+
+    def _isf(self, q: Any) -> Any:
+        return -sc.ndtri(0.5 * q)
+
+    def _entropy(self) -> Any:
+        return LOG_ROOT_2PI + 0.5 - LOG_2
+
+    def _mean(self) -> Any:
+        return math.sqrt(2 / math.pi)
+
+    def _var(self) -> Any:
+        return 1 - 2 / math.pi
+
+
+class pareto(Continuous):
+    """The Pareto distribution of shape b, from scale on."""
+
+    low, inner = 1.0, 2.0
+
+    def _logpdf(self, x: Any, b: Any) -> Any:
+        return np.log(b) - (b + 1) * np.log(x)
+
+    def _cdf(self, x: Any, b: Any) -> Any:
+        return -np.expm1(-b * np.log(x))
+
+    def _logcdf(self, x: Any, b: Any) -> Any:
+        return log1mexp(-b * np.log(x))
+
+    def _sf(self, x: Any, b: Any) -> Any:
+        return np.exp(-b * np.log(x))
+
+    def _logsf(self, x: Any, b: Any) -> Any:
+        return -b * np.log(x)
+
+    def _ppf(self, q: Any, b: Any) -> Any:
+        return np.exp(-np.log1p(-q) / b)
+
+    def _isf(self, q: Any, b: Any) -> Any:
+        return np.exp(-np.log(q) / b)
+
+    def _resampled(self, drawn: Any, b: Any) -> Any:
+        return np.exp(np.log(drawn) * values_of(b) / b)
+
+    def _entropy(self, b: Any) -> Any:
+        return 1 + 1 / b - np.log(b)
+
+    def _mean(self, b: Any) -> Any:
+        return choose(b <= 1, inf, b / choose(b <= 1, 1, b - 1))
+
+    def _var(self, b: Any) -> Any:
+        finite = choose(b <= 2, 3, b)
+        return choose(b <= 2, inf, finite / (np.square(finite - 1) * (finite - 2)))
+
+
+class f(Continuous):
+    """The F distribution with dfn and dfd degrees of freedom."""
+
+    low, inner = 0.0, 1.0
+
+    def _logpdf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+        n, d = 0.5 * dfn, 0.5 * dfd
+        ratio = dfn / dfd
+        return sc.xlogy(n - 1, x) + n * np.log(ratio) - (n + d) * np.log1p(ratio * x) - sc.betaln(n, d)
+
+    def _cdf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+        return sc.betainc(0.5 * dfn, 0.5 * dfd, dfn * x / (dfd + dfn * x))
+
+    def _sf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+        return sc.betainc(0.5 * dfd, 0.5 * dfn, dfd / (dfd + dfn * x))
+
+    def _logcdf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+        return sc.log_betainc(0.5 * dfn, 0.5 * dfd, dfn * x / (dfd + dfn * x))
+
+    def _logsf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+        return sc.log_betainc(0.5 * dfd, 0.5 * dfn, dfd / (dfd + dfn * x))
+
+    def _ppf(self, q: Any, dfn: Any, dfd: Any) -> Any:
+        above, below = sc.betaincinv(0.5 * dfn, 0.5 * dfd, q), sc.betainccinv(0.5 * dfd, 0.5 * dfn, q)
+        return dfd / dfn * above / below
+
+    def _isf(self, q: Any, dfn: Any, dfd: Any) -> Any:
+        above, below = sc.betainccinv(0.5 * dfn, 0.5 * dfd, q), sc.betaincinv(0.5 * dfd, 0.5 * dfn, q)
+        return dfd / dfn * above / below
+
+    def _resampled(self, drawn: Any, dfn: Any, dfd: Any) -> Any:
+        logit = np.log(values_of(dfn) / values_of(dfd) * drawn)
+        return dfd / dfn * np.exp(sc.beta_logit_sample(0.5 * dfn, 0.5 * dfd, logit))
+
+    def _entropy(self, dfn: Any, dfd: Any) -> Any:
+        n, d = 0.5 * dfn, 0.5 * dfd
+        ends = (1 - n) * sc.psi(n) - (1 + d) * sc.psi(d) + (n + d) * sc.psi(n + d)
+        return np.log(dfd / dfn) + sc.betaln(n, d) + ends
+
+    def _mean(self, dfn: Any, dfd: Any) -> Any:
+        return choose(dfd <= 2, inf, dfd / choose(dfd <= 2, 1, dfd - 2)) + 0 * dfn
+
+    def _var(self, dfn: Any, dfd: Any) -> Any:
+        finite = choose(dfd <= 4, 5, dfd)
+        ratio = 2 * np.square(finite) * (dfn + finite - 2) / (dfn * np.square(finite - 2) * (finite - 4))
+        return choose((dfd <= 4) & (dfd > 0), inf, ratio)
