@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from chainrule import errors
+
 ndarray = np.ndarray
 
 #: Higher than DataFrame's 4000: pandas leaves ``series * array`` to us.
@@ -27,6 +29,8 @@ def beside(symbol: str, function: Callable[[Any, Any], Any], x: Any, other: Any)
         return function(x, numbers)
     if is_sparse(other) or is_linear_operator(other):
         return importlib.import_module("chainrule.ops.sparse").operator(symbol, x, other)
+    if hasattr(type(other), "__dlpack__") and not hasattr(type(other), "__array_ufunc__"):
+        raise errors.other_librarys_array(symbol, x, other)  # PyTorch's, JAX's: they would not know what to do, either
     return NotImplemented
 
 

@@ -35,6 +35,31 @@ def foreign_to_numpy(x: Any, what: str = "this operation") -> TypeError:
     )
 
 
+_SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
+}  # fmt: skip
+
+
+def other_librarys_array(symbol: str, x: Any, other: Any) -> TypeError:
+    """An operator of a tensor or an Array and an array of a library that knows neither it nor NumPy's protocols."""
+    sign = _SIGNS.get(symbol) or _SIGNS.get(symbol.removeprefix("r"), symbol)
+    ours, theirs = f"chainrule.{type(x).__name__}", f"{_root(other)}.{type(other).__name__}"
+    a, b = name_of(x) or "x", name_of(other) or "y"
+    make = "cr.array_api.from_dlpack" if type(x).__name__ == "Array" else "cr.from_dlpack"
+    return TypeError(
+        f"unsupported operand type(s) for {sign}: '{ours}' and '{theirs}'. Arrays of two libraries do not mix, and nothing is "
+        f"converted silently. Write {make}({b}), which shares its memory, in the place of {b}; or go on in the other library "
+        f"with {_root(other)}.from_dlpack({a}.detach()), which has no derivative."
+    )
+
+
+def _root(x: Any) -> str:
+    root = type(x).__module__.partition(".")[0]
+    return {"jaxlib": "jax.dlpack", "jax": "jax.dlpack"}.get(root, root)
+
+
 def foreign_has_no_memory(x: Any) -> BufferError:
     return BufferError(
         f"a {_type(x)} of shape {tuple(x.shape)} is not memory that could be shared through DLPack. Where the numbers fit in "

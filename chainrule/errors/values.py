@@ -157,10 +157,11 @@ def wrong_operand(function: str, position: int, value: Any, argument: str = "") 
     what = type(value).__name__
     if isinstance(value, (np.ndarray, np.generic)):
         what = f"an array of dtype {value.dtype}"
-    return TypeError(
-        f"{function}(): argument '{argument}' (position {position + 1}) must be Tensor, not {what}"
-        + (": wrap it in tensor(...)" if isinstance(value, (list, tuple, np.ndarray)) else "")
-    )
+    how = ": wrap it in tensor(...)" if isinstance(value, (list, tuple, np.ndarray)) else ""
+    if not how and hasattr(type(value), "__dlpack__"):
+        what = f"{type(value).__module__.partition('.')[0]}.{what}"
+        how = ": take its memory with from_dlpack(...)"
+    return TypeError(f"{function}(): argument '{argument}' (position {position + 1}) must be Tensor, not {what}{how}")
 
 
 def no_tensor(function: Any, args: Any, kwargs: Any) -> TypeError | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -138,6 +140,17 @@ def test_from_what_has_no_such_memory():
         cr.from_dlpack(np.ones(2), device="cuda")
 
 
+@both
+def test_an_operator_beside_another_librarys_array(make):
+    x, y = make([1.0, 2.0]), Exporter(np.ones(2))
+    for operation in (operator.add, operator.sub, operator.truediv, operator.matmul, operator.eq, operator.lt):
+        for a, b in ((x, y), (y, x)):
+            with pytest.raises(TypeError, match=r"unsupported operand type.*Exporter'.*from_dlpack\(y\), which shares"):
+                operation(a, b)
+    with pytest.raises(TypeError, match=r"must be Tensor, not .*Exporter: take its memory with from_dlpack"):
+        cr.add(x, y)
+
+
 @pytest.mark.oracle
 @both
 def test_pytorch(make):
@@ -153,6 +166,8 @@ def test_pytorch(make):
     assert shared.tolist() == [[3.0, 4.0], [5.0, 6.0]] and cr.tensor(shared).tolist() == shared.tolist()
     with pytest.raises(BufferError, match="require grad"):
         cr.from_dlpack(shared.clone().requires_grad_())
+    with pytest.raises(TypeError, match=r"'torch\.Tensor'.*from_dlpack"):
+        x * shared
     x.requires_grad = True
     for take in (torch.tensor, torch.asarray, torch.from_dlpack):
         with pytest.raises(BufferError, match="require grad"):
