@@ -122,7 +122,7 @@ def _called_by_rule() -> bool:
     return False
 
 
-_RULES = ("chainrule.table", "chainrule.rows")
+_RULES = ("chainrule.table", "chainrule.rows", "chainrule.ops.scipy_special", "chainrule.ops.incomplete")
 _BETWEEN = (
     "chainrule.core", "chainrule.api", "chainrule.interpreters", "chainrule.rows", "chainrule.ops.numpy_", "chainrule.ops.methods",
 )  # fmt: skip

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.backends import gpu
 from chainrule.core.foreign import Foreign
 from chainrule.core.protocol import plain
 from chainrule.core.tensor import Tensor, wrap
@@ -47,6 +48,8 @@ class Kind:
         guard: a context in which nothing may be computed or converted.
         own_errors: packages whose exceptions (units that do not fit) count as clear.
         dense: whether results may be ndarrays (where a sparse array meets a dense one).
+        mixes: whether its arrays compute with NumPy's; if not, all operands are made its own.
+        why_not: why there are none, though the package is installed.
     """
 
     name: str
@@ -56,6 +59,8 @@ class Kind:
     guard: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
     own_errors: tuple[str, ...] = ()
     dense: bool = False
+    mixes: bool = True
+    why_not: Callable[[], str] = lambda: ""
 
 
 class Converted(AssertionError):
@@ -81,6 +86,10 @@ def _nothing_computed() -> Iterator[None]:
 
     with dask.config.set(scheduler=refuse):
         yield
+
+
+def _cupy(x: Any) -> Any:
+    return gpu.library().asarray(x)
 
 
 def _sparse(x: Any) -> Any:
@@ -109,6 +118,7 @@ KINDS = {
     for kind in (
         Kind("Dask", "dask.array", _dask, lambda x: x.compute(scheduler="synchronous"), _nothing_computed),
         Kind("sparse", "sparse", _sparse, _read_sparse, dense=True),
+        Kind("CuPy", "cupy", _cupy, lambda x: x.get(), mixes=False, why_not=gpu.why_not),
         Kind("unyt", "unyt", _unyt, _read_unyt, own_errors=("unyt",), dense=True),
     )
 }
@@ -120,7 +130,10 @@ def installed() -> list[Kind]:
     for kind in KINDS.values():
         with contextlib.suppress(ImportError):
             importlib.import_module(kind.package)
-            found.append(kind)
+            if kind.why_not():
+                print(f"{kind.name} is installed, and not checked: {kind.why_not()}")
+            else:
+                found.append(kind)
     return found
 
 
@@ -136,8 +149,10 @@ class Outcome:
     said: str = ""
 
 
-def positions(sample: Sample) -> list[tuple[int, ...]]:
+def positions(sample: Sample, kind: Kind) -> list[tuple[int, ...]]:
     """Which operands to make of another library: each drawn one alone, then all of them."""
+    if not kind.mixes:
+        return [sample.arrays]
     drawn = [i for i, shape in enumerate(sample.shapes) if type(shape) is tuple]
     return list(dict.fromkeys([*[(i,) for i in drawn], tuple(drawn)])) if drawn else []
 
@@ -282,7 +297,7 @@ def row_on(prim: Primitive, kind: Kind) -> Result:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for sample in every_sample(prim):
-            for foreign in positions(sample):
+            for foreign in positions(sample, kind):
                 outcomes.append((f"{sample} with {foreign}", check(prim, sample, kind, foreign)))
     return Result(outcomes)
 

@@ -1,0 +1,62 @@
+"""Every row on a GPU: value, VJP, JVP and second derivatives as on the CPU. A stand-in takes CuPy's place.
+
+Here a few samples of each row run; ``make cuda`` runs all of them where there is a GPU.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import chainrule as cr
+from chainrule.ops import scipy_special
+from chainrule.rows.primitive import TABLE, Primitive
+from chainrule.testing import foreign
+from chainrule.testing.rulecheck import every_sample
+
+#: rows of the table that CuPy has nothing for: they say so
+REFUSED = {
+    "lu_factor": "would become a NumPy array here",
+    "row_order": "would become a NumPy array here",
+    "scatter_prod": "np.multiply.at is not to be had",
+}
+#: functions of SciPy's that CuPy lacks, or whose derivative is a function that it lacks
+BESSEL = {"j0", "j1", "y0", "y1", "i0", "i1", "i0e", "i1e", "k0", "k1", "k0e", "k1e", "jv", "yv", "iv", "kv", "kn", "ive", "kve"}
+LACKING = BESSEL | {
+    "airy_ai", "airy_aip", "betaincc", "betainccinv", "dawsn", "erfi", "ndtri_exp", "owens_t", "stdtr", "stdtrit",
+}  # fmt: skip
+
+
+def outcomes(prim: Primitive, most: int | None) -> list[foreign.Outcome]:
+    kind = foreign.KINDS["CuPy"]
+    samples = list(every_sample(prim))[:most]
+    return [foreign.check(prim, sample, kind, at) for sample in samples for at in foreign.positions(sample, kind)]
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_a_row_computes_what_it_does_on_the_cpu(cupy: Any, name: str) -> None:
+    found = outcomes(TABLE[name], 2)
+    assert found
+    for outcome in found:
+        if name in REFUSED:
+            assert outcome.result == "refuses" and REFUSED[name] in outcome.said
+        else:
+            assert outcome.result == "works", (outcome.stage, outcome.said)
+
+
+@pytest.mark.parametrize("name", sorted(scipy_special.ROWS))
+def test_a_function_of_scipys_computes_what_it_does_on_the_cpu(cupy: Any, name: str) -> None:
+    for outcome in outcomes(scipy_special.ROWS[name], 1):
+        assert outcome.result == ("refuses" if name in LACKING else "works"), (outcome.stage, outcome.said)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not cr.cuda.is_available(), reason="no GPU: not run on hardware (make cuda)")
+def test_on_hardware() -> None:
+    wrong = {}
+    for name, prim in {**TABLE, **scipy_special.ROWS}.items():
+        found = [outcome for outcome in outcomes(prim, None) if outcome.result == "defect"]
+        if found:
+            wrong[name] = found[0]
+    assert not wrong
