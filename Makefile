@@ -10,7 +10,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard chainrule/native/*.[ch])
 export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test bench oracle fuzz conformance mutate lint docs build native sanitize size clean
+.PHONY: demo test bench cuda oracle fuzz conformance mutate lint docs build native sanitize size clean
 .NOTPARALLEL:
 
 demo: $(V)/.has-examples
@@ -52,6 +52,12 @@ build/array-api-tests/array_api_tests:
 # every rule of the table, spoilt on purpose: which of them no check finds wrong
 mutate: $(V)/.has-test
 	$(V)/bin/python -m chainrule.testing.mutate $(ARGS)
+
+# on a computer with a GPU of NVIDIA's: the samples of all rows and operations on it, and how long gradients take
+cuda: $(V)/.has-cuda $(V)/.has-test
+	$(V)/bin/python -c "import sys, chainrule.backends.gpu as gpu; sys.exit(gpu.why_not() and 'make cuda: nothing is run on hardware: ' + gpu.why_not())"
+	$(V)/bin/python -m pytest -q -rs tests/gpu $(ARGS)
+	$(V)/bin/python benchmarks/cuda.py
 
 docs: $(V)/.has-docs
 	NO_MKDOCS_2_WARNING=1 $(V)/bin/mkdocs build --strict

@@ -28,7 +28,7 @@ def compute(self: Tensor) -> Tensor:
         RuntimeError: the tensor requires grad, outside of ``no_grad``; ``t.detach().compute()`` says that the path may be
             cut here.
     """
-    if type(self._raw) is not Foreign:
+    if type(self._raw) is not Foreign or self.is_cuda:
         return self
     _check_cut(self, "compute")
     return wrap(self._raw.read())

@@ -22,7 +22,27 @@ REFUSED = {
     "scatter_prod": "np.multiply.at is not to be had",
 }
 #: functions of SciPy's that CuPy lacks, or whose derivative is a function that it lacks
-BESSEL = {"j0", "j1", "y0", "y1", "i0", "i1", "i0e", "i1e", "k0", "k1", "k0e", "k1e", "jv", "yv", "iv", "kv", "kn", "ive", "kve"}
+BESSEL = {
+    "j0",
+    "j1",
+    "y0",
+    "y1",
+    "i0",
+    "i1",
+    "i0e",
+    "i1e",
+    "k0",
+    "k1",
+    "k0e",
+    "k1e",
+    "jv",
+    "yv",
+    "iv",
+    "kv",
+    "kn",
+    "ive",
+    "kve",
+}
 LACKING = BESSEL | {
     "airy_ai", "airy_aip", "betaincc", "betainccinv", "dawsn", "erfi", "ndtri_exp", "owens_t", "stdtr", "stdtrit",
 }  # fmt: skip
