@@ -81,6 +81,12 @@ def install(name: str) -> None:
             f"chainrule.compat.install({name!r}) before the program imports it"
         )
     sys.meta_path.insert(0, _Finder(name))
+    home = _HOMES[name]
+    for loaded, module in [*sys.modules.items()]:
+        if loaded.startswith(
+            home + "."
+        ):  # importing again would write over autograd.gradcheck, a function and a module
+            sys.modules[name + loaded.removeprefix(home)] = module
     if name == "torch":
         install("functorch")
 

@@ -40,6 +40,8 @@ for _ in range(300):
     schedule.step()
 print([round(p.item(), 3) for p in model.parameters()], *sys.argv[1:])
 params = dict(model.named_parameters())
+import torch.autograd.gradcheck
+assert torch.autograd.gradcheck(torch.sin, torch.ones(2, dtype=torch.float64, requires_grad=True))
 print(vmap(lambda x: functional_call(model, params, x))(x).shape, sys.modules["torch.nn"] is nn)
 for name in ("utils.data", "distributed"):
     try:
