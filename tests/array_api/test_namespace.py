@@ -54,6 +54,25 @@ def test_derivatives_go_through(make):
 
 
 @both
+def test_writing_over_what_a_rule_saved(make):
+    """As libraries do: ``s -= 1`` after ``s * s`` was computed."""
+    values = np.array([1.0, 2.0, 4.0])
+
+    def function(x):
+        s = xp.exp(x)
+        y = s * s
+        s -= 1
+        s[0] = 0.0
+        return xp.sum(y * s)
+
+    s = np.exp(values)
+    expected = np.where(np.arange(3) == 0, 0, 2 * s * s * (s - 1) + s**3)
+    slope = cr.grad(function)(make(values))
+    assert np.allclose(np.asarray(slope), expected, rtol=1e-12)
+    assert np.allclose(np.asarray(cr.compile(cr.grad(function))(make(values))), expected, rtol=1e-12)
+
+
+@both
 def test_integers_promote_as_numpys(make):
     assert xp.mean(make(np.arange(3))).dtype == np.float64
     assert xp.linalg.outer(make(np.arange(3)), make(np.ones(2, np.float32))).dtype == np.float64
