@@ -250,6 +250,8 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The complex tensor real + i·imag."""
 complex128: _dtype
 complex64: _dtype
+def compute(*trees: Any) -> tuple[Any, ...]:
+    """Arrays, tensors and containers of them with their numbers in memory: what is lazy is computed, all in one pass."""
 def concat(tensors: Any, dim: builtins.int = ..., *, axis: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Tensors one after another along ``dim``."""
 def concatenate(tensors: Any, dim: builtins.int = ..., *, axis: Any = ..., out: Tensor | None = ...) -> Tensor:

@@ -83,7 +83,7 @@ class ArrayMethods:
     def compress(self, condition: Any, axis: Any = ..., out: Any = ...) -> Any:
         """The slices along an axis for which a condition holds."""
     def compute(self) -> Any:
-        """The tensor with its numbers in memory: computed, if they are lazy. ``dask.compute(x, y)`` computes several at once."""
+        """The tensor with its numbers in memory: computed, if they are lazy. ``cr.compute(x, y)`` computes several in one pass."""
     def conj(self) -> Any:
         """The complex conjugate."""
     def conjugate(self) -> Any:

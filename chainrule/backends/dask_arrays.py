@@ -19,6 +19,7 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArrayChunkShapeDep
 
 from chainrule.backends.arrays import Library
+from chainrule.backends.dask_fusion import grouped
 
 Chunks = tuple[tuple[int, ...], ...]
 
@@ -220,9 +221,14 @@ def _taken(chunks: tuple[int, ...], held: range) -> list[range]:
     return taken
 
 
+def computed(arrays: list[Any]) -> list[Any]:
+    """The numbers of arrays, with one task for what is done to a block: see ``dask_fusion``."""
+    return list(map(np.asarray, dask.compute(*grouped(arrays), optimize_graph=False)))
+
+
 LIBRARY = Library(
     "Dask",
-    lambda x: np.asarray(x.compute()),
+    lambda x: computed([x])[0],
     "{x}.compute()",
     lacks,
     shape_of,
@@ -240,5 +246,5 @@ LIBRARY = Library(
     elementwise=da.core.elemwise,
     rows={"embed": embed},
     like=like,
-    all_to_numpy=lambda arrays: list(map(np.asarray, dask.compute(*arrays))),
+    all_to_numpy=computed,
 )

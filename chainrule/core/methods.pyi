@@ -218,7 +218,7 @@ class Methods:
     def clone(self, *, memory_format: Any = ...) -> Tensor:
         """A copy; gradients flow through it."""
     def compute(self) -> Tensor:
-        """The tensor with its numbers in memory: computed, if they are lazy. ``dask.compute(x, y)`` computes several at once."""
+        """The tensor with its numbers in memory: computed, if they are lazy. ``cr.compute(x, y)`` computes several in one pass."""
     def conj(self) -> Tensor:
         """The complex conjugate (the tensor itself, for real dtypes)."""
     def conj_physical(self) -> Tensor:

@@ -15,14 +15,43 @@ import numpy as np
 from chainrule import errors
 from chainrule.api.array import Array, array_of
 from chainrule.api.declare import op
-from chainrule.core.foreign import Foreign
+from chainrule.core.foreign import Foreign, in_memory
 from chainrule.core.modes import recording
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.tree import tree_flatten, tree_unflatten
+
+
+@op("compute")
+def compute(*trees: Any) -> tuple[Any, ...]:
+    """Arrays, tensors and containers of them with their numbers in memory: what is lazy is computed, all in one pass.
+
+    As ``dask.compute``, which takes them, too; but what is done to a block of the data, between reading it and adding up, is
+    one task here, where Dask makes several of what is used more than once.
+
+    Raises:
+        RuntimeError: a tensor requires grad, outside of ``no_grad``; pass it detached.
+
+    >>> import chainrule as cr
+    >>> cr.compute({"w": cr.tensor([1., 2.])}, 3.0)
+    ({'w': tensor([1., 2.])}, 3.0)
+    """
+    leaves, spec = tree_flatten(trees)
+    values = list(leaves)
+    for i, x in enumerate(leaves):
+        tensor = x._tensor if isinstance(x, Array) else x
+        if isinstance(tensor, Tensor) and type(tensor._raw) is Foreign:
+            _check_cut(tensor, "compute")
+            values[i] = tensor._raw
+    found = in_memory(values)
+    for i, x in enumerate(leaves):
+        if values[i] is not x:
+            found[i] = array_of(wrap(found[i])) if isinstance(x, Array) else wrap(found[i])
+    return tree_unflatten(found, spec)  # type: ignore[no-any-return]
 
 
 @op("Tensor.compute")
-def compute(self: Tensor) -> Tensor:
-    """The tensor with its numbers in memory: computed, if they are lazy. ``dask.compute(x, y)`` computes several at once.
+def computed(self: Tensor) -> Tensor:
+    """The tensor with its numbers in memory: computed, if they are lazy. ``cr.compute(x, y)`` computes several in one pass.
 
     Raises:
         RuntimeError: the tensor requires grad, outside of ``no_grad``; ``t.detach().compute()`` says that the path may be
@@ -118,5 +147,5 @@ def _of_array(method: Callable[[Tensor], Tensor]) -> Callable[[Array], Any]:
     return call
 
 
-for _method in (compute, persist):
-    setattr(Array, _method.__name__, _of_array(_method))
+for _name, _method in {"compute": computed, "persist": persist}.items():
+    setattr(Array, _name, _of_array(_method))

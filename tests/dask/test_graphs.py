@@ -14,6 +14,8 @@ import chainrule as cr
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install chainrule[dask]")
 import dask  # noqa: E402
 
+from chainrule.backends.dask_fusion import grouped  # noqa: E402
+
 ROWS, COLUMNS, CHUNK = 40, 6, 10
 rng = np.random.default_rng(0)
 X = rng.standard_normal((ROWS, COLUMNS))
@@ -169,3 +171,43 @@ def test_nothing_is_computed_while_a_graph_is_made() -> None:
         warnings.simplefilter("error")
         cr.value_and_grad(network)(PARAMETERS, source.array, source.array[:, 0])
     assert not source.counts
+
+
+# -- one task for what is done to a block ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CHUNKWISE)
+def test_tasks_are_grouped_without_changing_a_bit(name: str) -> None:
+    lazy = cr.value_and_grad(CHUNKWISE[name][0])(da.from_array(X, chunks=(17, 4)))
+    for found, wanted in zip(cr.compute(*lazy), dask.compute(*lazy), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(("loss", "parameters"), [(logistic, B), (network, PARAMETERS)])
+def test_a_block_is_read_and_used_in_one_task(loss, parameters) -> None:
+    source = Source(32 * CHUNK, COLUMNS, CHUNK)
+    y = (source.array[:, 0] > 0) * 1.0
+    lazy = cr.value_and_grad(loss)(parameters, source.array, y)
+    leaves = cr.tree.tree_leaves(lazy)
+    assert len(grouped(leaves)[0].__dask_graph__().to_dict()) <= 1.5 * 32
+    found = cr.compute(*lazy)
+    assert set(source.counts.values()) == {1} and len(source.counts) == 32
+    for a, b in zip(cr.tree.tree_leaves(found), dask.compute(*leaves), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_gradient_that_waits_for_the_value() -> None:
+    """The blocks are needed before and after the sum over all of them: two groups, which do not wait for each other."""
+    x = da.from_array(X, chunks=(CHUNK, COLUMNS))
+    lazy = cr.value_and_grad(lambda w: np.log(np.sum((x @ w) ** 2)))(B)
+    for found, wanted in zip(cr.compute(*lazy), dask.compute(*lazy), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_delayed_objects_and_several_results_in_one_graph() -> None:
+    base = dask.delayed(lambda: X)()
+    blocks = [da.from_delayed(base[i : i + CHUNK], (CHUNK, COLUMNS), float) for i in range(0, ROWS, CHUNK)]
+    x = da.concatenate(blocks)
+    results = [x.sum(axis=0), x[::-1] * 2, (x.T @ x), x.rechunk((ROWS, 2)), x]
+    for found, wanted in zip(cr.compute(*results), dask.compute(*results), strict=True):
+        np.testing.assert_array_equal(found, wanted)
