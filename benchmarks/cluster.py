@@ -128,7 +128,7 @@ def gradients(client: Client, scales: list[int], blocks: int, rounds: int, copie
     for scale in scales:
         x, y = data(scale * blocks, copies)
         found: dict[str, list[dict[str, float]]] = {name: [] for name in WAYS}
-        for name, way in WAYS.items():
+        for way in WAYS.values():
             dask.compute(way(w, *data(2, copies), copies))
         for _ in range(rounds):  # in turn, so that a busy machine is busy for both
             for name, way in WAYS.items():
