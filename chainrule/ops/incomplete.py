@@ -11,7 +11,8 @@ treated alike, with ψ(a) − ψ(a + b) in the place of ψ(a), and both of its i
 
 The integrals are sums over 50 points, by the double-exponential rule for integrands that decay as exp(−s) (Takahasi and Mori 1974,
 "Double exponential formulas for numerical integration"). The sums are NumPy code, so derivatives of any order follow. Relative
-errors are below 1e-10 for shapes from 1e-6 to 1e6 (where ψ(a + b) − ψ(a) keeps its digits), at all x in double's range.
+errors are below 1e-11 for shapes from 1e-6 to 1e6 and all x. (Student's t distribution adds two such derivatives, which cancel as
+its degrees of freedom grow: of 1,000 nine digits are left.)
 
 Quantiles need neither the functions nor densities: at a fixed share, ∂x/∂a = −(∂P/∂a) / f is x times one such sum. These are also
 the implicit derivatives of samples (Figurnov, Mohamed and Mnih 2018, "Implicit reparameterization gradients").
@@ -87,16 +88,16 @@ def _gamma_scale(a: Any, x: Any, lower: Any) -> Any:
 
 def beta_tail(a: Any, b: Any, x: Any, y: Any) -> Tail:
     """The smaller side of the beta distribution at x, where y = 1 − x is given beside it for its digits."""
-    log = np.log(x)
-    lower = log <= psi(a + 1) - psi(a + b + 1)
-    here, there = (
-        np.where(lower, a, b),
-        np.where(lower, b, a),
-    )  # the exponents of what is integrated to 0, and of the rest
+    log = np.where(x > 0.5, np.log1p(-np.where(x > 0.5, y, 0)), np.log(x))
+    level_below = log + _psi_difference(a + 1, b)
+    lower = level_below <= 0
+    one = 1 / (a + b)
+    first = np.where(lower, level_below - one, log + _psi_difference(a, b))
+    # the exponents of what is integrated to 0, and of the rest
+    here, there = np.where(lower, a, b), np.where(lower, b, a)
     z, rest = np.where(lower, x, y), np.where(lower, y, x)
     odds = z / rest
     here_, there_, odds_, low = (np.expand_dims(v, -1) for v in (here, there, odds, lower))
-    level = log - psi(np.where(lower, a + 1, a))
 
     def log_rest(s: Any) -> Any:
         return np.log1p(-odds_ * np.expm1(-s))
@@ -105,10 +106,24 @@ def beta_tail(a: Any, b: Any, x: Any, y: Any) -> Tail:
         _beta_scale(detached(here), detached(there), detached(z), detached(rest)),
         lambda s: (there_ - 1) * log_rest(s) - (here_ + 1) * s,
         lambda s: np.where(low, -s, log_rest(s)),
-        level + psi(a + b + 1),
+        first + one,
     )
     step = (a + b) * odds
-    return Tail(lower, (1 + step * share) / here, (level + psi(a + b) + step * slope) / here)
+    return Tail(lower, (1 + step * share) / here, (first + step * slope) / here)
+
+
+def _psi_difference(a: Any, b: Any) -> Any:
+    """ψ(a + b) − ψ(a), also where a is large and b is not."""
+    large = a > 16
+    far, near = np.where(large, a, 16), np.where(large, 1, a)
+    apart = np.log1p(b / far) + _psi_less_log(far + b) - _psi_less_log(far)
+    return np.where(large, apart, psi(near + b) - psi(near))
+
+
+def _psi_less_log(z: Any) -> Any:
+    """ψ(z) − log z for z ≥ 16, to all digits of ψ (DLMF 5.11.2)."""
+    w = 1 / np.square(z)
+    return -0.5 / z - w * (1 / 12 - w * (1 / 120 - w * (1 / 252 - w * (1 / 240 - w / 132))))
 
 
 def _beta_scale(here: Any, there: Any, z: Any, rest: Any) -> Any:
