@@ -6,6 +6,7 @@ import pytest
 from chainrule import func, stats
 
 pytest.importorskip("scipy")
+incomplete = pytest.importorskip("chainrule.ops.incomplete")
 
 #: a method, its arguments, its value, and the derivatives by the arguments (None: not compared)
 NUMBERS = [
@@ -42,6 +43,25 @@ def test_number(method, arguments, value, slopes):
             if expected is not None:
                 slope = func.grad(method, argnums=i)(*map(float, arguments))
                 np.testing.assert_allclose(slope, expected, rtol=1e-10, err_msg=f"argument {i}")
+
+
+@pytest.mark.parametrize(("a", "b", "x", "expected"), [
+    (480297.8, 0.00153, 0.99999999, 2.0820437642094444e-14),
+    (3e4, 5e4, 0.3752, 7.8121582520818491e-6),
+    (1e-6, 3.0, 0.2, 152949.48151478792),
+    (0.02, 0.03, 1e-40, 5.6028229700302754e-37),
+    (50.0, 1e-3, 0.999999, 2.0201119055492496e-8),
+    (1e-5, 1e4, 1e-6, 0.40785728921155875),
+])  # fmt: skip
+def test_quantiles_of_beta_distributions_of_extreme_shapes(a, b, x, expected):
+    np.testing.assert_allclose(incomplete.beta_quantile_by_a(a, b, x, 1 - x), expected, rtol=1e-11)
+    np.testing.assert_allclose(incomplete.beta_quantile_by_a(*map(np.array, (a, b, x, 1 - x))), expected, rtol=1e-11)
+
+
+def test_large_arrays_are_computed_in_blocks():
+    a, x = np.linspace(0.1, 9, 5000)[:, None], np.array([0.3, 4.0])
+    whole = incomplete.gammainc_by_a(a, x)
+    np.testing.assert_array_equal(whole[::1000], incomplete.gammainc_by_a(a[::1000], x))
 
 
 def test_second_derivative_by_a_shape_parameter():
