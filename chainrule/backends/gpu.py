@@ -119,6 +119,8 @@ def call(function: Callable[..., Any], x: Any, args: tuple[Any, ...], kwargs: di
         args, kwargs = _on_gpu(args), _on_gpu(kwargs)
         if function in _READS:
             _check_places(args, kwargs)
+        if function is np.where and not hasattr(args[0], "device"):  # a bool, of which CuPy would want methods
+            args = (library().asarray(args[0]), *args[1:])
         if getattr(function, "__name__", "") == "at":
             return _at(function.__self__.__name__, *args)  # type: ignore[attr-defined]
         if isinstance(function, np.ufunc) and function.__name__.startswith(

@@ -407,7 +407,7 @@ class Tensor(Methods):
             LOCAL.recorder.bring(self)
         if type(self._raw) is ndarray:
             return self._raw
-        if type(self._raw) is Foreign:
+        if type(self._raw) is Foreign and not self.is_cuda:  # what is on a GPU is soon there, and the result goes back
             raise errors.foreign_to_numpy(self._raw)
         if isinstance(self._raw, ArrayLike):
             values: np.ndarray[Any, Any] | None = self._raw.read()
@@ -422,7 +422,7 @@ class Tensor(Methods):
         data = self._raw
         if type(data) is ndarray:
             return data
-        if type(data) is Foreign:
+        if type(data) is Foreign and not self.is_cuda:
             raise errors.foreign_to_numpy(data, what)
         values = data.read()
         if values is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 from typing import Any
@@ -205,3 +207,30 @@ def test_functions_of_cupy_arrays_give_cupy_arrays(cupy: Any) -> None:
     assert type(gradient) is cupy.ndarray
     np.testing.assert_allclose(gradient.get(), np.sin(2 * W))
     np.testing.assert_allclose(float(value), np.sum(np.sin(W) ** 2))
+
+
+def test_indices_masks_and_writing_in_place(cupy: Any) -> None:
+    x = cr.tensor([1.0, -2.0, 3.0], device="cuda", requires_grad=True)
+    (x[x > 0] ** 2).sum().backward()
+    assert x.grad.tolist() == [2, 0, 6]
+    for index in (cr.tensor([0, 2]), cr.tensor([0, 2], device="cuda"), np.array([0, 2])):
+        assert x[index].tolist() == [1, 3]
+    y = x.detach().clone()
+    y[0] = 5
+    y[y < 0] = 0
+    y.add_(1)
+    assert y.tolist() == [6, 1, 4] and y.device == x.device
+    y.copy_(cr.tensor([7.0, 8.0, 9.0]))  # from the CPU, as in PyTorch
+    assert y.tolist() == [7, 8, 9] and y.is_cuda
+
+
+def test_transformations_modules_and_copies(cupy: Any) -> None:
+    x = cr.tensor(W, device="cuda")
+    assert cr.func.vmap(lambda v: (v * v).sum())(cr.ones(3, 2, device="cuda")).tolist() == [2, 2, 2]
+    jacobian, hessian = cr.func.jacrev(lambda v: v**2)(x), cr.func.hessian(lambda v: (v**3).sum())(x)
+    np.testing.assert_allclose(jacobian.cpu().numpy(), np.diag(2 * W))
+    np.testing.assert_allclose(hessian.cpu().numpy(), np.diag(6 * W))
+    layer = cr.nn.Linear(3, 2).to("cuda")
+    assert layer(x.float()).device == layer.weight.device == x.device
+    for same in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
+        assert same.device == x.device and same.tolist() == x.tolist()
