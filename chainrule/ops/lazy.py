@@ -39,7 +39,7 @@ def compute(*trees: Any) -> tuple[Any, ...]:
     values = list(leaves)
     for i, x in enumerate(leaves):
         tensor = x._tensor if isinstance(x, Array) else x
-        if isinstance(tensor, Tensor) and type(tensor._raw) is Foreign:
+        if isinstance(tensor, Tensor) and type(tensor._raw) is Foreign and not tensor.is_cuda:
             _check_cut(tensor, "compute")
             values[i] = tensor._raw
     found = in_memory(values)
