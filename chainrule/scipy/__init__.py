@@ -19,13 +19,14 @@ __all__ = [
     "least_squares",
     "linalg",
     "minimize",
+    "optimize",
     "root",
     "solve_bvp",
     "solve_ivp",
     "sparse",
 ]
 
-_MODULES = frozenset({"integrate", "interpolate", "linalg", "sparse"})  # which load when they are used
+_MODULES = frozenset({"integrate", "interpolate", "linalg", "optimize", "sparse"})  # which load when they are used
 
 
 def __getattr__(name: str) -> object:

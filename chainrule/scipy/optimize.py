@@ -1,0 +1,131 @@
+"""Roots of functions of one number, and fits of curves, by SciPy's names: with derivatives of the solutions.
+
+(``chainrule.scipy.minimize``, ``least_squares`` and ``root`` fill in derivatives for the solver, and ``chainrule.implicit``
+differentiates solutions of any equation.)
+
+>>> import numpy as np
+>>> import chainrule as cr
+>>> from chainrule.scipy.optimize import brentq
+>>> f = lambda x, a: x**3 + x - a
+>>> a, x = 3.0, brentq(f, 0, 2, args=(3.0,))
+>>> bool(np.isclose(cr.grad(lambda a: brentq(f, 0, 2, args=(a,)))(a), 1 / (3 * x**2 + 1)))
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule import implicit
+from chainrule.func import jacfwd
+from chainrule.jacobians.forms import as_tensor
+from chainrule.scipy.derivatives import scipy_module
+from chainrule.scipy.least_squares import least_squares
+from chainrule.scipy.vectors import arguments, plain_value
+
+__all__ = ["bisect", "brenth", "brentq", "curve_fit", "newton", "ridder", "toms748"]
+
+Function = Callable[..., Any]
+
+
+def _scipys(name: str) -> Any:
+    return getattr(scipy_module("scipy.optimize", f"optimize.{name}"), name)
+
+
+def _root(name: str, f: Function, x0: float, args: tuple[Any, ...], find: Function) -> Any:
+    """x with ``f(x, *args) = 0``, which ``find(g)`` finds as a number, for the function g of a number."""
+
+    def solver(g: Function, start: Any) -> Any:
+        return np.reshape(
+            find(lambda x: float(np.reshape(plain_value(g(np.float64(x)), f"{name}()"), ()))), np.shape(start)
+        )
+
+    return implicit.root(lambda x, *args: f(x, *args), float(x0), *args, solver=solver)
+
+
+def _between(name: str) -> Function:
+    """The public function for one of SciPy's solvers on an interval."""
+
+    def solve(f: Function, a: float, b: float, args: Any = (), **options: Any) -> Any:
+        if options.get("full_output"):
+            raise NotImplementedError(f"{name}(full_output=True): SciPy's own has it; here is the root alone")
+        find = lambda g: _scipys(name)(g, a, b, **options)  # noqa: E731
+        return _root(name, f, (a + b) / 2, arguments(args), find)
+
+    solve.__name__ = solve.__qualname__ = name
+    solve.__doc__ = f"""``scipy.optimize.{name}``: a root of ``f(x, *args)`` between a and b, differentiable by ``args``.
+
+    Args:
+        f: from a number (an array without axes) to one.
+        a, b: where f has different signs: constants.
+        args: what the root depends on. (What f uses from around it is differentiated once, in reverse mode.)
+        options: as for SciPy.
+
+    Returns:
+        The root, an array without axes.
+    """
+    return solve
+
+
+brentq, brenth, bisect, ridder, toms748 = map(_between, ["brentq", "brenth", "bisect", "ridder", "toms748"])
+
+
+def newton(func: Function, x0: Any, fprime: Function | None = None, args: Any = (), **options: Any) -> Any:
+    """``scipy.optimize.newton``: a root of ``func(x, *args)`` near x0, differentiable by ``args``.
+
+    Args:
+        func: from what is like x0 to the like: a number, or an array of equations of their own.
+        x0: where to start.
+        fprime: as for SciPy; without it, and for arrays, Newton's method with the derivative filled in.
+        args: what the root depends on.
+        options: as for SciPy, with ``fprime``.
+    """
+    args = arguments(args)
+    x0 = as_tensor(x0).detach().numpy() * 1.0
+    if fprime is None and not options:
+        return implicit.root(func, x0, *args)
+
+    def solver(g: Function, start: Any) -> Any:
+        derivative = None if fprime is None else lambda x: plain_value(fprime(x, *args), "fprime()")
+        return _scipys("newton")(lambda x: plain_value(g(x), "newton()"), start, derivative, **options)
+
+    return implicit.root(func, x0, *args, solver=solver)
+
+
+def curve_fit(f: Function, xdata: Any, ydata: Any, p0: Any, sigma: Any = None, absolute_sigma: bool = False) -> Any:
+    """``scipy.optimize.curve_fit``: parameters and their covariance, differentiable by the data and by ``sigma``.
+
+    Args:
+        f: ``f(xdata, *parameters)`` returns what is like ydata.
+        xdata, ydata: the data; ydata and sigma are vectors.
+        p0: where to start: a constant, with a number for each parameter.
+        sigma, absolute_sigma: as for SciPy; sigma has an uncertainty for each of ydata.
+
+    Returns:
+        The parameters (n,), and their covariance (n, n).
+
+    >>> import numpy as np
+    >>> import chainrule as cr
+    >>> t = np.linspace(0, 1, 6)
+    >>> fit = lambda y: cr.scipy.optimize.curve_fit(lambda t, a, b: a * np.exp(b * t), t, y, [1., 0.])[0]
+    >>> fit(2 * np.exp(-t)), cr.jacrev(fit)(2 * np.exp(-t)).shape
+    (array([ 2., -1.]), (2, 6))
+    """
+    scales = () if sigma is None else (sigma,)
+    p0 = np.asarray(p0, float)
+
+    def residuals(p: Any, xdata: Any, ydata: Any, *scales: Any) -> Any:
+        left = f(xdata, *[p[k] for k in range(len(p0))]) - ydata
+        return left / scales[0] if scales else left
+
+    data = (xdata, ydata, *scales)
+    p = implicit.least_squares(residuals, p0, *data, solver=lambda g, x0: least_squares(g, x0, xtol=1e-12, ftol=1e-12))
+    J = jacfwd(lambda p: residuals(p, *data))(p)
+    covariance = np.linalg.inv(J.T @ J)
+    if not absolute_sigma:
+        left = residuals(p, *data)
+        covariance = covariance * (np.sum(left**2) / (len(left) - len(p0)))
+    return p, covariance
