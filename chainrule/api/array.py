@@ -206,7 +206,7 @@ class Array(ArrayMethods):
                 f"only 0-dimensional arrays can be converted to Python scalars; {what} got shape {self.shape}"
             )
         if not step and carries(self):
-            raise errors.array_to_number(what)
+            raise errors.array_to_number(what, errors.instead_of_number(self))
         return self._tensor._asked(f"{what} of an array").item()  # type: ignore[no-any-return]
 
     def __float__(self) -> float:

@@ -54,7 +54,7 @@ def taken_by_library(tensor: Any) -> tuple[str, str] | None:
     while frame is not None and (now := _library(frame)):
         library = library if now == "scipy" and library else now  # what SciPy's modules share is in private ones
         called = _public(frame, now) or called
-        entered.insert(0, _running(frame)[1])
+        entered[:0] = _names(frame)
         if now == "scipy.stats":
             distribution = _distribution(frame) or distribution
         frame = frame.f_back
@@ -65,6 +65,12 @@ def taken_by_library(tensor: Any) -> tuple[str, str] | None:
     called = callee[1] if callee else called or library
     x = next((n for n, value in frame.f_locals.items() if value is tensor and not n.startswith("_")), "tensor")
     return x, _text(called, x, library, entered, distribution)
+
+
+def instead_of_number(array: Any) -> str:
+    """What to write for the user's call of a library's function that makes a number of an array; '' if that is not known."""
+    taken = taken_by_library(array)
+    return "" if taken is None else taken[1].partition(_CUT)[0]
 
 
 def instead_of_arrays(tensor: Any, x: str, detach: bool = True) -> str:
@@ -121,6 +127,12 @@ def _running(frame: Any) -> tuple[str, str]:
     return str(frame.f_globals.get("__name__", "")), frame.f_code.co_name
 
 
+def _names(frame: Any) -> list[str]:
+    """The name of the function that a frame runs, and that of its class where it is made or called."""
+    name = _running(frame)[1]
+    return [name] if name not in ("__init__", "__call__") else [type(frame.f_locals.get("self")).__name__]
+
+
 def _public(frame: Any, library: str) -> str:
     """The name by which users call the function that a frame runs; '' if it is not one of theirs."""
     if library == "numpy.ma":
@@ -157,7 +169,8 @@ def _instead(name: str, module: str) -> str:
     if module.partition(".")[0] != "scipy" or module == "scipy.sparse":
         return ""
     numpy = sys.modules["numpy"]
-    for home, spelled in ((numpy.linalg, "np.linalg"), (numpy, "np")):
+    transforms = ((numpy.fft, "np.fft"),) if module == "scipy.fft" else ()
+    for home, spelled in (*transforms, (numpy.linalg, "np.linalg"), (numpy, "np")):
         if callable(getattr(home, name, None)):
             return f"{spelled}.{name}"
     for spelled in ("chainrule.special", "chainrule.linalg"):

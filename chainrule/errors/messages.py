@@ -82,9 +82,9 @@ array_output_shape(op, shape, result) -> ValueError
 array_output_dtype(op, dtype, result) -> TypeError
     Cannot cast ufunc output from {result!r} to {dtype!r} with casting rule 'same_kind' ({op}): begin with x =
     x.astype({result.name!r}), or write x = x + ...
-array_to_number(what) -> TypeError
+array_to_number(what, instead) -> TypeError
     {what} of an array that carries a derivative{program} would drop it silently.
-    | NumPy's functions keep it: np.sin(x) in place of math.sin(x). A plain array or list cannot hold it: in place of
+    | {instead}NumPy's functions keep it: np.sin(x) in place of math.sin(x). A plain array or list cannot hold it: in place of
     `buf = np.zeros(n); buf[i] = x`, make the buffer np.zeros_like(x), or collect the parts and np.stack() them.
     Comparisons work as they are (`if x > 0:`). For a plain number: float(x.detach()).
 array_leaf_in_place(op) -> RuntimeError

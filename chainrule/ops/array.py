@@ -692,14 +692,14 @@ def _plain(self: Array, what: str) -> ndarray:
 def item(self: Array, *args: Any) -> Any:
     """An element as a Python number."""
     if carries(self):
-        raise errors.array_to_number("x.item()")
+        raise errors.array_to_number("x.item()", "")
     return self._tensor._asked("item() of an array").item(*args)
 
 
 def tolist(self: Array) -> Any:
     """The elements as nested lists of Python numbers."""
     if carries(self):
-        raise errors.array_to_number("x.tolist()")
+        raise errors.array_to_number("x.tolist()", "")
     return self._tensor._asked("tolist()").tolist()
 
 

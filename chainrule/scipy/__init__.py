@@ -19,14 +19,18 @@ __all__ = [
     "least_squares",
     "linalg",
     "minimize",
+    "ndimage",
     "optimize",
     "root",
+    "signal",
     "solve_bvp",
     "solve_ivp",
     "sparse",
 ]
 
-_MODULES = frozenset({"integrate", "interpolate", "linalg", "optimize", "sparse"})  # which load when they are used
+_MODULES = frozenset(
+    {"integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse"}
+)  # which load when they are used
 
 
 def __getattr__(name: str) -> object:

@@ -70,8 +70,8 @@ def test_distributions():
 
 def test_nothing_is_like_it():
     signal = pytest.importorskip("scipy.signal")
-    text = message(lambda x: signal.hilbert(x))
-    assert "signal.hilbert takes plain arrays, and chainrule has nothing of that name" in text
+    text = message(lambda x: signal.medfilt(x))
+    assert "signal.medfilt takes plain arrays, and chainrule has nothing of that name" in text
     assert "chainrule.primitive" in text
 
 

@@ -1,0 +1,44 @@
+"""Functions of SciPy's that are linear along an axis, by the matrix that they make of unit vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chainrule.api.array import Array
+from chainrule.core.protocol import ArrayLike
+from chainrule.core.tensor import Tensor
+from chainrule.scipy.derivatives import scipy_module
+
+Function = Callable[..., Any]
+LONGEST = 8192  # elements along an axis, whose matrix takes half a gigabyte
+
+
+def is_differentiated(x: Any) -> bool:
+    return isinstance(x, (Tensor, Array, ArrayLike))
+
+
+def linear_along(
+    module: str, name: str, x: Any, axis: int, *args: Any, before: tuple[Any, ...] = (), **options: Any
+) -> Any:
+    """``name(*before, x, *args, axis=axis, **options)`` of a module of SciPy's, for a function that is linear in x along the axis.
+
+    Raises:
+        TypeError: something else than x is differentiated.
+        ValueError: the axis is longer than a matrix is made for.
+    """
+    function = getattr(scipy_module(f"scipy.{module}", f"{module}.{name}"), name)
+    for other in (*before, *args, *options.values()):
+        if is_differentiated(other):
+            raise TypeError(
+                f"{name}(): there are derivatives by what it is applied to, and everything else is a constant"
+            )
+    if not is_differentiated(x):
+        return function(*before, x, *args, axis=axis, **options)
+    n = np.shape(x)[axis]
+    if n > LONGEST:
+        raise ValueError(f"{name}(): of {n:,} elements; there are derivatives for up to {LONGEST:,} along the axis")
+    matrix = function(*before, np.eye(n), *args, axis=0, **options)
+    return np.moveaxis(np.tensordot(matrix, x, ([1], [axis])), 0, axis)

@@ -1,0 +1,128 @@
+"""Filters of images by SciPy's names, with derivatives by the image. They are linear, and work along one axis after the other.
+
+>>> import numpy as np
+>>> import chainrule as cr
+>>> image = np.eye(3)
+>>> blurred = lambda image: np.sum(cr.scipy.ndimage.gaussian_filter(image, 1.0)[1] ** 2)
+>>> cr.grad(blurred)(image).shape
+(3, 3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chainrule.scipy.along import linear_along
+from chainrule.scipy.interpolate import multilinear
+
+__all__ = [
+    "convolve1d",
+    "correlate1d",
+    "gaussian_filter",
+    "gaussian_filter1d",
+    "laplace",
+    "map_coordinates",
+    "prewitt",
+    "sobel",
+    "uniform_filter",
+    "uniform_filter1d",
+]
+
+
+def _one_axis(name: str) -> Callable[..., Any]:
+    def filtered(input: Any, *args: Any, axis: int = -1, **options: Any) -> Any:
+        if options.get("cval"):
+            raise NotImplementedError(f"{name}(cval=...): there are derivatives for cval 0")
+        return linear_along("ndimage", name, input, axis, *args, **options)
+
+    filtered.__name__ = filtered.__qualname__ = name
+    filtered.__doc__ = (
+        f"""``scipy.ndimage.{name}`` along an axis, differentiable by the input; ``axis`` is given by its name."""
+    )
+    return filtered
+
+
+convolve1d, correlate1d = _one_axis("convolve1d"), _one_axis("correlate1d")
+gaussian_filter1d, uniform_filter1d = _one_axis("gaussian_filter1d"), _one_axis("uniform_filter1d")
+
+
+def gaussian_filter(
+    input: Any, sigma: Any, order: Any = 0, mode: str = "reflect", truncate: float = 4.0, axes: Any = None
+) -> Any:
+    """``scipy.ndimage.gaussian_filter``, differentiable by the input; sigma and order are numbers, or one for each axis."""
+    axes = _axes(input, axes)
+    for axis, s, k in zip(axes, _each(sigma, axes), _each(order, axes), strict=True):
+        input = gaussian_filter1d(input, s, axis=axis, order=k, mode=mode, truncate=truncate) if s > 0 else input
+    return input
+
+
+def uniform_filter(input: Any, size: Any = 3, mode: str = "reflect", axes: Any = None) -> Any:
+    """``scipy.ndimage.uniform_filter``, differentiable by the input; size is a number, or one for each axis."""
+    axes = _axes(input, axes)
+    for axis, n in zip(axes, _each(size, axes), strict=True):
+        input = uniform_filter1d(input, n, axis=axis, mode=mode) if n > 1 else input
+    return input
+
+
+def sobel(input: Any, axis: int = -1, mode: str = "reflect") -> Any:
+    """``scipy.ndimage.sobel``: the derivative along an axis, smoothed along the others; differentiable by the input."""
+    return _smoothed_derivative(input, axis, mode, [1, 2, 1])
+
+
+def prewitt(input: Any, axis: int = -1, mode: str = "reflect") -> Any:
+    """``scipy.ndimage.prewitt``, differentiable by the input."""
+    return _smoothed_derivative(input, axis, mode, [1, 1, 1])
+
+
+def _smoothed_derivative(input: Any, axis: int, mode: str, weights: Sequence[float]) -> Any:
+    ndim = np.ndim(input)
+    found = correlate1d(input, [-1, 0, 1], axis=axis, mode=mode)
+    for other in range(ndim):
+        if other != axis % ndim:
+            found = correlate1d(found, weights, axis=other, mode=mode)
+    return found
+
+
+def laplace(input: Any, mode: str = "reflect") -> Any:
+    """``scipy.ndimage.laplace``: the sum of second differences along all axes, differentiable by the input."""
+    return sum(correlate1d(input, [1, -2, 1], axis=axis, mode=mode) for axis in range(np.ndim(input)))
+
+
+def map_coordinates(input: Any, coordinates: Any, order: int = 1, mode: str = "constant", cval: float = 0.0) -> Any:
+    """``scipy.ndimage.map_coordinates`` of order 1, differentiable by the input and by the coordinates.
+
+    Args:
+        input: the values at whole coordinates.
+        coordinates: (input.ndim, ...): where values are wanted.
+        order: 1. (SciPy's default is 3.)
+        mode: "constant" (``cval`` outside) or "nearest".
+
+    Raises:
+        NotImplementedError: for another order or mode.
+    """
+    if order != 1 or mode not in ("constant", "nearest"):
+        raise NotImplementedError(
+            "map_coordinates(): derivatives are those of order=1, with mode 'constant' or 'nearest'"
+        )
+    last = [n - 1 for n in np.shape(input)]
+    points = [coordinates[k] for k in range(len(last))]
+    inside = [np.clip(x, 0, high) for x, high in zip(points, last, strict=True)]
+    found = multilinear([np.arange(high + 1.0) for high in last], input, inside)
+    if mode == "nearest":
+        return found
+    for x, high in zip(points, last, strict=True):
+        found = np.where((x < 0) | (x > high), cval, found)
+    return found
+
+
+def _axes(input: Any, axes: Any) -> list[int]:
+    ndim = np.ndim(input)
+    return list(range(ndim)) if axes is None else [axis % ndim for axis in np.atleast_1d(axes)]
+
+
+def _each(value: Any, axes: list[int]) -> list[Any]:
+    """A number for each axis."""
+    return [value] * len(axes) if np.ndim(value) == 0 else list(value)
