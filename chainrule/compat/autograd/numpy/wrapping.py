@@ -41,6 +41,7 @@ _LISTS = frozenset({"arrays", "tup", "arys", "seq", "condlist", "choicelist", "c
 def takes_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     """NumPy's function, that takes Arrays anywhere."""
     answered = isinstance(function, _Dispatched) or function in FUNCTIONS
+    stacks = function in (np.array, np.asarray, np.asanyarray)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -48,11 +49,14 @@ def takes_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
             args = (list(args[0]), *args[1:])
         if not holds(args, Array) and not (kwargs and holds(kwargs, Array)):
             return function(*args, **kwargs)
-        if any(isinstance(x, list | tuple) and holds(x, Array) for x in (*args, *kwargs.values())):
+        if not stacks and any(isinstance(x, list | tuple) and holds(x, Array) for x in (*args, *kwargs.values())):
             args, kwargs = _stacked(function, args, kwargs)
         return (apply if answered else _call)(function, *args, **kwargs)
 
     return call
+
+
+_signature = functools.cache(inspect.signature)
 
 
 def _call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -61,7 +65,7 @@ def _call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def _stacked(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Arguments with Arrays for the lists of Arrays that stand for one."""
-    bound = inspect.signature(function).bind(*args, **kwargs)
+    bound = _signature(function).bind(*args, **kwargs)
     for name, x in bound.arguments.items():
         if name not in _LISTS and isinstance(x, list | tuple) and holds(x, Array):
             several = bound.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
