@@ -190,7 +190,7 @@ def test_linear_transpose_refuses_what_is_not_linear(f):
 
 
 def test_names_that_are_not_there_say_what_to_use():
-    for name in ("functional_call", "stack_module_state", "functionalize", "replace_all_batch_norm_modules_"):
+    for name in ("functionalize", "replace_all_batch_norm_modules_"):
         with pytest.raises(AttributeError, match=f"no attribute '{name}': "):
             getattr(cr.func, name)
     with pytest.raises(AttributeError, match="no attribute 'gradd'"):

@@ -9,6 +9,7 @@ import types
 import chainrule as cr
 
 MODULES = [
+    "array_api",
     "autograd",
     "cuda",
     "fft",
