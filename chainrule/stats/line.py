@@ -103,15 +103,15 @@ class laplace(Continuous):
         return -np.abs(x) - LOG_2
 
     def _cdf(self, x: Any) -> Any:
-        tail = 0.5 * np.exp(-np.abs(x))
-        return np.where(x > 0, 1 - tail, tail)
+        left, right = np.where(x > 0, 0, x), np.where(x > 0, x, 0)  # of |x| there would be no derivative at 0
+        return np.where(x > 0, 1 - 0.5 * np.exp(-right), 0.5 * np.exp(left))
 
     def _sf(self, x: Any) -> Any:
         return self._cdf(-x)
 
     def _logcdf(self, x: Any) -> Any:
-        tail = -np.abs(x) - LOG_2
-        return np.where(x > 0, log1mexp(tail), tail)
+        left, right = np.where(x > 0, 0, x), np.where(x > 0, x, 0)
+        return np.where(x > 0, log1mexp(-right - LOG_2), left - LOG_2)
 
     def _logsf(self, x: Any) -> Any:
         return self._logcdf(-x)

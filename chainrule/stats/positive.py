@@ -333,17 +333,24 @@ class f(Continuous):
         ratio = dfn / dfd
         return sc.xlogy(n - 1, x) + n * np.log(ratio) - (n + d) * np.log1p(ratio * x) - sc.betaln(n, d)
 
-    def _cdf(self, x: Any, dfn: Any, dfd: Any) -> Any:
-        return sc.betainc(0.5 * dfn, 0.5 * dfd, dfn * x / (dfd + dfn * x))
+    def _side(self, near: Any, far: Any, x: Any, dfn: Any, dfd: Any) -> Any:
+        """A function of the smaller of the two shares that dfn·x and dfd have of their sum: of a share next to 1 the rest is lost."""
+        total = dfd + dfn * x
+        low = dfn * x <= dfd
+        first, second = np.where(low, dfn * x / total, 0.25), np.where(low, 0.25, dfd / total)
+        return np.where(low, near(0.5 * dfn, 0.5 * dfd, first), far(0.5 * dfd, 0.5 * dfn, second))
 
-    def _sf(self, x: Any, dfn: Any, dfd: Any) -> Any:
-        return sc.betainc(0.5 * dfd, 0.5 * dfn, dfd / (dfd + dfn * x))
+    def _cdf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+        return self._side(sc.betainc, sc.betaincc, x, dfn, dfd)
 
     def _logcdf(self, x: Any, dfn: Any, dfd: Any) -> Any:
-        return sc.log_betainc(0.5 * dfn, 0.5 * dfd, dfn * x / (dfd + dfn * x))
+        return self._side(sc.log_betainc, sc.log_betaincc, x, dfn, dfd)
+
+    def _sf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+        return self._side(sc.betaincc, sc.betainc, x, dfn, dfd)
 
     def _logsf(self, x: Any, dfn: Any, dfd: Any) -> Any:
-        return sc.log_betainc(0.5 * dfd, 0.5 * dfn, dfd / (dfd + dfn * x))
+        return self._side(sc.log_betaincc, sc.log_betainc, x, dfn, dfd)
 
     def _ppf(self, q: Any, dfn: Any, dfd: Any) -> Any:
         above, below = sc.betaincinv(0.5 * dfn, 0.5 * dfd, q), sc.betainccinv(0.5 * dfd, 0.5 * dfn, q)

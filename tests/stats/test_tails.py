@@ -90,3 +90,11 @@ def test_in_the_middle():
     assert np.isclose(func.grad(func.grad(stats.logistic.logpdf))(0.0), -0.5)
     assert np.isclose(func.grad(lambda a: stats.skewnorm.logpdf(1.0, a))(0.0), np.sqrt(2 / np.pi))
     assert func.grad(stats.halfnorm.logpdf)(0.0) == 0
+    assert func.grad(stats.laplace.cdf)(0.0) == 0.5 and func.grad(stats.laplace.logsf)(0.0) == -1
+
+
+def test_both_sides_of_a_distribution_move_alike():
+    for x in (1e-15, 1e-3, 0.8, 30.0, 8e12):
+        v = np.array([x, 0.57, 0.89])
+        up, down = func.grad(lambda v: stats.f.cdf(*v))(v), func.grad(lambda v: stats.f.sf(*v))(v)
+        np.testing.assert_allclose(up, -down, rtol=1e-9)
