@@ -10,7 +10,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard chainrule/native/*.[ch])
 export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test bench cuda oracle fuzz conformance mutate lint docs build native sanitize size clean
+.PHONY: demo test foreign bench cuda oracle fuzz conformance mutate lint docs build native sanitize size clean
 .NOTPARALLEL:
 
 demo: $(V)/.has-examples
@@ -27,6 +27,11 @@ test: $(V)/.has-test
 
 bench: $(VB)/.has-bench
 	$(VB)/bin/python benchmarks/eager.py $(ARGS)
+
+# every row of the table with every other library's arrays; what came out goes to tools/foreign.json and docs/operators.md
+foreign: $(V)/.has-foreign
+	$(V)/bin/python -m chainrule.testing.foreign --write tools/foreign.json $(ARGS)
+	$(V)/bin/python tools/operators.py
 
 # the tests that take their `torch` from tests/behaviour.py, run by PyTorch itself, and those that compare with it
 oracle: $(VB)/.has-oracle $(VB)/.has-test

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from chainrule.cli.operations import names_of, numpy_names, operations, parts_of
 from chainrule.rows.primitive import TABLE, Primitive, unsupported  # noqa: E402
 
 PAGE = ROOT / "docs" / "operators.md"
+FOREIGN = json.loads((ROOT / "tools" / "foreign.json").read_text())  # written by `make foreign`
+KINDS = ("Dask", "sparse", "unyt")
 HEADER = """# Operators
 
 Made by `tools/operators.py` from the declarations. The first table has the rows, which have rules of their own: in a
@@ -22,19 +25,31 @@ formula, `g` is the cotangent of the result `out`. The second has the composites
 made of; where nothing is recorded, the result is the operand itself, or NumPy computes it and no gradient passes.
 `chainrule ops NAME` says more about one of them.
 
+The last columns say on which [other libraries' arrays](guide/arrays.md) a row works, as `make foreign` found it with all samples
+of the row, each operand alone and all of them: value, VJP, JVP and second derivatives are NumPy's, and of that library's type.
+"in part": for some samples, or with some operands; "value": derivatives are refused. Whatever does not work is refused with an
+error that names the conversion to write.
+
 """
 
 
 def rows() -> list[str]:
     """A line for each row: names, kind, columns, formula."""
-    lines = ["| row | kind | VJP | JVP | batching | complex | formula of the VJP |", "|---|---|---|---|---|---|---|"]
+    heads = ["row", "kind", "VJP", "JVP", "batching", "complex", "formula of the VJP", *KINDS]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for name, row in sorted(TABLE.items()):
         public = names_of(name)
         names = ", ".join(f"`{n}`" for n in dict.fromkeys([name, *public, *numpy_names(name, public)]))
         columns = [row.vjps, row.jvp, row.batch, "c" in row.accepts]
         marks = " | ".join("yes" if _there(column) else "" for column in columns)
-        lines.append(f"| {names} | {row.kind} | {marks} | {_formula(row)} |")
+        lines.append(f"| {names} | {row.kind} | {marks} | {_formula(row)} | {' | '.join(_on_others(name))} |")
     return lines
+
+
+def _on_others(name: str) -> list[str]:
+    """On which other libraries' arrays a row works."""
+    found = [FOREIGN.get(name, {}).get(kind, "") for kind in KINDS]
+    return ["" if word == "no" else word for word in found]
 
 
 def _there(column: object) -> bool:

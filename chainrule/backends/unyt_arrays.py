@@ -93,6 +93,14 @@ def _clip(x: Any, a_min: Any = None, a_max: Any = None, **bounds: Any) -> Any:
     return x if high is None else _in_one_unit(np.minimum)(x, high)
 
 
+def _pad(x: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
+    """What is put around lengths is zero, or a length."""
+    value = options.get("constant_values", 0)
+    if _has_unit(x) and not _has_unit(value) and np.any(np.asarray(value)):
+        raise _no_unit(np.pad, x.units)
+    return np.pad(x, pad_width, mode, **options)
+
+
 def _kept_unit(function: Any) -> Callable[..., Any]:
     def form(x: Any, *args: Any, **kwargs: Any) -> Any:
         plain = function(np.asarray(x), *args, **kwargs)
@@ -109,7 +117,7 @@ def _plain_like(function: Any) -> Callable[..., Any]:
 _PURE = (
     np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan,
     np.sinh, np.cosh, np.tanh, np.arcsinh, np.arccosh, np.arctanh, np.logaddexp, np.logaddexp2, np.sinc, np.i0, np.deg2rad,
-    np.rad2deg, np.frexp, np.ldexp, np.spacing, np.rint,
+    np.rad2deg, np.heaviside, np.frexp, np.ldexp, np.spacing, np.rint,
 )  # fmt: skip
 _OF_ONE_UNIT = (
     np.maximum, np.minimum, np.fmax, np.fmin, np.greater, np.greater_equal, np.less, np.less_equal,
@@ -121,7 +129,7 @@ _KEEP_UNITS = {
     "split", "diagonal", "sum", "max", "min", "mean", "sort", "argsort", "argmax", "argmin", "any", "all", "nonzero",
     "count_nonzero", "real", "imag", "repeat", "tile", "astype", "cumsum", "matrix_transpose", "permute_dims",
     "amax", "amin", "shape", "size", "ndim", "take_along_axis", "trace", "array_split", "atleast_1d", "atleast_2d",
-    "copy", "compress", "delete", "isreal",
+    "compress", "delete", "isreal",
 }  # fmt: skip
 
 
@@ -132,6 +140,8 @@ _OWN: dict[Any, Callable[..., Any]] = {
     np.power: _power,
     np.float_power: _power,
     np.where: _where,
+    np.copy: lambda x, order="K", subok=False: x.copy(order),
+    np.pad: _pad,
     np.clip: _clip,
     np.broadcast_to: _kept_unit(np.broadcast_to),
     np.nan_to_num: _kept_unit(np.nan_to_num),

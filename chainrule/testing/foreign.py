@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+import chainrule.fft
+import chainrule.nn.functional  # noqa: F401  # which have rows
 from chainrule.backends import gpu
 from chainrule.core.foreign import Foreign
 from chainrule.core.protocol import plain
@@ -266,6 +268,66 @@ def _second(leaves: list[Tensor], outs: Any, gs: Any, hs: Any) -> list[Any]:
     return sweep(leaves, [first for first, _ in there], [h for _, h in there], False)
 
 
+# -- units -------------------------------------------------------------------------------------------------------------
+
+#: of numbers, not of quantities: 3.7 m and 370 cm are not rounded to the same length
+_OF_NUMBERS = frozenset({"ceil", "floor", "frac", "nextafter", "round", "trunc", "binary_exponent", "floor_divide"})
+
+
+def check_units(prim: Primitive, sample: Sample) -> Outcome:
+    """The same lengths in metres and in centimetres: results and gradients are the same quantities.
+
+    A gradient has the unit of the result over that of the operand. A unit that is lost on the way, or a number without one
+    that is added to lengths, shows as another quantity. unyt's refusals are right.
+    """
+    kind = KINDS["unyt"]
+    try:
+        case = Case(prim, sample)
+        metres, centimetres = (_measured(case, unit, scale) for unit, scale in (("m", 1.0), ("cm", 100.0)))
+        for i, (a, b) in enumerate(zip(metres, centimetres, strict=True)):
+            _same_quantity(a, b, f"number {i}")
+    except Exception as error:
+        return _judged(error, "units", kind)
+    return Outcome("works")
+
+
+def _measured(case: Case, unit: str, scale: float) -> list[Any]:
+    """The outputs and gradients for lengths in a unit; each gradient times its operand's unit over its output's is a number."""
+    import unyt
+
+    lengths = [unyt.unyt_array(x * scale, unit) if i in case.sample.floating else x for i, x in enumerate(case.operands)]
+    leaves, outs = case.run([plain(x) if hasattr(x, "units") else x for x in lengths], case.wanted)
+    values = [_payload(out) for out in outs]
+    if len(values) != 1:
+        return values
+    gradients = [_payload(g) for g in sweep(leaves, outs, case.cotangents(case.operands, 1), False)]
+    of_value = getattr(values[0], "units", unyt.dimensionless)
+    for g in gradients:
+        if g is not None and np.any(np.asarray(g)):
+            rest = getattr(g, "units", unyt.dimensionless) * unyt.Unit(unit) / of_value
+            assert rest.is_dimensionless, f"a gradient in {getattr(g, 'units', 'no unit')} of a result in {of_value}"
+    return [*values, *gradients]
+
+
+def _payload(x: Any) -> Any:
+    while isinstance(x, Tensor):
+        x = x._raw
+    return x.payload if type(x) is Foreign else x
+
+
+def _same_quantity(a: Any, b: Any, what: str) -> None:
+    if a is None or b is None:
+        assert a is b is None or not np.any(np.asarray(b if a is None else a)), what
+        return
+    units = getattr(a, "units", None)
+    ratio = 1.0
+    if units is not None and hasattr(b, "units"):
+        assert units.dimensions == b.units.dimensions, f"{what}: {units} and {b.units}"
+        ratio = float(b.units.base_value / units.base_value)
+    numbers = np.asarray(b) * ratio
+    np.testing.assert_allclose(np.asarray(a), numbers, 1e-8, 1e-8, err_msg=what)
+
+
 # -- all samples of a row ----------------------------------------------------------------------------------------------
 
 
@@ -299,6 +361,10 @@ def row_on(prim: Primitive, kind: Kind) -> Result:
         for sample in every_sample(prim):
             for foreign in positions(sample, kind):
                 outcomes.append((f"{sample} with {foreign}", check(prim, sample, kind, foreign)))
+            if kind.name == "unyt" and sample.floating and not sample.complex and prim.name not in _OF_NUMBERS:
+                units = check_units(prim, sample)
+                if units.result == "defect":  # a refusal is unyt's answer to lengths, and says nothing of numbers
+                    outcomes.append((f"{sample} in metres", units))
     return Result(outcomes)
 
 
