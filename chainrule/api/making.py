@@ -10,7 +10,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.api.array import Array, as_tensors
-from chainrule.backends.arrays import is_foreign
+from chainrule.backends.arrays import is_container, is_foreign
 from chainrule.core.foreign import Foreign
 from chainrule.core.protocol import plain
 from chainrule.core.tensor import Tensor, wrap
@@ -25,6 +25,8 @@ def make_tensor(data: Any, dtype: Any, requires_grad: bool, copy_data: bool) -> 
     """The work behind ``tensor`` and ``as_tensor``: NumPy data keeps its dtype, Python floats get the default one."""
     if type(data) is Array:
         data = data._tensor
+    if is_container(type(data)) and hasattr(data, "dims"):
+        data = data.data  # what xarray puts labels around
     if isinstance(data, Tensor) and type(data._raw) is Foreign:
         data = data._raw.payload
     if is_foreign(type(data)):

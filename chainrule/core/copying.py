@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.foreign import Foreign
 from chainrule.core.node import Freed, Leaf, Node, Output, new_node, next_seq
 from chainrule.core.versions import owner, writes_of
 from chainrule.rows.primitive import TABLE
@@ -82,7 +83,7 @@ def _saved(node: Node, value: Any, memo: Memo) -> Any:
     if type(value) in (tuple, list):
         return tuple(_saved(node, item, memo) for item in value)
     if type(value) is not ndarray:
-        if value is None or isinstance(value, (bool, int, float, complex, str, np.generic)):
+        if value is None or type(value) is Foreign or isinstance(value, (bool, int, float, complex, str, np.generic)):
             return value
         raise errors.copy_inside(node)
     written = writes_of(value)

@@ -16,6 +16,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -372,7 +373,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m chainrule.testing.foreign", description=__doc__)
     parser.add_argument("rows", nargs="*", help="names of rows; without any, all of them")
     parser.add_argument("--kind", action="append", help="one library's arrays only")
-    parser.add_argument("--write", metavar="FILE", help="where to keep the results, as JSON")
+    parser.add_argument("--write", metavar="FILE", help="a JSON file to keep the results in; what it has of other rows stays")
     parser.add_argument("-v", "--verbose", action="store_true", help="say what was refused, too")
     chosen = parser.parse_args(arguments)
     kinds = [kind for kind in installed() if not chosen.kind or kind.name in chosen.kind]
@@ -391,9 +392,17 @@ def main(arguments: list[str] | None = None) -> int:
         words = [table[name][kind.name] for name in table]
         print(kind.name, {word: words.count(word) for word in dict.fromkeys(words)})
     if chosen.write:
-        with open(chosen.write, "w", encoding="utf-8") as file:
-            json.dump(table, file, indent=0)
+        _write(Path(chosen.write), table, whole=not chosen.rows and not chosen.kind)
     return 1 if defects else 0
+
+
+def _write(file: Path, table: dict[str, dict[str, str]], whole: bool) -> None:
+    """Keep the results: all that there are, or those of some rows or kinds beside what the file has of others."""
+    known = {} if whole or not file.exists() else json.loads(file.read_text())
+    for name, found in table.items():
+        known[name] = {**known.get(name, {}), **found}
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(known[name])}" for name in sorted(known))
+    file.write_text(f"{{\n{lines}\n}}\n")
 
 
 if __name__ == "__main__":

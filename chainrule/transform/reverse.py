@@ -57,7 +57,7 @@ def fresh_leaf(x: Any, linked: bool = True) -> Tensor:
             leaf._view = None
         return leaf  # type: ignore[no-any-return]
     else:
-        leaf = wrap(protected(data) if isinstance(tensor, ndarray) else data)
+        leaf = wrap(protected(data) if type(data) is ndarray and isinstance(tensor, ndarray) else data)
     leaf._edge = edge = Leaf(leaf)
     edge.seq = next_seq()
     return leaf

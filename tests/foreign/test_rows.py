@@ -1,0 +1,63 @@
+"""Rows of the table on other libraries' arrays. All rows, with every library: `make foreign`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chainrule.rows.kinds import elementwise, linear
+from chainrule.rows.primitive import TABLE, call
+from chainrule.testing import foreign
+
+RESULTS = json.loads((Path(__file__).parents[2] / "tools" / "foreign.json").read_text())
+QUICK = ["cholesky", "exp", "getitem", "median", "mm", "softmax", "unsqueeze", "xlogy"]
+
+
+def test_no_row_has_a_defect() -> None:
+    assert len(RESULTS) > 180 and set(RESULTS) <= set(TABLE), "run make foreign"
+    assert not [name for name, found in RESULTS.items() if "defect" in found.values()]
+
+
+@pytest.mark.parametrize("kind", ["Dask", "unyt"])
+@pytest.mark.parametrize("name", QUICK)
+def test_row(name: str, kind: str) -> None:
+    pytest.importorskip(foreign.KINDS[kind].package)
+    result = foreign.row_on(TABLE[name], foreign.KINDS[kind])
+    assert result.word == RESULTS[name][kind], result.first("defect") or result.first("refuses")
+
+
+def test_a_row_that_computes_is_found() -> None:
+    pytest.importorskip("dask.array")
+
+    @linear(transpose=lambda g: g, samples=[call((2, 3))], listed=False)
+    def reads(x):
+        """The elements, read on the way."""
+        return x * float(np.sum(np.asarray(getattr(x, "payload", x))) != 0)
+
+    found = foreign.row_on(reads, foreign.KINDS["Dask"])
+    assert found.word == "defect" and "Converted: a Dask array was computed" in found.first("defect")
+
+
+def test_a_row_that_is_wrong_is_found() -> None:
+    pytest.importorskip("unyt")
+
+    @elementwise(d=lambda x: np.asarray(1.0 if type(x) is np.ndarray else 2.0), listed=False)
+    def another(x):
+        """The elements, with another derivative for other libraries' arrays."""
+        return np.positive(x)
+
+    assert foreign.row_on(another, foreign.KINDS["unyt"]).word == "defect"
+
+
+def test_a_row_that_loses_units_is_found() -> None:
+    pytest.importorskip("unyt")
+
+    @elementwise(d=lambda x: np.ones_like(x), listed=False)
+    def more(x):
+        """One more, of whatever unit."""
+        return x + getattr(x, "payload", x) / getattr(x, "payload", x) * getattr(getattr(x, "payload", 1), "units", 1)
+
+    assert "in metres" in foreign.row_on(more, foreign.KINDS["unyt"]).first("defect")
