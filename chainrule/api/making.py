@@ -23,12 +23,8 @@ ndarray = np.ndarray
 
 def make_tensor(data: Any, dtype: Any, requires_grad: bool, copy_data: bool) -> Tensor:
     """The work behind ``tensor`` and ``as_tensor``: NumPy data keeps its dtype, Python floats get the default one."""
-    if type(data) is Array:
-        data = data._tensor
-    if is_container(type(data)) and hasattr(data, "dims"):
-        data = data.data  # what xarray puts labels around
-    if isinstance(data, Tensor) and type(data._raw) is Foreign:
-        data = data._raw.payload
+    if type(data) is not ndarray:
+        data = _inner(data)
     if is_foreign(type(data)):
         array = plain(data)
         array = array if dtype is None else array.astype(as_dtype(dtype))
@@ -44,6 +40,15 @@ def make_tensor(data: Any, dtype: Any, requires_grad: bool, copy_data: bool) -> 
     elif isinstance(data, Tensor) and data._edge is not None:
         out._cut = errors.Cut("tensor()", errors.user_line())
     return out
+
+
+def _inner(data: Any) -> Any:
+    """The tensor of an Array; the other library's array that a tensor holds, or that xarray puts labels around."""
+    if type(data) is Array:
+        data = data._tensor
+    if is_container(type(data)) and hasattr(data, "dims"):
+        data = data.data
+    return data._raw.payload if isinstance(data, Tensor) and type(data._raw) is Foreign else data
 
 
 def to_array(data: Any, dtype: Any = None, copy_data: bool = True) -> np.ndarray[Any, Any]:

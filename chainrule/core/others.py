@@ -23,6 +23,9 @@ def beside(symbol: str, function: Callable[[Any, Any], Any], x: Any, other: Any)
     Args:
         symbol: "mul" for ``x * other``, "rmul" for ``other * x``.
         function: computes it for an array in the place of ``other``.
+
+    Raises:
+        TypeError: it is an array that does not answer to NumPy's functions.
     """
     numbers = numbers_of(other)
     if numbers is not None:

@@ -155,6 +155,8 @@ def not_numbers(data: Any, dtype: Any) -> Exception:
 def wrong_operand(function: str, position: int, value: Any, argument: str = "") -> TypeError:
     argument = argument or (("input", "other")[position] if position < 2 else f"argument {position + 1}")
     what = type(value).__name__
+    if what == "Tensor" or hasattr(value, "__dlpack__"):
+        what = f"{type(value).__module__.partition('.')[0]}.{what} (chainrule.from_dlpack(x) makes one of it)"
     if isinstance(value, (np.ndarray, np.generic)):
         what = f"an array of dtype {value.dtype}"
     how = ": wrap it in tensor(...)" if isinstance(value, (list, tuple, np.ndarray)) else ""

@@ -382,7 +382,7 @@ def _linear_batch(prim: Primitive, payloads: Any, batched: Any, size: int, param
 )
 def linear(x, weight, bias):
     """x @ weightᵀ + bias for a matrix x, a layer's weight (out, in) and its bias (out,)."""
-    if x.ndim == 2:
+    if x.ndim == 2 and is_array(x) and is_array(weight) and is_array(bias):
         out = x.dot(weight.T)
         out += bias
         return out

@@ -296,7 +296,9 @@ def _measured(case: Case, unit: str, scale: float) -> list[Any]:
     """The outputs and gradients for lengths in a unit; each gradient times its operand's unit over its output's is a number."""
     import unyt
 
-    lengths = [unyt.unyt_array(x * scale, unit) if i in case.sample.floating else x for i, x in enumerate(case.operands)]
+    lengths = [
+        unyt.unyt_array(x * scale, unit) if i in case.sample.floating else x for i, x in enumerate(case.operands)
+    ]
     leaves, outs = case.run([plain(x) if hasattr(x, "units") else x for x in lengths], case.wanted)
     values = [_payload(out) for out in outs]
     if len(values) != 1:
@@ -373,7 +375,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m chainrule.testing.foreign", description=__doc__)
     parser.add_argument("rows", nargs="*", help="names of rows; without any, all of them")
     parser.add_argument("--kind", action="append", help="one library's arrays only")
-    parser.add_argument("--write", metavar="FILE", help="a JSON file to keep the results in; what it has of other rows stays")
+    parser.add_argument(
+        "--write", metavar="FILE", help="a JSON file to keep the results in; what it has of other rows stays"
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="say what was refused, too")
     chosen = parser.parse_args(arguments)
     kinds = [kind for kind in installed() if not chosen.kind or kind.name in chosen.kind]

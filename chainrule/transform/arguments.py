@@ -68,7 +68,9 @@ def _instead(x: Any) -> str:
             ": its magnitude, as in grad(lambda m: f(Quantity(m, q.units)).magnitude)(q.magnitude). The gradient's unit is the "
             "result's over the argument's, which is for you to say"
         )
-    return ", such as its to_numpy()" if hasattr(x, "to_numpy") else ""
+    if hasattr(x, "to_numpy"):
+        return ", such as its to_numpy()"
+    return ", such as chainrule.from_dlpack(x)" if hasattr(x, "__dlpack__") else ""
 
 
 def untracked(x: Any) -> Any:

@@ -58,7 +58,9 @@ def test_vmap_hands_over_one_row_with_its_labels() -> None:
     assert cr.func.vmap(total)(field()).tolist() == [14, 77]
 
 
-@pytest.mark.parametrize("face", [lambda x: cr.tensor(x, requires_grad=True), lambda x: cr.Array(x, requires_grad=True)])
+@pytest.mark.parametrize(
+    "face", [lambda x: cr.tensor(x, requires_grad=True), lambda x: cr.Array(x, requires_grad=True)]
+)
 def test_operands(face: Any) -> None:
     x, a = face(np.array([1.0, 2.0, 3.0])), field()[0]
     for product in (x * a, a * x, np.multiply(x, a), np.multiply(a, x)):
@@ -87,7 +89,12 @@ def test_quantities_of_pint() -> None:
     pint = pytest.importorskip("pint")
     quantity = pint.UnitRegistry().Quantity
     q = quantity(np.array([3.0, 4.0]), "m")
-    for product in (cr.tensor([1.0, 2.0]) * q, q * cr.tensor([1.0, 2.0]), cr.Array([1.0, 2.0]) * q, q @ cr.Array([1.0, 2.0])):
+    for product in (
+        cr.tensor([1.0, 2.0]) * q,
+        q * cr.tensor([1.0, 2.0]),
+        cr.Array([1.0, 2.0]) * q,
+        q @ cr.Array([1.0, 2.0]),
+    ):
         assert product.units == q.units and isinstance(product.magnitude, (cr.Tensor, cr.Array))
     g = cr.grad(lambda m: np.sum(quantity(m, "m") ** 2).magnitude)(q.magnitude)
     assert g.tolist() == [6, 8]

@@ -65,7 +65,9 @@ def test_operators_beside_arrays(function: Callable[..., Any], first: bool) -> N
     assert np.allclose(numbers(got), function(VALUES + 1, VALUES) if first else function(VALUES, VALUES + 1))
 
 
-@pytest.mark.parametrize("face", [lambda x: cr.tensor(x, requires_grad=True), lambda x: cr.Array(x, requires_grad=True)])
+@pytest.mark.parametrize(
+    "face", [lambda x: cr.tensor(x, requires_grad=True), lambda x: cr.Array(x, requires_grad=True)]
+)
 @pytest.mark.parametrize("quantity", [unyt.unyt_array([1.0, 2.0, 4.0], "m"), unyt.unyt_quantity(3.0, "s")])
 def test_a_quantity_on_the_left(face: Callable[..., Any], quantity: Any) -> None:
     x = face(np.array([1.0, 2.0, 3.0]))
@@ -179,7 +181,9 @@ def test_what_is_made_like_it_is_lazy(like: Callable[..., Any]) -> None:
 # -- indices -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("index", [[1, 0, 0], np.array([[0, -1], [1, 1]]), (slice(None), [2, 0]), VALUES > 2, 1, (0, 2)])
+@pytest.mark.parametrize(
+    "index", [[1, 0, 0], np.array([[0, -1], [1, 1]]), (slice(None), [2, 0]), VALUES > 2, 1, (0, 2)]
+)
 def test_indices(index: Any) -> None:
     for face in (cr.as_tensor, cr.Array):
         assert numbers(face(lazy())[index]).tolist() == VALUES[index].tolist()
@@ -256,3 +260,24 @@ def test_chunks_of_unknown_sizes() -> None:
     x = lazy()
     with pytest.raises(ValueError, match=r"compute_chunk_sizes\(\)"):
         cr.as_tensor(x[x > 2])
+
+
+class Strange:
+    """An array of a library that shares memory, and knows nothing of NumPy's functions."""
+
+    requires_grad = True
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.ones(3)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("face", [cr.tensor, cr.Array])
+@pytest.mark.parametrize("function", BINARY, ids=lambda f: f.__name__)
+def test_arrays_that_do_not_answer_to_numpy(function: Callable[..., Any], face: Callable[..., Any]) -> None:
+    strange = Strange()
+    for operands in ((face(np.ones(3)), strange), (strange, face(np.ones(3)))):
+        with pytest.raises(TypeError, match=r"Strange in one operation.*chainrule.from_dlpack\(strange.detach\(\)\)"):
+            function(*operands)
