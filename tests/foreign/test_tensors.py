@@ -279,5 +279,5 @@ class Strange:
 def test_arrays_that_do_not_answer_to_numpy(function: Callable[..., Any], face: Callable[..., Any]) -> None:
     strange = Strange()
     for operands in ((face(np.ones(3)), strange), (strange, face(np.ones(3)))):
-        with pytest.raises(TypeError, match=r"Strange in one operation.*chainrule.from_dlpack\(strange.detach\(\)\)"):
+        with pytest.raises(TypeError, match=r"do not mix, .*from_dlpack\(strange\), which shares its memory"):
             function(*operands)
