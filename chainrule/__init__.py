@@ -47,7 +47,7 @@ newaxis = None
 
 if TYPE_CHECKING:
     from chainrule import (
-        array_api, cuda, fft, func, implicit, masked, nn, optim, primitive, scipy, signal, sparse, stats, testing, utils,
+        accelerator, array_api, cuda, fft, func, implicit, jit, masked, nn, optim, primitive, scipy, signal, sparse, stats, testing, utils,
     )
     from chainrule.jacobians.api import hessian, jacobian, jacobian_plan
     from chainrule.jacobians.prepared import prepare_jacobian
@@ -77,7 +77,7 @@ _PRIVATE = {"TYPE_CHECKING", "annotations", "keep_freed_memory"}
 _LAZY = {
     name: module
     for module, names in {
-        "": "array_api cuda fft func implicit masked nn optim primitive scipy signal sparse stats testing utils",
+        "": "accelerator array_api cuda fft func implicit jit masked nn optim primitive scipy signal sparse stats testing utils",
         "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
         "compiling": "compile",
         "explaining": "explain record_lines",

@@ -1,12 +1,14 @@
 """Made by tools/stubs.py from the declarations."""
 
 from typing import Any
+from chainrule import accelerator as accelerator
 from chainrule import array_api as array_api
 from chainrule import autograd as autograd
 from chainrule import cuda as cuda
 from chainrule import fft as fft
 from chainrule import func as func
 from chainrule import implicit as implicit
+from chainrule import jit as jit
 from chainrule import linalg as linalg
 from chainrule import masked as masked
 from chainrule import nn as nn

@@ -167,7 +167,7 @@ _ELSEWHERE = {
         "data DataLoader": "an index is enough: `for i in range(0, len(x), n): batch = x[i:i + n]`",
         "clip_grad_norm_": "it is nn.utils.clip_grad_norm_",
         "clip_grad_value_": "it is nn.utils.clip_grad_value_",
-        "jit": "it is called compile here",
+        "chainrule.jit": "chainrule.compile(f) makes a function fast",
         "replace_all_batch_norm_modules_": "make the layers without running statistics: "
         "nn.BatchNorm2d(n, track_running_stats=False)",
         "functionalize": "it is not needed: functions that write in place can be transformed as they are",

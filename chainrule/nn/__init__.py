@@ -1,5 +1,7 @@
 """``torch.nn``: functions (:mod:`chainrule.nn.functional`), and a small :class:`Module` that owns parameters."""
 
+from typing import Any
+
 from chainrule import errors
 from chainrule.nn import functional, init, stateful, stateless, utils
 from chainrule.nn.containers import DataParallel, ModuleDict, ModuleList, Sequential
@@ -20,5 +22,5 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     raise errors.unknown_name(name, __all__, __name__)

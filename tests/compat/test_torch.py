@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import chainrule as cr
+
 PROGRAM = '''
 """Fits a line with what programs for PyTorch import."""
 import sys
@@ -60,3 +64,21 @@ def test_a_program_as_it_is(tmp_path: Path):
     assert fitted == "[1.5, 0.25] and arguments" and shape == "torch.Size([50, 1]) True"
     assert data.startswith("No module named 'torch.utils.data': chainrule stands for it") and "x[i:i + n]" in data
     assert distributed.startswith("No module named 'torch.distributed'")
+
+
+def test_decorators_of_scripts_leave_functions_as_they_are():
+    jit = cr.jit
+
+    def double(x):
+        return 2 * x
+
+    assert jit.script(double) is jit.unused(double) is jit.export(double) is jit.ignore(double) is double
+    assert jit.ignore(drop=True)(double) is double and not jit.is_scripting() and not jit.is_tracing()
+    with pytest.raises(AttributeError, match=r"has no attribute 'trace': chainrule.compile"):
+        jit.trace(double, cr.ones(2))
+
+
+def test_the_accelerator_is_the_gpu():
+    count = cr.cuda.device_count()
+    assert cr.accelerator.is_available() == (count > 0) and cr.accelerator.device_count() == count
+    assert (cr.accelerator.current_accelerator() is None) == (count == 0)

@@ -1,0 +1,53 @@
+"""``torch.jit``'s decorators, which leave functions and modules as they are; :func:`chainrule.compile` makes them fast."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from chainrule import errors
+
+__all__ = ["export", "ignore", "is_scripting", "is_tracing", "script", "unused"]
+
+T = TypeVar("T")
+
+
+def script(obj: T, **options: Any) -> T:
+    """The function or module itself: a script computes what it does.
+
+    >>> import chainrule as torch
+    >>> @torch.jit.script
+    ... def f(x):
+    ...     return 2 * x
+    >>> f(torch.ones(2))
+    tensor([2., 2.])
+    """
+    return obj
+
+
+def ignore(drop: T = None, **options: Any) -> Any:  # type: ignore[assignment]
+    """The function itself; with options only, the decorator."""
+    return drop if callable(drop) else lambda function: function
+
+
+def unused(fn: T) -> T:
+    """The function itself."""
+    return fn
+
+
+def export(fn: T) -> T:
+    """The function itself."""
+    return fn
+
+
+def is_scripting() -> bool:
+    """Whether this is a script: no."""
+    return False
+
+
+def is_tracing() -> bool:
+    """Whether this is a trace: no."""
+    return False
+
+
+def __getattr__(name: str) -> object:
+    raise errors.unknown_name(name, __all__, __name__)
