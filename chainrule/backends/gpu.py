@@ -129,8 +129,17 @@ def call(function: Callable[..., Any], x: Any, args: tuple[Any, ...], kwargs: di
             function = getattr(_special(), function.__name__[1:], function)
         if getattr(function, "__module__", "") != "numpy.linalg":
             return function(*args, **kwargs)
+        if function is np.linalg.solve and args[1].ndim > 1:
+            args = _stacked_alike(*args)
         with importlib.import_module("cupyx").errstate(linalg="raise"):
             return function(*args, **kwargs)
+
+
+def _stacked_alike(a: Any, b: Any) -> tuple[Any, Any]:
+    """Matrices and right sides in stacks of one shape, for CuPy does not broadcast them."""
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    broadcast = library().broadcast_to
+    return broadcast(a, (*stack, *a.shape[-2:])), broadcast(b, (*stack, *b.shape[-2:]))
 
 
 def _on_gpu(x: Any) -> Any:

@@ -36,6 +36,10 @@ _AT = {
 }  # fmt: skip
 
 
+#: functions of complex numbers in SciPy, of real ones in CuPy
+_REAL = {"erf", "erfc", "erfcx", "exp1", "expi", "log_ndtr", "ndtr"}
+
+
 class Device:
     """``cupy.cuda.Device``."""
 
@@ -263,8 +267,7 @@ for _symbol, _name in {"neg": "negative", "pos": "positive", "abs": "absolute", 
 def _out(x: Any) -> Any:
     """What NumPy gave, as CuPy would give it."""
     if isinstance(x, tuple):
-        parts = [_out(item) for item in x]
-        return x._make(parts) if hasattr(x, "_make") else tuple(parts)
+        return tuple([_out(item) for item in x])  # without names
     if isinstance(x, list):
         return [_out(item) for item in x]
     if not isinstance(x, (np.ndarray, np.generic)):
@@ -344,6 +347,8 @@ class ufunc:
             out = args[self.nin]
         inputs = [_inside(x) if isinstance(x, ndarray) else self._scalar(x) for x in args[: self.nin]]
         options = {} if dtype is None else {"dtype": dtype}
+        if self.name in _REAL and any(np.iscomplexobj(x) for x in inputs):
+            raise TypeError(f"Wrong type ({inputs[0].dtype}) of arguments for cupy_{self.name}")
         with np.errstate(all="ignore"):
             if out is None:
                 return _out(self.numpy(*inputs, **options))
@@ -534,6 +539,8 @@ def _may_fail(function: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         if any(np.dtype(getattr(x, "dtype", "f8")).char == "e" for x in args):
             raise TypeError("array type float16 is unsupported in linalg")
+        if function.__name__ == "solve" and args[1].ndim > 1 and args[0].shape[:-1] != args[1].shape[:-1]:
+            raise ValueError("a must have (..., M, M) shape and b must have (..., M, K) for multidimensional b")
         try:
             return function(*args, **kwargs)
         except np.linalg.LinAlgError:
