@@ -142,7 +142,7 @@ def _on_gpu(gpu: int, function: Callable[..., Any], args: Any, kwargs: dict[str,
     """What a function makes, on a GPU; it is told which (``device``), or what it made in the computer's memory is moved."""
     requires_grad = kwargs.pop("requires_grad", False)
     made = placed(function(*args, **kwargs, device=gpu), gpu)
-    return made.requires_grad_() if requires_grad else made
+    return made.requires_grad_(requires_grad) if requires_grad else made
 
 
 def placed(x: Tensor, gpu: int | None) -> Tensor:
