@@ -10,6 +10,13 @@
 -3.8710...
 """
 
+from importlib.util import find_spec as _find
+
+from chainrule import errors as _errors
+
+if _find("scipy") is None:
+    raise _errors.needs_scipy("chainrule.stats")
+
 from chainrule.stats import discrete, interval, line, multivariate, positive
 
 beta = interval.beta()

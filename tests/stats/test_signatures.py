@@ -1,6 +1,8 @@
 """SciPy's signatures, frozen distributions, what is refused, and how."""
 
 import inspect
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -136,6 +138,19 @@ def test_a_program_with_invalid_parameters_can_be_compiled():
 def test_bad_input(call, error, says):
     with pytest.raises(error, match=says):
         call()
+
+
+def test_without_scipy():
+    program = (
+        "import importlib.util\n"
+        "found = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *args: None if name == 'scipy' else found(name, *args)\n"
+        "import chainrule as cr\n"
+        "try: cr.stats\n"
+        "except ImportError as error: print(error)"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert "chainrule.stats" in said and "pip install chainrule[scipy]" in said
 
 
 def test_every_distribution_is_scipys():
