@@ -6,9 +6,17 @@ from typing import Any, TypeVar
 
 from chainrule import errors
 
-__all__ = ["export", "ignore", "is_scripting", "is_tracing", "script", "unused"]
+__all__ = ["ScriptFunction", "ScriptModule", "export", "ignore", "is_scripting", "is_tracing", "script", "unused"]
 
 T = TypeVar("T")
+
+
+class ScriptFunction:
+    """What PyTorch's scripts are; nothing is one here."""
+
+
+class ScriptModule:
+    """What PyTorch's scripts of modules are; nothing is one here."""
 
 
 def script(obj: T, **options: Any) -> T:

@@ -74,6 +74,7 @@ def test_decorators_of_scripts_leave_functions_as_they_are():
 
     assert jit.script(double) is jit.unused(double) is jit.export(double) is jit.ignore(double) is double
     assert jit.ignore(drop=True)(double) is double and not jit.is_scripting() and not jit.is_tracing()
+    assert not isinstance(jit.script(double), (jit.ScriptFunction, jit.ScriptModule))
     with pytest.raises(AttributeError, match=r"has no attribute 'trace': chainrule.compile"):
         jit.trace(double, cr.ones(2))
 
