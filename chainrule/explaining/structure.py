@@ -57,6 +57,11 @@ def of(arrow: Any) -> tuple[str, str]:
         axis = axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis
         block = "block" if structure == "axis" else "lower triangular block"
         return "block diagonal", f"one {block} for each slice of {x.name} along axis {axis}, zero elsewhere"
+    if structure == "entries":
+        return (
+            "sparse",
+            f"the entries of a sparse product: {every} depends on the elements of {x.name} that its row meets",
+        )
     own = structure.partition(":")[0]
     if ":" in structure and len(x.shape) > len(own):
         part = {0: "element", 1: "vector", 2: "matrix"}.get(len(own), "part")

@@ -132,6 +132,7 @@ def _product_vjp(g: Any, data: Any, places: Places, transposed: bool) -> Any:
     },
     multilinear=True,
     batch=_batch,
+    formula={"data": "(g @ x.T)[rows, columns]", "x": "A.T @ g"},
     structure="entries",
     listed=False,
 )
@@ -163,6 +164,7 @@ def _transposed_solution(g: Any, data: Any, places: Places, transposed: bool) ->
         "y": lambda t, data, places, transposed: sparse_solve(data, t, places=places, transposed=transposed),
     },
     batch=_batch,
+    formula={"data": "-(gy @ out.T)[rows, columns]", "y": "np.linalg.solve(A.T, g)"},
     listed=False,
 )
 def sparse_solve(data, y, *, places, transposed):
@@ -185,6 +187,7 @@ def _operator_batch(prim: Primitive, payloads: Any, batched: Any, size: int, par
 @linear(
     transpose=lambda g, operator: operator_matmul(g, operator=operator.H),
     batch=_operator_batch,
+    formula="A.H @ g",
     listed=False,
 )
 def operator_matmul(x, *, operator):

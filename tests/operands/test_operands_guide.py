@@ -84,7 +84,9 @@ def test_line(theirs, ours):
     name = re.search(r"(?:cr|chainrule|np|implicit)\.[\w.]*", ours.removeprefix("np.abs("))
     if name and name[0].startswith("cr."):
         known = name[0].replace("cr.", "chainrule.scipy.", 1) in str(error.value)
-        assert known or "must be numpy.ndarray, not Array" in str(error.value)  # SuperLU's words
+        compiled = "must be numpy.ndarray, not Array" in str(error.value)  # SuperLU's words
+        older = theirs.startswith("signal.lfilter") and isinstance(error.value, ValueError)  # SciPy's before 1.15
+        assert known or compiled or older
 
 
 def test_there_are_lines():

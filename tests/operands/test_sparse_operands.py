@@ -63,8 +63,12 @@ def test_every_transformation(name):
 def test_dot():
     found = cr.grad(lambda x: np.sum(sparse.csr_array(DENSE).dot(x)))(u)
     np.testing.assert_array_equal(found, cr.grad(lambda x: np.sum(sparse.csr_array(DENSE) @ x))(u))
-    with pytest.raises(RuntimeError, match="A @ x keeps the derivative"):
-        cr.grad(lambda x: np.sum(sparse.coo_array(DENSE).dot(x)))(u)
+    try:
+        found = cr.grad(lambda x: np.sum(sparse.coo_array(DENSE).dot(x)))(u)
+    except RuntimeError as error:  # newer ones of SciPy's ask for an array first
+        assert "A @ x keeps the derivative" in str(error)
+    else:
+        np.testing.assert_array_equal(found, DENSE.sum(0))
 
 
 def test_a_tensor_gives_a_tensor():
