@@ -24,6 +24,9 @@ from chainrule.api.making import make_tensor
 from chainrule.backends import safetensors
 from chainrule.backends.safetensors import Arrays, BadFile
 from chainrule.core.tensor import Tensor
+from chainrule.ops.arguments import placed
+from chainrule.tree import tree_map
+from chainrule.types.device import gpu_of
 
 _STRUCTURE = "__chainrule__"
 
@@ -65,21 +68,24 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True, format:
 
     Args:
         f: a path, or a file that is open for reading bytes.
-        map_location, weights_only: accepted as in PyTorch: "cpu" is the only device, and only data is ever loaded.
+        map_location: the device to bring the tensors to; without it they are on the CPU, wherever they were when saved.
+        weights_only: accepted as in PyTorch: only data is ever loaded.
         format: "npz" or "safetensors", where the name does not say it (the first bytes do).
 
     Raises:
         ValueError: the file is damaged or of another format.
+        RuntimeError: the device is not to be had.
     """
     if not weights_only:
         raise errors.only_weights()
-    if str(map_location or "cpu") not in ("cpu", "cpu:0"):
-        raise ValueError(f"load(): map_location is {map_location!r}, but 'cpu' is the only device")
+    gpu = gpu_of("cpu" if map_location is None else map_location)
     if hasattr(f, "read"):
-        return _read(f, _format(f, format), getattr(f, "name", "the file"))
-    kind = _format(f, format)
-    with open(f, "rb") as file:
-        return _read(file, kind, os.fspath(f))
+        found = _read(f, _format(f, format), getattr(f, "name", "the file"))
+    else:
+        kind = _format(f, format)
+        with open(f, "rb") as file:
+            found = _read(file, kind, os.fspath(f))
+    return found if gpu is None else tree_map(lambda x: placed(x, gpu) if isinstance(x, Tensor) else x, found)
 
 
 def _format(f: Any, given: str | None) -> str | None:

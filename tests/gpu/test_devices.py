@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 import subprocess
 import sys
@@ -234,3 +235,12 @@ def test_transformations_modules_and_copies(cupy: Any) -> None:
     assert layer(x.float()).device == layer.weight.device == x.device
     for same in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
         assert same.device == x.device and same.tolist() == x.tolist()
+
+
+def test_files_hold_numbers_and_come_to_a_device(cupy: Any) -> None:
+    file = io.BytesIO()
+    cr.save({"w": cr.tensor(W, device="cuda")}, file)
+    for where, device in ((None, "cpu"), ("cpu", "cpu"), ("cuda:1", "cuda:1")):
+        file.seek(0)
+        found = cr.load(file, map_location=where)["w"]
+        assert found.device == cr.device(device) and found.tolist() == W.tolist()
