@@ -12,7 +12,7 @@ import operator
 import random
 import sys
 from collections.abc import Callable, Iterable
-from types import CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MappingProxyType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,9 @@ class Outside:
         if type(inside) is dict:
             parts = self._of_names(inside, self._attributes)
             self.containers.append((inside, inside.copy() if len(inside) <= _WIDEST else len(inside)))
+        slots = _Slots(x)
+        if slots.names:
+            parts += self._of_names(slots, self._attributes)
         return [*parts, *[f for cls in kind.__mro__ for name, f in vars(cls).items() if name in self._attributes]]
 
     def keep_contents(self) -> None:
@@ -182,6 +185,30 @@ class Outside:
         keys = list(x) if type(x) is dict else list(range(len(x)))
         self.names += [(x, key, x[key]) for key in keys]
         return [x[key] for key in keys]
+
+
+class _Slots:
+    """The attributes of an object that are slots, as a dictionary has them."""
+
+    def __init__(self, x: Any) -> None:
+        self.of = x
+        members = [vars(cls).items() for cls in type(x).__mro__]
+        self.names = {name for each in members for name, member in each if type(member) is MemberDescriptorType}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names and hasattr(self.of, name)
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return getattr(self.of, name)
+        except AttributeError:
+            raise KeyError(name) from None
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self.of, name, value)
+
+    def get(self, name: str, default: Any) -> Any:
+        return getattr(self.of, name, default)
 
 
 _NAMESPACES = frozenset({"SimpleNamespace", "Namespace"})

@@ -175,12 +175,19 @@ def test_names_that_are_bound_anew_are_seen():
         def __call__(self, x):
             return self.hidden(x) * self.k
 
-    model = Model()
-    compiled = cr.compile(model)
-    for name, value in (("w", np.ones(2)), ("w", np.full(2, 5.0)), ("k", 7)):
-        setattr(model, name, value)
-        for _ in range(2):
-            assert compiled(np.ones(2)).tolist() == model(np.ones(2)).tolist()
+    class Slotted(Model):
+        __slots__ = ("k", "w")  # the object has both, and a dictionary
+
+    class OfSlots:
+        __slots__ = ("k", "w")
+        __init__, hidden, __call__ = Model.__init__, Model.hidden, Model.__call__
+
+    for model in (Model(), Slotted(), OfSlots()):
+        compiled = cr.compile(model)
+        for name, value in (("w", np.ones(2)), ("w", np.full(2, 5.0)), ("k", 7)):
+            setattr(model, name, value)
+            for _ in range(2):
+                assert compiled(np.ones(2)).tolist() == model(np.ones(2)).tolist()
 
     weights = [np.ones(2)]
     compiled = cr.compile(cr.grad(lambda x: np.sum(weights[0] * x)))
