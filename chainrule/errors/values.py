@@ -160,9 +160,6 @@ def wrong_operand(function: str, position: int, value: Any, argument: str = "") 
     if isinstance(value, (np.ndarray, np.generic)):
         what = f"an array of dtype {value.dtype}"
     how = ": wrap it in tensor(...)" if isinstance(value, (list, tuple, np.ndarray)) else ""
-    if not how and hasattr(type(value), "__dlpack__"):
-        what = f"{type(value).__module__.partition('.')[0]}.{what}"
-        how = ": take its memory with from_dlpack(...)"
     return TypeError(f"{function}(): argument '{argument}' (position {position + 1}) must be Tensor, not {what}{how}")
 
 
