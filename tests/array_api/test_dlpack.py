@@ -147,7 +147,9 @@ def test_an_operator_beside_another_librarys_array(make):
         for a, b in ((x, y), (y, x)):
             with pytest.raises(TypeError, match=r"unsupported operand type.*Exporter'.*from_dlpack\(y\), which shares"):
                 operation(a, b)
-    with pytest.raises(TypeError, match=r"must be Tensor, not .*Exporter \(chainrule\.from_dlpack\(x\) makes one of it\)"):
+    with pytest.raises(
+        TypeError, match=r"must be Tensor, not .*Exporter \(chainrule\.from_dlpack\(x\) makes one of it\)"
+    ):
         cr.add(x, y)
 
 
