@@ -10,7 +10,7 @@ BUILT_FROM := pyproject.toml setup.py $(wildcard chainrule/native/*.[ch])
 export MPLBACKEND ?= Agg
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test foreign bench cuda oracle fuzz conformance mutate lint docs build native sanitize size clean
+.PHONY: demo test foreign bench cluster cuda oracle fuzz conformance mutate lint docs build native sanitize size clean
 .NOTPARALLEL:
 
 demo: $(V)/.has-examples
@@ -32,6 +32,11 @@ bench: $(VB)/.has-bench
 foreign: $(V)/.has-foreign
 	$(V)/bin/python -m chainrule.testing.foreign --write tools/foreign.json $(ARGS)
 	$(V)/bin/python tools/operators.py
+
+# fits on data larger than the memory of two processes, one of which is killed on the way; then the example
+cluster: $(V)/.has-test
+	CHAINRULE_CLUSTER=1 $(V)/bin/python -m pytest -q tests/dask/test_cluster.py
+	$(V)/bin/python examples/cluster.py $(ARGS)
 
 # the tests that take their `torch` from tests/behaviour.py, run by PyTorch itself, and those that compare with it
 oracle: $(VB)/.has-oracle $(VB)/.has-test

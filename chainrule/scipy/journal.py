@@ -28,7 +28,7 @@ class Journal:
         start: where the solver starts.
 
     Raises:
-        ValueError: the file is of a run that started elsewhere.
+        ValueError: the file is of a run that started elsewhere, or no checkpoint at all.
     """
 
     def __init__(self, path: Any, start: Vector) -> None:
@@ -36,7 +36,8 @@ class Journal:
         self.known, whole = _read(self.path)
         self.at = 1
         if not self.known:
-            self.path.unlink(missing_ok=True)
+            if self.path.exists() and self.path.stat().st_size:
+                raise ValueError(f"checkpoint={str(path)!r} is a file that is no checkpoint: give the path of a new one")
             self._write(start)
         elif np.array_equal(self.known[0], start):
             os.truncate(self.path, whole)
