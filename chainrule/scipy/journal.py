@@ -37,7 +37,9 @@ class Journal:
         self.at = 1
         if not self.known:
             if self.path.exists() and self.path.stat().st_size:
-                raise ValueError(f"checkpoint={str(path)!r} is a file that is no checkpoint: give the path of a new one")
+                raise ValueError(
+                    f"checkpoint={str(path)!r} is a file that is no checkpoint: give the path of a new one"
+                )
             self._write(start)
         elif np.array_equal(self.known[0], start):
             os.truncate(self.path, whole)
