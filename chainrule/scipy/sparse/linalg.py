@@ -256,7 +256,10 @@ def _iterative(name: str, A: Any, b: Any, x0: Any, M: Any, options: dict[str, An
     infos = [0]
 
     def iterate(matvec: Function, b: Any, turned: bool, start: Any = None, by: str = name) -> tuple[Any, int]:
-        plain = linalg.LinearOperator(A.shape, matvec=matvec, dtype=dtype)
+        if is_sparse(A):  # a constant, whose products need no derivative of the equation
+            plain = A.T if turned else A
+        else:
+            plain = linalg.LinearOperator(A.shape, matvec=matvec, dtype=dtype)
         before = None if M is None else linalg.aslinearoperator(M)
         if before is not None and turned:
             before = before.T
