@@ -35,7 +35,7 @@ foreign: $(V)/.has-foreign
 
 # fits on data larger than the memory of two processes, one of which is killed on the way; then the example
 cluster: $(V)/.has-test
-	CHAINRULE_CLUSTER=1 $(V)/bin/python -m pytest -q tests/dask/test_cluster.py
+	CHAINRULE_CLUSTER=1 $(V)/bin/python -m pytest -q tests/chunked/test_cluster.py
 	$(V)/bin/python examples/cluster.py $(ARGS)
 
 # the tests that take their `torch` from tests/behaviour.py, run by PyTorch itself, and those that compare with it

@@ -9,12 +9,15 @@ import types
 import chainrule as cr
 
 MODULES = [
+    "accelerator",
     "array_api",
+    "compat",
     "autograd",
     "cuda",
     "fft",
     "func",
     "implicit",
+    "jit",
     "linalg",
     "masked",
     "nn",
