@@ -20,7 +20,7 @@ from chainrule import errors
 from chainrule.backends.arrays import is_container, is_foreign
 from chainrule.core.foreign import Foreign
 from chainrule.core.modes import LOCAL, SPECIAL
-from chainrule.core.others import PANDAS_PRIORITY, left_to_us, no_array
+from chainrule.core.others import PANDAS_PRIORITY, in_distributions, leave_to_us, left_to_us, no_array
 from chainrule.core.protocol import (
     FUNCTIONS,
     UFUNCS,
@@ -140,6 +140,7 @@ class Array(ArrayMethods):
             return _shared(getattr(self._tensor, name))
         if name in _ASKED:
             return functools.partial(_ASKED[name], self)
+        leave_to_us(name)
         raise errors.no_array_attribute(name)
 
     # -- NumPy's protocols ----------------------------------------------------------------------------------------
@@ -168,7 +169,7 @@ class Array(ArrayMethods):
         if left_to_us():
             return no_array()
         kept = LOCAL.recorder is not None and LOCAL.recorder.plain  # what compile records, it has to see
-        if dtype is None and not self._tensor._raw.shape and (kept or not is_plain(self)):
+        if dtype is None and not self._tensor._raw.shape and (kept or not is_plain(self)) and not in_distributions():
             holder = np.empty((), object)  # so that np.array([x[0], x[1]]) holds the elements themselves
             holder[()] = self
             if kept:

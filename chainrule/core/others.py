@@ -32,7 +32,10 @@ def beside(symbol: str, function: Callable[[Any, Any], Any], x: Any, other: Any)
         return function(x, numbers)
     if is_sparse(other) or is_linear_operator(other):
         return importlib.import_module("chainrule.ops.sparse").operator(symbol, x, other)
-    if hasattr(type(other), "__dlpack__") and not hasattr(type(other), "__array_ufunc__"):
+    kind: Any = type(other)
+    reflected = f"__{symbol[1:] if symbol[0] == 'r' and symbol != 'rshift' else 'r' + symbol}__"
+    alone = hasattr(kind, "__array__") and not hasattr(kind, reflected)
+    if (hasattr(kind, "__dlpack__") or alone) and not hasattr(kind, "__array_ufunc__"):
         raise errors.other_librarys_array(symbol, x, other)  # PyTorch's, JAX's: they would not know what to do, either
     return NotImplemented
 
@@ -88,6 +91,20 @@ def left_to_us() -> bool:
     return frame.f_code.co_name == "_matmul_dispatch" and frame.f_globals.get("__name__", "").startswith(
         "scipy.sparse._"
     )
+
+
+def in_distributions() -> bool:
+    """Whether SciPy's distributions call ``__array__``: there, objects end in errors that do not say why."""
+    name = sys._getframe(2).f_globals.get("__name__", "")
+    return name.startswith("scipy.stats._") and ("_distn" in name or "_multivariate" in name or "_distribution" in name)
+
+
+def leave_to_us(name: str) -> None:
+    """Have pydata/sparse leave ``coo @ array`` to us: it asks for a fill value first, and takes this error for no answer."""
+    if name == "fill_value" and sys._getframe(2).f_code.co_name == "check_zero_fill_value":
+        raise NotImplementedError(
+            "functions of pydata/sparse do not take tensors; coo @ x does, and so do NumPy's functions, as in np.dot(coo, x)"
+        )
 
 
 def no_array() -> ndarray[Any, Any]:

@@ -23,7 +23,7 @@ from chainrule.core.levels import STACK, lift_leaf
 from chainrule.core.memory import share_memory
 from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf, Node, RemovableHandle, grad_fn_of, hooks_of
-from chainrule.core.others import PANDAS_PRIORITY, left_to_us, no_array
+from chainrule.core.others import PANDAS_PRIORITY, leave_to_us, left_to_us, no_array
 from chainrule.core.protocol import ArrayLike, array_function, array_ufunc, detached, plain
 from chainrule.core.versions import apart, version_of
 from chainrule.rows.primitive import TABLE
@@ -96,6 +96,7 @@ class Tensor(Methods):
         def __getattr__(self, name: str) -> Any:
             if name in _UNSET:
                 return None
+            leave_to_us(name)
             raise errors.no_attribute(self, name)
 
     # -- what it is ---------------------------------------------------------------------------------------------

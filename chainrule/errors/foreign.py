@@ -47,6 +47,11 @@ def other_librarys_array(symbol: str, x: Any, other: Any) -> TypeError:
     sign = _SIGNS.get(symbol) or _SIGNS.get(symbol.removeprefix("r"), symbol)
     ours, theirs = f"chainrule.{type(x).__name__}", f"{_root(other)}.{type(other).__name__}"
     a, b = name_of(x) or "x", name_of(other) or "y"
+    if not hasattr(other, "__dlpack__"):
+        return TypeError(
+            f"unsupported operand type(s) for {sign}: '{ours}' and '{theirs}', which does not answer to NumPy's protocols. Write "
+            f"np.asarray({b}) in the place of {b}."
+        )
     make = "cr.array_api.from_dlpack" if type(x).__name__ == "Array" else "cr.from_dlpack"
     return TypeError(
         f"unsupported operand type(s) for {sign}: '{ours}' and '{theirs}'. Arrays of two libraries do not mix, and nothing is "

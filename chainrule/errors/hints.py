@@ -100,9 +100,13 @@ _METHODS = {
 
 def name_hint(name: str, known: Iterable[str], module: str) -> str:
     """What to use where a module lacks a name, in words that follow what it lacks."""
-    instead = _ELSEWHERE.get(name) or _ELSEWHERE.get(module) or _home(name) or _layer(name, module)
-    close = difflib.get_close_matches(name, [n for n in known if not n.startswith("_")], 1, 0.7)
-    return f": {instead}." if instead else f". Did you mean {close[0]!r}?" if close else ""
+    known = [n for n in known if not n.startswith("_")]
+    close = next((n for n in known if n.lower() == name.lower()), "")
+    instead = _ELSEWHERE.get(name) or _ELSEWHERE.get(module) or _home(name) or (not close and _layer(name))
+    close = close or next(iter(difflib.get_close_matches(name, known, 1, 0.7)), "")
+    if not instead and not close and module == "chainrule.nn":
+        instead = _MODULE
+    return f": {instead}." if instead else f". Did you mean {close!r}?" if close else ""
 
 
 def _home(name: str) -> str:
@@ -113,15 +117,15 @@ def _home(name: str) -> str:
     return ""
 
 
-def _layer(name: str, module: str) -> str:
+_MODULE = "write it as an nn.Module with parameters of its own. The functions are in nn.functional"
+
+
+def _layer(name: str) -> str:
     """For a class of a layer: the function of that name."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
     known = importlib.import_module("chainrule.nn.functional").__all__
     of = next((n for n in (words, words.replace("_", ""), re.sub(r"\dd$", "", words)) if n in known), "")
-    if not name[0].isupper() or (not of and module != "chainrule.nn"):
-        return ""
-    text = "write it as an nn.Module with parameters of its own. The functions are in nn.functional"
-    return f"{text}: nn.functional.{of}" if of else text
+    return f"{_MODULE}: nn.functional.{of}" if of and name[0].isupper() else ""
 
 
 #: what else to use, for names that PyTorch has and this package has not

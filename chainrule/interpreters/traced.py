@@ -465,7 +465,8 @@ class Recorder:
         if function in _OF_SHAPES:
             return out
         if not isinstance(out, (bool, int, float, complex)):
-            raise Unrecordable(f"{getattr(function, '__name__', function)} returns {type(out).__name__}")
+            kind = type(getattr(out, "payload", out))  # another library's array
+            raise Unrecordable(f"{getattr(function, '__name__', function)} returns {kind.__module__}.{kind.__name__}")
         function = getattr(function, method) if method else function
         traced = self.note(_AsArray(function), "", args, kwargs, (np.asarray(out),), False)
         return type(out)(self.read(traced).item())

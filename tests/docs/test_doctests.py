@@ -17,6 +17,8 @@ FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
 def test_examples(name: str) -> None:
     chainrule.manual_seed(0)
+    if name.endswith("_arrays"):  # what is to be known of another library's
+        pytest.importorskip(name.rpartition(".")[2].removesuffix("_arrays"))
     result = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)
     assert result.failed == 0, f"{result.failed} of {result.attempted} examples; the report is above"
 

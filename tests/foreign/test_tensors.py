@@ -281,3 +281,23 @@ def test_arrays_that_do_not_answer_to_numpy(function: Callable[..., Any], face: 
     for operands in ((face(np.ones(3)), strange), (strange, face(np.ones(3)))):
         with pytest.raises(TypeError, match=r"do not mix, .*from_dlpack\(strange\), which shares its memory"):
             function(*operands)
+
+
+def test_a_sparse_array_before_a_tensor() -> None:
+    sparse = pytest.importorskip("sparse")
+    matrix = sparse.COO.from_numpy(np.diag([1.0, 2.0, 3.0]))
+    gradient = cr.grad(lambda w: ((matrix @ w) ** 2).sum())(np.ones(3))
+    assert np.allclose(gradient.todense() if hasattr(gradient, "todense") else gradient, [2.0, 8.0, 18.0])
+    with pytest.raises(NotImplementedError, match="coo @ x"):
+        matrix.dot(cr.ones(3))
+
+
+def test_what_has_no_protocol_says_what_to_write() -> None:
+    class Alone:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return np.ones(3)
+
+    for x in (cr.ones(3), cr.Array(np.ones(3))):
+        for operation in (lambda a, b: a * b, lambda a, b: b * a):
+            with pytest.raises(TypeError, match=r"Alone.*np\.asarray"):
+                operation(x, Alone())

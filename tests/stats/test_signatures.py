@@ -157,3 +157,10 @@ def test_every_distribution_is_scipys():
     for name, distribution in vars(stats).items():
         if not name.startswith("_") and not inspect.ismodule(distribution):
             assert hasattr(scipy_stats, name) and distribution.name == name and type(distribution).__doc__
+
+
+@pytest.mark.parametrize("parameter", ["x", "loc"])
+def test_scipys_own_names_what_keeps_the_derivative(parameter):
+    given = {"x": 0.5, "loc": 1.0}
+    with pytest.raises(RuntimeError, match=r"chainrule\.stats\.norm\.logpdf keeps the derivative"):
+        cr.grad(lambda v: scipy_stats.norm.logpdf(**{**given, parameter: v}))(1.0)
