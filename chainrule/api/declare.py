@@ -114,7 +114,7 @@ def namespace(prefix: str, home: str) -> dict[str, Callable[..., Any]]:
     ``home`` is the module that shows them: a function's home is the first, as pickles need it.
     """
     found = {}
-    for name, operation in OPERATIONS.items():
+    for name, operation in list(OPERATIONS.items()):  # other threads may be declaring
         head, _, last = name.rpartition(".")
         if head + "." * bool(head) == prefix:
             found[last] = function = operation.public
