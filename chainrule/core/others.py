@@ -103,7 +103,7 @@ def leave_to_us(name: str) -> None:
     """Have pydata/sparse leave ``coo @ array`` to us: it asks for a fill value first, and takes this error for no answer."""
     if name == "fill_value" and sys._getframe(2).f_code.co_name == "check_zero_fill_value":
         raise NotImplementedError(
-            "functions of pydata/sparse do not take tensors; coo @ x does, and so do NumPy's functions, as in np.dot(coo, x)"
+            "functions of pydata/sparse do not take tensors; an operator does: coo @ x, or cr.as_tensor(coo) in the place of coo"
         )
 
 

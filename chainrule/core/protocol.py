@@ -209,7 +209,7 @@ def plain(x: Any) -> Any:
     Another library's array is ``Foreign``. Anything else is returned as it is.
 
     Raises:
-        TypeError: a matrix or a masked array of NumPy's, whose operations mean something else.
+        TypeError: a matrix or a masked array of NumPy's, whose operations mean something else; a sparse matrix of SciPy's.
     """
     if type(x) is ndarray:
         return x
@@ -220,6 +220,8 @@ def plain(x: Any) -> Any:
         return plain(x.data)  # xarray's: of the values alone
     if not isinstance(x, ndarray):
         data = hasattr(x, "__array__") and not (hasattr(x, "__array_function__") or isinstance(x, (np.generic, type)))
+        if not data and kind.__module__.startswith("scipy.sparse."):
+            raise errors.sparse_in_function(x)
         return np.asarray(x) if data else x
     if _means_else(kind):
         raise errors.special_array(kind)

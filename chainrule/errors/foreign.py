@@ -42,6 +42,25 @@ _SIGNS = {
 }  # fmt: skip
 
 
+def sparse_in_function(x: Any) -> TypeError:
+    """A sparse matrix of SciPy's in a function of NumPy's."""
+    name = name_of(x) or "A"
+    return TypeError(
+        f"NumPy's functions do not take a {type(x).__name__} of scipy.sparse. Write {name} @ x for the product with an array or a "
+        f"tensor, {name}.toarray() where it may be dense; chainrule.sparse.like({name}, data) has entries to differentiate by."
+    )
+
+
+def lazy_function(x: Any) -> RuntimeError:
+    """A function or method of Dask's own that was given a tensor."""
+    name = name_of(x) or "x"
+    return RuntimeError(
+        f"a function or method of Dask's own would make plain data of {name}, of shape {tuple(x.shape)}, and drop its "
+        f"derivative. NumPy's functions and operators keep it and are as lazy: np.sum({name}) for da.sum({name}), X @ {name} for "
+        f"X.dot({name}), np.stack for da.stack. Where the path may be cut: {name}.detach()."
+    )
+
+
 def other_librarys_array(symbol: str, x: Any, other: Any) -> TypeError:
     """An operator of a tensor or an Array and an array of a library that knows neither it nor NumPy's protocols."""
     sign = _SIGNS.get(symbol) or _SIGNS.get(symbol.removeprefix("r"), symbol)

@@ -16,7 +16,7 @@ from chainrule.api.declare import op
 from chainrule.api.making import to_array
 from chainrule.backends import gpu
 from chainrule.core.foreign import Foreign
-from chainrule.core.protocol import plain
+from chainrule.core.protocol import check_kinds, plain
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.types.device import gpu_of
 
@@ -99,6 +99,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Ten
     gpu_of(device)
     if not hasattr(ext_tensor, "__dlpack__"):
         raise TypeError(f"from_dlpack() takes an array with __dlpack__, not {type(ext_tensor).__name__}")
+    check_kinds([type(ext_tensor)])  # of masked arrays DLPack has the numbers alone
     kind, number = ext_tensor.__dlpack_device__()
     if kind == CPU[0]:
         out = wrap(to_array(np.from_dlpack(ext_tensor), None, bool(copy)))

@@ -116,11 +116,18 @@ def _postpersist(x: Any) -> Any:
 
 
 def _token(x: Any) -> Any:
-    """What tells a tensor from others: Dask would compute it to find out."""
+    """What tells a tensor from others: Dask would compute it to find out.
+
+    Raises:
+        RuntimeError: it carries a derivative. Dask asks for this before it makes a chunk or an argument of a tensor.
+    """
+    tensor = x._tensor if isinstance(x, Array) else x
+    if tensor.requires_grad or (type(tensor._raw) is not np.ndarray and tensor._raw.moving):
+        raise errors.lazy_function(x)
     lazy = _lazy(x)
     if lazy is not None:
         return type(x).__name__, lazy.__dask_tokenize__()
-    raw = (x._tensor if isinstance(x, Array) else x)._raw
+    raw = tensor._raw
     return type(x).__name__, sys.modules["dask.base"].normalize_token(raw if type(raw) is np.ndarray else id(raw))
 
 

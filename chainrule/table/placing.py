@@ -203,7 +203,7 @@ def chosen_along(x: Any, index: Any, axis: int) -> Any:
 def summed_by(x: Any, index: Any, axis: int, length: int) -> Any:
     """The transpose of ``chosen``."""
     ndim, own = len(shape_of(x)), len(shape_of(index))
-    first = axis % ndim - own + 1
+    first = ndim + axis - own + 1
     is_it = np.moveaxis(_is_it(index, length), -1, 0)
     is_it = np.reshape(is_it, (length, *shape_of(index), *(1,) * (ndim - first - own)))
     parts = np.where(is_it, np.expand_dims(x, first), np.zeros((), x.dtype))

@@ -193,3 +193,8 @@ def test_an_array_that_is_no_memory():
     for ask in (x.__dlpack__, x.__dlpack_device__, lambda: np.from_dlpack(cr.Array(x))):
         with pytest.raises(BufferError, match=r"dask\.Array of shape \(4, 3\) is not memory.*\.compute\(\)"):
             ask()
+
+
+def test_the_numbers_under_a_mask_are_not_taken():
+    with pytest.raises(TypeError, match="masked"):
+        cr.from_dlpack(np.ma.masked_array([1.0, 2.0], [True, False]))

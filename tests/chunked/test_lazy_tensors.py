@@ -96,3 +96,34 @@ def test_chunked_parameters_keep_their_chunks_in_grad(lazy: Any) -> None:
     (t**2).sum().backward()
     np.testing.assert_allclose(t.grad.compute().numpy(), 2 * X)
     np.testing.assert_allclose(t.grad.numpy(), 2 * X)
+
+
+DASKS_OWN = {
+    "sum": lambda x, w: da.sum(w),
+    "dot": lambda x, w: x.dot(w).sum(),
+    "tensordot": lambda x, w: da.tensordot(x, w, 1).sum(),
+    "add": lambda x, w: da.add(x, w).sum(),
+    "add of a number": lambda x, w: da.add(x, w[0]).sum(),
+    "where": lambda x, w: da.where(x > 0, w[0], 0.0).sum(),
+    "stack": lambda x, w: da.stack([w, w]).sum(),
+    "map_blocks": lambda x, w: x.map_blocks(lambda a, by: a * by, by=w).sum(),
+    "from_array": lambda x, w: da.from_array(w).sum(),
+}
+
+
+@pytest.mark.parametrize("name", DASKS_OWN)
+def test_dasks_own_functions_do_not_drop_a_derivative(name: str, lazy: Any) -> None:
+    f = DASKS_OWN[name]
+    with pytest.raises(RuntimeError, match=r"Dask's own.*drop its derivative"):
+        cr.grad(lambda w: np.sum(w**2) + f(lazy, w))(W)
+    w = cr.tensor(W, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"Dask's own.*drop its derivative"):
+        f(lazy, w)
+    with pytest.raises(RuntimeError, match=r"Dask's own.*drop its derivative"):
+        cr.jvp(lambda w: np.sum(w**2) + f(lazy, w), (W,), (W,))
+
+
+def test_one_element_at_a_lazy_place() -> None:
+    x = np.array([1.0, 4.0, 2.0])
+    gradient = cr.grad(lambda a: a[np.argmax(a)] ** 2)(da.from_array(x, chunks=1))
+    assert gradient.compute().tolist() == [0.0, 8.0, 0.0]

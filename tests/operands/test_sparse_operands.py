@@ -163,3 +163,9 @@ def test_compiled_functions_see_what_is_written_into_matrices(form):
         else:
             A.data *= 3
     np.testing.assert_allclose(compiled(u), 2 * A.T @ (A @ u))
+
+
+@pytest.mark.parametrize("name", ["dot", "matmul", "multiply"])
+def test_numpys_functions_say_what_to_write(name):
+    with pytest.raises(TypeError, match=r"A @ x"):
+        cr.grad(lambda x: np.sum(getattr(np, name)(sparse.csr_array(DENSE), x)))(u)
