@@ -38,7 +38,7 @@ def _unit_among(args: Any) -> Any:
 
 
 def _in_one_unit(function: Any) -> Callable[..., Any]:
-    """A function of things of one unit, where zeros are of every unit, and other pure numbers of none."""
+    """A function of things of one unit, where zeros and nan are of every unit, and other pure numbers of none."""
 
     def form(*args: Any, **kwargs: Any) -> Any:
         parts = args[0] if isinstance(args[0], (tuple, list)) else args
@@ -56,7 +56,7 @@ def _is_mask(x: Any) -> bool:
 
 
 def _zero_in(x: Any, units: Any, function: Any) -> Any:
-    if np.any(_number(x)):
+    if np.any(np.nan_to_num(_number(x))):
         raise _no_unit(getattr(function, "func", function), units)
     return unyt.unyt_array(_number(x), units)
 

@@ -446,6 +446,13 @@ def zeros_beside(x: Any, shape: Any, dtype: Any) -> Any:
     return np.zeros(shape, dtype) if found is None else np.zeros_like(found, np.dtype(dtype), shape=tuple(shape))
 
 
+def divisor(x: Any, zero: Any) -> Any:
+    """x to divide by: 1, of the unit that x has, where it is ``zero``."""
+    found = None if type(x) is ndarray else innermost(x)
+    units = None if found is None else getattr(found.payload, "units", None)
+    return np.where(zero, 1 if units is None else adopted(found.dtype.type(1) * units), x)  # type: ignore[union-attr]
+
+
 def beside(x: Any, constant: Any) -> Any:
     """A constant where an array is; what is there already stays."""
     if type(x) is not Foreign or type(constant) is Foreign:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from chainrule.core.foreign import divisor
 from chainrule.rows.kinds import call, discrete, linear, opaque
 from chainrule.rows.primitive import TABLE
 from chainrule.rows.rules import conjugate
@@ -281,7 +282,7 @@ def log_softmax(x, *, axis):
 
 def _safe_ratio(x: AnyArray, out: AnyArray) -> Any:
     zero = out == 0
-    return np.where(zero, 0, x / np.where(zero, 1, out))
+    return np.where(zero, 0, x / divisor(out, zero))
 
 
 def _norm_partial(x: AnyArray, out: AnyArray, ord: float) -> Any:

@@ -301,3 +301,11 @@ def test_what_has_no_protocol_says_what_to_write() -> None:
         for operation in (lambda a, b: a * b, lambda a, b: b * a):
             with pytest.raises(TypeError, match=r"Alone.*np\.asarray"):
                 operation(x, Alone())
+
+
+def test_gradients_of_lengths() -> None:
+    x = np.array([3.0, 4.0])
+    lengths = unyt.unyt_array(x, "m")
+    for f in (np.linalg.norm, np.std, lambda a: np.sort(a)[0]):
+        gradient = cr.grad(f)(lengths)
+        assert gradient.units.is_dimensionless and np.allclose(gradient.value, cr.grad(f)(x))
