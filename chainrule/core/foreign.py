@@ -6,6 +6,8 @@ expects an array-like; users never hold it. Its rank is an ndarray's. Nothing he
 what would need to is an error that names the conversion.
 """
 
+# ruff: noqa: SIM905 -- lists of names read better as words
+
 from __future__ import annotations
 
 import functools
@@ -284,23 +286,10 @@ class Foreign(ArrayLike):
         raise errors.foreign_to_numpy(self)
 
 
+#: methods of an ndarray that are NumPy's functions of their names
 _METHODS = frozenset(
-    {"all", "any", "argmax", "argmin", "clip", "conj", "copy", "cumsum", "cumprod", "diagonal", "dot", "max", "mean"}
-    | {
-        "min",
-        "nonzero",
-        "prod",
-        "ravel",
-        "repeat",
-        "round",
-        "searchsorted",
-        "sort",
-        "squeeze",
-        "std",
-        "sum",
-        "swapaxes",
-    }
-    | {"take", "trace", "var"}
+    "all any argmax argmin clip conj copy cumprod cumsum diagonal dot max mean min nonzero prod ravel repeat round "
+    "searchsorted sort squeeze std sum swapaxes take trace var".split()
 )
 
 

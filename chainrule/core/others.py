@@ -33,11 +33,16 @@ def beside(symbol: str, function: Callable[[Any, Any], Any], x: Any, other: Any)
     if is_sparse(other) or is_linear_operator(other):
         return importlib.import_module("chainrule.ops.sparse").operator(symbol, x, other)
     kind: Any = type(other)
-    reflected = f"__{symbol[1:] if symbol[0] == 'r' and symbol != 'rshift' else 'r' + symbol}__"
-    alone = hasattr(kind, "__array__") and not hasattr(kind, reflected)
+    alone = hasattr(kind, "__array__") and not hasattr(kind, _exchanged(symbol))
     if (hasattr(kind, "__dlpack__") or alone) and not hasattr(kind, "__array_ufunc__"):
         raise errors.other_librarys_array(symbol, x, other)  # PyTorch's, JAX's: they would not know what to do, either
     return NotImplemented
+
+
+def _exchanged(symbol: str) -> str:
+    """The method that the other operand would have for an operator."""
+    reflected = symbol.startswith("r") and symbol != "rshift"
+    return f"__{symbol[1:]}__" if reflected else f"__r{symbol}__"
 
 
 # -- pandas ------------------------------------------------------------------------------------------------------------

@@ -67,7 +67,25 @@ def random_state_of(x: Any) -> Any:
 # -- distributions -----------------------------------------------------------------------------------------------------
 
 
-class Distribution:
+class Named:
+    """A distribution by SciPy's name, which is its class's: how it prints, and what it says of methods that it lacks."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"<chainrule.stats.{self.name}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        own = sorted(m for m in dir(type(self)) if not m.startswith("_") and callable(getattr(type(self), m)))
+        raise AttributeError(
+            f"chainrule.stats.{self.name} has no {name!r}; it has {', '.join(own)}. "
+            f"scipy.stats.{self.name} may have it, for plain arrays"
+        )
+
+
+class Distribution(Named):
     """A distribution of SciPy's with gradients by the point and by all parameters. See the modules of its two kinds."""
 
     #: the ends of the support in the standard form, whether the formulas hold at the lower one, and a point inside
@@ -91,21 +109,6 @@ class Distribution:
         """The distribution with its parameters fixed: ``norm(loc, scale).logpdf(x)``."""
         self._bound("", args, kwds)
         return Frozen(self, args, kwds)
-
-    def __repr__(self) -> str:
-        return f"<chainrule.stats.{self.name}>"
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise AttributeError(
-            f"chainrule.stats.{self.name} has no {name!r}; it has {', '.join(self._methods())}. "
-            f"scipy.stats.{self.name} may have it, for plain arrays"
-        )
-
-    @classmethod
-    def _methods(cls) -> list[str]:
-        return sorted(m for m in dir(cls) if not m.startswith("_") and callable(getattr(cls, m)))
 
     # What a distribution may say of itself, beside its formulas.
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL
-from chainrule.stats.base import Frozen, inf, random_state_of, sc
+from chainrule.stats.base import Frozen, Named, inf, random_state_of, sc
 from chainrule.stats.operands import certain, choose, finished, operands, plain, values_of
 from chainrule.stats.rows import in_scipy_stats
 
 LOG_2PI = math.log(2 * math.pi)
 
 
-class Multivariate:
+class Multivariate(Named):
     """A distribution of vectors or matrices: its methods take its parameters, or it is called with them first."""
 
     _density = "logpdf"
@@ -30,18 +30,6 @@ class Multivariate:
     def __call__(self, *args: Any, **kwds: Any) -> Frozen:
         """The distribution with its parameters fixed."""
         return Frozen(self, args, kwds)
-
-    def __repr__(self) -> str:
-        return f"<chainrule.stats.{self.name}>"
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        own = sorted(m for m in dir(type(self)) if not m.startswith("_") and callable(getattr(type(self), m)))
-        raise AttributeError(
-            f"chainrule.stats.{self.name} has no {name!r}; it has {', '.join(own)}. "
-            f"scipy.stats.{self.name} may have it, for plain arrays"
-        )
 
 
 class ContinuousMultivariate(Multivariate):

@@ -340,7 +340,6 @@ def _examples_first(prim: Primitive, payloads: Any, batched: Any, size: int, par
 
 
 _BLOCKS = {"kernel": (2, 2), "stride": (1, 2), "padding": (1, 0), "dilation": (1, 2)}
-_BLOCK_CALL = "kernel=kernel, stride=stride, padding=padding, dilation=dilation"
 
 
 @linear(
