@@ -21,6 +21,7 @@ from chainrule.core.levels import STACK, Level
 from chainrule.core.modes import LOCAL
 from chainrule.core.tensor import Tensor, attach, wrap
 from chainrule.interpreters.batched import Batched
+from chainrule.interpreters.traced import Traced, Unrecordable
 from chainrule.ops import creation
 from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import creates, placed, tensor_of
@@ -51,6 +52,7 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from a seed."""
+        _check_not_recorded("manual_seed")
         if not isinstance(seed, (int, np.integer)):
             raise TypeError(f"manual_seed(): argument 'seed' must be int, not {type(seed).__name__}")
         self._seed = int(seed)
@@ -59,6 +61,7 @@ class Generator:
 
     def initial_seed(self) -> int:
         """The seed that the numbers started from."""
+        _check_not_recorded("initial_seed")
         if self._seed is None:
             self.seed()
         return self._seed or 0
@@ -71,12 +74,20 @@ class Generator:
 
     def get_state(self) -> Any:
         """The state, for :meth:`set_state`."""
+        _check_not_recorded("get_state")
         return self._rng.bit_generator.state
 
     def set_state(self, state: Any) -> Generator:
         """Go back to a state."""
+        _check_not_recorded("set_state")
         self._rng.bit_generator.state = state
         return self
+
+
+def _check_not_recorded(name: str) -> None:
+    """Raise for what a recording would do, or see, once: a generator's state."""
+    if LOCAL.recorder is not None and not LOCAL.recorder.draws:
+        raise Unrecordable(f"it asks for, or sets, the state of a generator of random numbers ({name}): do that outside of it")
 
 
 default_generator = Generator()
@@ -353,9 +364,17 @@ def multinomial(
 ) -> Tensor:
     """Indices drawn with probabilities in proportion to each row's weights."""
     input = tensor_of("multinomial", input)
-    if STACK.levels:
-        return _multinomial_inside(input.detach(), num_samples, replacement, generator)
-    weights = np.atleast_2d(input.detach()._array()).astype(float)
+    given = input.detach()
+    if not STACK.levels:
+        return placed(wrap(_picks(given._array(), num_samples, replacement, generator)), gpu_number(input))
+    if type(given._raw) is Traced and LOCAL.recorder is not None:
+        return wrap(LOCAL.recorder.drawn(lambda w: _picks(w, num_samples, replacement, generator), given._raw))
+    return _multinomial_inside(given, num_samples, replacement, generator)
+
+
+def _picks(w: Any, num_samples: int, replacement: bool, generator: Generator | None) -> Any:
+    """Indices drawn with probabilities in proportion to each row of an array."""
+    weights = np.atleast_2d(w).astype(float)
     if (weights < 0).any() or not (weights.sum(-1) > 0).all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0, or sums to 0")
     if not replacement and (np.count_nonzero(weights, axis=-1) < num_samples).any():
@@ -363,7 +382,7 @@ def multinomial(
     rng = _rng(generator)
     rows = [rng.choice(len(w), num_samples, replace=replacement, p=w / w.sum()) for w in weights]
     picks = np.stack(rows).astype(np.int64)
-    return placed(wrap(picks[0] if input.ndim == 1 else picks), gpu_number(input))
+    return picks[0] if np.ndim(w) == 1 else picks
 
 
 def _multinomial_inside(w: Any, n: int, replacement: bool, generator: Generator | None) -> Tensor:

@@ -12,7 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule.api.array import Array, array_of, as_arrays, plain_or_stacked
-from chainrule.compiling.outside import Generators, Outside, References
+from chainrule.compiling import frames
+from chainrule.compiling.generators import Generators
+from chainrule.compiling.guards import References
+from chainrule.compiling.reads import Reads, Refused
 from chainrule.compiling.simplify import operands
 from chainrule.core.engine import reachable, sweep
 from chainrule.core.levels import open_level
@@ -169,7 +172,7 @@ class Recording:
         states: what it relies on about the tensors with a history.
         drawn: the generators that it drew random numbers from, and their states before.
         ignored: the kinds of floating-point exceptions that it ignores somewhere itself.
-        references: what the names that it uses stood for.
+        references: what it read of Python's state.
         backward: how gradients flow to what it was given, where they can.
     """
 
@@ -215,7 +218,9 @@ class Recording:
                 var.array = None  # type: ignore[assignment]
 
 
-def record(function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arrays: list[Any], name: str) -> Recording:
+def record(
+    function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arrays: list[Any], name: str, pure: bool = False
+) -> Recording:
     """Run a function on values that are recorded.
 
     Args:
@@ -223,40 +228,48 @@ def record(function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arra
         spec: the structure that they are the leaves of: ``(args, kwargs)``.
         arrays: for each leaf its array; None for what is no array.
         name: of the function, for messages.
+        pure: whether the caller has promised that it reads and changes no state of Python's.
 
     Raises:
         Unrecordable: what it does cannot be repeated.
     """
     recorder = Recorder()
-    outside = Outside(function, [x for x, array in zip(leaves, arrays, strict=True) if array is None])
-    outside.keep_contents()
-    unseen = Generators(outside)
+    reads = Reads(recorder)
+    if not pure and frames.why_not():
+        raise Unrecordable(
+            f"what it reads of Python's state cannot be seen here: {frames.why_not()}. `compile(f, pure=True)` is your word that it "
+            "reads none that changes"
+        )
+    unseen = Generators()
     try:
-        found = _run(recorder, function, leaves, spec, arrays, name)
+        try:
+            found = _run(recorder, function, leaves, spec, arrays, name, None if pure else reads)
+        except Refused:
+            reads.check()
+            raise
+        reads.check()
         if unseen.changed():
             raise Unrecordable(
                 "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or "
                 "pass the numbers as an argument"
             )
-        name_changed = outside.changed()
-        if name_changed:
-            refusal = Unrecordable(
-                f"it changes {name_changed}, which is Python's: what is to last from call to call can be a tensor that is "
-                "written in place (t.add_(1), w.copy_(...)), or an argument and a result"
-            )
-            refusal.perhaps_later = True
-            raise refusal
+        found.references = References(reads.guards())
     except BaseException:
         rewind(recorder.sources)
         unseen.rewind()
-        outside.restore()
+        reads.undo()
         raise
-    found.references = References(outside)
     return found
 
 
 def _run(
-    recorder: Recorder, function: Callable[..., Any], leaves: list[Any], spec: TreeSpec, arrays: list[Any], name: str
+    recorder: Recorder,
+    function: Callable[..., Any],
+    leaves: list[Any],
+    spec: TreeSpec,
+    arrays: list[Any],
+    name: str,
+    reads: Reads | None,
 ) -> Recording:
     found = Recording()
     with LOCK, open_level("compile", Traced) as level:
@@ -266,7 +279,7 @@ def _run(
             arguments = _Arguments(recorder, leaves, arrays)
             try:
                 args, kwargs = tree_unflatten(arguments.faces, spec)
-                result = function(*args, **kwargs)
+                result = function(*args, **kwargs) if reads is None else reads.call(function, args, kwargs)
                 outputs, found.spec = tree_flatten(result)
                 found.results = [_result(recorder, x, name) for x in outputs]
                 finals = [(var, _var(recorder, tensor)) for tensor, var in recorder.written.values()]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.compiling.plan import Plan
-from chainrule.compiling.recording import Argument, Captured, Leafed, Recording, same_leaf
+from chainrule.compiling.recording import Argument, Leafed, Recording, same_leaf
 from chainrule.compiling.simplify import operands
 from chainrule.errors.places import Where
 from chainrule.interpreters.traced import Call, Guard, Program, Var, same_bits, same_call
@@ -65,7 +65,7 @@ class Tree:
     Attributes:
         root: where all of them begin.
         sources: where the arrays that they start from are found, by the numbers of their Vars, with a minus.
-        references: what the names that they use stood for.
+        references: what they read of Python's state.
         states: what else has to be so for any of them to hold.
         generators: what they draw random numbers from.
         writes: the numbers of the arrays that some of them write.
@@ -183,8 +183,7 @@ class Tree:
             same and len(old.states) == len(recording.states) and all(map(_same_source, old.states, recording.states))
         )
         if same and recording.references is not None:
-            met = {id(source.content) for source in self.sources.values() if type(source) is Captured}
-            self.references.adopt(recording.references, met)
+            self.references.adopt(recording.references)
         return same
 
     # -- running -----------------------------------------------------------------------------------------------------

@@ -583,11 +583,16 @@ class Recorder:
         values.flags.writeable = False
         return values
 
-    def drawn(self, draw: Callable[..., Any], shape: tuple[int, ...]) -> Any:
-        """Random numbers: drawn anew whenever the recording is replayed."""
+    @property
+    def draws(self) -> bool:
+        """Whether random numbers are being drawn, by a call that is repeated."""
+        return self._drawing
+
+    def drawn(self, draw: Callable[..., Any], given: Any) -> Any:
+        """Random numbers of a shape, or with an array of weights: drawn anew whenever the recording is replayed."""
         self._drawing = True
         try:
-            return self.call(draw, "", (shape,), {}, pure=False, row="random")
+            return self.call(draw, "", (given,), {}, pure=False, row="random")
         finally:
             self._drawing = False
 

@@ -10,10 +10,11 @@ from chainrule.native.extension import (
     Runner,
     SharedUfunc,
     execute,
+    first_broken,
     get_threads,
     loop,
     set_threads,
     why_not,
 )
 
-__all__ = ["AVAILABLE", "OWN", "Runner", "SharedUfunc", "execute", "get_threads", "loop", "set_threads", "why_not"]
+__all__ = ["AVAILABLE", "OWN", "Runner", "SharedUfunc", "execute", "first_broken", "get_threads", "loop", "set_threads", "why_not"]
