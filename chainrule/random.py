@@ -75,13 +75,19 @@ class Generator:
     def get_state(self) -> Any:
         """The state, for :meth:`set_state`."""
         _check_not_recorded("get_state")
-        return self._rng.bit_generator.state
+        return self._get_state()
 
     def set_state(self, state: Any) -> Generator:
         """Go back to a state."""
         _check_not_recorded("set_state")
-        self._rng.bit_generator.state = state
+        self._set_state(state)
         return self
+
+    def _get_state(self) -> Any:
+        return self._rng.bit_generator.state
+
+    def _set_state(self, state: Any) -> None:
+        self._rng.bit_generator.state = state
 
 
 def _check_not_recorded(name: str) -> None:

@@ -56,11 +56,13 @@ class Compiled:
     Attributes:
         function: what was compiled; calling it is what eager computes.
         recordings: every run that was recorded.
+        pure: whether the caller has promised that it reads and changes no state of Python's.
     """
 
-    def __init__(self, function: Callable[..., Any], name: str) -> None:
+    def __init__(self, function: Callable[..., Any], name: str, pure: bool = False) -> None:
         self.function = function
         self.name = name
+        self.pure = pure
         code = getattr(inspect.unwrap(function), "__code__", None)
         self.where = errors.Where(code, 0) if code is not None else None
         self._trees: dict[Any, list[Tree]] = {}
@@ -79,10 +81,10 @@ class Compiled:
         found: Any = sys.modules.get(getattr(self.function, "__module__", ""))
         for part in name.split("."):
             found = getattr(found, part, None)
-        return name if found is self else (compile, (self.function,))  # a decorated function is found by its name
+        return name if found is self else (Compiled, (self.function, self.name, self.pure))  # a decorated one is found by its name
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
-        return Compiled(copy.deepcopy(self.function, memo), self.name)
+        return Compiled(copy.deepcopy(self.function, memo), self.name, self.pure)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -214,7 +216,7 @@ class Compiled:
     def _added(self, tree: Tree | None, signature: Any, leaves: Any, spec: Any, arrays: Any) -> Recording:
         """A new recording, in its tree."""
         with LOCK, _collector_paused():
-            recording = record(self.function, leaves, spec, arrays, self.name)
+            recording = record(self.function, leaves, spec, arrays, self.name, self.pure)
             trees = self._trees.setdefault(signature, [])
             try:
                 self._count_values(signature)
@@ -468,12 +470,19 @@ def _record_call(
         results[i] = tensor if isinstance(results[i], Tensor) else array_of(tensor)
 
 
-def compile(function: Any = None, **options: Any) -> Compiled:
+def compile(function: Any = None, *, pure: bool = False, **options: Any) -> Any:
     """A function that computes what ``function`` does, faster: recorded when first called, then replayed.
+
+    Everything that it reads of Python's state while it is recorded is looked at again in each call: names, attributes, elements,
+    contents of arrays; if something is another one, it is recorded again. What cannot be looked at again (files, clocks, other
+    generators of random numbers, ``print``) or is changed (a list that grows, a counter) makes it run as it is, with a warning that
+    names the line.
 
     Args:
         function: of arrays, tensors, numbers and containers of them; it may contain, or be, any transformation,
-            ``backward()``, and control flow on values.
+            ``backward()``, and control flow on values. Without it, a decorator.
+        pure: your word that it depends on its arguments and on arrays and tensors of the surrounding program alone, and changes
+            nothing else, as ``jax.jit`` takes it for granted: nothing but these is looked at, and calls cost nothing for it.
 
     Returns:
         A function of the same arguments, with results of the same bits. A recording holds for one combination of shapes,
@@ -488,11 +497,17 @@ def compile(function: Any = None, **options: Any) -> Compiled:
     >>> x = np.linspace(0., 1., 3)
     >>> np.array_equal(g(x), cr.grad(lambda x: np.sum(np.tanh(x) ** 2))(x))
     True
+    >>> scale = {"by": 2.0}
+    >>> scaled = cr.compile(lambda x: x * scale["by"])
+    >>> scaled(x).sum(), scale.update(by=3.0), scaled(x).sum()
+    (np.float64(3.0), None, np.float64(4.5))
     """
     if options:
         raise errors.compile_options(next(iter(options)))
+    if function is None:
+        return functools.partial(compile, pure=pure)
     errors.check_function("compile", function)
-    return Compiled(function, getattr(function, "__name__", type(function).__name__))
+    return Compiled(function, getattr(function, "__name__", type(function).__name__), pure)
 
 
 #: how plans run: "native", or "python" and why

@@ -146,22 +146,32 @@ class References:
 
     def _renewed(self, k: int, at: int) -> bool:
         """Take equal numbers and texts, which are other objects now, for what was read; False if anything else differs."""
-        guards, renewed = list(self._sets[k]), False
+        guards = self._sets[k]
         while at >= 0:
             guard = guards[at]
-            if not guard.holds():
+            try:
+                now = guard.now()
+            except Exception:  # what was read is no more
                 return False
-            if guard.kind < Kind.CONTENT:
-                guards[at] = guard._replace(value=guard.now())
-                renewed = True
-            at = _first_broken(tuple(guards), at + 1, MISSING)
-        if renewed:
-            self._sets[k] = tuple(guards)
+            if not same_value(guard.value, now):
+                return False
+            if guard.kind < Kind.FUNCTION and now is not guard.value:
+                guards = (*guards[:at], guard._replace(value=now), *guards[at + 1 :])
+            at = _first_broken(guards, at + 1, MISSING)
+        self._sets[k] = guards
         return True
+
+    def extend(self, new: References) -> None:
+        """Hold only where another recording does, too."""
+        self._sets = [guards + tuple([g for g in new.guards if not any(_is_same(g, h) for h in guards)]) for guards in self._sets]
 
     def adopt(self, new: References) -> None:
         """Hold where another recording that came to the same does, too."""
         self._sets = [*new._sets, *self._sets][:_MOST]
+
+
+def _is_same(x: Guard, y: Guard) -> bool:
+    return x.kind == y.kind and x.thing is y.thing and x.key is y.key
 
 
 def _first_broken_in_python(guards: tuple[Guard, ...], begin: int, missing: Any) -> int:

@@ -106,11 +106,13 @@ class Reads:
         self._things: dict[int, _Thing] = {}
         self._made: dict[int, Any] = {}  # iterators and generators of random numbers that the function made
         self._order: list[_Thing] = []  # that it changed
+        self._given: set[int] = set()  # the containers among its arguments: copies, so that what is put into them is lost
         self._now: Stack | None = None
         self._aside: FrameType | None = None  # of Python's, that shows a warning, loads a module, or is a step
 
     def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function, and see what it does."""
+        self._given = {id(x) for x in _containers((*args, kwargs))}
         return frames.watched(functools.partial(function, *args, **kwargs), self._enter, self._look, self._leave)
 
     # -- refusing, undoing -------------------------------------------------------------------------------------------
@@ -118,8 +120,6 @@ class Reads:
     def refuse(self, what: str) -> None:
         """Stop: the function does, or is about to do, what no recording repeats."""
         where = self._where()
-        import os, traceback
-        if os.environ.get("DBG"): print(what); traceback.print_stack(self._now.frame if self._now else None, limit=16)
         self.reason = f"{what} ({where.quoted})" if where else what
         raise Refused(self.reason)
 
@@ -321,7 +321,7 @@ class Reads:
             self._deep(x, arrays, self.handed, seen)
         elif isinstance(x, (*VIEWS, *ORDERED_VIEWS)):
             self._deep(x.mapping, arrays, self.handed, seen)
-        elif isinstance(x, (*CONSTANT, *_OURS, FunctionType, MethodType)):
+        elif isinstance(x, (*CONSTANT, *_OURS, FunctionType, MethodType)) or _is_library_context(x):
             return
         elif _is_iterator(x):
             self.iterator(x)
@@ -347,10 +347,13 @@ class Reads:
 
     def consumed(self, x: Any) -> None:
         """A plain array whose numbers code computed with, unrecorded."""
+        self._check_not_written(x)
+        self._guard(Kind.CONTENT, x, None, None)
+
+    def _check_not_written(self, x: Any) -> None:
         for _, var in self.recorder.written.values():
             if np.may_share_memory(var.array, x):
-                self.refuse("it writes a tensor, and reads that memory as an array of NumPy's: use the tensor for both")
-        self._guard(Kind.CONTENT, x, None, None)
+                self.refuse("it writes memory, and reads it as an array that is none of its values: use one name for both")
 
     def changed(self, x: Any, what: str, put_back: Callable[[Any], None]) -> None:
         """Something is about to be changed."""
@@ -362,6 +365,8 @@ class Reads:
 
     def changed_container(self, x: Any) -> None:
         """Elements are about to be put into something, or taken out."""
+        if id(x) in self._given:
+            self.refuse(f"it changes a {type(x).__name__} among its arguments: return what is new")
         if id(x) in self._things and self._things[id(x)].undo and isinstance(x, (ndarray, *CONTAINERS)):
             return
         if type(x) is ndarray:
@@ -743,6 +748,14 @@ _DRAW = (
 )
 
 
+def _containers(x: Any) -> Iterator[Any]:
+    """The containers in a container."""
+    for part in elements(x):
+        if isinstance(part, CONTAINERS):
+            yield part
+            yield from _containers(part)
+
+
 def _is_alone(thing: _Thing, known: collections.Counter[int]) -> bool:
     """Whether nobody has something but its record, and an array's memory but its record and those of its views."""
     x, thing.thing = thing.thing, None
@@ -771,6 +784,11 @@ def _named(guard: Guard) -> str:
 def _is_iterator(x: Any) -> bool:
     kind = type(x)
     return hasattr(kind, "__next__") and not isinstance(lookup(kind, "__next__"), FunctionType)
+
+
+def _is_library_context(x: Any) -> bool:
+    """Whether something is a context manager of a library's: ``np.errstate``, ``cr.no_grad``."""
+    return hasattr(type(x), "__enter__") and type(x).__module__.partition(".")[0] in ("numpy", "chainrule")
 
 
 def _is_called(x: Any) -> bool:
@@ -1019,6 +1037,7 @@ def _array_element(reads: Reads, stack: Stack, x: Any, key: Any) -> None:
             at = functools.partial(_array_value, key=whole)
             with_value = at(x)
             if with_value is not MISSING:
+                reads._check_not_written(x)
                 reads._guard(Kind.CHECK, x, at, with_value, ("element", whole))
             return
     reads.computes(stack, [x])

@@ -34,7 +34,7 @@ LOCK = threading.RLock()
 def rewind(drawn: list[tuple[Any, Any]]) -> None:
     """Have generators of random numbers in these states."""
     for generator, state in drawn:
-        generator.set_state(state)
+        generator._set_state(state)
 
 
 class BadResult(TypeError):
@@ -132,12 +132,21 @@ class State(NamedTuple):
     leaf: Leafed
     requires_grad: bool
     has_grad: bool | None
+    hooks: tuple[Any, ...]
 
     def holds(self, leaves: list[Any]) -> bool:
         tensor = self.leaf.tensor(leaves)
-        if (tensor._edge is not None) is not self.requires_grad:
+        if (tensor._edge is not None) is not self.requires_grad or _hooks_of(tensor._edge) != self.hooks:
             return False
         return self.has_grad is None or (tensor._grad is not None) is self.has_grad
+
+
+def _hooks_of(edge: Any) -> tuple[Any, ...]:
+    """The hooks of a place on the tape, by the numbers of their handles."""
+    hooks = getattr(edge, "hooks", None)
+    if hooks is None:
+        return ()
+    return tuple([(key, id(hook)) for table in (hooks.tensor, hooks.pre, hooks.post, hooks.post_accumulate) for key, hook in table.items()])
 
 
 class Backward:
@@ -420,7 +429,7 @@ def _states(recorder: Recorder, arguments: _Arguments, lifted: list[Lifted], cha
     states = []
     for leaf, tensor, edge, grad in known:
         matters = any(tensor is t for t in recorder.looked_at) or any(same_leaf(leaf, other) for other in changed)
-        states.append(State(leaf, edge, grad is not None if matters else None))
+        states.append(State(leaf, edge, grad is not None if matters else None, _hooks_of(tensor._edge)))
     return states
 
 

@@ -109,7 +109,7 @@ class Tree:
 
     def generator_states(self) -> list[tuple[Any, Any]]:
         """The generators that recordings draw from, and where they are."""
-        return [(generator, generator.get_state()) for generator in self.generators]
+        return [(generator, generator._get_state()) for generator in self.generators]
 
     # -- growing -----------------------------------------------------------------------------------------------------
 
@@ -127,6 +127,8 @@ class Tree:
         if pairs is None:
             return False
         self._extend(recording)
+        assert recording.references is not None
+        self.references.extend(recording.references)
         _plan_path(pairs, recording)
         return True
 
@@ -256,7 +258,7 @@ def _same_source(x: Any, y: Any) -> bool:
 def _same_part(x: Any, y: Any) -> bool:
     if type(x) is Leafed and type(y) is Leafed:
         return same_leaf(x, y)
-    return x is y or (type(x) is int and x == y)
+    return x is y or (type(x) in (int, tuple) and type(x) is type(y) and bool(x == y))
 
 
 def _equal(old: Segment, new: Segment) -> bool:

@@ -13,7 +13,7 @@ from chainrule.api.array import faced
 from chainrule.core.levels import Level, open_level, within
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.batched import Batched
-from chainrule.random import get_rng_state, set_rng_state
+from chainrule.random import default_generator
 from chainrule.transform.arguments import as_caller_type, check_randomness, has_tensor, is_array, tensor_in, untracked
 from chainrule.transform.forward import exit_level
 from chainrule.tree import TreeSpec, broadcast_prefix, is_container, tree_flatten, tree_leaves, tree_unflatten
@@ -70,11 +70,11 @@ def vmap(
         if chunk_size is None or size <= chunk_size:
             outputs, out_spec, _ = _call_batched(func, leaves, spec, dims, size, out_dims, randomness, kwargs)
             return tree_unflatten(outputs, out_spec)
-        state = get_rng_state() if randomness == "same" else None
+        state = default_generator._get_state() if randomness == "same" else None
         parts = []
         for begin in range(0, size, chunk_size):
             if state is not None:
-                set_rng_state(state)
+                default_generator._set_state(state)
             end = min(begin + chunk_size, size)
             some = [
                 x if d is None else x[(slice(None),) * d + (slice(begin, end),)]

@@ -601,7 +601,7 @@ class Recorder:
         if not self._drawing:
             raise Unrecordable("random numbers are drawn that depend on values")
         if not any(source is known for known, _ in self.sources):
-            self.sources.append((source, source.get_state()))
+            self.sources.append((source, source._get_state()))
 
     def check_unboxed(self, tensor: Tensor) -> None:
         """Raise for an element of an array of objects.

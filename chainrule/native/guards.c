@@ -44,6 +44,7 @@ static int are_elements(PyObject *thing, PyObject *value) {
         }
         return 1;
     }
+    if (count == 0) return PyObject_Size(thing) == 0;
     return 0; /* others are looked at in Python */
 }
 
