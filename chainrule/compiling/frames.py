@@ -153,7 +153,9 @@ def _heights(code: CodeType, found: list[dis.Instruction]) -> dict[int, int]:
                 todo.append((i.argval, height + dis.stack_effect(i.opcode, arg, jump=True)))
             if i.opname in _ENDS:
                 break
-            if i.opname != "EXTENDED_ARG":
+            if i.opname == "RETURN_GENERATOR":
+                height = 1  # what the first next() sends; stack_effect has other things to say in each version
+            elif i.opname != "EXTENDED_ARG":
                 height += dis.stack_effect(i.opcode, arg, jump=False)
             k += 1
     return heights

@@ -21,10 +21,8 @@ class Generators:
 
     def changed(self) -> bool:
         """Whether one of them was drawn from since."""
-        now = _numpy_state()
-        if self._numpy is None or now is None:
-            return now is not self._numpy or random.getstate() != self._python
-        return not _same(now, self._numpy) or random.getstate() != self._python
+        drawn = self._numpy is not None and not _same(_numpy_state(), self._numpy)
+        return drawn or random.getstate() != self._python
 
     def rewind(self) -> None:
         random.setstate(self._python)

@@ -25,7 +25,7 @@ _MOST = 8  # sets of guards that one recording holds under
 class Kind:
     """The kinds of guards, with the numbers that native code knows them by."""
 
-    ITEM, INSTANCE, CELL, TYPE, ELEMENTS, LENGTH, FUNCTION, CONTENT, CHECK = range(9)
+    ITEM, INSTANCE, CELL, TYPE, CLASS, ELEMENTS, LENGTH, FUNCTION, CONTENT, CHECK = range(10)
 
 
 class Guard(NamedTuple):
@@ -62,8 +62,10 @@ def elements(x: Any) -> tuple[Any, ...]:
 
 
 def _instance(thing: Any, key: str) -> Any:
-    inside = getattr(thing, "__dict__", None)
-    return MISSING if inside is None else inside.get(key, MISSING)
+    try:
+        return object.__getattribute__(thing, "__dict__").get(key, MISSING)
+    except AttributeError:
+        return MISSING
 
 
 def lookup(cls: type, name: str) -> Any:
@@ -93,6 +95,7 @@ _NOW: tuple[Callable[[Any, Any], Any], ...] = (
     _instance,
     _cell,
     lookup,
+    lambda thing, key: type(thing),
     lambda thing, key: elements(thing),
     lambda thing, key: len(thing),
     lambda thing, key: function_parts(thing),

@@ -29,6 +29,12 @@ _OPEN = ("chainrule.nn.", "chainrule.optim", "chainrule.func.modules")
 CONSTANT_MODULES = _LIBRARIES | (sys.stdlib_module_names - {"sys", "os", "builtins"})
 
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque, types.MappingProxyType)
+BUFFERS = (bytearray, memoryview, array.array)
+#: what their methods are called that write nothing
+READING = frozenset(
+    "__getitem__ __len__ __iter__ __contains__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ tobytes tolist hex count index find copy "
+    "decode startswith endswith".split()
+)
 VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 ORDERED_VIEWS = (type(collections.OrderedDict().keys()), type(collections.OrderedDict().values()), type(collections.OrderedDict().items()))
 #: whose values never change

@@ -31,11 +31,13 @@ from chainrule.compiling import frames
 from chainrule.compiling.frames import Instruction, Stack
 from chainrule.compiling.guards import IMMUTABLE, MISSING, Guard, Kind, content, elements, function_parts, lookup
 from chainrule.compiling.known import (
+    BUFFERS,
     CONSTANT,
     CONTAINERS,
     ITERATOR_MAKERS,
     MAKERS,
     ORDERED_VIEWS,
+    READING,
     VIEWS,
     WRITERS,
     changes,
@@ -64,6 +66,19 @@ _STEPS = frozenset({Whole.__call__.__code__})
 _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
 _HEAP_TYPE = 1 << 9  # of classes that are made by Python
 _IN_PLACE = 13  # the first number of BINARY_OP that is an in-place operator
+
+
+def _isa(x: Any, kinds: Any) -> bool:
+    """Whether an object's class is one of these: ``isinstance`` may run code of the object's."""
+    return issubclass(type(x), kinds)
+
+
+def _inside(x: Any) -> Any:
+    """The attributes of an object itself, without running code of its class; None if it has none."""
+    try:
+        return object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        return None
 
 
 class Refused(BaseException):
@@ -180,7 +195,7 @@ class Reads:
             settled = True
             known: collections.Counter[int] = collections.Counter()  # references to arrays that are ours, or our arrays'
             for thing in things.values():
-                if isinstance(thing.thing, ndarray):
+                if _isa(thing.thing, ndarray):
                     known.update([id(thing.thing), id(thing.thing.base)])
             for key in list(things):
                 if _is_alone(things[key], known):
@@ -214,7 +229,7 @@ class Reads:
             self._guard(Kind.ELEMENTS, x, None, elements(x))
 
     def length(self, x: Any) -> None:
-        if isinstance(x, CONTAINERS) and not isinstance(x, (tuple, frozenset)):
+        if _isa(x, CONTAINERS) and not _isa(x, (tuple, frozenset)):
             self._guard(Kind.LENGTH, x, None, len(x))
 
     def of_class(self, cls: type, name: str) -> Any:
@@ -231,25 +246,25 @@ class Reads:
     def attribute(self, x: Any, name: str) -> None:
         """An attribute that code asks for."""
         kind = type(x)
-        if isinstance(x, ModuleType):
+        if _isa(x, ModuleType):
             found = vars(x).get(name, MISSING)
-            constant = is_constant_module(x.__name__) and (found is MISSING or isinstance(found, CONSTANT) or callable(found))
+            constant = is_constant_module(x.__name__) and (found is MISSING or _isa(found, CONSTANT) or callable(found))
             if not constant:
                 self.item(vars(x), name)
-        elif isinstance(x, type):
+        elif _isa(x, type):
             self._of_type(x, name)
         elif kind is MethodType:
             self.attribute(x.__func__, name)
-        elif isinstance(x, super):
+        elif _isa(x, super):
             self._of_super(x, name)
-        elif isinstance(x, _VALUES):
-            inside = getattr(x, "__dict__", None)
-            if inside and name in inside:
+        elif _isa(x, _VALUES):
+            inside = _inside(x)
+            if type(inside) is dict and name in inside:
                 self._guard(Kind.INSTANCE, x, name, inside[name])
-        elif isinstance(x, ndarray) and not (inside := getattr(x, "__dict__", None)):
+        elif _isa(x, ndarray) and not (inside := _inside(x)):
             if name in ("shape", "size", "ndim", "dtype", "strides", "flags", "nbytes", "itemsize"):
                 self.looked_up(x, _layout, "layout")
-        elif not isinstance(x, _OURS) and not (isinstance(x, CONSTANT) and kind.__dictoffset__ == 0):
+        elif not _isa(x, _OURS) and not (_isa(x, CONSTANT) and kind.__dictoffset__ == 0):
             self._of_instance(x, kind, name)
 
     def _of_type(self, x: type, name: str) -> None:
@@ -271,26 +286,28 @@ class Reads:
         if kind.__module__.partition(".")[0] == "chainrule" and is_library(kind.__module__):
             return  # contexts of backward functions, handles
         found = self.of_class(kind, name)
-        if is_library_class(kind) and isinstance(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        if not is_library_class(kind):
+            self._guard(Kind.CLASS, x, None, kind)
+        if is_library_class(kind) and _isa(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
             return
-        if lookup(kind, "__getattribute__") is not object.__getattribute__ and not isinstance(
+        if lookup(kind, "__getattribute__") is not object.__getattribute__ and not _isa(
             x, (FunctionType, BuiltinFunctionType, functools.partial, *CONTAINERS)
         ):
-            if isinstance(lookup(kind, "__getattribute__"), FunctionType):
+            if _is_python(x, "__getattribute__"):
                 return  # whose instructions are looked at
             self._by_asking(x, name)
             return
-        if isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
+        if _isa(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
             if name != "__dict__":
                 self._by_asking(x, name)
         elif found is MISSING or not hasattr(type(found), "__set__"):
-            inside = getattr(x, "__dict__", None)
+            inside = _inside(x)
             if type(inside) is dict:
                 value = inside.get(name, MISSING)
                 self._guard(Kind.INSTANCE, x, name, value)
                 if value is MISSING and found is MISSING:
                     self.of_class(kind, "__getattr__")
-        elif not isinstance(found, property) and is_library_class(type(found)) and not _is_python(found, "__get__"):
+        elif not _isa(found, property) and is_library_class(type(found)) and not _is_python(found, "__get__"):
             self._by_asking(x, name)
 
     def _by_asking(self, x: Any, name: str) -> None:
@@ -301,27 +318,31 @@ class Reads:
 
     def operand(self, x: Any, arrays: list[Any], seen: set[int] | None = None) -> None:
         """Something that an operator or function of Python's computes with: containers as a whole, plain arrays noted."""
-        if isinstance(x, ndarray) and type(x) is ndarray:
+        if _isa(x, ndarray) and type(x) is ndarray:
             arrays.append(x)
-        elif isinstance(x, CONTAINERS):
+        elif _isa(x, CONTAINERS):
             self._deep(x, arrays, self.operand, seen)
-        elif isinstance(x, (*VIEWS, *ORDERED_VIEWS)):
+        elif _isa(x, (*VIEWS, *ORDERED_VIEWS)):
             self._deep(x.mapping, arrays, self.operand, seen)
-        elif type(x).__module__ != "builtins" and not isinstance(x, (*CONSTANT, *_OURS)) and is_library_class(type(x)):
+        elif _isa(x, BUFFERS):
+            self.looked_up(x, bytes, "whole")
+        elif type(x).__module__ != "builtins" and not _isa(x, (*CONSTANT, *_OURS)) and is_library_class(type(x)):
             self.handed(x, arrays, seen)
 
     def handed(self, x: Any, arrays: list[Any], seen: set[int] | None = None) -> None:
         """Something that code is given which is not looked into."""
         if type(x) is ndarray:
             arrays.append(x)
-        elif isinstance(x, functools.partial):
+        elif _isa(x, BUFFERS):
+            self.looked_up(x, bytes, "whole")
+        elif _isa(x, functools.partial):
             for part in (*x.args, *x.keywords.values()):
                 self.handed(part, arrays, seen)
-        elif isinstance(x, CONTAINERS):
+        elif _isa(x, CONTAINERS):
             self._deep(x, arrays, self.handed, seen)
-        elif isinstance(x, (*VIEWS, *ORDERED_VIEWS)):
+        elif _isa(x, (*VIEWS, *ORDERED_VIEWS)):
             self._deep(x.mapping, arrays, self.handed, seen)
-        elif isinstance(x, (*CONSTANT, *_OURS, FunctionType, MethodType)) or _is_library_context(x):
+        elif _isa(x, (*CONSTANT, *_OURS, FunctionType, MethodType)) or _is_library_context(x):
             return
         elif _is_iterator(x):
             self.iterator(x)
@@ -342,7 +363,7 @@ class Reads:
 
     def iterator(self, x: Any) -> None:
         """Something that is used up."""
-        if id(x) not in self._made and not isinstance(x, _OURS):
+        if id(x) not in self._made and not _isa(x, _OURS):
             self.refuse("it goes on with an iterator that was made outside of it: pass a list, or make the iterator inside")
 
     def consumed(self, x: Any) -> None:
@@ -367,36 +388,36 @@ class Reads:
         """Elements are about to be put into something, or taken out."""
         if id(x) in self._given:
             self.refuse(f"it changes a {type(x).__name__} among its arguments: return what is new")
-        if id(x) in self._things and self._things[id(x)].undo and isinstance(x, (ndarray, *CONTAINERS)):
+        if id(x) in self._things and self._things[id(x)].undo and _isa(x, (ndarray, *CONTAINERS)):
             return
         if type(x) is ndarray:
             if x.nbytes > _COPIED:
                 self.refuse("it writes a large array of NumPy's in place, which no recording repeats: use a tensor")
             what = "a plain array, where none of its own values takes part"
             self.changed(x, what, functools.partial(_put_array, values=x.copy()))
-        elif isinstance(x, (list, collections.deque)):
+        elif _isa(x, (list, collections.deque)):
             self.changed(x, "a list or dictionary", functools.partial(_put_list, values=list(elements(x))))
-        elif isinstance(x, dict):
+        elif _isa(x, dict):
             self.changed(x, "a list or dictionary", functools.partial(_put_dict, values=list(dict.items(x))))
-        elif isinstance(x, set):
+        elif _isa(x, set):
             self.changed(x, "a set", functools.partial(_put_set, values=elements(x)))
-        elif not isinstance(x, _OURS) and not isinstance(lookup(type(x), "__setitem__"), FunctionType):
+        elif not _isa(x, _OURS) and not _isa(lookup(type(x), "__setitem__"), FunctionType):
             self.refuse(f"it writes into a {type(x).__name__}, which no recording repeats")
 
     def changed_attribute(self, x: Any, name: str) -> None:
         """An attribute is about to be set or deleted."""
         kind = type(x)
-        if isinstance(x, ModuleType):
+        if _isa(x, ModuleType):
             self.changed(vars(x), name, functools.partial(_put_item, key=name, value=vars(x).get(name, MISSING)))
-        elif isinstance(x, type):
+        elif _isa(x, type):
             self.changed(x, name, functools.partial(_put_attribute, name=name, value=x.__dict__.get(name, MISSING)))
-        elif not isinstance(x, _OURS) and not (kind.__module__.startswith("chainrule.") and is_library(kind.__module__)):
+        elif not _isa(x, _OURS) and not (kind.__module__.startswith("chainrule.") and is_library(kind.__module__)):
             found = lookup(kind, name)
-            if isinstance(lookup(kind, "__setattr__"), FunctionType) or isinstance(found, property) or _is_python(found, "__set__"):
+            if _is_python(x, "__setattr__") or _isa(found, property) or _is_python(found, "__set__"):
                 return  # whose instructions are looked at
-            inside = getattr(x, "__dict__", None)
+            inside = _inside(x)
             now = inside.get(name, MISSING) if type(inside) is dict else MISSING
-            if isinstance(found, types.MemberDescriptorType):
+            if _isa(found, types.MemberDescriptorType):
                 now = _attribute_or_missing(x, name)
             self.changed(x, name, functools.partial(_put_attribute, name=name, value=now))
 
@@ -411,7 +432,7 @@ class Reads:
     def _enter(self, frame: FrameType) -> bool:
         code = frame.f_code
         module = frame.f_globals.get("__name__", "")
-        module = module if isinstance(module, str) else ""
+        module = module if _isa(module, str) else ""
         if self._is_aside(frame):
             return False
         if (module, code.co_name) in _ASIDE or code in _STEPS:
@@ -427,13 +448,19 @@ class Reads:
             self._guard(Kind.FUNCTION, function, None, function_parts(function))
             if function.__kwdefaults__:
                 self.whole(function.__kwdefaults__)
-            if code.co_argcount and code.co_varnames[0] in ("self", "cls"):
+            if code.co_argcount:
                 receiver = frame.f_locals.get(code.co_varnames[0])
-                kind = receiver if isinstance(receiver, type) else type(receiver)
-                found = lookup(kind, code.co_name)
-                if getattr(getattr(found, "__func__", found), "__code__", None) is code:
-                    self.of_class(kind, code.co_name)
+                self._method_runs(receiver if _isa(receiver, type) else type(receiver), code)
         return True
+
+    def _method_runs(self, cls: type, code: types.CodeType) -> None:
+        """A function has begun whose first argument is of this class, or this class: it may be what an operator found there."""
+        if is_library_class(cls):
+            return
+        for base in cls.__mro__:
+            for name, found in base.__dict__.items():
+                if getattr(getattr(found, "__func__", found), "__code__", None) is code and type(name) is str:
+                    self.of_class(cls, name)
 
     def _is_aside(self, frame: FrameType | None) -> bool:
         """Whether a frame belongs to what shows a warning, loads a module, or is called again in each call."""
@@ -492,7 +519,7 @@ class Reads:
             if type(x) not in IMMUTABLE:
                 each(x, arrays)
         if arrays or makes:
-            mixed = any(isinstance(x, _VALUES) for x in _flat(operands))
+            mixed = any(_isa(x, _VALUES) for x in _flat(operands))
             stack.pending = arrays, mixed, makes
 
     # -- calls -------------------------------------------------------------------------------------------------------
@@ -504,32 +531,34 @@ class Reads:
             self.calls(stack, function.__func__, [function.__self__, *args], keywords)
         elif kind is FunctionType:
             module = function.__globals__.get("__name__", "")
-            if is_library(module if isinstance(module, str) else ""):
+            if is_library(module if _isa(module, str) else ""):
                 self.computes(stack, [*args, *keywords.values()], each=self.handed)
             else:
                 stack.pending = [], False, bool(function.__code__.co_flags & 0x20)
-        elif isinstance(function, functools.partial):
+        elif _isa(function, functools.partial):
             self.calls(stack, function.func, [*function.args, *args], {**function.keywords, **keywords})
-        elif isinstance(function, type):
+        elif _isa(function, type):
             self._make(stack, function, args, keywords)
-        elif isinstance(function, np.ufunc) or _module_of(function).partition(".")[0] in ("numpy", "scipy", "pandas", "chainrule"):
+        elif _isa(function, np.ufunc) or _module_of(function).partition(".")[0] in ("numpy", "scipy", "pandas", "chainrule"):
             self._call_library(stack, function, args, keywords)
-        elif isinstance(function, BuiltinFunctionType) or kind in (types.MethodWrapperType, functools._lru_cache_wrapper):
+        elif _isa(function, BuiltinFunctionType) or kind in (types.MethodWrapperType, functools._lru_cache_wrapper):
             self._call_builtin(stack, function, args, keywords)
-        elif isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)):
+        elif _isa(function, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)):
             if args:
                 self._method(stack, function, args[0], function.__name__, args[1:], keywords)
         elif kind is weakref.ref:
             self.looked_up(function, operator.call, "referent")
-        elif isinstance(lookup(kind, "__call__"), FunctionType):
+        elif _is_python(function, "__call__"):
             self.attribute(function, "__call__")
+        elif _isa(lookup(kind, "__call__"), FunctionType):
+            self.computes(stack, [function, *args, *keywords.values()], each=self.handed)
         elif kind in (operator.itemgetter, operator.attrgetter, operator.methodcaller):
             self._by_getter(stack, function, args)
         elif not is_lock(function):
             self.refuse(f"it calls {_called(function)}, of which it is not known what it depends on")
 
     def _by_getter(self, stack: Stack, function: Any, args: list[Any]) -> None:
-        if isinstance(function, operator.attrgetter) and args:
+        if _isa(function, operator.attrgetter) and args:
             at = args[0]
             for name in function.__reduce__()[1]:
                 for part in name.split("."):
@@ -544,7 +573,7 @@ class Reads:
             for x in given:
                 self._iterated(x)
             stack.pending = [], False, True
-        elif isinstance(cls, type) and cls.__module__ == "numpy.random" or issubclass(cls, _random_types()):
+        elif _isa(cls, type) and cls.__module__ == "numpy.random" or issubclass(cls, _random_types()):
             self._random(stack, cls, given)
         elif cls in MAKERS or cls.__module__ in ("builtins", "collections", "functools", "operator", "types"):
             if cls is type and len(args) == 1:
@@ -561,44 +590,44 @@ class Reads:
             self.of_class(cls, "__new__")
 
     def _random(self, stack: Stack, made: Any, given: list[Any]) -> None:
-        if not given or not all(isinstance(x, (int, np.integer)) for x in _flat(given)):
+        if not given or not all(_isa(x, (int, np.integer)) for x in _flat(given)):
             self.refuse(_DRAW)  # it starts from the system's entropy
         stack.pending = [], False, True
 
     def _iterated(self, x: Any) -> None:
         """Something whose elements code goes through."""
-        if isinstance(x, (*VIEWS, *ORDERED_VIEWS)):
+        if _isa(x, (*VIEWS, *ORDERED_VIEWS)):
             x = x.mapping
-        if isinstance(x, CONTAINERS):
+        if _isa(x, CONTAINERS):
             self.whole(x)
         elif type(x) is ndarray:
             self.consumed(x)
         elif _is_iterator(x):
             self.iterator(x)
-        elif not isinstance(x, (*CONSTANT, *_OURS)) and is_library_class(type(x)) and type(x).__module__ != "builtins":
+        elif not _isa(x, (*CONSTANT, *_OURS)) and is_library_class(type(x)) and type(x).__module__ != "builtins":
             self.handed(x, [])
 
     def _call_library(self, stack: Stack, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
         receiver = getattr(function, "__self__", None)
-        if args and isinstance(args[0], _random_types()):  # a method of Cython's, which is not bound
+        if args and _isa(args[0], _random_types()):  # a method of Cython's, which is not bound
             receiver = args[0]
-        if isinstance(receiver, _random_types()) or _module_of(function).startswith("numpy.random"):
+        if _isa(receiver, _random_types()) or _module_of(function).startswith("numpy.random"):
             if getattr(function, "__name__", "") == "default_rng":
                 self._random(stack, function, [*args, *keywords.values()])
             elif receiver is None or id(receiver) not in self._made:
                 self.refuse(_DRAW)
             return
-        if isinstance(receiver, ndarray):
+        if _isa(receiver, ndarray):
             self._method(stack, function, receiver, function.__name__, args, keywords)
             return
         outs = keywords.get("out")
-        targets = list(outs) if isinstance(outs, tuple) else [outs]
-        if isinstance(function, np.ufunc):
+        targets = list(outs) if _isa(outs, tuple) else [outs]
+        if _isa(function, np.ufunc):
             targets += args[function.nin :]
-        if function in WRITERS or getattr(function, "__name__", "") in ("at", "shuffle"):
+        if any(function is writer for writer in WRITERS) or getattr(function, "__name__", "") in ("at", "shuffle"):
             targets.append(args[0] if args else keywords.get("a"))
         self._written(targets, [*args, *keywords.values()])
-        inner = [] if receiver is None or isinstance(receiver, (ModuleType, type)) else [receiver]
+        inner = [] if receiver is None or _isa(receiver, (ModuleType, type)) else [receiver]
         self.computes(stack, [*inner, *args, *keywords.values()], each=self.handed)
 
     def _written(self, targets: list[Any], given: list[Any]) -> None:
@@ -608,10 +637,12 @@ class Reads:
 
     def _call_builtin(self, stack: Stack, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
         receiver, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
-        if isinstance(function, functools._lru_cache_wrapper):
-            self.looked_up(function, _misses, "misses")
+        if _isa(function, functools._lru_cache_wrapper):
+            if not any(_isa(x, _OURS) for x in _flat([*args, *keywords.values()])):
+                again = functools.partial(_called_again, args=tuple(args), keywords=keywords)
+                self.looked_up(function, again, repr((args, keywords)))  # which finds it there, as the function would
             return
-        if receiver is not None and not isinstance(receiver, (ModuleType, type)):
+        if receiver is not None and not _isa(receiver, (ModuleType, type)):
             self._method(stack, function, receiver, name, args, keywords)
             return
         if not is_pure(function):
@@ -620,14 +651,14 @@ class Reads:
                 return
             self.refuse(f"it calls {_called(function)}, which depends on, or changes, more than its arguments: {_INSTEAD}")
         builtin = _module_of(function) == "builtins"
-        if builtin and name in ("getattr", "hasattr") and len(args) > 1 and isinstance(args[1], str):
+        if builtin and name in ("getattr", "hasattr") and len(args) > 1 and _isa(args[1], str):
             self.attribute(args[0], args[1])
         elif builtin and name in ("setattr", "delattr") and len(args) > 1:
             self.changed_attribute(args[0], args[1])
         elif builtin and name == "vars" and args:
             return  # what is read of it is seen
         elif builtin and name == "len" and args:
-            x = args[0].mapping if isinstance(args[0], (*VIEWS, *ORDERED_VIEWS)) else args[0]
+            x = args[0].mapping if _isa(args[0], (*VIEWS, *ORDERED_VIEWS)) else args[0]
             if type(x) is ndarray:
                 self.looked_up(x, _layout, "layout")
             self.length(x)
@@ -643,42 +674,42 @@ class Reads:
 
     def _method(self, stack: Stack, function: Any, x: Any, name: str, args: list[Any], keywords: dict[str, Any]) -> None:
         """A method of C's is about to be called."""
-        if isinstance(x, ndarray) and type(x) is ndarray:
+        if _isa(x, ndarray) and type(x) is ndarray:
             if changes(x, name):
                 self._written([x], [])
             self._written([keywords.get("out")], [])
             self.computes(stack, [x, *args, *keywords.values()], each=self.handed)
-        elif isinstance(x, _OURS):
+        elif _isa(x, _OURS):
             self.computes(stack, [*args, *keywords.values()], each=self.handed)
         elif name in ("__getattribute__", "__getattr__") and args:
             self.attribute(x, args[0])
         elif name in ("__setattr__", "__delattr__") and args:
             self.changed_attribute(x, args[0])
         elif name in ("__init__", "__init_subclass__", "__new__", "__class_getitem__", "__subclasshook__", "mro"):
-            if isinstance(x, CONTAINERS) and (args or keywords):
+            if _isa(x, CONTAINERS) and (args or keywords):
                 self.changed_container(x)
             self.computes(stack, [*args, *keywords.values()])
-        elif isinstance(x, (list, dict, set, collections.deque)):
+        elif _isa(x, (list, dict, set, collections.deque)):
             self._method_of_container(stack, x, name, args, keywords)
-        elif isinstance(x, type) and not is_pure(function) and not is_library_class(x):
+        elif _isa(x, type) and not is_pure(function) and not is_library_class(x):
             self.computes(stack, [*args, *keywords.values()])
-        elif isinstance(x, (*CONSTANT, *CONTAINERS, *VIEWS, *ORDERED_VIEWS)):
-            if isinstance(x, type) and not is_pure(function) and isinstance(function, BuiltinFunctionType):
+        elif _isa(x, (*CONSTANT, *CONTAINERS, *VIEWS, *ORDERED_VIEWS)):
+            if _isa(x, type) and not is_pure(function) and _isa(function, BuiltinFunctionType):
                 self.refuse(f"it calls {_called(function)}, which depends on more than its arguments: {_INSTEAD}")
             self.computes(stack, [x, *args, *keywords.values()])
         elif _is_iterator(x):
             self.iterator(x)
-        elif isinstance(x, contextvars.ContextVar):
+        elif _isa(x, contextvars.ContextVar):
             if name != "get":
                 self.refuse("it sets a ContextVar, which no recording repeats")
             self.looked_up(x, _context_value, "value")
         elif is_lock(x) or name in ("__eq__", "__ne__", "__hash__", "__repr__", "__str__", "__format__", "__dir__", "__sizeof__", "__reduce_ex__"):
             return
-        elif type(x).__module__ in ("array",):
-            if name in ("append", "extend", "insert", "pop", "remove", "reverse", "byteswap", "fromlist", "frombytes", "__setitem__"):
-                self.refuse("it writes into an array.array, which no recording repeats: use an array of NumPy's")
-            self.looked_up(x, operator.methodcaller("tobytes"), "whole")
-        elif isinstance(x, _random_types()):
+        elif _isa(x, BUFFERS):
+            if name not in READING:
+                self.refuse(f"it may write into a {type(x).__name__} ({name}), which no recording repeats: use an array of NumPy's")
+            self.looked_up(x, bytes, "whole")
+        elif _isa(x, _random_types()):
             if id(x) not in self._made:
                 self.refuse(_DRAW)
         else:
@@ -690,14 +721,14 @@ class Reads:
                 self.whole(x)
             self.changed_container(x)
             for each in args:
-                if isinstance(each, CONTAINERS) and name in ("extend", "update", "extendleft", "__ior__", "__iadd__"):
+                if _isa(each, CONTAINERS) and name in ("extend", "update", "extendleft", "__ior__", "__iadd__"):
                     self.whole(each)
                 elif _is_iterator(each) and name in ("extend", "update", "extendleft"):
                     self.iterator(each)
             return
-        if isinstance(x, dict) and name in ("get", "__getitem__", "__contains__", "__missing__") and args:
+        if _isa(x, dict) and name in ("get", "__getitem__", "__contains__", "__missing__") and args:
             self._subscript(x, args[0])
-        elif isinstance(x, list) and name == "__getitem__" and args:
+        elif _isa(x, list) and name == "__getitem__" and args:
             self._subscript(x, args[0])
         elif name == "__len__":
             self.length(x)
@@ -710,30 +741,28 @@ class Reads:
 
     def _subscript(self, x: Any, key: Any) -> None:
         """An element is read."""
-        if isinstance(x, dict):
+        if _isa(x, dict):
             try:
                 hash(key)
             except TypeError:  # which Python says itself
                 return
             found = self.item(x, key)
-            if found is MISSING and isinstance(x, collections.defaultdict):
+            if found is MISSING and _isa(x, collections.defaultdict):
                 self.changed_container(x)
-        elif isinstance(x, types.MappingProxyType):
+        elif _isa(x, types.MappingProxyType):
             self.looked_up(x, functools.partial(_get, key=key), repr(key))
-        elif isinstance(x, (list, collections.deque)):
+        elif _isa(x, (list, collections.deque)):
             if type(key) is int and len(x) > 64:
                 self._guard(Kind.CHECK, x, functools.partial(_element, key=key), _element(x, key), key)
             else:
                 self.whole(x)
-        elif type(x).__module__ == "array":
-            self.looked_up(x, operator.methodcaller("tobytes"), "whole")
 
 
 def _flat(x: Any, depth: int = 3) -> Iterator[Any]:
     for each in x:
-        if isinstance(each, dict):
+        if _isa(each, dict):
             each = list(each.values())
-        if isinstance(each, (list, tuple)) and depth:
+        if _isa(each, (list, tuple)) and depth:
             yield from _flat(each, depth - 1)
         else:
             yield each
@@ -751,7 +780,7 @@ _DRAW = (
 def _containers(x: Any) -> Iterator[Any]:
     """The containers in a container."""
     for part in elements(x):
-        if isinstance(part, CONTAINERS):
+        if _isa(part, CONTAINERS):
             yield part
             yield from _containers(part)
 
@@ -760,7 +789,7 @@ def _is_alone(thing: _Thing, known: collections.Counter[int]) -> bool:
     """Whether nobody has something but its record, and an array's memory but its record and those of its views."""
     x, thing.thing = thing.thing, None
     alone = sys.getrefcount(x) == 2  # x, and the argument
-    if alone and isinstance(x, ndarray) and x.base is not None:
+    if alone and _isa(x, ndarray) and x.base is not None:
         base = x.base
         alone = type(base) is ndarray and sys.getrefcount(base) - 2 <= known[id(base)]
         del base
@@ -783,7 +812,7 @@ def _named(guard: Guard) -> str:
 
 def _is_iterator(x: Any) -> bool:
     kind = type(x)
-    return hasattr(kind, "__next__") and not isinstance(lookup(kind, "__next__"), FunctionType)
+    return hasattr(kind, "__next__") and not _isa(lookup(kind, "__next__"), FunctionType)
 
 
 def _is_library_context(x: Any) -> bool:
@@ -794,19 +823,21 @@ def _is_library_context(x: Any) -> bool:
 def _is_called(x: Any) -> bool:
     """Whether something is there to be called, in Python that is looked at, or of ours."""
     function = lookup(type(x), "__call__")
-    if not isinstance(function, FunctionType):
+    if not _isa(function, FunctionType):
         return False
     module = str(function.__globals__.get("__name__", ""))
     return not is_library(module) or module.startswith("chainrule.")
 
 
-def _is_python(descriptor: Any, method: str) -> bool:
-    return isinstance(lookup(type(descriptor), method), FunctionType)
+def _is_python(x: Any, method: str) -> bool:
+    """Whether a method of an object's class is Python that is looked at."""
+    function = lookup(type(x), method)
+    return _isa(function, FunctionType) and not is_library(str(function.__globals__.get("__name__", "")))
 
 
 def _module_of(function: Any) -> str:
     module = getattr(function, "__module__", None) or getattr(type(function), "__module__", None)
-    return module if isinstance(module, str) else ""
+    return module if _isa(module, str) else ""
 
 
 def _called(function: Any) -> str:
@@ -842,9 +873,8 @@ def _has_itself(name: str, cls: type) -> bool:
     return name in cls.__dict__
 
 
-def _misses(x: Any) -> Any:
-    info = x.cache_info()
-    return info.misses, info.currsize
+def _called_again(function: Any, args: Any, keywords: Any) -> Any:
+    return function(*args, **keywords)
 
 
 def _context_value(x: contextvars.ContextVar[Any]) -> Any:
@@ -899,9 +929,9 @@ def _put_item(x: dict[Any, Any], key: Any, value: Any) -> None:
 
 def _put_attribute(x: Any, name: str, value: Any) -> None:
     if value is not MISSING:
-        (type if isinstance(x, type) else object).__setattr__(x, name, value)
+        (type if _isa(x, type) else object).__setattr__(x, name, value)
     elif _attribute_or_missing(x, name) is not MISSING:
-        (type if isinstance(x, type) else object).__delattr__(x, name)
+        (type if _isa(x, type) else object).__delattr__(x, name)
 
 
 def _put_cell(cell: CellType, value: Any) -> None:
@@ -934,29 +964,32 @@ def snapshot(x: Any) -> Any:
 def _parts_of(x: Any, seen: dict[int, Any]) -> Any:
     if id(x) in seen:
         return ("again", list(seen).index(id(x)))
-    if isinstance(x, (*CONSTANT, *_OURS, FunctionType, MethodType)) or _is_called(x):
+    if _isa(x, (*CONSTANT, *_OURS, FunctionType, MethodType)) or _is_called(x):
         return x
     seen[id(x)] = x
     if len(seen) > _PARTS:
         raise Unknown(f"{type(x).__name__} of very many parts")
     state: tuple[Any, ...] = (type(x),)
     known = False
-    if isinstance(x, ndarray):
+    if _isa(x, ndarray):
         plain = np.asarray(x)
         if plain.dtype.hasobject:
             raise Unknown("array of objects")
         state += content(plain)
         known = True
-    elif isinstance(x, CONTAINERS):
+    elif _isa(x, BUFFERS):
+        state += (bytes(x),)
+        known = True
+    elif _isa(x, CONTAINERS):
         state += tuple([_parts_of(part, seen) for part in elements(x)])
         known = True
-    elif isinstance(x, functools.partial):
+    elif _isa(x, functools.partial):
         return (functools.partial, *[_parts_of(part, seen) for part in (x.func, x.args, x.keywords)])
-    inside = getattr(x, "__dict__", None)
+    inside = _inside(x)
     if type(inside) is dict:
         state += tuple([(name, _parts_of(inside[name], seen)) for name in inside])
         known = known or bool(type(x).__flags__ & _HEAP_TYPE)
-    members = [name for cls in type(x).__mro__ for name, m in cls.__dict__.items() if isinstance(m, types.MemberDescriptorType)]
+    members = [name for cls in type(x).__mro__ for name, m in cls.__dict__.items() if _isa(m, types.MemberDescriptorType)]
     if members and type(x).__flags__ & _HEAP_TYPE:
         state += tuple([(name, _parts_of(_attribute_or_missing(x, name), seen)) for name in members])
         known = True
@@ -972,7 +1005,7 @@ class _Table:
         self.copy = x.copy()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Table) and bool(self.copy.equals(other.copy)) and _labels(self.copy) == _labels(other.copy)
+        return _isa(other, _Table) and bool(self.copy.equals(other.copy)) and _labels(self.copy) == _labels(other.copy)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -1018,14 +1051,14 @@ def _attribute(reads: Reads, stack: Stack, i: Instruction) -> None:
 def _subscript(reads: Reads, stack: Stack, i: Instruction) -> None:
     x, key = stack.top(2), stack.top()
     if type(x) is ndarray:
-        if not isinstance(key, _OURS):
+        if not _isa(key, _OURS):
             _array_element(reads, stack, x, key)
-    elif isinstance(x, (dict, list, collections.deque, types.MappingProxyType)) or type(x).__module__ == "array":
-        if type(key) in IMMUTABLE or not isinstance(x, (list, collections.deque)):
+    elif _isa(x, (dict, list, collections.deque, types.MappingProxyType)):
+        if type(key) in IMMUTABLE or not _isa(x, (list, collections.deque)):
             reads._subscript(x, key)
         else:
             reads.computes(stack, [x, key])
-    elif not isinstance(x, (*CONSTANT, tuple)):
+    elif not _isa(x, (*CONSTANT, tuple)):
         reads.computes(stack, [x, key])
 
 
@@ -1040,7 +1073,7 @@ def _array_element(reads: Reads, stack: Stack, x: Any, key: Any) -> None:
                 reads._check_not_written(x)
                 reads._guard(Kind.CHECK, x, at, with_value, ("element", whole))
             return
-    reads.computes(stack, [x])
+    reads.computes(stack, [x, key])
 
 
 def _array_value(x: Any, key: Any) -> Any:
@@ -1059,15 +1092,15 @@ def _operands(count: int) -> Callable[[Reads, Stack, Instruction], None]:
 
 def _binary(reads: Reads, stack: Stack, i: Instruction) -> None:
     x, y = stack.top(2), stack.top()
-    if i.arg >= _IN_PLACE and isinstance(x, (ndarray, list, set, dict, collections.deque)) and not isinstance(x, _OURS):
-        if not isinstance(y, _OURS) or not isinstance(x, ndarray):
+    if i.arg >= _IN_PLACE and _isa(x, (ndarray, list, set, dict, collections.deque)) and not _isa(x, _OURS):
+        if not _isa(y, _OURS) or not _isa(x, ndarray):
             reads.changed_container(x)
     reads.computes(stack, [x, y])
 
 
 def _truth(reads: Reads, stack: Stack, i: Instruction) -> None:
     x = stack.top()
-    if isinstance(x, CONTAINERS):
+    if _isa(x, CONTAINERS):
         reads.length(x)
     elif type(x) is ndarray:
         reads.consumed(x)
@@ -1125,13 +1158,13 @@ def _call_unpacked(reads: Reads, stack: Stack, i: Instruction) -> None:
     depth = 1 + (i.arg & 1)
     given = stack.top(depth)
     function = stack.top(depth + (2 if _CALLABLE_FIRST else 1))
-    if isinstance(given, CONTAINERS):
+    if _isa(given, CONTAINERS):
         reads.whole(given)
     else:
         reads._iterated(given)
-    if isinstance(keywords, dict) and keywords:
+    if _isa(keywords, dict) and keywords:
         reads.whole(keywords)
-    reads.calls(stack, function, list(given) if isinstance(given, CONTAINERS) else [], dict(keywords))
+    reads.calls(stack, function, list(given) if _isa(given, CONTAINERS) else [], dict(keywords))
 
 
 def _formatted(reads: Reads, stack: Stack, i: Instruction) -> None:
@@ -1148,7 +1181,7 @@ def _imports(reads: Reads, stack: Stack, i: Instruction) -> None:
 
 def _enters(reads: Reads, stack: Stack, i: Instruction) -> None:
     x = stack.top()
-    if not (is_lock(x) or isinstance(lookup(type(x), "__enter__"), FunctionType) or type(x).__module__.startswith(("numpy", "chainrule"))):
+    if not (is_lock(x) or _isa(lookup(type(x), "__enter__"), FunctionType) or type(x).__module__.startswith(("numpy", "chainrule"))):
         reads.refuse(f"it enters a {type(x).__name__}, of which it is not known what it changes")
 
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { ITEM, INSTANCE, CELL, TYPE, ELEMENTS, LENGTH, FUNCTION, CONTENT, CHECK };
+enum { ITEM, INSTANCE, CELL, TYPE, CLASS, ELEMENTS, LENGTH, FUNCTION, CONTENT, CHECK };
 
 static PyObject *missing; /* what stands for nothing; set by the first call */
 
@@ -134,6 +134,9 @@ PyObject *first_broken(PyObject *self, PyObject *const *args, Py_ssize_t nargs) 
             break;
         case TYPE:
             holds = PyType_Check(thing) && is_value(_PyType_Lookup((PyTypeObject *)thing, key), value);
+            break;
+        case CLASS:
+            holds = (PyObject *)Py_TYPE(thing) == value;
             break;
         case ELEMENTS:
             holds = PyTuple_CheckExact(value) && are_elements(thing, value);
