@@ -16,6 +16,7 @@ import collections
 import contextvars
 import functools
 import operator
+import random
 import sys
 import types
 import weakref
@@ -65,6 +66,7 @@ _ASIDE = frozenset({("warnings", "_showwarnmsg"), ("importlib._bootstrap", "_fin
 _STEPS = frozenset({Whole.__call__.__code__})
 _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
 _HEAP_TYPE = 1 << 9  # of classes that are made by Python
+_STATELESS = frozenset({"_ArrayFunctionDispatcher", "cython_function_or_method", "fused_cython_function"})  # functions of NumPy's
 _IN_PLACE = 13  # the first number of BINARY_OP that is an in-place operator
 
 
@@ -628,6 +630,8 @@ class Reads:
             targets.append(args[0] if args else keywords.get("a"))
         self._written(targets, [*args, *keywords.values()])
         inner = [] if receiver is None or _isa(receiver, (ModuleType, type)) else [receiver]
+        if type(function).__name__ not in _STATELESS and not _isa(function, (np.ufunc, BuiltinFunctionType)):
+            inner.append(function)
         self.computes(stack, [*inner, *args, *keywords.values()], each=self.handed)
 
     def _written(self, targets: list[Any], given: list[Any]) -> None:
@@ -845,14 +849,12 @@ def _called(function: Any) -> str:
     return f"{module + '.' if module and module != 'builtins' else ''}{getattr(function, '__name__', type(function).__name__)}"
 
 
-@functools.cache
 def _random_types() -> tuple[type, ...]:
-    import random
-
-    found: list[type] = [random.Random]
-    if "numpy.random" in sys.modules:
-        found += [np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence]
-    return tuple(found)
+    """Generators of random numbers; NumPy's once they are loaded."""
+    loaded = sys.modules.get("numpy.random")
+    if loaded is None:
+        return (random.Random,)
+    return random.Random, loaded.Generator, loaded.RandomState, loaded.BitGenerator, loaded.SeedSequence
 
 
 # -- what guards ask -----------------------------------------------------------------------------------------------------
