@@ -19,6 +19,7 @@ from chainrule.compiling.branched import Branched, branched_of
 from chainrule.compiling.differentiable import CompiledFunction, Replay
 from chainrule.compiling.direct import Direct, direct_of
 from chainrule.compiling.floating_point import reporter
+from chainrule.compiling.frames import occupied
 from chainrule.compiling.inspection import EXECUTOR, PlanOfCall, account
 from chainrule.compiling.low_level import arguments_of, low_level_callable
 from chainrule.compiling.recording import LOCK, BadResult, Recording, record, rewind
@@ -108,6 +109,8 @@ class Compiled:
         again = functools.partial(self.function, *args, **kwargs)
         tree, values = self._find(signature, leaves, arrays)
         if tree is None:
+            if occupied() and not self.pure:
+                return again()
             if not LOCK.acquire(
                 timeout=PATIENCE
             ):  # a function that is being recorded waits for this call, in all likelihood

@@ -198,12 +198,11 @@ def _traced(call: Callable[[], Any], enter: Callable[[FrameType], Any], look: Lo
 
         return inside
 
-    before = sys.gettrace()
     sys.settrace(begin)
     try:
         return call()
     finally:
-        sys.settrace(before)
+        sys.settrace(None)
 
 
 def _monitored(
@@ -267,6 +266,11 @@ def _monitored(
             monitoring.register_callback(tool, event, None)
         monitoring.free_tool_id(tool)
         stacks.clear()
+
+
+def occupied() -> bool:
+    """Whether a debugger, or what measures coverage, is told of this thread's instructions now."""
+    return not hasattr(sys, "monitoring") and sys.gettrace() is not None
 
 
 # -- whether it works ----------------------------------------------------------------------------------------------------

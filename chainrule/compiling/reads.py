@@ -492,7 +492,7 @@ class Reads:
         if self.reason is not None:
             return
         self._now = stack
-        if stack.pending is not None and i.name != "CALL":
+        if stack.pending is not None and not (_CALLS_TWICE and i.name == "CALL"):
             self._settle(stack, stack.top() if i.height else None)
         handler = _HANDLERS.get(i.name, _unknown)
         if handler is not None:
