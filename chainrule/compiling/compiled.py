@@ -19,10 +19,10 @@ from chainrule.compiling.branched import Branched, branched_of
 from chainrule.compiling.differentiable import CompiledFunction, Replay
 from chainrule.compiling.direct import Direct, direct_of
 from chainrule.compiling.floating_point import reporter
-from chainrule.compiling.frames import occupied
 from chainrule.compiling.inspection import EXECUTOR, PlanOfCall, account
 from chainrule.compiling.low_level import arguments_of, low_level_callable
 from chainrule.compiling.recording import LOCK, BadResult, Recording, record, rewind
+from chainrule.compiling.state.frames import occupied
 from chainrule.compiling.tree import Missing, TooMany, Tree
 from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, SPECIAL
@@ -82,7 +82,9 @@ class Compiled:
         found: Any = sys.modules.get(getattr(self.function, "__module__", ""))
         for part in name.split("."):
             found = getattr(found, part, None)
-        return name if found is self else (Compiled, (self.function, self.name, self.pure))  # a decorated one is found by its name
+        return (
+            name if found is self else (Compiled, (self.function, self.name, self.pure))
+        )  # a decorated one is found by its name
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         return Compiled(copy.deepcopy(self.function, memo), self.name, self.pure)

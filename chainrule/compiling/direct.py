@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling.guards import References
 from chainrule.compiling.recording import Argument, Captured, Recording
+from chainrule.compiling.state.guards import References
 from chainrule.compiling.tree import Tree
 from chainrule.tree import TreeSpec, tree_unflatten
 

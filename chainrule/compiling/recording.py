@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chainrule.api.array import Array, array_of, as_arrays, plain_or_stacked
-from chainrule.compiling import frames
 from chainrule.compiling.generators import Generators
-from chainrule.compiling.guards import References
-from chainrule.compiling.reads import Reads, Refused
 from chainrule.compiling.simplify import operands
+from chainrule.compiling.state import frames
+from chainrule.compiling.state.guards import References
+from chainrule.compiling.state.log import Refused
+from chainrule.compiling.state.watch import Watch
 from chainrule.core.engine import reachable, sweep
 from chainrule.core.levels import open_level
 from chainrule.core.node import Freed, Leaf
@@ -146,7 +147,13 @@ def _hooks_of(edge: Any) -> tuple[Any, ...]:
     hooks = getattr(edge, "hooks", None)
     if hooks is None:
         return ()
-    return tuple([(key, id(hook)) for table in (hooks.tensor, hooks.pre, hooks.post, hooks.post_accumulate) for key, hook in table.items()])
+    return tuple(
+        [
+            (key, id(hook))
+            for table in (hooks.tensor, hooks.pre, hooks.post, hooks.post_accumulate)
+            for key, hook in table.items()
+        ]
+    )
 
 
 class Backward:
@@ -243,7 +250,7 @@ def record(
         Unrecordable: what it does cannot be repeated.
     """
     recorder = Recorder()
-    reads = Reads(recorder)
+    reads = Watch(recorder)
     if not pure and frames.why_not():
         raise Unrecordable(
             f"what it reads of Python's state cannot be seen here: {frames.why_not()}. `compile(f, pure=True)` is your word that it "
@@ -278,7 +285,7 @@ def _run(
     spec: TreeSpec,
     arrays: list[Any],
     name: str,
-    reads: Reads | None,
+    reads: Watch | None,
 ) -> Recording:
     found = Recording()
     with LOCK, open_level("compile", Traced) as level:

@@ -17,4 +17,15 @@ from chainrule.native.extension import (
     why_not,
 )
 
-__all__ = ["AVAILABLE", "OWN", "Runner", "SharedUfunc", "execute", "first_broken", "get_threads", "loop", "set_threads", "why_not"]
+__all__ = [
+    "AVAILABLE",
+    "OWN",
+    "Runner",
+    "SharedUfunc",
+    "execute",
+    "first_broken",
+    "get_threads",
+    "loop",
+    "set_threads",
+    "why_not",
+]

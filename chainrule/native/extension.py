@@ -9,7 +9,18 @@ import numpy as np
 from chainrule import config
 from chainrule.native.code import FIRST_INPUT, VERSION, loop_step, program
 
-__all__ = ["AVAILABLE", "OWN", "Runner", "SharedUfunc", "execute", "first_broken", "get_threads", "loop", "set_threads", "why_not"]
+__all__ = [
+    "AVAILABLE",
+    "OWN",
+    "Runner",
+    "SharedUfunc",
+    "execute",
+    "first_broken",
+    "get_threads",
+    "loop",
+    "set_threads",
+    "why_not",
+]
 
 
 def _unavailable(*args: Any) -> NoReturn:

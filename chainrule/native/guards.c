@@ -1,4 +1,4 @@
-/* Guards: whether what a recording read of Python's state is still there. compiling/guards.py says what the kinds are. */
+/* Guards: whether what a recording read of Python's state is still there. compiling/state/guards.py says what the kinds are. */
 
 #define NO_IMPORT_ARRAY
 #include "runner.h"

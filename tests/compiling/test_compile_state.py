@@ -594,7 +594,7 @@ def test_a_function_that_waits_for_threads_of_its_own_is_no_deadlock(monkeypatch
 
 def test_while_a_debugger_watches_nothing_is_recorded():
     seen, compiled = [], cr.compile(lambda x: x * 2)
-    trace = lambda frame, event, arg: seen.append(frame.f_code.co_name)  # noqa: E731
+    trace = lambda frame, event, arg: seen.append(frame.f_code.co_name)
     if hasattr(sys, "monitoring"):
         pytest.skip("Python 3.12 and later: debuggers are not in the way")
     before = sys.gettrace()
@@ -633,9 +633,12 @@ def test_what_is_refused_is_put_back():
         names["b"] = names.pop("a")
         kept[0] = 7.0
         State.j = 4.0
-        open("/nonexistent")
+        open("/nonexistent")  # noqa: SIM115
 
-    with pytest.warns(UserWarning, match=r"it calls io.open, which depends on, or changes, .*\(`open\("), pytest.raises(FileNotFoundError):
+    with (
+        pytest.warns(UserWarning, match=r"it calls io.open, which depends on, or changes, .*\(`open\("),
+        pytest.raises(FileNotFoundError),
+    ):
         cr.compile(f)(np.ones(2))
     assert state.k == 2.0 and numbers == [1.0, 2.0] and names == {"b": 1.0} and kept.tolist() == [7.0, 1.0]  # once
 

@@ -166,7 +166,9 @@ class References:
 
     def extend(self, new: References) -> None:
         """Hold only where another recording does, too."""
-        self._sets = [guards + tuple([g for g in new.guards if not any(_is_same(g, h) for h in guards)]) for guards in self._sets]
+        self._sets = [
+            guards + tuple([g for g in new.guards if not any(_is_same(g, h) for h in guards)]) for guards in self._sets
+        ]
 
     def adopt(self, new: References) -> None:
         """Hold where another recording that came to the same does, too."""

@@ -177,7 +177,9 @@ def watched(
     return (_monitored if hasattr(sys, "monitoring") else _traced)(call, enter, look, leave)
 
 
-def _traced(call: Callable[[], Any], enter: Callable[[FrameType], Any], look: Look, leave: Callable[[Stack], None]) -> Any:
+def _traced(
+    call: Callable[[], Any], enter: Callable[[FrameType], Any], look: Look, leave: Callable[[Stack], None]
+) -> Any:
     def begin(frame: FrameType, event: str, arg: Any) -> Any:
         if event != "call" or not enter(frame):
             return None
@@ -279,7 +281,7 @@ def occupied() -> bool:
 def _sample(things: Any, key: Any) -> Any:
     """What is tried: a subscript, an attribute of a global, a call with a keyword, a loop."""
     try:
-        return [sorted(x, reverse=True) + [things[key], Stack.top] for x in things[0]][5]
+        return [[*sorted(x, reverse=True), things[key], Stack.top] for x in things[0]][5]
     except IndexError:
         return dict(a=things[key])
 

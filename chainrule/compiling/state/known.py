@@ -16,12 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling.guards import IMMUTABLE
+from chainrule.compiling.state.guards import IMMUTABLE
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
 
 #: whose Python is not looked into: what it is handed is looked at instead
-_LIBRARIES = frozenset(
+_LIBRARIES = _words(
     "numpy scipy pandas chainrule importlib _frozen_importlib _frozen_importlib_external contextlib inspect typing abc ast re enum "
-    "dataclasses warnings linecache tokenize traceback types".split()
+    "dataclasses warnings linecache tokenize traceback types"
 )
 #: modules of ours that hold state as a user's would
 _OPEN = ("chainrule.nn.", "chainrule.optim", "chainrule.func.modules")
@@ -31,12 +36,14 @@ CONSTANT_MODULES = _LIBRARIES | (sys.stdlib_module_names - {"sys", "os", "builti
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque, types.MappingProxyType)
 BUFFERS = (bytearray, memoryview, array.array)
 #: what their methods are called that write nothing
-READING = frozenset(
+READING = _words(
     "__getitem__ __len__ __iter__ __contains__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ tobytes tolist hex count index find copy "
-    "decode startswith endswith".split()
+    "decode startswith endswith"
 )
-VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
-ORDERED_VIEWS = (type(collections.OrderedDict().keys()), type(collections.OrderedDict().values()), type(collections.OrderedDict().items()))
+VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+ORDERED_VIEWS: tuple[type, ...] = tuple(
+    [type(view) for d in [collections.OrderedDict[Any, Any]()] for view in (d.keys(), d.values(), d.items())]
+)
 #: whose values never change
 CONSTANT = (
     *IMMUTABLE, bytes, slice, np.generic, np.dtype, np.ufunc, type, types.ModuleType, types.CodeType, types.BuiltinFunctionType,
@@ -47,27 +54,27 @@ CONSTANT = (
 )  # fmt: skip
 #: by type, the methods that change what they belong to; all others read it
 _CHANGING: dict[type, frozenset[str]] = {
-    list: frozenset("append extend insert pop remove clear sort reverse __setitem__ __delitem__ __iadd__ __imul__".split()),
-    dict: frozenset("setdefault pop popitem update clear __setitem__ __delitem__ __ior__ move_to_end".split()),
-    set: frozenset(
+    list: _words("append extend insert pop remove clear sort reverse __setitem__ __delitem__ __iadd__ __imul__"),
+    dict: _words("setdefault pop popitem update clear __setitem__ __delitem__ __ior__ move_to_end"),
+    set: _words(
         "add discard remove pop clear update intersection_update difference_update symmetric_difference_update __iand__ __ior__ "
-        "__isub__ __ixor__".split()
+        "__isub__ __ixor__"
     ),
-    collections.deque: frozenset(
-        "append appendleft extend extendleft insert pop popleft remove clear rotate reverse __setitem__ __delitem__ __iadd__".split()
+    collections.deque: _words(
+        "append appendleft extend extendleft insert pop popleft remove clear rotate reverse __setitem__ __delitem__ __iadd__"
     ),
-    np.ndarray: frozenset(
+    np.ndarray: _words(
         "fill sort partition put resize itemset setflags setfield byteswap __setitem__ __iadd__ __isub__ __imul__ __itruediv__ "
-        "__ifloordiv__ __imod__ __ipow__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__ __imatmul__".split()
+        "__ifloordiv__ __imod__ __ipow__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__ __imatmul__"
     ),
 }
 #: functions of NumPy's that write into their first argument
 WRITERS = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
 #: Python's functions whose results depend on what they are given alone
-_BUILTINS = frozenset(
+_BUILTINS = _words(
     "abs all any ascii bin bool callable chr delattr dir divmod enumerate eval exec filter format getattr globals hasattr hash hex "
     "isinstance issubclass iter len locals map max min next oct ord pow range repr reversed round setattr sorted sum vars zip "
-    "__build_class__".split()
+    "__build_class__"
 )
 _PURE_MODULES = frozenset(
     {
@@ -77,7 +84,7 @@ _PURE_MODULES = frozenset(
 )  # fmt: skip
 _CLOCKS = frozenset({"now", "today", "utcnow"})
 #: of Python in C, what is made of its arguments alone
-MAKERS = (
+MAKERS: tuple[Any, ...] = (
     *IMMUTABLE, list, tuple, dict, set, frozenset, bytearray, slice, super, property, staticmethod, classmethod, object, type,
     enumerate, zip, map, filter, reversed, memoryview, collections.deque, collections.OrderedDict, collections.defaultdict,
     decimal.Decimal, datetime.date, datetime.datetime, datetime.time, datetime.timedelta, types.SimpleNamespace, types.MethodType,
