@@ -27,7 +27,8 @@ Look = Callable[["Stack", "Instruction"], None]
 
 _WORD = 8
 #: where a frame's function and its first local lie, in words from the beginning of its record
-LAYOUTS = {(3, 11): (0, 9), (3, 12): (2, 9), (3, 13): (2, 9)}
+LAYOUTS = {(3, 11): (0, 9), (3, 12): (2, 9), (3, 13): (2, 9), (3, 14): (2, 10)}
+_TAGS = 3 if sys.version_info >= (3, 14) else 0  # bits of a reference that are no part of the address
 _NULL: Any = type("Null", (), {"__repr__": lambda self: "<NULL>"})()
 _ENDS = frozenset(
     {
@@ -83,10 +84,7 @@ class Stack:
 
     def slot(self, index: int) -> Any:
         """A local, a cell, or a place of the stack, counted from the first local."""
-        try:
-            return self._words[index]
-        except ValueError:
-            return _NULL
+        return _object(self._words[index])
 
     @staticmethod
     def is_null(x: Any) -> bool:
@@ -95,17 +93,23 @@ class Stack:
 
 def function_of(frame: FrameType) -> Any:
     """The function that a frame runs; None for what is no function's."""
-    try:
-        return _words(frame, LAYOUTS[sys.version_info[:2]][0], 1)[0]
-    except ValueError:
-        return None
+    found = _object(_words(frame, LAYOUTS[sys.version_info[:2]][0], 1)[0])
+    return None if found is _NULL else found
 
 
 def _words(frame: FrameType, first: int, count: int) -> Any:
-    """Objects that the record of a frame refers to."""
+    """The references in the record of a frame."""
     record = ctypes.c_void_p.from_address(id(frame) + object.__basicsize__ + _WORD).value
     assert record is not None
-    return (ctypes.py_object * count).from_address(record + first * _WORD)
+    return (ctypes.c_void_p * count).from_address(record + first * _WORD)
+
+
+def _object(reference: int | None) -> Any:
+    """What a reference refers to; ``NULL`` for none, and for a number that is none."""
+    if reference is None or reference & _TAGS == 3:
+        return _NULL
+    address = reference & ~_TAGS
+    return ctypes.cast(address, ctypes.py_object).value if address else _NULL
 
 
 @functools.lru_cache(maxsize=4096)
@@ -302,7 +306,7 @@ def why_not() -> str:
         return frame.f_code.co_name in ("_sample", "<listcomp>")
 
     def look(stack: Stack, i: Instruction) -> None:
-        if i.name == "BINARY_SUBSCR":
+        if i.name == "BINARY_SUBSCR" or (i.name, i.arg) == ("BINARY_OP", 26):
             seen.append((stack.top(2), stack.top()))
         elif i.name == "LOAD_ATTR":
             seen.append((stack.top(), i.value))

@@ -22,6 +22,7 @@ Handler = Callable[[Calls, Stack, Instruction], None]
 _ELEMENTS = 64  # of one array that are looked at one by one; beyond, all of it is
 
 
+_SUBSCRIPT = 26  # of BINARY_OP, since Python 3.14
 _IN_PLACE = 13  # the first number of BINARY_OP that is an in-place operator
 
 
@@ -91,6 +92,9 @@ def _operands(count: int) -> Handler:
 
 def _binary(reads: Calls, stack: Stack, i: Instruction) -> None:
     x, y = stack.top(2), stack.top()
+    if i.arg == _SUBSCRIPT:
+        _reads_element(reads, stack, i)
+        return
     writes = i.arg >= _IN_PLACE and (
         isa(x, (list, set, dict, collections.deque)) or (isa(x, ndarray) and not isa(y, OURS))
     )
@@ -155,8 +159,9 @@ def _call(reads: Calls, stack: Stack, i: Instruction) -> None:
 
 
 def _call_unpacked(reads: Calls, stack: Stack, i: Instruction) -> None:
-    keywords = stack.top() if i.arg & 1 else {}
-    depth = 1 + (i.arg & 1)
+    keywords = stack.top() if i.arg & 1 or _KEYWORDS_ALWAYS else {}
+    depth = 1 + (i.arg & 1 or _KEYWORDS_ALWAYS)
+    keywords = {} if Stack.is_null(keywords) else keywords
     given = stack.top(depth)
     function = stack.top(depth + (2 if _CALLABLE_FIRST else 1))
     if isa(given, CONTAINERS):
@@ -197,6 +202,7 @@ def unknown(reads: Calls, stack: Stack, i: Instruction) -> None:
 CALLS_TWICE = sys.version_info < (3, 12)  # PRECALL comes before CALL, and has all operands
 
 
+_KEYWORDS_ALWAYS = sys.version_info >= (3, 14)  # of CALL_FUNCTION_EX, though there be none
 _CALLABLE_FIRST = sys.version_info >= (3, 13)
 
 
@@ -237,4 +243,5 @@ HANDLERS: dict[str, Handler | None] = {
     "DELETE_NAME": _stores_global, "STORE_DEREF": _stores_free, "DELETE_DEREF": _stores_free, "PRECALL": _call, "CALL": _call,
     "CALL_KW": _call, "CALL_FUNCTION_EX": _call_unpacked, "FORMAT_VALUE": _formatted, "FORMAT_SIMPLE": _formatted,
     "FORMAT_WITH_SPEC": _formatted, "CONVERT_VALUE": _formatted, "IMPORT_NAME": _imports, "BEFORE_WITH": _enters,
+    "LOAD_SPECIAL": _enters,
 }  # fmt: skip

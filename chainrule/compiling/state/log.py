@@ -217,15 +217,27 @@ class Log:
         )
 
 
+def _references(holder: list[Any]) -> int:
+    """How many references there are to what a list holds, apart from the list's."""
+    x = holder.pop()
+    count = sys.getrefcount(x)
+    holder.append(x)
+    return count - _OWN
+
+
+_OWN = 0
+_OWN = _references([object()])  # those of ``_references`` itself, which differ between versions of Python
+
+
 def _is_alone(thing: Thing, known: collections.Counter[int]) -> bool:
     """Whether nobody has something but its record, and an array's memory but its record and those of its views."""
-    x, thing.thing = thing.thing, None
-    alone = sys.getrefcount(x) == 2  # x, and the argument
-    if alone and isa(x, ndarray) and x.base is not None:
-        base = x.base
-        alone = type(base) is ndarray and sys.getrefcount(base) - 2 <= known[id(base)]
-        del base
-    thing.thing = x
+    holder = [thing.thing]
+    thing.thing = None
+    alone = _references(holder) == 0
+    (thing.thing,) = holder
+    if alone and isa(thing.thing, ndarray) and thing.thing.base is not None:
+        base = [thing.thing.base]
+        alone = type(base[0]) is ndarray and _references(base) <= known[id(base[0])]
     return alone
 
 
