@@ -19,6 +19,7 @@ from chainrule.compiling.state.known import (
     BUFFERS,
     CONSTANT,
     CONTAINERS,
+    HEAP_TYPE,
     ITERATOR_MAKERS,
     MAKERS,
     ORDERED_VIEWS,
@@ -33,7 +34,6 @@ from chainrule.compiling.state.known import (
 )
 from chainrule.compiling.state.log import INSTEAD
 from chainrule.compiling.state.objects import (
-    HEAP_TYPE,
     OURS,
     VALUES,
     called_again,

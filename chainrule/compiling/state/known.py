@@ -82,6 +82,7 @@ _PURE_MODULES = frozenset(
         "_sre", "unicodedata", "binascii", "zlib", "_statistics", "_json", "_collections", "collections", "_weakref", "_typing",
     }
 )  # fmt: skip
+HEAP_TYPE = 1 << 9  # among the flags of classes that Python code made
 _CLOCKS = frozenset({"now", "today", "utcnow"})
 #: of Python in C, what is made of its arguments alone
 MAKERS: tuple[Any, ...] = (
@@ -105,7 +106,9 @@ def is_constant_module(module: Any) -> bool:
 
 def is_library_class(cls: type) -> bool:
     """Whether a class is one of a library's, or of Python's: its attributes do not change."""
-    return is_constant_module(cls.__module__) or cls.__module__ == "builtins"
+    if cls.__module__ == "builtins":
+        return not cls.__flags__ & HEAP_TYPE  # what is made by `exec` without a module says so, too
+    return is_constant_module(cls.__module__)
 
 
 def changes(receiver: Any, name: str) -> bool:

@@ -23,7 +23,6 @@ VALUES = (Tensor, Array, ArrayLike)
 OURS = (*VALUES, Node, FunctionCtx)
 
 
-HEAP_TYPE = 1 << 9  # of classes that are made by Python
 
 
 def isa(x: Any, kinds: Any) -> bool:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from chainrule.compiling.state.guards import MISSING, content, elements
-from chainrule.compiling.state.known import BUFFERS, CONSTANT, CONTAINERS
-from chainrule.compiling.state.objects import HEAP_TYPE, OURS, attribute_or_missing, attributes_of, is_called, isa
+from chainrule.compiling.state.known import BUFFERS, CONSTANT, CONTAINERS, HEAP_TYPE
+from chainrule.compiling.state.objects import OURS, attribute_or_missing, attributes_of, is_called, isa
 
 ndarray = np.ndarray
 _PARTS = 4096  # of an object that a library is handed, beyond which it is not looked at

@@ -131,6 +131,7 @@ class Watch(Calls):
         for x in arrays:
             if type(result) is ndarray and np.may_share_memory(result, x):
                 continue
-            if mixed and any(np.may_share_memory(var.array, x) for var in self.recorder.roots()):
+            data = mixed and x.dtype.kind in "fc"  # rules look at what is in indices and masks
+            if data and any(np.may_share_memory(var.array, x) for var in self.recorder.roots()):
                 continue  # an operand of what is recorded, which reads it where it lies
             self.consumed(x)
