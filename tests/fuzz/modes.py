@@ -5,7 +5,7 @@ from typing import Any
 
 import chainrule
 
-from . import compiled, judging, making
+from . import chunked, compiled, judging, making
 
 
 def torch() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
@@ -31,4 +31,8 @@ def compile() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     return compiled.program, compiled.against_eager
 
 
-MODES = {"torch": torch, "plain": plain, "numpy": numpy, "compile": compile}
+def dask() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
+    return chunked.program, chunked.against_numpy
+
+
+MODES = {"torch": torch, "plain": plain, "numpy": numpy, "compile": compile, "dask": dask}
