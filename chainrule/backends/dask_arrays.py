@@ -172,6 +172,7 @@ def _whole(function: Any, signature: str, dtypes: Any = lambda dtype: (dtype,)) 
         arrays = [da.asarray(x) for x in operands]
         arrays = [x.rechunk({-k: -1 for k in range(1, len(axes) + 1)}) for x, axes in zip(arrays, needs)]
         before = max(x.ndim - len(axes) for x, axes in zip(arrays, needs))
+        arrays = [_cut_alike(x, len(axes), arrays[0], len(needs[0])) for x, axes in zip(arrays, needs)]
         dtype = np.result_type(*arrays, np.float32)
         meta = [np.empty((0,) * (before + sum(map(bool, axes))), of) for of, axes in zip(dtypes(dtype), gives)]
         sizes = {"p": min(arrays[0].shape[-2:])} if "p" in signature else None
@@ -179,6 +180,12 @@ def _whole(function: Any, signature: str, dtypes: Any = lambda dtype: (dtype,)) 
         return da.apply_gufunc(function, signature, *arrays, **given, **options)
 
     return form
+
+
+def _cut_alike(x: Any, core: int, y: Any, core_of_y: int) -> Any:
+    """x with the chunks of y along the axes before the last ``core``, where both have the same length."""
+    pairs = zip(range(x.ndim - core - 1, -1, -1), range(y.ndim - core_of_y - 1, -1, -1))
+    return x.rechunk({i: y.chunks[k] for i, k in pairs if x.shape[i] == y.shape[k]})
 
 
 def _real(dtype: Any) -> Any:
