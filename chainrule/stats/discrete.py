@@ -120,7 +120,7 @@ class geom(Discrete):
         return sc.xlog1py(k - 1, -p) + np.log(p)
 
     def _cdf(self, k: Any, p: Any) -> Any:
-        return -np.expm1(self._logsf(k, p))
+        return sc.neg_expm1(self._logsf(k, p))
 
     def _logcdf(self, k: Any, p: Any) -> Any:
         return log1mexp(self._logsf(k, p))

@@ -144,7 +144,7 @@ class expon(Continuous):
         return -x
 
     def _cdf(self, x: Any) -> Any:
-        return -np.expm1(-x)
+        return sc.neg_expm1(-x)
 
     def _logcdf(self, x: Any) -> Any:
         return log1mexp(-x)
@@ -180,7 +180,7 @@ class weibull_min(Continuous):
         return np.log(c) + sc.xlogy(c - 1, x) - x**c
 
     def _cdf(self, x: Any, c: Any) -> Any:
-        return -np.expm1(-(x**c))
+        return sc.neg_expm1(-(x**c))
 
     def _logcdf(self, x: Any, c: Any) -> Any:
         return log1mexp(-(x**c))
@@ -292,7 +292,7 @@ class pareto(Continuous):
         return np.log(b) - (b + 1) * np.log(x)
 
     def _cdf(self, x: Any, b: Any) -> Any:
-        return -np.expm1(-b * np.log(x))
+        return sc.neg_expm1(-b * np.log(x))
 
     def _logcdf(self, x: Any, b: Any) -> Any:
         return log1mexp(-b * np.log(x))
