@@ -25,7 +25,7 @@ from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrapped
 from chainrule.ops import matrices
 from chainrule.scipy.derivatives import scipy_module
-from chainrule.sparse import applied, coo
+from chainrule.sparse.arrays import applied, coo
 from chainrule.table import matrix_functions as rows
 from chainrule.types.shapes import dtype_of
 
