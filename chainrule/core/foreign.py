@@ -337,7 +337,7 @@ def _masks_apart(items: tuple[Any, ...]) -> Any:
             found += item.nonzero()
         else:
             whole = isinstance(item, (ndarray, np.integer)) and not item.ndim and not _is_truth(item)
-            found.append(int(item) if whole else item)  # type: ignore[arg-type]
+            found.append(int(item) if whole else item)
     return tuple(found)
 
 

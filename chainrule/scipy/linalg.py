@@ -95,9 +95,13 @@ def _over_stacks(*cores: int | str) -> Callable[[F], F]:
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             arrays, others = args[: len(cores)], args[len(cores) :]
-            own = [min(np.ndim(x), 2) if core == "1|2" else core for x, core in zip(arrays, cores, strict=False)]
+            own = [
+                min(np.ndim(x), 2) if isinstance(core, str) else core for x, core in zip(arrays, cores, strict=False)
+            ]
             shapes = [() if x is None else np.shape(x) for x in arrays]
-            stack = np.broadcast_shapes(*(shape[: max(len(shape) - n, 0)] for shape, n in zip(shapes, own, strict=True)))
+            stack = np.broadcast_shapes(
+                *(shape[: max(len(shape) - n, 0)] for shape, n in zip(shapes, own, strict=True))
+            )
             if not stack:
                 return function(*args, **kwargs)
             if 0 in stack:
@@ -107,7 +111,8 @@ def _over_stacks(*cores: int | str) -> Callable[[F], F]:
                 for x, shape, n in zip(arrays, shapes, own, strict=True)
             ]
             found = [
-                function(*(x if x is None else x[index] for x in each), *others, **kwargs) for index in np.ndindex(stack)
+                function(*(x if x is None else x[index] for x in each), *others, **kwargs)
+                for index in np.ndindex(stack)
             ]
             if not isinstance(found[0], tuple):
                 return _stacked(found, stack)
@@ -356,7 +361,9 @@ def _solve_toeplitz(c: Any, r: Any, b: Any) -> Any:
 def solve_circulant(c: Any, b: Any) -> Any:
     """x with ``circulant(c) @ x = b``, by Fourier transforms."""
     if np.ndim(c) > 1:
-        raise NotImplementedError(f"solve_circulant(c, b): c is a vector here, and has the shape {np.shape(c)}: use vmap")
+        raise NotImplementedError(
+            f"solve_circulant(c, b): c is a vector here, and has the shape {np.shape(c)}: use vmap"
+        )
     spectrum = np.fft.fft(c)
     x = np.fft.ifft(np.fft.fft(b, axis=0) / (spectrum if np.ndim(b) == 1 else spectrum[:, None]), axis=0)
     return x if "c" in (dtype_of(c).kind, dtype_of(b).kind) else np.real(x)

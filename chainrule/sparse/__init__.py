@@ -2,7 +2,8 @@
 
 A :class:`SparseArray` holds a vector of entries, an array, an ``Array`` or a ``Tensor``, and where they are. Derivatives with
 respect to entries are at these places alone. :func:`like` takes the places of a matrix of SciPy's, :func:`csr` and :func:`coo`
-take them as SciPy does, and so do its own names (``csr_array``, ``coo_matrix`` ...). (Constant matrices need none of this: ``A @ u`` is differentiable for SciPy's own.)
+take them as SciPy does, and so do its own names (``csr_array``, ``coo_matrix`` ...). (Constant matrices need none of this:
+``A @ u`` is differentiable for SciPy's own.)
 
 >>> import numpy as np
 >>> import scipy.sparse

@@ -247,7 +247,8 @@ class SparseArray:
         entries = np.take(self.data, at.data - 1)
         if at.ndim == 1:
             return applied(take_add, (entries, at.coords[0].astype(np.intp)), axis=-1, length=at.shape[0])
-        return self._coo(entries, *at.coords, at.shape)
+        row, col = at.coords
+        return self._coo(entries, row, col, at.shape)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise TypeError(
@@ -377,12 +378,12 @@ class SparseMatrix(SparseArray):
         raise TypeError("a numpy.matrix cannot carry derivatives: A.toarray() is dense, and its * goes by elements")
 
 
-for _kind in (SparseArray, SparseMatrix):
-    register_pytree_node(
-        _kind,
-        lambda A: ((A.data,), (A._places, A._transposed)),
-        lambda leaves, places, kind=_kind: kind(*leaves, *places),
-    )
+def _taken_apart(A: SparseArray) -> Any:
+    return (A.data,), (A._places, A._transposed)
+
+
+register_pytree_node(SparseArray, _taken_apart, lambda leaves, places: SparseArray(*leaves, *places))
+register_pytree_node(SparseMatrix, _taken_apart, lambda leaves, places: SparseMatrix(*leaves, *places))
 
 
 def csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> SparseArray:

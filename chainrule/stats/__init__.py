@@ -56,6 +56,7 @@ wishart = multivariate.wishart()
 
 __all__ = [
     "bernoulli", "beta", "binom", "cauchy", "chi2", "dirichlet", "expon", "f", "gamma", "geom", "gumbel_r",
-    "halfcauchy", "halfnorm", "halft", "invgamma", "laplace", "logistic", "lognorm", "multinomial", "multivariate_normal", "multivariate_t", "nbinom", "norm",
+    "halfcauchy", "halfnorm", "halft", "invgamma", "laplace", "logistic", "lognorm", "multinomial", "multivariate_normal",
+    "multivariate_t", "nbinom", "norm",
     "pareto", "poisson", "skewnorm", "t", "truncnorm", "uniform", "vonmises", "weibull_min", "wishart",
 ]  # fmt: skip

@@ -56,16 +56,12 @@ def log1mexp(x: Any) -> Any:
         return np.where(near, np.log(-np.expm1(close)), np.log1p(-np.exp(far)))
 
 
-@elementwise(
-    d={"x": lambda x: -np.exp(x)}, domain=((-3.0, -0.1),), value=lambda x: -np.expm1(x), **_OPTIONS
-)
+@elementwise(d={"x": lambda x: -np.exp(x)}, domain=((-3.0, -0.1),), value=lambda x: -np.expm1(x), **_OPTIONS)
 def neg_expm1(x):
     """1 − exp(x), with a derivative that keeps its digits where the value is next to 1."""
 
 
-@elementwise(
-    d={"x": lambda x: expit(x) * expit(-x)}, domain=REAL, value=lambda x: NAMES["expit"](x), **_OPTIONS
-)
+@elementwise(d={"x": lambda x: expit(x) * expit(-x)}, domain=REAL, value=lambda x: NAMES["expit"](x), **_OPTIONS)
 def logistic_cdf(x):
     """1 / (1 + exp(−x)), with a derivative that keeps its digits where the value is next to 1."""
 

@@ -80,7 +80,11 @@ def program(seed: int) -> list[Statement]:
         names = [n for n in inner.own - {"x"} if inner.suits(n, "f", lambda t: making.largest(t) < 1e3)]
     result = " + ".join(f"np.sum(np.sin({name}))" for name in sorted(names))
     lines = [*"\n".join(s.text for s in inner.statements).split("\n"), f"return {result}"]
-    return [*maker.statements, Statement("numpy", "\n    ".join(["def f(x):", *lines])), Statement("chunks", f"# {seed}")]
+    return [
+        *maker.statements,
+        Statement("numpy", "\n    ".join(["def f(x):", *lines])),
+        Statement("chunks", f"# {seed}"),
+    ]
 
 
 def against_numpy(program: list[Statement]) -> Outcome:
@@ -96,7 +100,10 @@ def _row(statement: Statement) -> Outcome:
     prim, rng = TABLE[name], random.Random(int(seed))
     sample = every_sample(prim)[int(at)]
     kind = foreign.KINDS["Dask"]
-    operands = rng.choice(foreign.positions(sample, kind) or [()])
+    positions = foreign.positions(sample, kind)
+    if not positions:
+        return Outcome([], [])
+    operands = rng.choice(positions)
     make = kind.makes[0] if name in SIGNS else functools.partial(_cut, rng)
     outcome = foreign.check(prim, sample, kind, operands, make)
     if outcome.result == "refuses" or (outcome.result == "defect" and "compute_chunk_sizes" in outcome.said):

@@ -32,6 +32,8 @@ def compile() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
 
 
 def dask() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
+    import dask.array  # noqa: F401  # which takes a while, and a program's time is limited
+
     return chunked.program, chunked.against_numpy
 
 

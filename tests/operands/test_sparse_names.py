@@ -112,7 +112,9 @@ def test_what_they_are_made_of():
     assert cr.sparse.coo_array((2, 3)).nnz == 0 and cr.sparse.csr_array(A, dtype=np.float32).dtype == np.float32
     np.testing.assert_array_equal(cr.sparse.eye_array(2, 3, k=1).toarray(), np.eye(2, 3, 1))
     tridiagonal = cr.sparse.diags([[1.0, 2, 3], 4.0, np.arange(2.0)], [0, 1, -1])
-    np.testing.assert_array_equal(tridiagonal.toarray(), np.diag([1.0, 2, 3]) + 4 * np.eye(3, k=1) + np.diag([0, 1.0], -1))
+    np.testing.assert_array_equal(
+        tridiagonal.toarray(), np.diag([1.0, 2, 3]) + 4 * np.eye(3, k=1) + np.diag([0, 1.0], -1)
+    )
     G = cr.grad(lambda M: np.sum(M[0]))(cr.sparse.csr_matrix(A))
     assert type(G) is cr.sparse.SparseMatrix
 
@@ -138,7 +140,11 @@ def test_what_is_refused():
         (lambda: cr.sparse.diags([np.ones(2), np.ones(3)], [0, 1]), ValueError, "offset 1 has 1 elements"),
         (lambda: cr.sparse.diags([np.ones(2)], [0, 1]), ValueError, "one of its own"),
         (lambda: scipys.spsolve(S[:4, :4], np.ones(4)), ValueError, "SparseArray"),
-        (lambda: cr.grad(lambda d: sparse.coo_matrix((d, COORDS)).sum())(A.data), RuntimeError, r"sparse\.coo_matrix keeps"),
+        (
+            lambda: cr.grad(lambda d: sparse.coo_matrix((d, COORDS)).sum())(A.data),
+            RuntimeError,
+            r"sparse\.coo_matrix keeps",
+        ),
     ):
         with pytest.raises(error, match=message):
             make()

@@ -316,9 +316,13 @@ def eigsh(
     >>> cr.grad(lowest)(K).diagonal()[:5].round(3)                     # the square of the eigenvector
     array([0.014, 0.053, 0.104, 0.15 , 0.178])
     """
-    linalg = scipy_module("scipy.sparse.linalg", "sparse.linalg.eigsh")
+    linalg: Any = scipy_module("scipy.sparse.linalg", "sparse.linalg.eigsh")
     options |= {"k": k, "sigma": sigma, "which": which}
-    if not isinstance(A, (SparseArray, LinearOperator)) and not isinstance(M, SparseArray) and not _differentiable(A, M):
+    if (
+        not isinstance(A, (SparseArray, LinearOperator))
+        and not isinstance(M, SparseArray)
+        and not _differentiable(A, M)
+    ):
         return linalg.eigsh(A, M=M, v0=v0, return_eigenvectors=return_eigenvectors, **options)
     if len(A.shape) != 2 or A.shape[0] != A.shape[1] or (M is not None and tuple(M.shape) != tuple(A.shape)):
         shapes = f"A has the shape {tuple(A.shape)}" + ("" if M is None else f", M {tuple(M.shape)}")
