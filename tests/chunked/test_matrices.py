@@ -73,6 +73,13 @@ def test_what_depends_on_the_numbers_is_refused(name: str) -> None:
         calls[name](x if name.endswith("_ex") else cr.Array(x))
 
 
+def test_a_diagonal_of_no_elements() -> None:
+    empty = np.ones((3, 2))
+    for x in (empty, da.from_array(empty, chunks=2)):
+        gradient = cr.grad(lambda x: np.trace(np.diff(x, n=2)) + np.sum(x))(x)
+        np.testing.assert_array_equal(np.asarray(gradient), empty)
+
+
 @pytest.mark.parametrize("index", [True, np.array(True), (np.True_, 0), (0, True), False, (True, [0, 1])], ids=str)
 def test_one_boolean_adds_an_axis(index: Any) -> None:
     gradient = cr.grad(lambda x: np.sum(np.sin(x[index])))

@@ -329,7 +329,7 @@ def eigsh(
         raise ValueError(f"eigsh(A): a square matrix is needed: {shapes}")
     n = A.shape[0]
     times_a, of_a = _product_with(A)
-    times_m, of_m = (lambda v: v, ()) if M is None else _product_with(M)
+    times_m, of_m = (np.positive, ()) if M is None else _product_with(M)
     dtype = np.result_type(*[x.dtype for x in (*of_a, *of_m)], np.float32 if of_a or of_m else np.float64)
     if dtype.kind != "f":
         raise NotImplementedError(f"eigsh(A): the derivatives are those of real matrices, and A is {dtype}")
