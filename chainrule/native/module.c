@@ -127,7 +127,7 @@ static int is_dense(const Layout *layout) {
         for (i = 0, found = -1; i < layout->ndim; i++) {
             if (layout->shape[i] > 1 && layout->strides[i] == expected) found = i;
         }
-        if (found < 0) return 0;
+        if (found < 0 || expected > NPY_MAX_INTP / layout->shape[found]) return 0;
         expected *= layout->shape[found];
     }
     return 1;
@@ -337,7 +337,7 @@ static int fill_runner(Runner *self, PyObject *code, PyObject *inputs, PyObject 
     for (i = 0; i < self->noutputs; i++) {
         self->outputs[i].written = 1;
         if (!is_dense(&self->outputs[i])) {
-            PyErr_SetString(PyExc_ValueError, "an output's elements have to lie side by side");
+            PyErr_SetString(PyExc_ValueError, "an output's elements have to lie side by side, in as many bytes as there can be");
             return -1;
         }
     }

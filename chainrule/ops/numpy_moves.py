@@ -11,6 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from chainrule import errors
 from chainrule.core.dispatch import bind
+from chainrule.core.foreign import Foreign
 from chainrule.core.protocol import as_array, implements
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import joining, matrices, shaping, splitting
@@ -434,16 +435,22 @@ def _extract(condition: Any, arr: Any) -> Any:
 
 
 def plain(x: Any) -> Any:
-    """The numbers themselves, for results that no gradient passes through."""
-    return x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)
+    """The numbers themselves, for results that no gradient passes through. What is still to be computed is an error."""
+    found = _numbers(x) if isinstance(x, Tensor) else np.asarray(x)
+    return found.inside if type(found) is Foreign else found
+
+
+def _numbers(x: Tensor) -> Any:
+    """The array of a tensor: of NumPy's, or of another library as it is."""
+    return x._raw if type(x._raw) is Foreign else x.detach().numpy()
 
 
 def _plainly(function: Any) -> None:
     """Integer or boolean results: computed on the numbers, returned as tensors."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        args = tuple(plain(a) if isinstance(a, Tensor) else a for a in args)
-        kwargs = {name: plain(a) if isinstance(a, Tensor) else a for name, a in kwargs.items()}
+        args = tuple(_numbers(a) if isinstance(a, Tensor) else a for a in args)
+        kwargs = {name: _numbers(a) if isinstance(a, Tensor) else a for name, a in kwargs.items()}
         result = function(*args, **kwargs)
         return tuple(wrap(r) for r in result) if isinstance(result, tuple) else wrap(result)
 

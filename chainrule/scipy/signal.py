@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule.scipy.along import is_differentiated, linear_along
 from chainrule.scipy.derivatives import scipy_module
-from chainrule.sparse import applied
+from chainrule.sparse.arrays import applied
 from chainrule.table.filters import filtered
 
 __all__ = ["detrend", "filtfilt", "hilbert", "lfilter", "resample", "savgol_filter", "sosfilt", "sosfiltfilt"]

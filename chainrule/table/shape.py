@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.backends import gpu
+from chainrule.core.foreign import zeros_beside
 from chainrule.core.protocol import plain
 from chainrule.rows.batching import batch_parameters, broadcast_batch, in_front, with_axes
 from chainrule.rows.batching import reshape as to_shape
@@ -276,7 +277,10 @@ def _undiagonal_of(x: AnyArray, offset: int, axis1: int, axis2: int, sizes: tupl
     n = shape_of(x)[-1]
     which = np.arange(sizes[0]) - max(-offset, 0)
     on = (which[:, None] == np.arange(sizes[1]) - max(offset, 0)) & ((which >= 0) & (which < n))[:, None]
-    rows = np.take(x, np.clip(which, 0, n - 1), axis=-1)
+    if n:
+        rows = np.take(x, np.clip(which, 0, n - 1), axis=-1)
+    else:
+        rows = zeros_beside(x, (*shape_of(x)[:-1], sizes[0]), x.dtype)
     return np.moveaxis(np.where(on, rows[..., None], np.zeros((), x.dtype)), (-2, -1), (axis1, axis2))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import chainrule
 
-from . import compiled, judging, making, states
+from . import chunked, compiled, judging, making, states
 
 
 def torch() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
@@ -35,4 +35,10 @@ def state() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     return states.program, states.against_eager
 
 
-MODES = {"torch": torch, "plain": plain, "numpy": numpy, "compile": compile, "state": state}
+def dask() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
+    import dask.array  # noqa: F401  # which takes a while, and a program's time is limited
+
+    return chunked.program, chunked.against_numpy
+
+
+MODES = {"torch": torch, "plain": plain, "numpy": numpy, "compile": compile, "state": state, "dask": dask}

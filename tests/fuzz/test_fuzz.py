@@ -46,6 +46,13 @@ def test_compiled_programs(first):
     assert run("compile", range(first, first + 20)) > 10
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first", range(0, 120, 40))
+def test_programs_in_chunks(first):
+    pytest.importorskip("dask.array")
+    assert run("dask", range(first, first + 40)) > 20
+
+
 @pytest.mark.parametrize("row", sorted({row for *_, row in judging.DOCUMENTED + judging.OF_NUMPY}))
 def test_every_difference_is_documented(row):
     page = Path(__file__).parents[2] / "docs" / "compat.md"
