@@ -90,7 +90,16 @@ OBJECTS: dict[str, tuple[str, list[str], list[str]]] = {
     "gl": ("2.5", ["x * {0}", "x + {0}"], ["{0} = {f}", "{0} = {i}", "{0} = np.float32({f})"]),
 }  # fmt: skip
 #: statements in the functions that change the world
-WRITES = ["li.append(1.0)", "di['n'] = len(di)", "th.v = th.v + 1", "ns.k += 1", "ar[0] = 4.0", "te.add_(1)", "global gl; gl = 3.5", "ta.rotate()"]
+WRITES = [
+    "li.append(1.0)",
+    "di['n'] = len(di)",
+    "th.v = th.v + 1",
+    "ns.k += 1",
+    "ar[0] = 4.0",
+    "te.add_(1)",
+    "global gl; gl = 3.5",
+    "ta.rotate()",
+]
 
 
 def program(seed: int) -> list[Statement]:
@@ -105,13 +114,19 @@ def program(seed: int) -> list[Statement]:
 
     def body(callee: str) -> str:
         lines = []
-        if rng.random() < 0.12 and (possible := [w for w in WRITES if w.split(".")[0].split("[")[0].split()[-1] in names]):
+        if rng.random() < 0.12 and (
+            possible := [w for w in WRITES if w.split(".")[0].split("[")[0].split()[-1] in names]
+        ):
             lines.append(rng.choice(possible))
         for _ in range(rng.randrange(1, 4)):
             name = rng.choice(names)
             lines.append("x = " + filled(rng.choice(OBJECTS[name][1]), name))
             if rng.random() < 0.3:
-                lines.append(rng.choice(["x = np.sin(x)", "x = x if np.sum(x) > 0 else -x", "x = x * 0.5 + 1", "x = np.clip(x, -9, 9)"]))
+                lines.append(
+                    rng.choice(
+                        ["x = np.sin(x)", "x = x if np.sum(x) > 0 else -x", "x = x * 0.5 + 1", "x = np.clip(x, -9, 9)"]
+                    )
+                )
         if callee:
             lines.insert(rng.randrange(len(lines) + 1), f"x = {callee}(x)")
         return "\n    ".join([*sorted(lines, key=lambda line: not line.startswith("global")), "return x * 1"])
@@ -119,14 +134,22 @@ def program(seed: int) -> list[Statement]:
     for k in range(rng.randrange(1, 4)):
         made.append(Statement("world", f"def f{k}(x):\n    {body(f'f{k - 1}' if k else '')}"))
     last = sum(s.text.startswith("def f") for s in made) - 1
-    wrapped = rng.choice([f"f{last}"] * 2 + [f"torch.grad(lambda x: np.sum(f{last}(x)))", f"torch.func.vmap(f{last})", f"functools.partial(f{last})"])
+    wrapped = rng.choice(
+        [f"f{last}"] * 2
+        + [f"torch.grad(lambda x: np.sum(f{last}(x)))", f"torch.func.vmap(f{last})", f"functools.partial(f{last})"]
+    )
     rows = ", 3" if "vmap" in wrapped else ""
     made.append(Statement("world", f"main = {wrapped}"))
     for _ in range(rng.randrange(5, 10)):
         if rng.random() < 0.5:
             name = rng.choice(names)
             made.append(Statement("step", filled(rng.choice(OBJECTS[name][2]), name)))
-        made.append(Statement("call", f"main(np.linspace({numbers['f']()}, 4.0, 3{' * 2' if rows else ''}){'.reshape(2, 3)' if rows else ''})"))
+        made.append(
+            Statement(
+                "call",
+                f"main(np.linspace({numbers['f']()}, 4.0, 3{' * 2' if rows else ''}){'.reshape(2, 3)' if rows else ''})",
+            )
+        )
     return made
 
 

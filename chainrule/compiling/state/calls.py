@@ -31,6 +31,7 @@ from chainrule.compiling.state.known import (
     is_library_class,
     is_lock,
     is_pure,
+    module_of_code,
 )
 from chainrule.compiling.state.log import INSTEAD
 from chainrule.compiling.state.objects import (
@@ -80,8 +81,7 @@ class Calls(Reads):
         if kind is MethodType:
             self.calls(stack, function.__func__, [function.__self__, *args], keywords)
         elif kind is FunctionType:
-            module = function.__globals__.get("__name__", "")
-            if is_library(module if isa(module, str) else ""):
+            if is_library(module_of_code(function.__code__, function.__globals__)):
                 self.computes(stack, [*args, *keywords.values()], each=self.handed)
             else:
                 stack.pending = [], False, bool(function.__code__.co_flags & 0x20)

@@ -14,7 +14,7 @@ import numpy as np
 from chainrule.compiling.state.calls import Calls
 from chainrule.compiling.state.frames import Instruction, Stack
 from chainrule.compiling.state.guards import IMMUTABLE, MISSING, Kind
-from chainrule.compiling.state.known import CONSTANT, CONTAINERS, is_constant_module, is_lock
+from chainrule.compiling.state.known import CONSTANT, CONTAINERS, is_constant_module, is_lock, module_of_code
 from chainrule.compiling.state.objects import OURS, array_value, cell_content, is_iterator, is_python, isa
 
 ndarray = np.ndarray
@@ -28,7 +28,7 @@ _IN_PLACE = 13  # the first number of BINARY_OP that is an in-place operator
 
 def _global(reads: Calls, stack: Stack, i: Instruction) -> None:
     names = stack.frame.f_globals
-    if not is_constant_module(names.get("__name__")):
+    if not is_constant_module(module_of_code(stack.frame.f_code, names)):
         reads.item(names, i.value)
 
 
@@ -47,7 +47,7 @@ def _free(stack: Stack, i: Instruction) -> Any:
 
 def _deref(reads: Calls, stack: Stack, i: Instruction) -> None:
     cell = _free(stack, i)
-    if cell is not None and not is_constant_module(stack.frame.f_globals.get("__name__")):
+    if cell is not None and not is_constant_module(module_of_code(stack.frame.f_code, stack.frame.f_globals)):
         reads.guard(Kind.CELL, cell, None, cell_content(cell))
 
 

@@ -95,6 +95,12 @@ ITERATOR_MAKERS = (enumerate, zip, map, filter, reversed)
 _LOCKS = frozenset({"lock", "RLock"})
 
 
+def module_of_code(code: types.CodeType, names: dict[str, Any]) -> str:
+    """The module that code belongs to: what its globals say, but for examples in docstrings, which are their reader's."""
+    module = names.get("__name__", "")
+    return "" if code.co_filename.startswith("<doctest ") or not isinstance(module, str) else module
+
+
 def is_library(module: str) -> bool:
     """Whether the code of a module is not looked into."""
     return module.partition(".")[0] in _LIBRARIES and not module.startswith(_OPEN)

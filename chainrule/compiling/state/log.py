@@ -14,7 +14,7 @@ import numpy as np
 
 from chainrule.compiling.state.frames import Stack
 from chainrule.compiling.state.guards import MISSING, Guard, Kind, content, elements, lookup
-from chainrule.compiling.state.known import CONTAINERS, is_constant_module, is_library
+from chainrule.compiling.state.known import CONTAINERS, is_constant_module, is_library, module_of_code
 from chainrule.compiling.state.objects import OURS, attribute_or_missing, attributes_of, cell_content, is_python, isa
 from chainrule.compiling.state.undo import put_array, put_attribute, put_cell, put_dict, put_item, put_list, put_set
 from chainrule.errors.places import Where
@@ -86,7 +86,7 @@ class Log:
 
     def _where(self) -> Where | None:
         frame: Any = None if self.now is None else self.now.frame
-        while frame is not None and is_constant_module(frame.f_globals.get("__name__")):
+        while frame is not None and is_constant_module(module_of_code(frame.f_code, frame.f_globals)):
             frame = frame.f_back  # in a module of ours, or Python's: the user's line is further out
         where = None if frame is None else Where(frame.f_code, frame.f_lasti)
         return where if where else None

@@ -12,7 +12,7 @@ from typing import Any
 from chainrule.api.array import Array
 from chainrule.autograd.context import FunctionCtx
 from chainrule.compiling.state.guards import MISSING, elements, lookup
-from chainrule.compiling.state.known import CONTAINERS, is_library
+from chainrule.compiling.state.known import CONTAINERS, is_library, module_of_code
 from chainrule.core.node import Node
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor
@@ -21,8 +21,6 @@ VALUES = (Tensor, Array, ArrayLike)
 
 
 OURS = (*VALUES, Node, FunctionCtx)
-
-
 
 
 def isa(x: Any, kinds: Any) -> bool:
@@ -41,7 +39,7 @@ def attributes_of(x: Any) -> Any:
 def is_python(x: Any, method: str) -> bool:
     """Whether a method of an object's class is Python that is looked at."""
     function = lookup(type(x), method)
-    return isa(function, FunctionType) and not is_library(str(function.__globals__.get("__name__", "")))
+    return isa(function, FunctionType) and not is_library(module_of_code(function.__code__, function.__globals__))
 
 
 def is_iterator(x: Any) -> bool:
@@ -54,7 +52,7 @@ def is_called(x: Any) -> bool:
     function = lookup(type(x), "__call__")
     if not isa(function, FunctionType):
         return False
-    module = str(function.__globals__.get("__name__", ""))
+    module = module_of_code(function.__code__, function.__globals__)
     return not is_library(module) or module.startswith("chainrule.")
 
 

@@ -37,6 +37,7 @@ from chainrule.compiling.state.objects import (
     is_python,
     isa,
     layout,
+    random_types,
 )
 from chainrule.compiling.state.snapshots import Unknown, snapshot
 
@@ -114,6 +115,11 @@ class Reads(Log):
     def _of_instance(self, x: Any, kind: type, name: str) -> None:
         if kind.__module__.partition(".")[0] == "chainrule" and is_library(kind.__module__):
             return  # contexts of backward functions, handles
+        if isa(x, random_types()):
+            return  # of which every call is looked at
+        if kind.__module__.partition(".")[0] in ("numpy", "scipy", "pandas"):
+            self.handed(x, [])  # whose attributes come about in code that is not looked into
+            return
         found = self.of_class(kind, name)
         if not is_library_class(kind):
             self.guard(Kind.CLASS, x, None, kind)

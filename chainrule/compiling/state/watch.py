@@ -24,7 +24,7 @@ from chainrule.compiling.state.calls import Calls
 from chainrule.compiling.state.frames import Instruction, Stack
 from chainrule.compiling.state.guards import Kind, function_parts
 from chainrule.compiling.state.instructions import CALLS_TWICE, HANDLERS, unknown
-from chainrule.compiling.state.known import is_constant_module, is_library, is_library_class
+from chainrule.compiling.state.known import is_constant_module, is_library, is_library_class, module_of_code
 from chainrule.compiling.state.objects import containers_in, isa
 from chainrule.interpreters.traced import Recorder, Whole
 
@@ -55,8 +55,7 @@ class Watch(Calls):
 
     def _enter(self, frame: FrameType) -> bool:
         code = frame.f_code
-        module = frame.f_globals.get("__name__", "")
-        module = module if isa(module, str) else ""
+        module = module_of_code(code, frame.f_globals)
         if self._is_aside(frame):
             return False
         if (module, code.co_name) in _ASIDE or code in _STEPS:
@@ -100,7 +99,7 @@ class Watch(Calls):
         """Whether Python's own code works for a library."""
         outer = frame.f_back
         while outer is not None:
-            module = outer.f_globals.get("__name__", "")
+            module = module_of_code(outer.f_code, outer.f_globals)
             if is_library(module) or not is_constant_module(module):
                 return is_library(module)
             outer = outer.f_back
