@@ -19,7 +19,7 @@ SequenceBox = tuple
 
 
 def isinstance(x: Any, classes: Any) -> bool:
-    return builtins.isinstance(x, classes) or builtins.isinstance(getval(x), classes)
+    return builtins.isinstance(getval(x), classes)
 
 
 type = notrace_primitive(builtins.type)
