@@ -200,7 +200,7 @@ def test_tracing_in_steps():
     g = new_box(onp.array([1.0, 0.0, 0.0]), 0, VJPNode.new_root())
     found = backward_pass(g, y._node)
     assert onp.allclose(found._value, [onp.sin(0.5) + 0.5 * onp.cos(0.5), 0, 0])
-    with pytest.raises(TypeError, match="from 0 roots"):
+    with pytest.raises(TypeError, match="from 0 starts"):
         backward_pass(g, np.sin(Array(X, requires_grad=True))._node)
     with pytest.raises(TypeError, match="without a value"):
         backward_pass(g, VJPNode.new_root())

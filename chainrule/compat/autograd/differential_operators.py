@@ -13,7 +13,8 @@ import numpy as np
 
 from chainrule.compat.autograd import tracing
 from chainrule.compat.autograd.extend import Applied
-from chainrule.compat.autograd.tracing import conjugate, recorded, shown, vjp_of
+from chainrule.compat.autograd.tracing import recorded, vjp_of
+from chainrule.compat.autograd.values import conjugate, shown
 from chainrule.compat.autograd.vspaces import vspace
 from chainrule.compat.autograd.wrap_util import unary_to_nary
 from chainrule.core import engine

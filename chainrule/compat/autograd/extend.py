@@ -17,8 +17,9 @@ import numpy as np
 from chainrule.api.array import Array, array_of, as_arrays, is_plain
 from chainrule.api.grad_mode import is_grad_enabled
 from chainrule.autograd.function import Function
-from chainrule.compat.autograd.tracing import conjugate, differentiable, getval, stacked, zeros_like
+from chainrule.compat.autograd.kinds import TYPE_MAPPINGS
 from chainrule.compat.autograd.util import subval
+from chainrule.compat.autograd.values import conjugate, differentiable, getval, stacked, zeros_like
 from chainrule.compat.autograd.vspaces import VSpace, vspace
 from chainrule.compat.autograd.wrap_util import get_name, wraps
 from chainrule.core.tensor import Tensor, wrap
@@ -130,7 +131,7 @@ class Applied(Function):
         found: list[Any] = []
         for i, gradient in zip(call.argnums, rule(call.argnums, ans, args, call.kwargs)(g), strict=True):
             leaves, spec = tree_flatten(call.args[i])
-            parts = leaves_like(spec, _dense(gradient), strict=True)
+            parts = leaves_like(spec, _as_kind(spec, _dense(gradient)), strict=True)
             found += [part for x, part in zip(leaves, parts, strict=True) if type(x) is Array]
         return (None, *[_gradient(conjugate(part), x) for part, x in zip(found, operands, strict=True)])
 
@@ -139,7 +140,8 @@ class Applied(Function):
         call, _, outputs, args, ans = Applied._values(ctx)
         rule = call.rule(primitive_jvps, "JVP")
         gs = call.by_argument(None if t is None else _handed(t) for t in tangents[1:])
-        leaves = leaves_like(call.spec, _dense(rule(call.argnums, gs, ans, args, call.kwargs)), strict=True)
+        tangent = _as_kind(call.spec, _dense(rule(call.argnums, gs, ans, args, call.kwargs)))
+        leaves = leaves_like(call.spec, tangent, strict=True)
         moving = [y.is_floating_point() or y.is_complex() for y in outputs]
         return tuple([_gradient(t, y) if moves else None for t, y, moves in zip(leaves, outputs, moving, strict=True)])
 
@@ -304,9 +306,28 @@ def _dense(x: Any) -> Any:
     return x.mut_add(x.vs.zeros()) if isinstance(x, SparseObject) else x
 
 
+def _as_kind(spec: TreeSpec, x: Any) -> Any:
+    """What a rule returned, in the containers that it is a gradient of: of a list it may be a tuple or an array."""
+    sequence = isinstance(x, (list, tuple))
+    if spec.kind is None:
+        return Array(x) if sequence else x
+    if issubclass(spec.kind, (list, tuple)) and (sequence or (np.ndim(x) and len(x) == len(spec.children))):
+        parts = [_as_kind(child, part) for child, part in zip(spec.children, x)] + list(x[len(spec.children) :])
+        return getattr(spec.kind, "_make", spec.kind)(parts)  # too many or too few: leaves_like tells
+    if isinstance(x, dict) and issubclass(spec.kind, dict) and list(x) == list(spec.context):
+        return spec.kind(zip(x, map(_as_kind, spec.children, x.values())))
+    return x
+
+
 class Box:
-    """What programs call the values that carry derivatives. Arrays do; a class of the program's own cannot."""
+    """What programs call the values that carry derivatives. Arrays do; a class of the program's own cannot.
+
+    Attributes:
+        type_mappings: classes of arrays, and what is asked whether their values can be differentiated by.
+    """
+
+    type_mappings = TYPE_MAPPINGS
 
     @classmethod
     def register(cls, value_type: type) -> None:
-        VSpace.register(value_type)
+        Box.type_mappings[value_type] = cls
