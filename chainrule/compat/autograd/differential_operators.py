@@ -13,8 +13,8 @@ import numpy as np
 
 from chainrule.compat.autograd import tracing
 from chainrule.compat.autograd.extend import Applied
-from chainrule.compat.autograd.tracing import recorded, vjp_of
-from chainrule.compat.autograd.values import conjugate, shown
+from chainrule.compat.autograd.tracing import recorded, result_of, vjp_of
+from chainrule.compat.autograd.values import conjugate
 from chainrule.compat.autograd.vspaces import vspace
 from chainrule.compat.autograd.wrap_util import unary_to_nary
 from chainrule.core import engine
@@ -83,7 +83,7 @@ def grad_and_aux(fun: Function, x: Any) -> Any:
 
     run, trace = recorded("grad_and_aux(fun)(x)", first, x)
     vjp, y = vjp_of(run, trace, x)
-    return vjp(_single(y, "grad_and_aux")), shown(tree_map(trace.value, aux[0]))
+    return vjp(_single(y, "grad_and_aux")), result_of(run, tree_map(trace.value, aux[0]))
 
 
 @unary_to_nary
@@ -140,7 +140,7 @@ def jacobian(fun: Function, x: Any) -> Any:
     unit = np.zeros(y._raw.shape, y._raw.dtype)
     step = 1 if own else Limits().chunk(y.numel(), bound_of([y]), lambda: pull(unit))
     (found,) = rows(pull, y, trace.starts, step, "jacobian", lift_leaves=True)
-    return conjugate(as_caller_type(found, False))
+    return run.left(conjugate(as_caller_type(found, False)))
 
 
 @unary_to_nary

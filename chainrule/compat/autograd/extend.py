@@ -18,6 +18,7 @@ from chainrule.api.array import Array, array_of, as_arrays, is_plain
 from chainrule.api.grad_mode import is_grad_enabled
 from chainrule.autograd.function import Function
 from chainrule.compat.autograd.kinds import TYPE_MAPPINGS
+from chainrule.compat.autograd.runs import Run, sweeping
 from chainrule.compat.autograd.util import subval
 from chainrule.compat.autograd.values import conjugate, differentiable, getval, stacked, zeros_like
 from chainrule.compat.autograd.vspaces import VSpace, vspace
@@ -94,14 +95,14 @@ def _followed(x: Any) -> bool:
     return any(type(leaf) is Array for leaf in tree_leaves(x))
 
 
-def _handed(tensor: Tensor) -> Any:
-    """A value as rules get it: an Array where what they compute is recorded, else a plain one."""
+def _handed(tensor: Tensor, run: Run | None = None) -> Any:
+    """A value as rules get it: an Array where what they compute is recorded, else a plain one; outside of the run, if any."""
     if not is_grad_enabled():
         if type(tensor._raw) is np.ndarray:
             return tensor._raw[()]
         tensor = tensor.detach()
     array = array_of(tensor)
-    return getval(array) if is_plain(array) else array
+    return getval(array) if is_plain(array) else array if run is None else run.left(array)
 
 
 class Applied(Function):
@@ -125,9 +126,10 @@ class Applied(Function):
 
     @staticmethod
     def backward(ctx: Any, *gs: Any) -> tuple[Any, ...]:
-        call, operands, _, args, ans = Applied._values(ctx)
+        run = sweeping()
+        call, operands, _, args, ans = Applied._values(ctx, run)
         rule = call.rule(primitive_vjps, "VJP")
-        g = tree_unflatten([y if g is None else conjugate(_handed(g)) for g, y in zip(gs, ctx.others)], call.spec)
+        g = tree_unflatten([y if g is None else conjugate(_handed(g, run)) for g, y in zip(gs, ctx.others)], call.spec)
         found: list[Any] = []
         for i, gradient in zip(call.argnums, rule(call.argnums, ans, args, call.kwargs)(g), strict=True):
             leaves, spec = tree_flatten(call.args[i])
@@ -146,13 +148,13 @@ class Applied(Function):
         return tuple([_gradient(t, y) if moves else None for t, y, moves in zip(leaves, outputs, moving, strict=True)])
 
     @staticmethod
-    def _values(ctx: Any) -> tuple[Call, Any, Any, tuple[Any, ...], Any]:
+    def _values(ctx: Any, run: Run | None = None) -> tuple[Call, Any, Any, tuple[Any, ...], Any]:
         """The call, its operands and results as tensors, and its arguments and result as rules get them."""
         saved = ctx.saved_tensors
         operands, outputs = saved[: ctx.count], saved[ctx.count :]
-        results = map(_handed, outputs)
+        results = iter([_handed(y, run) for y in outputs])
         leaves = [next(results) if y is None else y for y in ctx.others]
-        args = ctx.call.filled(map(_handed, operands))
+        args = ctx.call.filled([_handed(x, run) for x in operands])
         return ctx.call, operands, outputs, args, tree_unflatten(leaves, ctx.call.spec)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from chainrule.api.array import Array, array_of
 from chainrule.compat.autograd.builtins import SequenceBox
 from chainrule.compat.autograd.extend import Box, notrace_primitive, primitive, register_notrace
-from chainrule.compat.autograd.runs import RUNS, STARTS, Run
+from chainrule.compat.autograd.runs import GOING, STARTS, Run
 from chainrule.compat.autograd.tracing import make_jvp, points, recorded, vjp_of
 from chainrule.compat.autograd.util import toposort
 from chainrule.compat.autograd.values import conjugate, getval, isbox, shown
@@ -65,7 +65,7 @@ class TraceStack:
 
     @property
     def top(self) -> int:
-        return len(RUNS.going) - 1
+        return len(GOING.runs) - 1
 
     @contextmanager
     def new_trace(self) -> Iterator[int]:
@@ -79,7 +79,7 @@ trace_stack = TraceStack()
 
 def new_box(value: Any, trace: int, node: VJPNode) -> Any:
     """An Array (Arrays, for a tuple or list) to call a function with; ``backward_pass`` gives gradients with respect to it."""
-    run = next((run for run in RUNS.going if run.depth == trace and run.fun is None), None) or Run()
+    run = next((run for run in GOING.runs if run.depth == trace and run.fun is None), None) or Run()
     boxes = tree_map(lambda x: _started(x, run), points(value))
     if isinstance(value, (tuple, list)):
         boxes = SequenceBox(boxes)
@@ -90,9 +90,7 @@ def new_box(value: Any, trace: int, node: VJPNode) -> Any:
 
 def _started(x: Any, run: Run) -> Array:
     start = array_of(fresh_leaf(x))
-    edge = start.tensor._edge
-    run.starts.add(edge)
-    STARTS[edge] = run
+    run.start(start)
     return start
 
 
@@ -106,7 +104,7 @@ def backward_pass(g: Any, end_node: VJPNode) -> Any:
     edge = end.tensor._edge
     order = [] if edge is None else reachable([edge])
     starts = [start for start in order if start in STARTS]
-    run = max((STARTS[start] for start in starts), key=lambda run: run.depth, default=None)
+    run = max((STARTS[start] for start in starts), key=lambda run: run.began, default=None)
     targets = [start for start in starts if STARTS[start] is run]
     if len(targets) != 1:
         raise TypeError(

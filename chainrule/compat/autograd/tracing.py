@@ -49,9 +49,14 @@ def vjp_of(run: Run, trace: Trace, x: Any) -> tuple[Function, Any]:
     value, pull = pulled(trace)
 
     def vjp(g: Any) -> Any:
-        return shown(tree_map(conjugate, pull(tree_map(conjugate, g))[0]))
+        return result_of(run, tree_map(conjugate, pull(tree_map(conjugate, g))[0]))
 
-    return vjp, shown(value)
+    return vjp, result_of(run, value)
+
+
+def result_of(run: Run, x: Any) -> Any:
+    """What a run in reverse mode gives, as programs get it."""
+    return shown(tree_map(run.left, x))
 
 
 def make_jvp(fun: Function, x: Any) -> Function:
