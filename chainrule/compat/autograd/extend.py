@@ -20,7 +20,7 @@ from chainrule.autograd.function import Function
 from chainrule.compat.autograd.kinds import TYPE_MAPPINGS
 from chainrule.compat.autograd.runs import Run, sweeping
 from chainrule.compat.autograd.util import subval
-from chainrule.compat.autograd.values import conjugate, differentiable, getval, stacked, zeros_like
+from chainrule.compat.autograd.values import conjugate, differentiable, getval, in_containers, stacked, zeros_like
 from chainrule.compat.autograd.vspaces import VSpace, vspace
 from chainrule.compat.autograd.wrap_util import get_name, wraps
 from chainrule.core.tensor import Tensor, wrap
@@ -133,7 +133,7 @@ class Applied(Function):
         found: list[Any] = []
         for i, gradient in zip(call.argnums, rule(call.argnums, ans, args, call.kwargs)(g), strict=True):
             leaves, spec = tree_flatten(call.args[i])
-            parts = leaves_like(spec, _as_kind(spec, _dense(gradient)), strict=True)
+            parts = leaves_like(spec, in_containers(spec, _dense(gradient)), strict=True)
             found += [part for x, part in zip(leaves, parts, strict=True) if type(x) is Array]
         return (None, *[_gradient(conjugate(part), x) for part, x in zip(found, operands, strict=True)])
 
@@ -142,7 +142,7 @@ class Applied(Function):
         call, _, outputs, args, ans = Applied._values(ctx)
         rule = call.rule(primitive_jvps, "JVP")
         gs = call.by_argument(None if t is None else _handed(t) for t in tangents[1:])
-        tangent = _as_kind(call.spec, _dense(rule(call.argnums, gs, ans, args, call.kwargs)))
+        tangent = in_containers(call.spec, _dense(rule(call.argnums, gs, ans, args, call.kwargs)))
         leaves = leaves_like(call.spec, tangent, strict=True)
         moving = [y.is_floating_point() or y.is_complex() for y in outputs]
         return tuple([_gradient(t, y) if moves else None for t, y, moves in zip(leaves, outputs, moving, strict=True)])
@@ -306,19 +306,6 @@ class SparseObject:
 
 def _dense(x: Any) -> Any:
     return x.mut_add(x.vs.zeros()) if isinstance(x, SparseObject) else x
-
-
-def _as_kind(spec: TreeSpec, x: Any) -> Any:
-    """What a rule returned, in the containers that it is a gradient of: of a list it may be a tuple or an array."""
-    sequence = isinstance(x, (list, tuple))
-    if spec.kind is None:
-        return Array(x) if sequence else x
-    if issubclass(spec.kind, (list, tuple)) and (sequence or (np.ndim(x) and len(x) == len(spec.children))):
-        parts = [_as_kind(child, part) for child, part in zip(spec.children, x)] + list(x[len(spec.children) :])
-        return getattr(spec.kind, "_make", spec.kind)(parts)  # too many or too few: leaves_like tells
-    if isinstance(x, dict) and issubclass(spec.kind, dict) and list(x) == list(spec.context):
-        return spec.kind(zip(x, map(_as_kind, spec.children, x.values())))
-    return x
 
 
 class Box:

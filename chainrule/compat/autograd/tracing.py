@@ -12,10 +12,10 @@ from typing import Any
 from chainrule import func
 from chainrule.compat.autograd.kinds import TYPE_MAPPINGS
 from chainrule.compat.autograd.runs import Run
-from chainrule.compat.autograd.values import conjugate, differentiable, shown, zeros_like
+from chainrule.compat.autograd.values import conjugate, differentiable, in_containers, shown, zeros_like
 from chainrule.func.reverse import pulled
 from chainrule.transform.reverse import Trace
-from chainrule.tree import tree_leaves, tree_map
+from chainrule.tree import tree_leaves, tree_map, tree_structure
 
 Function = Callable[..., Any]
 
@@ -47,9 +47,11 @@ def vjp_of(run: Run, trace: Trace, x: Any) -> tuple[Function, Any]:
     if run.is_constant:
         return lambda g: zeros_like(x), run.constant
     value, pull = pulled(trace)
+    spec = tree_structure(value)
 
     def vjp(g: Any) -> Any:
-        return result_of(run, tree_map(conjugate, pull(tree_map(conjugate, g))[0]))
+        g = tree_map(conjugate, in_containers(spec, g))
+        return result_of(run, tree_map(conjugate, pull(g)[0]))
 
     return vjp, result_of(run, value)
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from chainrule.api.array import Array, array_of, carries, plain_or_stacked
 from chainrule.core.tensor import Tensor
-from chainrule.tree import tree_leaves, tree_map
+from chainrule.transform.arguments import is_array
+from chainrule.tree import TreeSpec, tree_leaves, tree_map
 
 
 def getval(x: Any) -> Any:
@@ -62,3 +63,18 @@ def stacked(x: Any) -> Any:
 
 def zeros_like(x: Any) -> Any:
     return tree_map(lambda leaf: np.zeros_like(differentiable(getval(leaf)))[()], x)
+
+
+def in_containers(spec: TreeSpec, x: Any) -> Any:
+    """A gradient in the containers of what it is a gradient of: for a list it may be a tuple or an array."""
+    sequence = isinstance(x, (list, tuple))
+    if spec.kind is None:
+        if sequence:
+            return Array(x)
+        return np.asarray(x) if hasattr(x, "__array__") and not is_array(x) else x  # another library's
+    if issubclass(spec.kind, (list, tuple)) and (sequence or (np.ndim(x) and len(x) == len(spec.children))):
+        parts = [in_containers(child, part) for child, part in zip(spec.children, x)] + list(x[len(spec.children) :])
+        return getattr(spec.kind, "_make", spec.kind)(parts)  # too many or too few: leaves_like tells
+    if isinstance(x, dict) and issubclass(spec.kind, dict) and list(x) == list(spec.context):
+        return spec.kind(zip(x, map(in_containers, spec.children, x.values())))
+    return x
