@@ -58,6 +58,7 @@ def test_arrays_of_a_class_of_the_programs_own():
     ):
         assert onp.array_equal(ag.grad(lambda y, f=f: np.sum(f(y)))(x), X)
     assert type(vspace(x)) is ArrayVSpace and type(x * x) is Marked
+    assert ag.grad(lambda y: np.sum(np.where(np.iscomplex(y * x), 0.0, y)))(X).tolist() == [1.0, 1.0]  # plain numbers
     x.fixed = True
     for operator in (
         ag.grad(np.sum),

@@ -160,6 +160,7 @@ CONTAINERS = {
     "a tuple for a named one": (Pair(1.0, 3.0), lambda g: (2 * g, 3 * g)),
     "rows for arrays": ([X, X], lambda g: g * np.array([X, 2 * X])),
     "nested": (([1.0, X], (2.0,)), lambda g: [(2 * g, [g, 2 * g, 3 * g]), np.array([g])]),
+    "beside nothing": (([], [2.0]), lambda g: (onp.zeros((1, 0)), np.array([g]))),
     "in a dict": ({"b": [1.0, 2.0], "a": 3.0}, lambda g: {"b": (g, 2 * g), "a": g}),
     "a list for an array": (X[:2], lambda g: [2 * g, 3 * g]),
 }

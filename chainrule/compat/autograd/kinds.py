@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chainrule.api.array import Array
+from chainrule.backends.arrays import register_plain
 
 
 class Kinds(dict[type, Callable[..., Any]]):
@@ -25,6 +26,7 @@ class Kinds(dict[type, Callable[..., Any]]):
             )
         if issubclass(kind, np.ndarray):
             _leave_to_arrays(kind)
+            register_plain(kind)
         super().__setitem__(kind, maker)
 
     def check(self, x: Any) -> None:

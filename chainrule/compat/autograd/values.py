@@ -9,7 +9,7 @@ import numpy as np
 from chainrule.api.array import Array, array_of, carries, plain_or_stacked
 from chainrule.core.tensor import Tensor
 from chainrule.transform.arguments import is_array
-from chainrule.tree import TreeSpec, tree_leaves, tree_map
+from chainrule.tree import TreeSpec, tree_leaves, tree_map, tree_unflatten
 
 
 def getval(x: Any) -> Any:
@@ -67,6 +67,8 @@ def zeros_like(x: Any) -> Any:
 
 def in_containers(spec: TreeSpec, x: Any) -> Any:
     """A gradient in the containers of what it is a gradient of: for a list it may be a tuple or an array."""
+    if not spec.num_leaves:  # an empty list, of which a rule may say anything
+        return tree_unflatten([], spec)
     sequence = isinstance(x, (list, tuple))
     if spec.kind is None:
         if sequence:
