@@ -274,6 +274,7 @@ def test_tracing_in_steps():
     assert isbox(y) and not isbox(X) and type(getval(y)) is onp.ndarray
     g = new_box(onp.array([1.0, 0.0, 0.0]), 0, VJPNode.new_root())
     found = backward_pass(g, y._node)
+    assert type(found._value) is onp.ndarray  # boxes of one number are of one level
     assert onp.allclose(found._value, [onp.sin(0.5) + 0.5 * onp.cos(0.5), 0, 0])
     with pytest.raises(TypeError, match="from 0 starts"):
         backward_pass(g, np.sin(Array(X, requires_grad=True))._node)

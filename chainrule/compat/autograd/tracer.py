@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -79,13 +80,26 @@ trace_stack = TraceStack()
 
 def new_box(value: Any, trace: int, node: VJPNode) -> Any:
     """An Array (Arrays, for a tuple or list) to call a function with; ``backward_pass`` gives gradients with respect to it."""
-    run = next((run for run in GOING.runs if run.depth == trace and run.fun is None), None) or Run()
+    run = next((run for run in GOING.runs if run.depth == trace and run.fun is None), None) or _loose(trace)
     boxes = tree_map(lambda x: _started(x, run), points(value))
     if isinstance(value, (tuple, list)):
         boxes = SequenceBox(boxes)
         boxes._trace = trace
     node.array = boxes
     return boxes
+
+
+#: the runs of boxes that were made outside of ``new_trace``, by their number and the run around them
+_LOOSE: weakref.WeakValueDictionary[tuple[int, int | None], Run] = weakref.WeakValueDictionary()
+
+
+def _loose(trace: int) -> Run:
+    """Boxes of one number are of one run, whose derivatives ``_value`` leaves behind together."""
+    key = trace, GOING.runs[-1].began if GOING.runs else None
+    run = _LOOSE.get(key)
+    if run is None:
+        _LOOSE[key] = run = Run()
+    return run
 
 
 def _started(x: Any, run: Run) -> Array:
@@ -106,7 +120,7 @@ def backward_pass(g: Any, end_node: VJPNode) -> Any:
     starts = [start for start in order if start in STARTS]
     run = max((STARTS[start] for start in starts), key=lambda run: run.began, default=None)
     targets = [start for start in starts if STARTS[start] is run]
-    if len(targets) != 1:
+    if run is None or len(targets) != 1:
         raise TypeError(
             f"backward_pass(): the value was computed from {len(targets)} starts of new_box(), not from one"
         )
