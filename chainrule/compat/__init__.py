@@ -89,6 +89,8 @@ def install(name: str) -> None:
             sys.modules[name + loaded.removeprefix(home)] = module
     if name == "torch":
         install("functorch")
+    if name == "autograd":
+        importlib.import_module(f"{home}.numpy.numpy_boxes").named_as("autograd.numpy.numpy_boxes")
 
 
 def _not_here(name: str, ours: str) -> ModuleNotFoundError:
