@@ -29,6 +29,7 @@ from chainrule.core.protocol import (
     call_ufunc,
     check_kinds,
     implementation,
+    out_position,
     plain,
 )
 from chainrule.core.tensor import Tensor, wrap
@@ -146,8 +147,8 @@ class Array(ArrayMethods):
     # -- NumPy's protocols ----------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
-        if SPECIAL and LOCAL.recorder is not None and out is None:
-            found = recorded_as_numpy(ufunc, method, inputs, kwargs)
+        if SPECIAL and LOCAL.recorder is not None:
+            found = recorded_as_numpy(ufunc, method, inputs, kwargs, out)
             if found is not None:
                 return found
         for x in inputs:
@@ -181,7 +182,8 @@ class Array(ArrayMethods):
             if dtype is not None and np.dtype(dtype).kind in "iub" and values is not None:
                 return np.array(values, dtype)  # a step function: the derivative that is lost is zero
             raise errors.array_to_numpy(self, carries=carries(self))
-        return self._tensor.__array__(dtype, copy is not False)  # a copy: the tape may have saved the memory
+        array = self._tensor.__array__(dtype, copy is not False)  # a copy: the tape may have saved the memory
+        return LOCAL.recorder.lend(self._tensor, array) if kept and not copy and array.dtype == self.dtype else array
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """``chainrule.array_api``: the functions of the Array API standard."""
@@ -229,6 +231,10 @@ class Array(ArrayMethods):
         return math.ceil(self._number("math.ceil()", step=True))
 
     def __round__(self, ndigits: int | None = None) -> Any:
+        if ndigits is not None and SPECIAL and LOCAL.recorder is not None:
+            found = recorded_operator(round, False, self, ndigits)
+            if found is not None:
+                return found
         return round(self._number("round()", step=True)) if ndigits is None else apply(np.round, self, ndigits)
 
     def __index__(self) -> int:
@@ -404,7 +410,7 @@ WRITERS: dict[Any, Callable[[Tensor, str], None]] = {}
 def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
     """A NumPy function of Arrays, as NumPy's own signature has it."""
     if SPECIAL and LOCAL.recorder is not None and function not in WRITERS:
-        found = recorded_as_numpy(function, "", args, kwargs)
+        found = recorded_as_numpy(function, "", args, kwargs, _out_of(function, args, kwargs))
         if found is not None:
             return found
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
@@ -422,27 +428,77 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
     return write_out(function.__name__, target, result)
 
 
-def recorded_as_numpy(function: Any, method: str, args: Any, kwargs: Any) -> Any:
+def recorded_as_numpy(function: Any, method: str, args: Any, kwargs: Any, out: Any = None) -> Any:
     """Have NumPy's own function recorded, where arrays of a compiled function carry no derivative. None: have ours.
 
     Such arrays stand for what are plain arrays when the function is not compiled.
+
+    Args:
+        out: what the function is to write into; not among the keywords of a ufunc.
     """
-    if not LOCAL.recorder.plain or method == "at" or kwargs.get("out") is not None:
+    recorder = LOCAL.recorder
+    if not recorder.plain or method == "at":
         return None
+    if out is not None:
+        return _recorded_into(function, method, args, kwargs, out)
     raw = _recorded((args, kwargs))
     if raw is None:
         return None
-    found = LOCAL.recorder.as_numpy(function, method, *raw)
+    found = recorder.as_numpy(function, method, *raw)
     if type(found) is tuple:
         return tuple([array_of(wrap(x)) for x in found])
     return None if found is None else array_of(wrap(found))
 
 
-def recorded_operator(operation: Callable[[Any, Any], Any] | None, x: Any, y: Any) -> Any:
-    """``recorded_as_numpy`` for an operator, which for scalars and some exponents is not what the ufunc is."""
-    raw = _recorded((x, y)) if LOCAL.recorder.plain else None
-    found = None if raw is None or operation is None else LOCAL.recorder.as_operator(operation, *raw)
-    return None if found is None else array_of(wrap(found))
+def _recorded_into(function: Any, method: str, args: Any, kwargs: Any, out: Any) -> Any:
+    """``recorded_as_numpy`` for a call that writes into Arrays. None: have ours, which computes, and then writes the same."""
+    targets = out if type(out) is tuple else (out,)
+    if not all([type(target) is Array for target in targets]):
+        return None
+    ufunc = method == "__call__"
+    raw = _recorded((args, {**kwargs, "out": out} if method else kwargs, targets))
+    if raw is None or (ufunc and not kwargs and LOCAL.recorder.computes_alike(function, raw[0], raw[2])):
+        return None
+    if method:
+        function = getattr(function, method)
+    found = LOCAL.recorder.written_by(function, *raw)
+    for target, values in zip(targets, found if type(found) is tuple else (found,), strict=True):
+        target[...] = array_of(wrap(values))
+    return out[0] if type(out) is tuple and len(out) == 1 else out
+
+
+def _out_of(function: Any, args: Any, kwargs: Any) -> Any:
+    """What a function of NumPy's is told to write into."""
+    if kwargs.get("out") is not None:
+        return kwargs["out"]
+    ours = FUNCTIONS.get(function) if len(args) > 1 else None
+    at = -1 if ours is None else out_position(ours)
+    return args[at] if 0 <= at < len(args) else None
+
+
+def recorded_operator(operation: Callable[..., Any], special: bool, *operands: Any) -> Any:
+    """``recorded_as_numpy`` for an operator, which for floats, scalars and some exponents is not what the ufunc is."""
+    recorder = LOCAL.recorder
+    if not recorder.weak and not (special and recorder.plain):
+        return None
+    raw = _recorded(operands)
+    if raw is None:
+        return None
+    found = recorder.on_floats(operation, *raw) if recorder.weak else None
+    if found is None:
+        if not recorder.plain or len(raw) < 2:
+            return None
+        found = recorder.as_operator(operation, *raw)
+    return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
+
+
+def recorded_in_place(operation: Callable[[Any, Any], Any], ufunc: np.ufunc, x: Array, y: Any) -> bool:
+    """Have ``x op= y`` recorded as it is, where NumPy may round otherwise if the result lies where an operand does."""
+    raw = _recorded((x, y)) if LOCAL.recorder.plain and np.shape(x) else None
+    if raw is None or LOCAL.recorder.computes_alike(ufunc, raw, raw[:1]):
+        return False
+    x[...] = array_of(wrap(LOCAL.recorder.written_by(operation, raw, {}, raw[:1])))
+    return True
 
 
 def _recorded(x: Any) -> Any:

@@ -180,6 +180,11 @@ def _signature(function: Callable[..., Any]) -> tuple[frozenset[str], int, bool]
     return frozenset(parameters), list(parameters).index("out") if by_position else -1, takes_any
 
 
+def out_position(function: Callable[..., Any]) -> int:
+    """At which position an implementation takes ``out``; -1: by no position."""
+    return _signature(function)[1]
+
+
 def implementation(function: Any, operands: tuple[Any, ...]) -> Callable[..., Any]:
     """What computes a NumPy function on array-likes, loaded if need be.
 

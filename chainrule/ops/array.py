@@ -24,6 +24,7 @@ from chainrule.api.array import (
     as_arrays,
     carries,
     plain_or_stacked,
+    recorded_in_place,
     recorded_operator,
 )
 from chainrule.backends.arrays import is_foreign
@@ -175,14 +176,9 @@ _KNOWN = (ndarray, np.generic, int, float, complex, list, tuple)
 
 
 #: operators that NumPy computes otherwise than our rows do, or than its ufuncs: powers, and arithmetic of scalars
-_SPECIAL_OPERATORS: dict[np.ufunc, Callable[[Any, Any], Any]] = {
-    np.power: operator.pow,
-    np.multiply: operator.mul,
-    np.true_divide: operator.truediv,
-    np.floor_divide: operator.floordiv,
-    np.remainder: operator.mod,
-    np.matmul: operator.matmul,
-}
+_SPECIAL_OPERATORS = frozenset(
+    [np.power, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.matmul]
+)
 
 
 def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
@@ -190,12 +186,14 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     compute: Callable[[Any, Any], Any] = FAST.get(ufunc) or (
         lambda x, y: apply_ufunc(ufunc, "__call__", (x, y), None, {})
     )
-    operation = _SPECIAL_OPERATORS.get(ufunc)
+    operation = getattr(operator, {"and": "and_", "or": "or_"}.get(symbol, symbol))
+    special = ufunc in _SPECIAL_OPERATORS
+    assign = getattr(operator, f"i{symbol}", None)
 
     def forward(self: Array, other: Any) -> Any:
         if type(other) is Array or _is_known(other):
             if SPECIAL and LOCAL.recorder is not None:
-                found = recorded_operator(operation, self, _arranged(other))
+                found = recorded_operator(operation, special, self, _arranged(other))
                 if found is not None:
                     return found
             return compute(self, _arranged(other))
@@ -206,7 +204,7 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     def reflected(self: Array, other: Any) -> Any:
         if _is_known(other):
             if SPECIAL and LOCAL.recorder is not None:
-                found = recorded_operator(operation, _arranged(other), self)
+                found = recorded_operator(operation, special, _arranged(other), self)
                 if found is not None:
                     return found
             return compute(_arranged(other), self)
@@ -215,6 +213,9 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
         return beside("r" + symbol, reflected, self, other)
 
     def in_place(self: Array, other: Any) -> Any:
+        if SPECIAL and LOCAL.recorder is not None and _is_known(other) | (type(other) is Array):
+            if recorded_in_place(assign, ufunc, self, _arranged(other)):
+                return self
         result = forward(self, other)
         return result if result is NotImplemented else write_all(self, result, f"{sign}=")
 
@@ -259,17 +260,21 @@ def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
     return x // y, x % y
 
 
-def _unary(ufunc: np.ufunc) -> Callable[[Array], Any]:
-    return lambda self: ufunc(self)
+def _unary(ufunc: np.ufunc, operation: Callable[[Any], Any]) -> Callable[[Array], Any]:
+    def operate(self: Array) -> Any:
+        found = recorded_operator(operation, False, self) if SPECIAL and LOCAL.recorder is not None else None
+        return ufunc(self) if found is None else found
+
+    return operate
 
 
 for _name, _special in {
     "divmod": _divmod,
     "rdivmod": lambda self, other: _divmod(_arranged(other), self),
-    "neg": _unary(np.negative),
-    "pos": _unary(np.positive),
-    "abs": _unary(np.absolute),
-    "invert": _unary(np.invert),
+    "neg": _unary(np.negative, operator.neg),
+    "pos": _unary(np.positive, operator.pos),
+    "abs": _unary(np.absolute, operator.abs),
+    "invert": _unary(np.invert, operator.invert),
 }.items():
     setattr(Array, f"__{_name}__", _special)
 
@@ -610,7 +615,7 @@ def transpose(self: Array, *axes: Any) -> Any:
 
 def copy(self: Array, order: str = "C") -> Any:
     """A copy; recorded."""
-    return apply(np.copy, self)
+    return apply(np.copy, self, order=order)
 
 
 def flatten(self: Array, order: str = "C") -> Any:
