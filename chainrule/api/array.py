@@ -151,6 +151,7 @@ class Array(ArrayMethods):
             found = recorded_as_numpy(ufunc, method, inputs, kwargs, out)
             if found is not None:
                 return found
+            inputs = with_strong_floats(ufunc, inputs)
         for x in inputs:
             if type(x) not in _HOLDERS and is_container(type(x)):
                 return NotImplemented
@@ -490,6 +491,16 @@ def recorded_operator(operation: Callable[..., Any], special: bool, *operands: A
             return None
         found = recorder.as_operator(operation, *raw)
     return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
+
+
+def with_strong_floats(ufunc: np.ufunc, operands: Any) -> Any:
+    """Operands of a ufunc where a derivative is taken, with Python's floats as arrays of the dtype that they take."""
+    recorder = LOCAL.recorder
+    if not recorder.weak:
+        return operands
+    raws = [x._tensor._raw if type(x) is Array else x for x in operands]
+    strong = recorder.strong(ufunc, raws)
+    return tuple([array_of(wrap(y)) if x is not y else given for x, y, given in zip(raws, strong, operands, strict=True)])
 
 
 def recorded_in_place(operation: Callable[[Any, Any], Any], ufunc: np.ufunc, x: Array, y: Any) -> bool:

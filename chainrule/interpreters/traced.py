@@ -424,7 +424,7 @@ class Recorder:
         row: str = "",
     ) -> Any:
         """Call a function of NumPy's arrays, and note it. Results that are arrays are values of this level."""
-        if self.weak and self.narrow and function is not _power_by_float and type(function) is not Rebuilt:
+        if self.weak and self.narrow and function not in _OF_FLOATS and type(function) is not Rebuilt:
             if any(map(self._is_weak, _flat(args))):
                 raise ByValue("a float of Python's takes part in what is not NumPy's")
         given = _arrays(args)
@@ -504,11 +504,24 @@ class Recorder:
         """Operands of a ufunc with Python's floats as arrays of the dtype that they take among the others."""
         if not any(map(self._is_weak, args)):
             return args
-        others = [x for x in args if isinstance(x, (Traced, ndarray, np.generic)) and not self._is_weak(x)]
-        target = np.result_type(*[x.dtype for x in others], 0.0)
-        target = np.zeros(0, target).real.dtype
+        target = self._dtype_of_floats(args)
         strong = [x.astype(target, copy=True) if self._is_weak(x) else x for x in args]
         return tuple([self._plain_value(x) if type(x) is Traced else x for x in strong])
+
+    def _dtype_of_floats(self, args: Any) -> np.dtype[Any]:
+        """The dtype that Python's floats take among the operands of a ufunc."""
+        others = [x.dtype for x in args if hasattr(x, "dtype") and not self._is_weak(x)]
+        return np.zeros(0, np.result_type(*others, 0.0)).real.dtype
+
+    def strong(self, ufunc: np.ufunc, args: Any) -> list[Any]:
+        """Operands of a ufunc of any values, with Python's floats as arrays of the dtype that they take among the others."""
+        weak = [self._is_weak(x) for x in args]
+        if all(weak) or not any(weak):
+            return list(args)
+        if ufunc is np.power and weak[1]:
+            raise ByValue("a float of Python's is an exponent where a derivative is taken")
+        target = self._dtype_of_floats(args)
+        return [x.astype(target, copy=False) if k else x for x, k in zip(args, weak, strict=True)]
 
     def _with_floats(self, function: Any, method: str, args: Any, kwargs: Any) -> tuple[Any, str, Any, Any]:
         """A call in which Python's floats are what they are for the function."""
@@ -618,6 +631,8 @@ class Recorder:
         try:
             function, method, args, kwargs = self._with_floats(function, method, args, kwargs)
             found = self.call(function, method, self._plain_values(args), kwargs)
+        except ByValue:
+            raise
         except Exception:  # ours says why
             found, self.refusal = None, refusal
         parts = found if type(found) is tuple else (found,)
@@ -1198,6 +1213,9 @@ def _power_by_float(x: Any, exponent: Any) -> Any:
     """``x ** exponent`` by a float of Python's, for some of which NumPy has functions of their own."""
     return x ** (exponent.item() if isinstance(exponent, (ndarray, np.generic)) else exponent)
 
+
+#: what takes floats of Python's as such, or makes arrays of them
+_OF_FLOATS = frozenset({np.astype, _power_by_float})
 
 _scalar_pow = _OfScalars(operator.pow, "pow")
 _as_scalars_do(operator.mul, "mul")

@@ -26,6 +26,7 @@ from chainrule.api.array import (
     plain_or_stacked,
     recorded_in_place,
     recorded_operator,
+    with_strong_floats,
 )
 from chainrule.backends.arrays import is_foreign
 from chainrule.core import inplace
@@ -194,8 +195,7 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
         if type(other) is Array or _is_known(other):
             if SPECIAL and LOCAL.recorder is not None:
                 found = recorded_operator(operation, special, self, _arranged(other))
-                if found is not None:
-                    return found
+                return compute(*with_strong_floats(ufunc, (self, _arranged(other)))) if found is None else found
             return compute(self, _arranged(other))
         if isinstance(other, Tensor):
             return getattr(self._tensor, f"__{symbol}__")(other)
@@ -205,8 +205,7 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
         if _is_known(other):
             if SPECIAL and LOCAL.recorder is not None:
                 found = recorded_operator(operation, special, _arranged(other), self)
-                if found is not None:
-                    return found
+                return compute(*with_strong_floats(ufunc, (_arranged(other), self))) if found is None else found
             return compute(_arranged(other), self)
         if isinstance(other, Tensor):
             return getattr(other, f"__{symbol}__")(self._tensor)
