@@ -145,7 +145,7 @@ def _live(program: Any) -> list[tuple[Call, list[Var]]]:
     needed.update(value for _, value in program.writes)
     live = []
     for call in reversed(program.calls):
-        if not call.pure or not needed.isdisjoint(call.results):
+        if not call.pure or call.kept or not needed.isdisjoint(call.results):
             used = [] if _needs_shape_only(call) else operands(call)
             live.append((call, used))
             needed.update(used)

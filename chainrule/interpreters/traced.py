@@ -12,6 +12,7 @@ are recorded, too; when the recording ends they have their arrays again.
 
 from __future__ import annotations
 
+import dis
 import functools
 import operator
 import sys
@@ -72,9 +73,10 @@ class Call:
         row: the operation of ours that it belongs to; "" if none.
         code, lasti: the place in the user's program.
         pure: whether nothing but its results matters; random draws and functions of the user's are not.
+        kept: whether it is to be made though nobody needs its results: an exception that it meets may be handled.
     """
 
-    __slots__ = ("args", "code", "function", "kwargs", "lasti", "method", "pure", "results", "row")
+    __slots__ = ("args", "code", "function", "kept", "kwargs", "lasti", "method", "pure", "results", "row")
 
     function: Any
     method: str
@@ -85,6 +87,7 @@ class Call:
     code: Any
     lasti: int
     pure: bool
+    kept: bool
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", str(self.function))
@@ -444,6 +447,7 @@ class Recorder:
 
     def _called(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What a function gives. The program may handle what it raises, and then goes another way than with other numbers."""
+        self._around.looked_at = False
         if self._around.changed():
             self._look_for_exceptions(function, args, kwargs)
         try:
@@ -459,6 +463,7 @@ class Recorder:
         ignored, handled = self._around.differences()
         self.ignored |= ignored
         self.handled |= handled
+        self._around.looked_at = bool(handled)
         if not handled or self._drawing or (type(function) is Whole and not function.prim.listed):
             return
         met: list[str] = []
@@ -585,6 +590,7 @@ class Recorder:
         call.row = row or self._row
         call.pure = pure
         note_frame(call, sys._getframe(1))
+        call.kept = self._around.looked_at or is_tried(call.code, call.lasti)
         self.calls.append(call)
         results = tuple([Traced(var, self.level) for var in call.results])
         for result, part in zip(results, parts, strict=True):
@@ -624,6 +630,15 @@ class Recorder:
         """Whether the code that runs would compute with plain arrays if nothing was recorded."""
         nothing_around = not self.depth and LOCAL.sweep is None and STACK.levels[-1] is self.level
         return nothing_around and not self.with_arrays
+
+    def is_array(self, data: Any) -> bool:
+        """Whether what has no dimension is an array in plain code, and no scalar of NumPy's or float of Python's."""
+        return type(data) is Traced and self.plain and data.var.number not in self.scalars | self.weak
+
+    def keep_array(self, data: Any) -> None:
+        """Note that an element is an array without axes: it was asked for with an Ellipsis."""
+        if type(data) is Traced:
+            self.scalars.discard(data.var.number)
 
     def as_numpy(self, function: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Have a function of NumPy's recorded as it is. None: it fails, or its results are views, or no arrays."""
@@ -805,11 +820,16 @@ class Whole:
 
 
 class _Treatment:
-    """How floating-point exceptions are treated where a recording begins, and whether that is so still."""
+    """How floating-point exceptions are treated where a recording begins, and whether that is so still.
 
-    __slots__ = ("_errors", "_filters", "_how", "_shown")
+    Attributes:
+        looked_at: whether the program may look at those of the call that is being made.
+    """
+
+    __slots__ = ("_errors", "_filters", "_how", "_shown", "looked_at")
 
     def __init__(self) -> None:
+        self.looked_at = False
         self._errors = _errstate()
         self._how = np.geterr()
         self._filters = warnings.filters
@@ -831,6 +851,19 @@ class _Treatment:
         return ignored, {
             kind for kind, way in how.items() if way not in ("ignore", "warn") or (way != ours[kind] and way != "ignore")
         }
+
+
+def is_tried(code: Any, lasti: int) -> bool:
+    """Whether a place in the user's program is in a ``try`` (or ``with``)."""
+    if code is None or not code.co_exceptiontable:
+        return False
+    ranges = _TRIED.get(code)
+    if ranges is None:
+        ranges = _TRIED[code] = [(entry.start, entry.end) for entry in dis._parse_exception_table(code)]  # type: ignore[attr-defined]
+    return any([start <= lasti < end for start, end in ranges])
+
+
+_TRIED: weakref.WeakKeyDictionary[Any, list[tuple[int, int]]] = weakref.WeakKeyDictionary()
 
 
 def _errstate() -> Any:
@@ -857,7 +890,7 @@ FLOATING_POINT = {"divide by zero": "divide", "overflow": "over", "underflow": "
 _EXACT = frozenset(
     [np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.absolute, np.sqrt, np.square]
 )
-#: functions whose results of no dimension are scalars of NumPy's
+#: functions whose results of no dimension are scalars of NumPy's in plain code, though they are arrays here
 _OF_ELEMENTS = frozenset({operator.getitem})
 #: functions whose result follows from shapes and dtypes
 _OF_SHAPES = frozenset(

@@ -338,8 +338,12 @@ def _getitem(self: Array, index: Any) -> Any:
             )  # integers of each example's own: in NumPy a view
         return array_of(part)
     part = bind(rows.getitem, (tensor,), {"index": items})
-    if not part._raw.shape and Ellipsis not in items:  # NumPy's scalars are values, not views
-        part._view = None
+    if not part._raw.shape:
+        if Ellipsis in items:
+            if LOCAL.recorder is not None:
+                LOCAL.recorder.keep_array(part._raw)
+            return array_of(part)
+        part._view = None  # NumPy's scalars are values, not views
         if type(part._raw) is ndarray:
             part._raw = part._raw.copy()
     return as_arrays(part)
@@ -415,7 +419,7 @@ def write_all(array: Array, result: Any, op: str) -> Any:
     """``x op= y``: the result written into x, with NumPy's rules about shapes and dtypes."""
     tensor, value = array._tensor, result._tensor if type(result) is Array else result
     raw, found = tensor._raw, value._raw
-    if not shape_of(raw) and tensor._view is None:
+    if not shape_of(raw) and tensor._view is None and not (LOCAL.recorder is not None and LOCAL.recorder.is_array(raw)):
         return array_of(value)  # NumPy's scalars are values: others that hold this one keep it
     if shape_of(found) != shape_of(raw):
         raise errors.array_output_shape(op, tuple(shape_of(raw)), tuple(shape_of(found)))
