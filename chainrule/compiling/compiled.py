@@ -20,6 +20,7 @@ from chainrule.compiling.differentiable import CompiledFunction, Replay
 from chainrule.compiling.direct import Direct, direct_of
 from chainrule.compiling.floating_point import reporter
 from chainrule.compiling.inspection import EXECUTOR, PlanOfCall, account
+from chainrule.compiling.keys import key_of, keys_within
 from chainrule.compiling.low_level import arguments_of, low_level_callable
 from chainrule.compiling.recording import LOCK, BadResult, Recording, record, rewind
 from chainrule.compiling.state.frames import occupied
@@ -180,11 +181,10 @@ class Compiled:
                 key.append((kind, array.dtype, array.shape, layout, history))
             else:
                 try:
-                    hash(x)
+                    key.append((kind, key_of(x), None))
                 except TypeError:  # it may be another one without anybody noticing
                     return None, []
-                exact = repr(x) if isinstance(x, (float, complex, np.inexact)) else None  # 0.0 == -0.0, nan != nan
-                key.append((kind, x, exact))
+        key.append(keys_within(spec))
         return tuple(key), arrays
 
     # -- recording ---------------------------------------------------------------------------------------------------
@@ -448,7 +448,7 @@ def _without_values(signature: Any) -> Any:
     """A signature in which floats may have any value."""
     return tuple(
         [
-            float if type(part) is tuple and part[0] in (float, np.float64) and len(part) == 3 else part
+            float if type(part) is tuple and len(part) == 3 and part[0] in (float, np.float64) else part
             for part in signature
         ]
     )
