@@ -396,12 +396,17 @@ def as_arrays(x: Any) -> Any:
     if type(x) is Tensor or isinstance(x, Tensor):
         array = new(Array)
         # NumPy's numbers are values: what they are reshaped to has memory of its own
-        array._tensor = x if x._view is None or x._view.base._raw.shape else x.clone()
+        array._tensor = x if x._view is None or x._view.base._raw.shape or _shows_array(x) else x.clone()
         return array
     if isinstance(x, tuple):
         parts = [as_arrays(part) for part in x]
         return x._make(parts) if hasattr(x, "_make") else type(x)(parts)
     return [as_arrays(part) for part in x] if type(x) is list else x
+
+
+def _shows_array(view: Any) -> bool:
+    """Whether a view is, in plain code that is recorded, one of an array without axes."""
+    return LOCAL.recorder is not None and LOCAL.recorder.is_array(view._view.base._raw)
 
 
 # Functions that write into their first argument, and what leaves the memory to the tape where it holds it.
@@ -416,6 +421,8 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
             return found
     ours = FUNCTIONS.get(function) or implementation(function, (*args, *kwargs.values()))
     if function in WRITERS and args:
+        if LOCAL.recorder is not None and function is not np.copyto and _recorded_writer(function, args, kwargs):
+            return None
         if type(args[0]) is Array:
             WRITERS[function](args[0]._tensor, f"np.{function.__name__}")
         elif _is_objects(args[0]):
@@ -423,6 +430,8 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
     operands, mixed = _opened(args)
     mixed = mixed or (bool(kwargs) and holds(kwargs, Tensor))
     result, out = call_function(function.__name__, ours, operands, as_tensors(kwargs) if kwargs else kwargs)
+    if SPECIAL and LOCAL.recorder is not None:
+        LOCAL.recorder.check_view(function, result)
     if out is None:
         return result if mixed else as_arrays(result)
     target = next(x for x in (kwargs.get("out"), *args) if x is out or (type(x) is Array and x._tensor is out))
@@ -456,6 +465,8 @@ def _recorded_into(function: Any, method: str, args: Any, kwargs: Any, out: Any)
     targets = out if type(out) is tuple else (out,)
     if not all([type(target) is Array for target in targets]):
         return None
+    if any([LOCAL.recorder.is_scalar(target._tensor._raw) for target in targets]):
+        raise TypeError("return arrays must be of ArrayType")
     ufunc = method == "__call__"
     raw = _recorded((args, {**kwargs, "out": out} if method else kwargs, targets))
     if raw is None or (ufunc and not kwargs and LOCAL.recorder.computes_alike(function, raw[0], raw[2])):
@@ -466,6 +477,16 @@ def _recorded_into(function: Any, method: str, args: Any, kwargs: Any, out: Any)
     for target, values in zip(targets, found if type(found) is tuple else (found,), strict=True):
         target[...] = array_of(wrap(values))
     return out[0] if type(out) is tuple and len(out) == 1 else out
+
+
+def _recorded_writer(function: Any, args: Any, kwargs: Any) -> bool:
+    """Have a function recorded that writes into its first argument. False: have ours, which does."""
+    target = args[0]
+    raw = _recorded((args, kwargs)) if type(target) is Array and LOCAL.recorder.plain else None
+    if raw is None:
+        return False
+    target[...] = array_of(wrap(LOCAL.recorder.written_by(function, *raw, raw[0][:1])))
+    return True
 
 
 def _out_of(function: Any, args: Any, kwargs: Any) -> Any:
@@ -538,6 +559,8 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any
     """A ufunc of Arrays. NumPy's scalars are as strong as arrays."""
     operands, mixed = _opened(inputs)
     if method == "at":
+        if LOCAL.recorder is not None and _recorded_writer(ufunc.at, inputs, kwargs):
+            return None
         if type(inputs[0]) is Array:
             WRITERS[np.ufunc.at](inputs[0]._tensor, f"np.{ufunc.__name__}.at")
         elif _is_objects(inputs[0]):

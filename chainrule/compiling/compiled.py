@@ -9,6 +9,7 @@ import gc
 import inspect
 import sys
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -83,9 +84,14 @@ class Compiled:
         found: Any = sys.modules.get(getattr(self.function, "__module__", ""))
         for part in name.split("."):
             found = getattr(found, part, None)
-        return (
-            name if found is self else (Compiled, (self.function, self.name, self.pure))
-        )  # a decorated one is found by its name
+        if found is self:
+            return name  # a decorated function is found by its name
+        if isinstance(self.function, FunctionType) and not _is_found(self.function):
+            raise errors.compile_not_pickled(self.name)
+        return Compiled, (self.function, self.name, self.pure)
+
+    def __copy__(self) -> Compiled:
+        return Compiled(self.function, self.name, self.pure)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         return Compiled(copy.deepcopy(self.function, memo), self.name, self.pure)
@@ -442,6 +448,14 @@ class Compiled:
     def memory(self) -> int:
         """Bytes that the plans hold: buffers and constants."""
         return sum(s.plan.memory for trees in self._trees.values() for tree in trees for s in tree.segments())
+
+
+def _is_found(function: FunctionType) -> bool:
+    """Whether pickle finds a function by its name."""
+    found: Any = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is function
 
 
 def _without_values(signature: Any) -> Any:

@@ -233,6 +233,7 @@ class Recorder:
         ignored: the kinds of floating-point exceptions that a part of the function ignores.
         handled: those that a part of it has treated in another way than what is around it: it may look whether there are any.
         refusal: why the function cannot be recorded, once that is known; raised: what a call of NumPy's raised.
+        unviewed: a function whose result is a view in plain code, and here is none.
         narrow: whether there are numbers that floats of Python's are narrowed to.
         depth: how many transformations the code that runs is inside of, of those without a level.
         with_arrays: whether Arrays are among the arguments.
@@ -260,6 +261,8 @@ class Recorder:
         self.refusal: Unrecordable | None = None
         self.raised: Exception | None = None
         self.narrow = False
+        self.unviewed = ""
+        self._viewed: Any = None
         self._around = _Treatment()
         self.depth = 0
         self.with_arrays = False
@@ -396,15 +399,34 @@ class Recorder:
         if cell is not None and cell[0]() is tensor:
             raise Unrecordable("it changes the shape of a tensor that has views")
 
-    def held(self, tensor: Tensor) -> None:
-        """Note that a tensor was given other values: if its memory is an array of the program, that is to change."""
+    def held(self, tensor: Tensor, data: Any) -> Any:
+        """Note that a tensor is given other values: if its memory is an array of the program, that is to change.
+
+        Returns:
+            What it is to hold.
+        """
         view = tensor._view
         base = tensor if view is None else view.base
         if self.lent and any(ref() is base and sys.getrefcount(array) > _LENT for array, _, ref in self.lent):
             raise Unrecordable("it writes into an array that np.asarray was called with before")
+        if self.unviewed:
+            raise Unrecordable(f"it writes into arrays, and {self.unviewed} gives a view that is not recorded as one")
         cell = self.cells.get(id(base))
         if cell is not None and cell[0]() is base:
+            if not cell[1].array.flags.writeable:
+                self.raised = ValueError("assignment destination is read-only")
+                raise self.raised
             self.written[cell[1].number] = (base, cell[1])
+        old = getattr(tensor, "_raw", None)
+        if type(data) is Traced and not data.shape and self.is_array(old) and not self.is_array(data):
+            return self.call(np.copy, "", (data.as_array(),), {})  # an array that a number is written into is still one
+        return data
+
+    def check_view(self, function: Any, result: Any) -> None:
+        """Look whether what is a view in plain code is one here."""
+        expected, self._viewed = self._viewed, None
+        if expected is function and isinstance(result, Tensor) and result._view is None:
+            self.unviewed = self.unviewed or f"np.{function.__name__}"
 
     def rebind(self, tensor: Tensor, value: Tensor) -> None:
         """Note that a tensor's ``data`` is assigned."""
@@ -635,6 +657,14 @@ class Recorder:
         """Whether what has no dimension is an array in plain code, and no scalar of NumPy's or float of Python's."""
         return type(data) is Traced and self.plain and data.var.number not in self.scalars | self.weak
 
+    def keep_scalar(self, data: Any) -> None:
+        """Note that what has no dimension is a scalar: a method of one gave it."""
+        if type(data) is Traced and not data.shape:
+            self.scalars.add(data.var.number)
+
+    def is_scalar(self, data: Any) -> bool:
+        return type(data) is Traced and self.plain and data.var.number in self.scalars
+
     def keep_array(self, data: Any) -> None:
         """Note that an element is an array without axes: it was asked for with an Ellipsis."""
         if type(data) is Traced:
@@ -652,8 +682,11 @@ class Recorder:
             found, self.refusal = None, refusal
         parts = found if type(found) is tuple else (found,)
         memory = [x for x in _flat(_arrays((args, kwargs))) if type(x) is ndarray]
+        self._viewed = None
         if not all(type(p) is Traced and not any(np.may_share_memory(p.var.array, x) for x in memory) for p in parts):
             del self.calls[begin:], self.guards[read:]
+            same = type(found) is Traced and any(x is found.var.array for x in memory)
+            self._viewed = None if found is None or same else function
             return None
         return found
 

@@ -24,6 +24,7 @@ from chainrule.api.array import (
     as_arrays,
     carries,
     plain_or_stacked,
+    recorded_as_numpy,
     recorded_in_place,
     recorded_operator,
     with_strong_floats,
@@ -568,11 +569,19 @@ for _name, (_read, _write) in _ATTRIBUTES.items():
     setattr(Array, _name, _property(_read, _name, _write))
 
 
+def _of_scalar(x: Array, result: Any) -> Any:
+    """What a method gives, which for a scalar of NumPy's is one again if it has no dimension."""
+    recorder = LOCAL.recorder
+    if recorder is not None and type(result) is Array and recorder.is_scalar(x._tensor._raw):
+        recorder.keep_scalar(result._tensor._raw)
+    return result
+
+
 def _method(name: str, function: Any) -> Callable[..., Any]:
     """A method that is NumPy's function with the array in front."""
 
     def method(self: Array, *args: Any, **kwargs: Any) -> Any:
-        return apply(function, self, *args, **kwargs)
+        return _of_scalar(self, apply(function, self, *args, **kwargs))
 
     method.__name__ = name
     method.__qualname__ = f"Array.{name}"
@@ -607,7 +616,7 @@ _total("mean", reductions.mean)
 
 def reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
     """The same elements in another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
-    found = apply(np.reshape, self, shape[0] if len(shape) == 1 else shape, order=order)
+    found = _of_scalar(self, apply(np.reshape, self, shape[0] if len(shape) == 1 else shape, order=order))
     return apply(np.copy, found) if copy else found
 
 
@@ -618,12 +627,12 @@ def transpose(self: Array, *axes: Any) -> Any:
 
 def copy(self: Array, order: str = "C") -> Any:
     """A copy; recorded."""
-    return apply(np.copy, self, order=order)
+    return _of_scalar(self, apply(np.copy, self, order=order))
 
 
 def flatten(self: Array, order: str = "C") -> Any:
     """A copy with one axis; recorded."""
-    return apply(np.copy, apply(np.ravel, self, order=order))
+    return apply(np.copy, apply(np.ravel, self, order=order), order="C")
 
 
 def astype(
@@ -635,7 +644,16 @@ def astype(
         return _plain(self, f"astype({target.name!r})").astype(target)
     if not np.can_cast(self.dtype, target, casting):  # type: ignore[attr-defined]
         raise TypeError(f"Cannot cast array data from {self.dtype!r} to {target!r} according to the rule {casting!r}")  # type: ignore[attr-defined]
-    return apply(np.astype, self, target, copy=copy)
+    if LOCAL.recorder is not None and not _is_recorded_order(order, self, target):
+        found = recorded_as_numpy(ndarray.astype, "", (self, target), {"order": order})
+        if found is not None:
+            return found
+    return _of_scalar(self, apply(np.astype, self, target, copy=copy))
+
+
+def _is_recorded_order(order: str, x: Any, dtype: Any) -> bool:
+    """Whether a cast with an order is what ``np.astype`` does."""
+    return order == "K" or len(x.shape) < 2
 
 
 def compress(self: Array, condition: Any, axis: Any = None, out: Any = None) -> Any:
@@ -676,6 +694,8 @@ def view(self: Array, dtype: Any = None, type: Any = None) -> Any:
         return _plain(self, "view()").view(
             *([] if dtype is None else [dtype]), **({} if type is None else {"type": type})
         )
+    if LOCAL.recorder is not None and LOCAL.recorder.is_scalar(self._tensor._raw):  # type: ignore[attr-defined]
+        return self
     return self[...]  # type: ignore[index]
 
 
