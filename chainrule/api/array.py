@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -457,7 +458,7 @@ def recorded_as_numpy(function: Any, method: str, args: Any, kwargs: Any, out: A
     found = recorder.as_numpy(function, method, *raw)
     if type(found) is tuple:
         return tuple([array_of(wrap(x)) for x in found])
-    return None if found is None else array_of(wrap(found))
+    return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
 
 
 def _recorded_into(function: Any, method: str, args: Any, kwargs: Any, out: Any) -> Any:
@@ -477,6 +478,23 @@ def _recorded_into(function: Any, method: str, args: Any, kwargs: Any, out: Any)
     for target, values in zip(targets, found if type(found) is tuple else (found,), strict=True):
         target[...] = array_of(wrap(values))
     return out[0] if type(out) is tuple and len(out) == 1 else out
+
+
+def recorded_setitem(x: Array, index: Any, value: Any) -> bool:
+    """Have ``x[index] = value`` recorded as it is, where NumPy looks at numbers: at positions, or at what an integer is made of."""
+    recorder, raw = LOCAL.recorder, x._tensor._raw
+    if not recorder.plain:
+        return False
+    if recorder.is_scalar(raw):
+        raise TypeError(f"'numpy.{raw.dtype.type.__name__}' object does not support item assignment")
+    narrowed = raw.dtype.kind in "iub" and type(value) is Array and value.dtype != raw.dtype
+    if not narrowed and not any([type(i) is Array for i in (index if type(index) is tuple else (index,))]):
+        return False
+    operands = _recorded((x, index, value))
+    if operands is None:
+        return False
+    x[...] = array_of(wrap(recorder.written_by(operator.setitem, operands, {}, operands[:1])))
+    return True
 
 
 def _recorded_writer(function: Any, args: Any, kwargs: Any) -> bool:
@@ -508,7 +526,7 @@ def recorded_operator(operation: Callable[..., Any], special: bool, *operands: A
         return None
     found = recorder.on_floats(operation, *raw) if recorder.weak else None
     if found is None:
-        if not recorder.plain or len(raw) < 2:
+        if not recorder.plain or (len(raw) < 2 and not special):
             return None
         found = recorder.as_operator(operation, *raw)
     return array_of(wrap(found)) if isinstance(found, ArrayLike) else found
@@ -526,7 +544,8 @@ def with_strong_floats(ufunc: np.ufunc, operands: Any) -> Any:
 
 def recorded_in_place(operation: Callable[[Any, Any], Any], ufunc: np.ufunc, x: Array, y: Any) -> bool:
     """Have ``x op= y`` recorded as it is, where NumPy may round otherwise if the result lies where an operand does."""
-    raw = _recorded((x, y)) if LOCAL.recorder.plain and np.shape(x) else None
+    raw = x._tensor._raw
+    raw = _recorded((x, y)) if LOCAL.recorder.plain and (raw.shape or LOCAL.recorder.is_array(raw)) else None
     if raw is None or LOCAL.recorder.computes_alike(ufunc, raw, raw[:1]):
         return False
     x[...] = array_of(wrap(LOCAL.recorder.written_by(operation, raw, {}, raw[:1])))

@@ -60,6 +60,8 @@ class Simplified:
                     return False  # a view of what was copied here: it stays one
                 if array.nbytes > FOLDED:
                     return False
+                if array.dtype.kind in "fc" and not np.isfinite(array).all():
+                    return False  # there may be a floating-point exception on the way to it
                 array = with_strides(array, array.strides)  # the recorded one may be in somebody's hands
             kept.append(array)
         constants.update(zip(call.results, kept, strict=True))

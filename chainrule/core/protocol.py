@@ -278,6 +278,19 @@ def memory_of(x: Any) -> Any:
     return x
 
 
+def holds_of(x: Any, question: Callable[[Any], Any]) -> bool:
+    """Whether something is so for the numbers of any value, of all examples at once. A recording relies on the answer.
+
+    Args:
+        question: from an array to an array of one boolean, always the same function (or an equal one).
+    """
+    while not isinstance(x, np.ndarray):
+        if getattr(type(x), "stands_for_array", False):
+            return bool(x.on_numbers(question))
+        x = x.inside if isinstance(x, ArrayLike) else x._raw
+    return bool(question(x))
+
+
 def on_numbers(x: Any, function: Callable[[Any], Any]) -> Any:
     """What a function of plain arrays gives for any value: one without a derivative, that leaves leading axes alone."""
     if isinstance(x, np.ndarray):

@@ -33,23 +33,31 @@ class Rebuilt:
 
     Attributes:
         function: what is called, with ``args`` and ``kwargs``, where Places stand for arrays.
-        floats: the indices of those that stand for floats of Python's.
+        floats: the indices of those that stand for floats of Python's; scalars: for scalars of NumPy's.
         written: the indices of those that are written: the call gets copies of them, which are its results.
     """
 
-    __slots__ = ("__name__", "args", "floats", "function", "kwargs", "written")
+    __slots__ = ("__name__", "args", "floats", "function", "kwargs", "scalars", "written")
 
     def __init__(
-        self, function: Any, args: Any, kwargs: dict[str, Any], floats: frozenset[int], written: tuple[int, ...] = ()
+        self,
+        function: Any,
+        args: Any,
+        kwargs: dict[str, Any],
+        floats: tuple[int, ...],
+        scalars: tuple[int, ...],
+        written: tuple[int, ...],
     ) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
-        self.floats, self.written = floats, written
+        self.floats, self.scalars, self.written = floats, scalars, written
         self.__name__ = getattr(function, "__name__", "function")
 
     def __call__(self, *arrays: Any) -> Any:
         parts = list(arrays)
         for i in self.floats:
             parts[i] = parts[i].item()
+        for i in self.scalars:
+            parts[i] = parts[i][()]
         for i in self.written:
             parts[i] = with_strides(parts[i], parts[i].strides)
         out = self.function(*_filled(self.args, parts), **_filled(self.kwargs, parts))

@@ -130,7 +130,7 @@ def _same_whole(x: Any, y: Any) -> bool:
         return x.prim is y.prim and _same_args(x.params, y.params)
     if type(x) is Rebuilt and type(y) is Rebuilt:
         return bool(x.function == y.function) and all(
-            _same_args(getattr(x, part), getattr(y, part)) for part in ("args", "kwargs", "floats", "written")
+            _same_args(getattr(x, part), getattr(y, part)) for part in ("args", "kwargs", "floats", "scalars", "written")
         )
     # functions made inside the recorded function: what they close over is not looked at
     code = getattr(x, "__code__", None)
@@ -336,6 +336,9 @@ class Recorder:
     def lend(self, tensor: Tensor, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Note that a plain array stands for the memory of a tensor, in code that is not recorded."""
         view = tensor._view
+        own = tensor._raw if type(tensor._raw) is ndarray else tensor._raw.var.array
+        if array.strides != own.strides:
+            array = with_strides(own, own.strides)
         self.lent.append((array, digest(array), weakref.ref(tensor if view is None else view.base)))
         return array
 
@@ -418,6 +421,8 @@ class Recorder:
                 raise self.raised
             self.written[cell[1].number] = (base, cell[1])
         old = getattr(tensor, "_raw", None)
+        if type(data) is Traced and view is None and self.is_scalar(old):
+            raise Unrecordable("it writes into a scalar of NumPy's, which keeps its value: write into an array")
         if type(data) is Traced and not data.shape and self.is_array(old) and not self.is_array(data):
             return self.call(np.copy, "", (data.as_array(),), {})  # an array that a number is written into is still one
         return data
@@ -452,6 +457,8 @@ class Recorder:
         if self.weak and self.narrow and function not in _OF_FLOATS and type(function) is not Rebuilt:
             if any(map(self._is_weak, _flat(args))):
                 raise ByValue("a float of Python's takes part in what is not NumPy's")
+        if function is np.square and type(args[0]) is Traced and args[0].dtype.kind == "c" and args[0].scalar:
+            function, method = _scalar_square, ""
         given = _arrays(args)
         named = _arrays(kwargs) if kwargs else kwargs
         out = self._called(getattr(function, method) if method else function, given, named)
@@ -533,6 +540,7 @@ class Recorder:
             return args
         target = self._dtype_of_floats(args)
         strong = [x.astype(target, copy=True) if self._is_weak(x) else x for x in args]
+        self.scalars.update([x.var.number for x, given in zip(strong, args, strict=True) if x is not given])
         return tuple([self._plain_value(x) if type(x) is Traced else x for x in strong])
 
     def _dtype_of_floats(self, args: Any) -> np.dtype[Any]:
@@ -584,9 +592,10 @@ class Recorder:
             return slice(taken(x.start), taken(x.stop), taken(x.step)) if kind is slice else x
 
         args, kwargs = taken(args), taken(kwargs)
-        floats = frozenset([i for i, x in enumerate(arrays) if self._is_weak(x)])
+        floats = tuple([i for i, x in enumerate(arrays) if self._is_weak(x)])
+        scalars = tuple([i for i, x in enumerate(arrays) if self.is_scalar(x) and i not in floats])
         places = tuple([taken(x).at for x in written])
-        return Rebuilt(function, args, kwargs, floats, places), "", tuple(arrays), {}
+        return Rebuilt(function, args, kwargs, floats, scalars, places), "", tuple(arrays), {}
 
     def _is_weak(self, x: Any) -> bool:
         return type(x) is Traced and x.var.number in self.weak
@@ -680,9 +689,11 @@ class Recorder:
             raise
         except Exception:  # ours says why
             found, self.refusal = None, refusal
+        self._viewed = None
+        if type(found) in (bool, int, float, complex):  # which was read
+            return found
         parts = found if type(found) is tuple else (found,)
         memory = [x for x in _flat(_arrays((args, kwargs))) if type(x) is ndarray]
-        self._viewed = None
         if not all(type(p) is Traced and not any(np.may_share_memory(p.var.array, x) for x in memory) for p in parts):
             del self.calls[begin:], self.guards[read:]
             same = type(found) is Traced and any(x is found.var.array for x in memory)
@@ -710,8 +721,11 @@ class Recorder:
         dtypes = [x.dtype for x in (*operands, target) if not self._is_weak(x) and hasattr(x, "dtype")]
         return target.dtype.kind in "fiub" and all([dtype == target.dtype for dtype in dtypes])
 
-    def as_operator(self, operation: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    def as_operator(self, operation: Callable[..., Any], x: Any, *other: Any) -> Any:
         """Have an operator recorded as plain code computes it, with scalars and floats where that has some."""
+        if not other:
+            return operation(self._plain_value(x))
+        (y,) = other
         if operation is operator.pow and self._is_weak(y) and type(x) is Traced and x.var.number not in self.scalars:
             return self.call(_power_by_float, "", (x, y), {})
         x, y = self._as_strong((x, y))
@@ -1243,9 +1257,15 @@ class _OfScalars:
         self.operator = operator
         self.__name__ = name
 
-    def __call__(self, x: Any, y: Any) -> Any:
+    def __call__(self, *operands: Any) -> Any:
         # a number of Python's on the left may make one of Python's
-        return np.asarray(self.operator(x[()] if type(x) is ndarray else x, y[()] if type(y) is ndarray else y))[()]
+        return np.asarray(self.operator(*[x[()] if type(x) is ndarray else x for x in operands]))[()]
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _OfScalars and other.operator is self.operator
+
+    def __hash__(self) -> int:
+        return hash(self.operator)
 
 
 def _is_scalar(x: Any) -> bool:
@@ -1271,6 +1291,15 @@ def _as_scalars_do(operator: Any, name: str) -> None:
     setattr(Traced, f"__r{name}__", exchanged)
 
 
+def _abs(self: Traced) -> Any:
+    if self.scalar and self.dtype.kind == "c":
+        return self.recorder.call(_OfScalars(abs, "abs"), "", (self,), {})
+    return np.absolute(self)
+
+
+Traced.__abs__ = _abs  # type: ignore[method-assign]
+
+
 def _is_complex(x: Traced, y: Any) -> bool:
     return x.dtype.kind == "c" or isinstance(y, complex) or (hasattr(y, "dtype") and y.dtype.kind == "c")
 
@@ -1284,6 +1313,7 @@ def _power_by_float(x: Any, exponent: Any) -> Any:
 _OF_FLOATS = frozenset({np.astype, _power_by_float})
 
 _scalar_pow = _OfScalars(operator.pow, "pow")
+_scalar_square = _OfScalars(np.square, "square")
 _as_scalars_do(operator.mul, "mul")
 _as_scalars_do(operator.truediv, "truediv")
 

@@ -27,6 +27,7 @@ from chainrule.api.array import (
     recorded_as_numpy,
     recorded_in_place,
     recorded_operator,
+    recorded_setitem,
     with_strong_floats,
 )
 from chainrule.backends.arrays import is_foreign
@@ -262,7 +263,7 @@ def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
 
 def _unary(ufunc: np.ufunc, operation: Callable[[Any], Any]) -> Callable[[Array], Any]:
     def operate(self: Array) -> Any:
-        found = recorded_operator(operation, False, self) if SPECIAL and LOCAL.recorder is not None else None
+        found = recorded_operator(operation, ufunc is np.absolute, self) if SPECIAL and LOCAL.recorder is not None else None
         return ufunc(self) if found is None else found
 
     return operate
@@ -351,6 +352,8 @@ def _getitem(self: Array, index: Any) -> Any:
 
 
 def _setitem(self: Array, index: Any, value: Any) -> None:
+    if LOCAL.recorder is not None and recorded_setitem(self, index, value):
+        return
     items = _read_index(index)
     tensor = self._tensor
     value = _value_for(tensor, value)
