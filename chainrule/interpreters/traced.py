@@ -522,7 +522,7 @@ class Recorder:
     def on_floats(self, operation: Any, *operands: Any) -> Any:
         """An operator on floats of Python's alone, which gives one of Python's; None: it is something else."""
         known = ARITHMETIC.get(operation)
-        if known is None or not all(self._is_weak(x) or type(x) in (int, float, bool) for x in operands):
+        if known is None or not all(self._is_weak(x) or type(x) in (int, float, bool, complex) for x in operands):
             return None
         out = self._called(known, _arrays(operands), {})
         function, method = known, ""

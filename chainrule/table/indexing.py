@@ -22,7 +22,7 @@ from chainrule.table.placing import (
     summed_by_along,
     written_at,
 )
-from chainrule.types.arrays import AnyArray, is_array
+from chainrule.types.arrays import AnyArray, is_array, is_recorded
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
