@@ -421,8 +421,6 @@ class Recorder:
                 raise self.raised
             self.written[cell[1].number] = (base, cell[1])
         old = getattr(tensor, "_raw", None)
-        if type(data) is Traced and view is None and self.is_scalar(old):
-            raise Unrecordable("it writes into a scalar of NumPy's, which keeps its value: write into an array")
         if type(data) is Traced and not data.shape and self.is_array(old) and not self.is_array(data):
             return self.call(np.copy, "", (data.as_array(),), {})  # an array that a number is written into is still one
         return data
@@ -484,7 +482,8 @@ class Recorder:
         except (TypeError, np.exceptions.AxisError):  # follows from shapes and dtypes
             raise
         except Exception as error:
-            self.raised = self.raised or error
+            if not isinstance(error, IndexError) or sum([type(x) is ndarray for x in _flat(args)]) > 1:
+                self.raised = self.raised or error  # one array has no element beyond its shape
             raise
 
     def _look_for_exceptions(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
