@@ -539,7 +539,9 @@ def with_strong_floats(ufunc: np.ufunc, operands: Any) -> Any:
         return operands
     raws = [x._tensor._raw if type(x) is Array else x for x in operands]
     strong = recorder.strong(ufunc, raws)
-    return tuple([array_of(wrap(y)) if x is not y else given for x, y, given in zip(raws, strong, operands, strict=True)])
+    return tuple(
+        [array_of(wrap(y)) if x is not y else given for x, y, given in zip(raws, strong, operands, strict=True)]
+    )
 
 
 def recorded_in_place(operation: Callable[[Any, Any], Any], ufunc: np.ufunc, x: Array, y: Any) -> bool:

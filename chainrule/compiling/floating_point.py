@@ -52,8 +52,6 @@ class Reporter:
 
 
 @functools.lru_cache(maxsize=256)
-def reporter(
-    name: str, ignored: frozenset[str] = frozenset(), handled: frozenset[str] = frozenset()
-) -> Reporter:
+def reporter(name: str, ignored: frozenset[str] = frozenset(), handled: frozenset[str] = frozenset()) -> Reporter:
     """The reporter of a function."""
     return Reporter(name, ignored, handled)

@@ -408,7 +408,7 @@ class _Reporting:
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._handled = getattr(report, "handled", frozenset())
+        self._handled: frozenset[str] = getattr(report, "handled", frozenset())
 
     def __call__(self, mask: int) -> None:
         found = named(mask)

@@ -91,11 +91,27 @@ class OnFloats:
         return self.operation(*[x.item() if isinstance(x, (ndarray, np.generic)) else x for x in operands])
 
 
-_OPERATORS = "add sub mul truediv floordiv mod pow neg pos abs lt le eq ne gt ge".split()
+_OPERATORS = [
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "neg",
+    "pos",
+    "abs",
+    "lt",
+    "le",
+    "eq",
+    "ne",
+    "gt",
+    "ge",
+]
 #: what operators of Python's do with floats
 ARITHMETIC: dict[Any, OnFloats] = {
-    operation: OnFloats(operation)
-    for operation in (*[getattr(operator, name) for name in _OPERATORS], round)
+    operation: OnFloats(operation) for operation in (*[getattr(operator, name) for name in _OPERATORS], round)
 }
 #: operators that give, of floats, what a ufunc gives
 SAME_AS_UFUNC: dict[Any, np.ufunc] = {

@@ -130,7 +130,8 @@ def _same_whole(x: Any, y: Any) -> bool:
         return x.prim is y.prim and _same_args(x.params, y.params)
     if type(x) is Rebuilt and type(y) is Rebuilt:
         return bool(x.function == y.function) and all(
-            _same_args(getattr(x, part), getattr(y, part)) for part in ("args", "kwargs", "floats", "scalars", "written")
+            _same_args(getattr(x, part), getattr(y, part))
+            for part in ("args", "kwargs", "floats", "scalars", "written")
         )
     # functions made inside the recorded function: what they close over is not looked at
     code = getattr(x, "__code__", None)
@@ -452,9 +453,9 @@ class Recorder:
         row: str = "",
     ) -> Any:
         """Call a function of NumPy's arrays, and note it. Results that are arrays are values of this level."""
-        if self.weak and self.narrow and function not in _OF_FLOATS and type(function) is not Rebuilt:
-            if any(map(self._is_weak, _flat(args))):
-                raise ByValue("a float of Python's takes part in what is not NumPy's")
+        strong = not (self.weak and self.narrow) or function in _OF_FLOATS or type(function) is Rebuilt
+        if not strong and any(map(self._is_weak, _flat(args))):
+            raise ByValue("a float of Python's takes part in what is not NumPy's")
         if function is np.square and type(args[0]) is Traced and args[0].dtype.kind == "c" and args[0].scalar:
             function, method = _scalar_square, ""
         given = _arrays(args)
@@ -625,7 +626,11 @@ class Recorder:
         results = tuple([Traced(var, self.level) for var in call.results])
         for result, part in zip(results, parts, strict=True):
             result.scalar = isinstance(part, np.generic)
-            if not result.shape and self.plain and (result.scalar or function in _OF_ELEMENTS or type(function) is Whole):
+            if (
+                not result.shape
+                and self.plain
+                and (result.scalar or function in _OF_ELEMENTS or type(function) is Whole)
+            ):
                 self.scalars.add(result.var.number)
         return results if several else results[0]
 
@@ -700,7 +705,9 @@ class Recorder:
             return None
         return found
 
-    def written_by(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], targets: tuple[Traced, ...]) -> Any:
+    def written_by(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], targets: tuple[Traced, ...]
+    ) -> Any:
         """What is in arrays that a function of NumPy's wrote into (``out=``, ``**=``), as its other operands are."""
         operands = [x for x in _flat((args, kwargs)) if type(x) in (Traced, ndarray)]
         for target in targets:
@@ -895,7 +902,9 @@ class _Treatment:
         ignored = {kind for kind, way in how.items() if way == "ignore"}
         ours: dict[str, Any] = dict(self._how)
         return ignored, {
-            kind for kind, way in how.items() if way not in ("ignore", "warn") or (way != ours[kind] and way != "ignore")
+            kind
+            for kind, way in how.items()
+            if way not in ("ignore", "warn") or (way != ours[kind] and way != "ignore")
         }
 
 
@@ -1296,7 +1305,7 @@ def _abs(self: Traced) -> Any:
     return np.absolute(self)
 
 
-Traced.__abs__ = _abs  # type: ignore[method-assign]
+Traced.__abs__ = _abs
 
 
 def _is_complex(x: Traced, y: Any) -> bool:

@@ -179,9 +179,7 @@ _KNOWN = (ndarray, np.generic, int, float, complex, list, tuple)
 
 
 #: operators that NumPy computes otherwise than our rows do, or than its ufuncs: powers, and arithmetic of scalars
-_SPECIAL_OPERATORS = frozenset(
-    [np.power, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.matmul]
-)
+_SPECIAL_OPERATORS = frozenset([np.power, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.matmul])
 
 
 def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
@@ -191,7 +189,7 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
     )
     operation = getattr(operator, {"and": "and_", "or": "or_"}.get(symbol, symbol))
     special = ufunc in _SPECIAL_OPERATORS
-    assign = getattr(operator, f"i{symbol}", None)
+    assign: Any = getattr(operator, f"i{symbol}", None)
 
     def forward(self: Array, other: Any) -> Any:
         if type(other) is Array or _is_known(other):
@@ -214,9 +212,9 @@ def _operator(ufunc: np.ufunc, symbol: str, sign: str = "") -> None:
         return beside("r" + symbol, reflected, self, other)
 
     def in_place(self: Array, other: Any) -> Any:
-        if SPECIAL and LOCAL.recorder is not None and _is_known(other) | (type(other) is Array):
-            if recorded_in_place(assign, ufunc, self, _arranged(other)):
-                return self
+        recorded = SPECIAL and LOCAL.recorder is not None and (type(other) is Array or _is_known(other))
+        if recorded and recorded_in_place(assign, ufunc, self, _arranged(other)):
+            return self
         result = forward(self, other)
         return result if result is NotImplemented else write_all(self, result, f"{sign}=")
 
@@ -263,7 +261,9 @@ def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
 
 def _unary(ufunc: np.ufunc, operation: Callable[[Any], Any]) -> Callable[[Array], Any]:
     def operate(self: Array) -> Any:
-        found = recorded_operator(operation, ufunc is np.absolute, self) if SPECIAL and LOCAL.recorder is not None else None
+        found = (
+            recorded_operator(operation, ufunc is np.absolute, self) if SPECIAL and LOCAL.recorder is not None else None
+        )
         return ufunc(self) if found is None else found
 
     return operate

@@ -11,14 +11,14 @@ import warnings
 
 import numpy as np
 import pytest
+from compiling.recording import Written
+from compiling.test_compile import assert_same
 
 import chainrule as cr
 from chainrule.compiling.plan import Plan
 from chainrule.interpreters.traced import Program
 from chainrule.native import AVAILABLE
 from chainrule.types.arrays import with_strides
-from compiling.recording import Written
-from compiling.test_compile import assert_same
 
 R = np.random.default_rng(0)
 M = np.arange(6.0).reshape(2, 3)

@@ -48,8 +48,9 @@ def program(seed: int) -> list[Statement]:
     text = "\n".join(body)
     way = rng.random()
     if way < 0.1:
-        text = f"with np.errstate({rng.choice(('all', 'divide', 'invalid'))}='{rng.choice(('ignore', 'raise'))}'):\n" + (
-            textwrap.indent(text, "    ")
+        text = (
+            f"with np.errstate({rng.choice(('all', 'divide', 'invalid'))}='{rng.choice(('ignore', 'raise'))}'):\n"
+            + (textwrap.indent(text, "    "))
         )
     if way < 0.2:
         text = (
