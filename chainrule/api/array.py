@@ -177,6 +177,7 @@ class Array(ArrayMethods):
             holder[()] = self
             if kept:
                 LOCAL.recorder.boxed[id(self._tensor)] = self._tensor
+                LOCAL.recorder.holders.append((holder, self))
             return holder
         if not is_plain(self) and type(self._tensor._raw) is not Foreign:
             raw = self._tensor._raw

@@ -230,7 +230,7 @@ class Recorder:
             was made for the recording.
         sources: generators that random numbers were drawn from, and their states before.
         lent: plain arrays that stand for the memory of a tensor, with their content.
-        boxed: the tensors, by identity, of Arrays that NumPy put into an array of objects.
+        boxed: the tensors, by identity, of Arrays that NumPy put into an array of objects; holders: these arrays.
         ignored: the kinds of floating-point exceptions that a part of the function ignores.
         handled: those that a part of it has treated in another way than what is around it: it may look whether there are any.
         refusal: why the function cannot be recorded, once that is known; raised: what a call of NumPy's raised.
@@ -258,6 +258,7 @@ class Recorder:
         self.lent: list[tuple[np.ndarray[Any, Any], int, weakref.ref[Tensor]]] = []
         self.ignored: set[str] = set()
         self.boxed: dict[int, Tensor] = {}
+        self.holders: list[tuple[np.ndarray[Any, Any], Any]] = []
         self.handled: set[str] = set()
         self.refusal: Unrecordable | None = None
         self.raised: Exception | None = None
@@ -317,6 +318,7 @@ class Recorder:
         self.rebound.clear()
         self.looked_at.clear()
         self.boxed.clear()
+        self.holders.clear()
         self.starts.clear()
 
     def check_arrays(self) -> None:
@@ -327,6 +329,10 @@ class Recorder:
                     f"an array of shape {var.shape} is written by code that is not recorded: make it an argument, or write "
                     "with operations on values of the function"
                 )
+        if any(holder[()] is not x for holder, x in self.holders):
+            raise Unrecordable(
+                "what np.asarray gives for an array without axes is written: write into the array itself"
+            )
         for array, content, _ in self.lent:
             if digest(array) != content:
                 raise Unrecordable(

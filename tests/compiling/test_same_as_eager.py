@@ -167,6 +167,8 @@ def _plus_one(b):
 def test_writes_reach_arguments(function, x):
     if x.ndim or function is _plus_one:
         held(function, (x,), (x + 1,))
+    else:
+        held(lambda a: np.copyto(np.asarray(a), 7.0), (x,), (x + 1,))
 
 
 def test_a_tensor_over_a_plain_array():
