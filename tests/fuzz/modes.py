@@ -46,4 +46,12 @@ def dask() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     return chunked.program, chunked.against_numpy
 
 
-MODES = {"torch": torch, "plain": plain, "numpy": numpy, "compile": compile, "pairs": pairs, "state": state, "dask": dask}
+MODES = {
+    "torch": torch,
+    "plain": plain,
+    "numpy": numpy,
+    "compile": compile,
+    "pairs": pairs,
+    "state": state,
+    "dask": dask,
+}
