@@ -9,6 +9,7 @@ import gc
 import inspect
 import sys
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from chainrule.compiling.differentiable import CompiledFunction, Replay
 from chainrule.compiling.direct import Direct, direct_of
 from chainrule.compiling.floating_point import reporter
 from chainrule.compiling.inspection import EXECUTOR, PlanOfCall, account
+from chainrule.compiling.keys import key_of, keys_within
 from chainrule.compiling.low_level import arguments_of, low_level_callable
 from chainrule.compiling.recording import LOCK, BadResult, Recording, record, rewind
 from chainrule.compiling.state.frames import occupied
@@ -28,7 +30,7 @@ from chainrule.core.levels import STACK
 from chainrule.core.modes import LOCAL, SPECIAL
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import BEFORE_WRITE, about_to_write, wrote
-from chainrule.interpreters.traced import Unrecordable
+from chainrule.interpreters.traced import ByValue, Unrecordable
 from chainrule.tree import tree_flatten, tree_unflatten
 
 ndarray = np.ndarray
@@ -82,9 +84,14 @@ class Compiled:
         found: Any = sys.modules.get(getattr(self.function, "__module__", ""))
         for part in name.split("."):
             found = getattr(found, part, None)
-        return (
-            name if found is self else (Compiled, (self.function, self.name, self.pure))
-        )  # a decorated one is found by its name
+        if found is self:
+            return name  # a decorated function is found by its name
+        if isinstance(self.function, FunctionType) and not _is_found(self.function):
+            raise errors.compile_not_pickled(self.name)
+        return Compiled, (self.function, self.name, self.pure)
+
+    def __copy__(self) -> Compiled:
+        return Compiled(self.function, self.name, self.pure)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         return Compiled(copy.deepcopy(self.function, memo), self.name, self.pure)
@@ -95,7 +102,10 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         direct = self._direct
         if direct is not None and not kwargs and not SPECIAL and not STACK.levels:
-            result = direct.call(args)
+            try:
+                result = direct.call(args)
+            except Exception:  # a floating-point exception that is more than a warning
+                return self.function(*args)
             if result is not None:
                 return result
         if STACK.levels or (SPECIAL and (LOCAL.watch is not None or LOCAL.recorder is not None)):
@@ -125,7 +135,7 @@ class Compiled:
                 LOCK.release()
         if not kwargs and not SPECIAL:
             short = direct_of if tree.root.guard is None else branched_of
-            self._direct = short(tree, args, reporter(self.name, tree.ignored))
+            self._direct = short(tree, args, reporter(self.name, tree.ignored, tree.handled))
         return self._replay(tree, values, signature, leaves, spec, arrays, again)
 
     def _find(self, signature: Any, leaves: list[Any], arrays: list[Any]) -> tuple[Tree | None, dict[int, Any]]:
@@ -177,11 +187,10 @@ class Compiled:
                 key.append((kind, array.dtype, array.shape, layout, history))
             else:
                 try:
-                    hash(x)
+                    key.append((kind, key_of(x), None))
                 except TypeError:  # it may be another one without anybody noticing
                     return None, []
-                exact = repr(x) if isinstance(x, (float, complex, np.inexact)) else None  # 0.0 == -0.0, nan != nan
-                key.append((kind, x, exact))
+        key.append(keys_within(spec))
         return tuple(key), arrays
 
     # -- recording ---------------------------------------------------------------------------------------------------
@@ -197,15 +206,15 @@ class Compiled:
         except TooMany as many:
             return self._as_it_is(signature, str(many), again, many.where)
         except Unrecordable as reason:
+            if isinstance(reason, ByValue) and signature not in self._by_value:
+                return self._record_by_value(signature, leaves, spec, again)
             if reason.perhaps_later and self._tried.setdefault(signature, 0) < TRIES:
                 self._tried[signature] += 1
                 return again()
             return self._as_it_is(signature, str(reason), again)
         except Exception as error:
             if signature not in self._by_value and any(isinstance(x, (float, np.generic)) for x in leaves):
-                self._by_value.add(signature)
-                signature, arrays = self._signature(leaves, spec)
-                return self._record(None, signature, leaves, spec, arrays, again)
+                return self._record_by_value(signature, leaves, spec, again)
             result = again()  # which says what is wrong, if it is the function's
             self._as_it_is(signature, f"{type(error).__name__}: {error}", lambda: None)
             return result
@@ -218,6 +227,17 @@ class Compiled:
         recording.forget()
         return _finish(recording, made, leaves, again)
 
+    def _record_by_value(self, signature: Any, leaves: Any, spec: Any, again: Callable[[], Any]) -> Any:
+        """Record a function whose numbers cannot be arrays, with what they are."""
+        self._by_value.add(signature)
+        signature, arrays = self._signature(leaves, spec)
+        if signature is None or signature in self._eager or _without_values(signature) in self._eager:
+            return again()
+        tree, values = self._find(signature, leaves, arrays)
+        if tree is not None:
+            return self._replay(tree, values, signature, leaves, spec, arrays, again)
+        return self._record(None, signature, leaves, spec, arrays, again)
+
     def _added(self, tree: Tree | None, signature: Any, leaves: Any, spec: Any, arrays: Any) -> Recording:
         """A new recording, in its tree."""
         with LOCK, _collector_paused():
@@ -225,13 +245,17 @@ class Compiled:
             trees = self._trees.setdefault(signature, [])
             try:
                 self._count_values(signature)
-                if tree is None or not tree.add(recording):
+                at = [k for k, other in enumerate(trees) if tree is not None and other.references is tree.references]
+                grown = trees[at[0]].grown(recording) if at else None
+                if grown is not None:
+                    self._trees[signature] = [*trees[: at[0]], grown, *trees[at[0] + 1 :]]
+                else:
                     if len(trees) >= TREES or len(self._trees) > SIGNATURES:
                         raise Unrecordable(
                             "it is called in too many ways: with other shapes, values or functions every time"
                         )
                     if not any([other.learns_from(recording) for other in trees]):
-                        trees.append(Tree(recording))
+                        self._trees[signature] = [*trees, Tree(recording)]
             except Exception:
                 rewind(recording.drawn)
                 raise
@@ -273,20 +297,32 @@ class Compiled:
     ) -> Any:
         before = tree.generator_states()
         if tree.writes:
-            if _overlap(tree.writes, values):
+            if _overlap(tree.writes, values, tree.references.arrays):
                 return again()
             _about_to_write([values[number] for number in tree.writes])
         try:
-            recording, made = tree.run(values, reporter(self.name, tree.ignored))
+            recording, made = tree.run(values, reporter(self.name, tree.ignored, tree.handled))
         except Missing:
             rewind(before)
-            return self._record(tree, signature, leaves, spec, arrays, again)
-        except FloatingPointError:
-            raise
-        except Exception:  # of a step in Python: eager says what and where
+            return self._record_branch(tree, signature, leaves, spec, arrays, again)
+        except Exception:  # of a step in Python, or a floating-point exception: eager says what and where
             rewind(before)
             return again()
         return _finish(recording, made, leaves, again)
+
+    def _record_branch(
+        self, tree: Tree, signature: Any, leaves: Any, spec: Any, arrays: Any, again: Callable[[], Any]
+    ) -> Any:
+        """Record what a tree has not, unless another thread has done so meanwhile."""
+        if not LOCK.acquire(timeout=PATIENCE):
+            return again()
+        try:
+            grown, values = self._find(signature, leaves, arrays)
+            if grown is None or grown is tree:
+                return self._record(grown, signature, leaves, spec, arrays, again)
+        finally:
+            LOCK.release()
+        return self._replay(grown, values, signature, leaves, spec, arrays, again)
 
     def into(self, out: Any, *args: Any, **kwargs: Any) -> Any:
         """Call it, and have the results written into arrays of the caller's.
@@ -414,11 +450,19 @@ class Compiled:
         return sum(s.plan.memory for trees in self._trees.values() for tree in trees for s in tree.segments())
 
 
+def _is_found(function: FunctionType) -> bool:
+    """Whether pickle finds a function by its name."""
+    found: Any = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is function
+
+
 def _without_values(signature: Any) -> Any:
     """A signature in which floats may have any value."""
     return tuple(
         [
-            float if type(part) is tuple and part[0] in (float, np.float64) and len(part) == 3 else part
+            float if type(part) is tuple and len(part) == 3 and part[0] in (float, np.float64) else part
             for part in signature
         ]
     )
@@ -432,9 +476,13 @@ def _about_to_write(memories: list[np.ndarray[Any, Any]]) -> None:
         wrote(memory, "compile", errors.user_line())
 
 
-def _overlap(written: set[int], values: dict[int, Any]) -> bool:
+def _overlap(written: set[int], values: dict[int, Any], outside: list[ndarray]) -> bool:
     """Whether what is written is memory of another array, too: the recording was made where that was not so."""
-    return any(k != n and np.may_share_memory(values[n], other) for n in written for k, other in values.items())
+    return any(
+        any([k != n and np.may_share_memory(values[n], other) for k, other in values.items()])
+        or any([np.may_share_memory(values[n], other) for other in outside])
+        for n in written
+    )
 
 
 def _finish(recording: Recording, made: list[Any], leaves: list[Any], again: Callable[[], Any]) -> Any:

@@ -24,7 +24,17 @@ from chainrule.core.node import Freed, Leaf
 from chainrule.core.tensor import Tensor, hold, wrap
 from chainrule.core.versions import owner
 from chainrule.errors import GRADIENT
-from chainrule.interpreters.traced import Call, Guard, Lifted, Recorder, Traced, Unrecordable, Var, laid_alike
+from chainrule.interpreters.traced import (
+    Call,
+    Guard,
+    Lifted,
+    Recorder,
+    Traced,
+    Unrecordable,
+    Var,
+    laid_alike,
+    overlaps_itself,
+)
 from chainrule.tree import TreeSpec, tree_flatten, tree_unflatten
 
 ndarray = np.ndarray
@@ -188,6 +198,7 @@ class Recording:
         states: what it relies on about the tensors with a history.
         drawn: the generators that it drew random numbers from, and their states before.
         ignored: the kinds of floating-point exceptions that it ignores somewhere itself.
+        handled: those that it may go another way for.
         references: what it read of Python's state.
         backward: how gradients flow to what it was given, where they can.
     """
@@ -206,6 +217,7 @@ class Recording:
         self.backward: Backward | None = None
         self.references: References | None = None
         self.ignored: frozenset[str] = frozenset()
+        self.handled: frozenset[str] = frozenset()
 
     def outputs(self) -> list[Var]:
         """The arrays that are to be made: results, effects, then what the backward computation needs."""
@@ -264,6 +276,7 @@ def record(
             reads.check()
             raise
         reads.check()
+        _check_overlaps(found, References(reads.guards()).arrays)
         if unseen.changed():
             raise Unrecordable(
                 "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or "
@@ -296,6 +309,8 @@ def _run(
             try:
                 args, kwargs = tree_unflatten(arguments.faces, spec)
                 result = function(*args, **kwargs) if reads is None else reads.call(function, args, kwargs)
+                recorder.check_refused()
+                arguments.check_containers(args, kwargs, spec)
                 outputs, found.spec = tree_flatten(result)
                 found.results = [_result(recorder, x, name) for x in outputs]
                 finals = [(var, _var(recorder, tensor)) for tensor, var in recorder.written.values()]
@@ -312,7 +327,7 @@ def _run(
         if any(entry.moved for entry in lifted):
             raise Unrecordable("it changes the history, or requires_grad, of a tensor from outside")
         recorder.check_arrays()
-    found.ignored = frozenset(recorder.ignored)
+    found.ignored, found.handled = frozenset(recorder.ignored), frozenset(recorder.handled)
     found.calls, found.guards, found.drawn = recorder.calls[:forward], recorder.guards, recorder.sources
     found.effects = [*[NewGrad(leaf, var) for leaf, var in grads], *assigned]
     found.states = _states(recorder, arguments, lifted, [leaf for leaf, _ in grads])
@@ -326,7 +341,6 @@ def _run(
     found.writes = [
         (var, final) for var, final in finals if final is not var and var in found.sources and var not in own
     ]
-    _check_overlaps(found)
     return found
 
 
@@ -372,6 +386,17 @@ class _Arguments:
             start.tensor = weakref.ref(tensor)
         self.histories.append((Leafed(None, index), source._edge is not None, source._grad))
         self.stand_ins.append((source, tensor, start))
+
+    def check_containers(self, args: Any, kwargs: Any, spec: TreeSpec) -> None:
+        """Raise if a list, dictionary or other container among the arguments has other elements than before."""
+        leaves, now = tree_flatten((args, kwargs))
+        if now != spec or any(x is not y for x, y in zip(leaves, self.faces, strict=True)):
+            refusal = Unrecordable(
+                "it changes a list, dictionary or other container among its arguments: return what is new, or write into the "
+                "arrays that are in it"
+            )
+            refusal.perhaps_later = True
+            raise refusal
 
     def restore(self) -> None:
         for source, _, start in self.stand_ins:
@@ -547,9 +572,17 @@ def _own_references() -> int:
 _OWN = _own_references()
 
 
-def _check_overlaps(found: Recording) -> None:
-    """Raise if memory that is written is memory of another array, too."""
+def _check_overlaps(found: Recording, outside: list[np.ndarray[Any, Any]]) -> None:
+    """Raise if memory that is written is memory of another array, too.
+
+    Args:
+        outside: plain arrays of the surrounding program, which code may have read unseen.
+    """
     for target, _ in found.writes:
+        if overlaps_itself(target.array):
+            raise Unrecordable("it writes an array whose elements share memory")
         for other in found.sources:
             if other is not target and np.may_share_memory(target.array, other.array):
                 raise Unrecordable("it writes memory that two of its arrays share")
+        if any(np.may_share_memory(target.array, x) for x in outside):
+            raise Unrecordable("it writes memory of a plain array of the program")

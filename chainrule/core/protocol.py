@@ -180,6 +180,11 @@ def _signature(function: Callable[..., Any]) -> tuple[frozenset[str], int, bool]
     return frozenset(parameters), list(parameters).index("out") if by_position else -1, takes_any
 
 
+def out_position(function: Callable[..., Any]) -> int:
+    """At which position an implementation takes ``out``; -1: by no position."""
+    return _signature(function)[1]
+
+
 def implementation(function: Any, operands: tuple[Any, ...]) -> Callable[..., Any]:
     """What computes a NumPy function on array-likes, loaded if need be.
 
@@ -271,6 +276,19 @@ def memory_of(x: Any) -> Any:
     while not isinstance(x, np.ndarray):
         x = x.inside if isinstance(x, ArrayLike) else x._raw
     return x
+
+
+def holds_of(x: Any, question: Callable[[Any], Any]) -> bool:
+    """Whether something is so for the numbers of any value, of all examples at once. A recording relies on the answer.
+
+    Args:
+        question: from an array to an array of one boolean, always the same function (or an equal one).
+    """
+    while not isinstance(x, np.ndarray):
+        if getattr(type(x), "stands_for_array", False):
+            return bool(x.on_numbers(question))
+        x = x.inside if isinstance(x, ArrayLike) else x._raw
+    return bool(question(x))
 
 
 def on_numbers(x: Any, function: Callable[[Any], Any]) -> Any:

@@ -687,11 +687,11 @@ def wrap(data: Any, edge: Any = None) -> Tensor:
 def hold(tensor: Tensor, data: Any) -> None:
     """Make an array-like a tensor's data."""
     assert not isinstance(data, Tensor), "a tensor holds data, not another tensor"
+    if SPECIAL and LOCAL.recorder is not None:
+        data = LOCAL.recorder.held(tensor, data)
     tensor._raw = data
     if isinstance(data, ArrayLike) and data.notes_holders:
         data.held_by(tensor)
-    if SPECIAL and LOCAL.recorder is not None:
-        LOCAL.recorder.held(tensor)
 
 
 def _inside(tensor: Tensor, attribute: str = "") -> Any:

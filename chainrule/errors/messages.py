@@ -471,6 +471,9 @@ random_in_vmap() -> RuntimeError
     draws anew for each example, 'same' once for all.
 compile_into(name, spec, values) -> ValueError
     compile: {name}{here} returns {spec} with arrays of the shapes and dtypes {values:layouts}: out has to be like that
+compile_not_pickled(name) -> TypeError
+    compile: the function {name} cannot be pickled, for pickle finds functions by their names, and this one was made by
+    another function (a lambda, a transformation, a function in a function): pickle what it was made of, and compile again
 compile_no_plan(name, reason) -> RuntimeError
     compile: {name}{here} has no plan for these arguments, since it runs as it is: {reason}
 warn_compile_failed(name, where, reason) -> warning

@@ -12,7 +12,7 @@ import numpy as np
 from chainrule import errors
 from chainrule.core.dispatch import rank
 from chainrule.core.foreign import innermost
-from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, implements, memory_of
+from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, holds_of, implements, memory_of
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.ops import einsum, products
 from chainrule.ops.numpy_lists import arranged, operands, promoted
@@ -367,6 +367,10 @@ def _polyval(p: Any, x: AnyArray) -> Any:
     return total
 
 
+def _is_finite(x: Any) -> Any:
+    return np.asarray(np.isfinite(x).all())
+
+
 @implements(np.convolve)
 def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
     a, v = (x if np.shape(x) else np.reshape(x, (1,)) for x in (arranged(a), arranged(v)))
@@ -379,7 +383,7 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
     if n < m:
         return _convolve(v, a, mode)
     windows = np.pad(a, m - 1)[np.arange(n + m - 1)[:, None] + np.arange(m)]
-    if np.isfinite(memory_of(v)).all():
+    if holds_of(v, _is_finite):
         full = np.matmul(windows, np.flip(v))
     else:  # beside the ends there is nothing, and not 0 times infinity
         inside = np.pad(np.ones(n, bool), m - 1)[np.arange(n + m - 1)[:, None] + np.arange(m)]

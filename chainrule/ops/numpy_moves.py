@@ -44,13 +44,26 @@ def memory_strides(a: Any) -> tuple[int, ...]:
     return tuple((a._raw if isinstance(a, Tensor) else a).strides)
 
 
+def _is_dense(steps: list[int], lengths: list[int], dtype: Any) -> bool:
+    """Whether elements lie side by side, those along the first axis next to each other."""
+    expected = dtype.itemsize
+    for step, n in zip(steps, lengths, strict=True):
+        if step != expected:
+            return False
+        expected *= n
+    return True
+
+
 def _order(name: str, a: Any, order: str) -> str:
     """``order`` as "C" or "F": "A" and "K" are F where that is how the elements lie in memory."""
     if order in ("C", "F", None):
         return order or "C"
     if order not in ("A", "K"):
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
-    steps = [step for step, n in zip(memory_strides(a), shape_of(a), strict=True) if n > 1]
+    long = [(abs(step), n) for step, n in zip(memory_strides(a), shape_of(a), strict=True) if n > 1]
+    steps = [step for step, _ in long]
+    if order == "A" and not (min(memory_strides(a), default=0) > 0 and _is_dense(steps, [n for _, n in long], a.dtype)):
+        return "C"
     if steps == sorted(steps) and len(steps) > 1:
         return "F"
     if order == "K" and steps != sorted(steps, reverse=True):

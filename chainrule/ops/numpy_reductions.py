@@ -12,7 +12,7 @@ import numpy as np
 
 from chainrule import errors
 from chainrule.core.dispatch import bind
-from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, implements, memory_of, on_numbers
+from chainrule.core.protocol import UFUNC_METHODS, UFUNCS, holds_of, implements, on_numbers
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.ops import ordering
 from chainrule.ops.numpy_lists import arranged, operands
@@ -364,12 +364,16 @@ def _quantile(
     weight = np.reshape((position - low).astype(a.dtype), (*position.shape, *(1,) * len(rest)))
     below, above = ordered[low], ordered[np.ceil(position).astype(int)]
     result = below + weight * (above - below)
-    if np.isnan(memory_of(ordered[-1])).any():  # NaN is sorted to the end, and is in every quantile
+    if holds_of(ordered[-1], _has_nan):  # NaN is sorted to the end, and is in every quantile
         result = np.where(np.isnan(ordered[-1]), np.nan, result)
     if keeps(keepdims):
         shape = tuple(1 if k in axes else n for k, n in zip(range(-ndim, 0), shape_of(a), strict=True))
         return np.reshape(result, (*position.shape, *shape))
     return result
+
+
+def _has_nan(x: Any) -> Any:
+    return np.asarray(np.isnan(x).any())
 
 
 def in_order(a: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:

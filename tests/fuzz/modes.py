@@ -6,6 +6,7 @@ from typing import Any
 import chainrule
 
 from . import chunked, compiled, judging, making, states
+from . import pairs as of_pairs
 
 
 def torch() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
@@ -31,6 +32,10 @@ def compile() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     return compiled.program, compiled.against_eager
 
 
+def pairs() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
+    return of_pairs.program, of_pairs.against_eager
+
+
 def state() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     return states.program, states.against_eager
 
@@ -41,4 +46,12 @@ def dask() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     return chunked.program, chunked.against_numpy
 
 
-MODES = {"torch": torch, "plain": plain, "numpy": numpy, "compile": compile, "state": state, "dask": dask}
+MODES = {
+    "torch": torch,
+    "plain": plain,
+    "numpy": numpy,
+    "compile": compile,
+    "pairs": pairs,
+    "state": state,
+    "dask": dask,
+}

@@ -139,6 +139,11 @@ class References:
         """Those of the first set."""
         return self._sets[0]
 
+    @property
+    def arrays(self) -> list[ndarray]:
+        """The plain arrays whose numbers were read."""
+        return [guard.thing for guard in self.guards if isinstance(guard.thing, ndarray)]
+
     def hold(self) -> bool:
         """Whether all that was read is as it was."""
         for k, guards in enumerate(self._sets):
