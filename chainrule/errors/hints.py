@@ -164,7 +164,7 @@ _ELSEWHERE = {
         "LazyLinear LazyConv1d LazyConv2d LazyConv3d": "give the number of inputs: nn.Linear, nn.Conv2d",
         "Rprop Adagrad Adadelta Adamax NAdam RAdam ASGD SparseAdam Adafactor Muon": "optim has SGD, Adam, AdamW, RMSprop and "
         "LBFGS; of a subclass of optim.Optimizer one says update(p, grad, group, state)",
-        "MultiStepLR CosineAnnealingLR OneCycleLR ReduceLROnPlateau CyclicLR": "LambdaLR(optimizer, f) takes any function of the epoch",
+        "CyclicLR": "LambdaLR(optimizer, f) takes any function of the epoch",
         "bfloat16 chalf complex32": "NumPy has no such numbers: take float32, or complex64",
         "autocast amp": "arithmetic is in the dtype of the tensors: x.half(), x.double()",
         "MaskedTensor": "the functions of masked take mask=",

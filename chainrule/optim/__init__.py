@@ -1,4 +1,4 @@
-"""``torch.optim``: SGD, Adam, AdamW, RMSprop and L-BFGS, with PyTorch's formulas; and two schedules for their learning rates."""
+"""``torch.optim``: SGD, Adam, AdamW, RMSprop and L-BFGS, with PyTorch's formulas; and schedules for their learning rates."""
 
 from chainrule import errors
 from chainrule.optim import lr_scheduler

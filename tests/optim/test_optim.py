@@ -181,28 +181,6 @@ def test_ones_own_optimizer():
     assert stepped(w, Sign([w], 0.5)) == [0.5, -2.5]
 
 
-@pytest.mark.parametrize(
-    ("make", "rates"),
-    [
-        (lambda o: optim.lr_scheduler.StepLR(o, 2, 0.1), [1.0, 1.0, 0.1, 0.1, 0.01]),
-        (lambda o: optim.lr_scheduler.ExponentialLR(o, 0.5), [1.0, 0.5, 0.25, 0.125, 0.0625]),
-        (lambda o: optim.lr_scheduler.LambdaLR(o, lambda epoch: 1 / (1 + epoch)), [1.0, 1 / 2, 1 / 3, 1 / 4, 1 / 5]),
-    ],
-)
-def test_schedules(make, rates):
-    optimizer = optim.SGD([leaf(1.0)], lr=1.0)
-    schedule, found = make(optimizer), []
-    for _ in rates:
-        found.append(optimizer.param_groups[0]["lr"])
-        assert schedule.get_last_lr() == found[-1:]
-        optimizer.step()
-        schedule.step()
-    assert found == pytest.approx(rates)
-    again = make(optim.SGD([leaf(1.0)], lr=1.0))
-    again.load_state_dict(schedule.state_dict())
-    assert again.last_epoch == len(rates)
-
-
 def test_complex_parameters():
     z = torch.tensor([1 + 2j], dtype=torch.complex128, requires_grad=True)
     optimizer = optim.Adam([z], lr=0.1)
@@ -276,5 +254,3 @@ def test_the_same_steps_as_pytorchs(way, dtype, complex_parameter):
 def test_what_is_not_here():
     with pytest.raises(AttributeError, match="has no attribute 'Adagrad': optim has SGD, Adam"):
         optim.Adagrad([leaf(1.0)])
-    with pytest.raises(AttributeError, match="LambdaLR"):
-        optim.lr_scheduler.CosineAnnealingLR(None)
