@@ -46,7 +46,9 @@ def _for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     count = len(optimizer.param_groups)
     values = list(value) if isinstance(value, (list, tuple)) else [value] * count
     if len(values) != count:
-        raise ValueError(f"{name} must have the same length as optimizer.param_groups: expected {count}, got {len(values)}")
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups: expected {count}, got {len(values)}"
+        )
     return values
 
 
@@ -157,9 +159,7 @@ class MultiStepLR(LRScheduler):
 class ConstantLR(LRScheduler):
     """The learning rate times ``factor`` until epoch ``total_iters``."""
 
-    def __init__(
-        self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         if not 0 <= factor <= 1:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor, self.total_iters = factor, total_iters
@@ -184,9 +184,7 @@ class LinearLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:  # fmt: skip
         if not 0 < start_factor <= 1:
-            raise ValueError(
-                "Starting multiplicative factor expected to be greater than 0 and less or equal to 1."
-            )
+            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
         if not 0 <= end_factor <= 1:
             raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
@@ -400,9 +398,7 @@ class OneCycleLR(LRScheduler):
         """Between the ends of the phase that the step is in; momentum is changed on the way."""
         step = self.last_epoch
         if step > self.total_steps:
-            raise ValueError(
-                f"Tried to step {step} times. The specified number of total steps is {self.total_steps}"
-            )
+            raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
         ends = [end for end, _, _ in self._phases]
         i = next((i for i, end in enumerate(ends) if step <= end), len(ends) - 1)
         start = ends[i - 1] if i else 0.0

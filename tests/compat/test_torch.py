@@ -21,6 +21,8 @@ from functorch import jvp
 from torch.autograd import Function
 from torch.func import functional_call, vmap
 from torch.optim.lr_scheduler import StepLR
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.dataset import Dataset
 
 class Doubled(Function):
     @staticmethod
@@ -36,7 +38,9 @@ y = 3 * x + 0.5
 model = nn.Sequential(nn.Linear(1, 1))
 optimizer = optim.SGD(model.parameters(), lr=0.3)
 schedule = StepLR(optimizer, 100, 0.5)
+loader = DataLoader(TensorDataset(x, y), batch_size=50, shuffle=True)
 for _ in range(300):
+    ((x, y),) = loader
     optimizer.zero_grad()
     loss = F.mse_loss(Doubled.apply(model(x)), y)
     loss.backward()
@@ -47,11 +51,10 @@ params = dict(model.named_parameters())
 import torch.autograd.gradcheck
 assert torch.autograd.gradcheck(torch.sin, torch.ones(2, dtype=torch.float64, requires_grad=True))
 print(vmap(lambda x: functional_call(model, params, x))(x).shape, sys.modules["torch.nn"] is nn)
-for name in ("utils.data", "distributed"):
-    try:
-        __import__("torch." + name)
-    except ImportError as error:
-        print(error)
+try:
+    import torch.distributed
+except ImportError as error:
+    print(error)
 '''
 
 
@@ -60,10 +63,9 @@ def test_a_program_as_it_is(tmp_path: Path):
     command = [sys.executable, "-m", "chainrule.compat.torch", str(tmp_path / "fit.py"), "and", "arguments"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).resolve().parents[2])
     assert done.returncode == 0, done.stderr
-    fitted, shape, data, distributed = done.stdout.splitlines()
+    fitted, shape, distributed = done.stdout.splitlines()
     assert fitted == "[1.5, 0.25] and arguments" and shape == "torch.Size([50, 1]) True"
-    assert data.startswith("No module named 'torch.utils.data': chainrule stands for it") and "x[i:i + n]" in data
-    assert distributed.startswith("No module named 'torch.distributed'")
+    assert distributed.startswith("No module named 'torch.distributed': chainrule stands for it")
 
 
 def test_decorators_of_scripts_leave_functions_as_they_are():
