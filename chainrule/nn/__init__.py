@@ -4,7 +4,7 @@ from typing import Any
 
 from chainrule import errors
 from chainrule.nn import functional, init, stateful, stateless, utils
-from chainrule.nn.containers import DataParallel, ModuleDict, ModuleList, Sequential
+from chainrule.nn.containers import DataParallel, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from chainrule.nn.module import Module
 from chainrule.nn.parameter import Parameter
 
@@ -17,7 +17,7 @@ _LAYERS = {
 globals().update(_LAYERS)
 
 __all__ = [
-    "DataParallel", "Module", "ModuleDict", "ModuleList", "Parameter", "Sequential", "functional", "init", "utils",
+    "DataParallel", "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList", "Sequential", "functional", "init", "utils",
     *sorted(_LAYERS),
 ]  # fmt: skip
 

@@ -171,7 +171,7 @@ def test_several_groups_and_rates_that_are_tensors():
     schedule = optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
     schedule.step()
     assert schedule.get_last_lr() == [1.0, 0.25] and optimizer.param_groups[1]["lr"] is rate and rate == 0.25
-    with pytest.raises(ValueError, match="same length|max_lr"):
+    with pytest.raises(ValueError, match=r"same length|max_lr"):
         optim.lr_scheduler.OneCycleLR(optimizer, [1.0, 2.0, 3.0], 5)
 
 

@@ -54,7 +54,7 @@ def test_batches_in_order():
     last = data.DataLoader(Squares(5), 2, drop_last=True)
     assert len(last) == 2 and len(list(last)) == 2
     assert lists(data.DataLoader(AtOnce(3), 3)) == [[[-1, -1, -1], [0, 1, 2]]]
-    assert list(data.DataLoader([1.5, 2.5], 2))[0].dtype == torch.float64
+    assert next(iter(data.DataLoader([1.5, 2.5], 2))).dtype == torch.float64
 
 
 def test_without_batches():
