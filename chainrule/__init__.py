@@ -22,7 +22,7 @@ from chainrule.types.device import (
     contiguous_format, device, layout, memory_format, preserve_format, strided,
 )
 from chainrule.types.dtype import (
-    bool, cdouble, cfloat, complex64, complex128, double, dtype, float, float16, float32, float64,
+    bfloat16, bool, cdouble, cfloat, complex64, complex128, double, dtype, float, float16, float32, float64,
     get_default_dtype, half, int, int8, int16, int32, int64, long, short, uint8, uint16, uint32, uint64,
 )
 from chainrule.api.array import Array
@@ -151,6 +151,8 @@ _attach(**{name: _later(name) for name in ("hardshrink", "istft", "prelu", "stft
 
 
 def __getattr__(name: str) -> object:
+    if name == "__array_namespace_info__":
+        return importlib.import_module("chainrule.array_api").__array_namespace_info__
     if name.endswith("_") and not name.startswith("_") and hasattr(Tensor, name):
         return getattr(Tensor, name)  # the function of a method that writes in place
     if name not in _LAZY:

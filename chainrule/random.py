@@ -27,6 +27,7 @@ from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import creates, placed, tensor_of
 from chainrule.ops.creation import _made, _sizes
 from chainrule.types.arrays import unscalar
+from chainrule.types.device import device as as_device
 from chainrule.types.device import gpu_of
 from chainrule.types.dtypes import as_dtype, default_dtype
 
@@ -40,6 +41,7 @@ class Generator:
                 "Generator(device='cuda'): random numbers on a GPU come from one source, which cuda.manual_seed starts: leave "
                 "generator= out"
             )
+        self.device = as_device(device)
         self._seed: int | None = None
         self._state: np.random.Generator | None = None
 
@@ -113,8 +115,12 @@ def manual_seed(seed: int) -> Generator:
     return default_generator.manual_seed(seed)
 
 
-def seed() -> int:
+def seed(*args: Any) -> int:
     """Start the random numbers anew, from the system's entropy; returns the seed."""
+    if args:
+        raise TypeError(
+            f"seed() takes 0 positional arguments but {len(args)} was given: manual_seed({args[0]!r}) starts from a seed"
+        )
     return default_generator.seed()
 
 

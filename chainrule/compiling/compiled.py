@@ -6,6 +6,7 @@ import contextlib
 import copy
 import functools
 import gc
+import importlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator
@@ -523,6 +524,10 @@ def _record_call(
         results[i] = tensor if isinstance(results[i], Tensor) else array_of(tensor)
 
 
+#: what ``torch.compile`` takes, and what would change how it computes there
+_OF_TORCH = ("mode", "fullgraph", "dynamic", "backend", "options")
+
+
 def compile(function: Any = None, *, pure: bool = False, **options: Any) -> Any:
     """A function that computes what ``function`` does, faster: recorded when first called, then replayed.
 
@@ -533,16 +538,20 @@ def compile(function: Any = None, *, pure: bool = False, **options: Any) -> Any:
 
     Args:
         function: of arrays, tensors, numbers and containers of them; it may contain, or be, any transformation,
-            ``backward()``, and control flow on values. Without it, a decorator.
+            ``backward()``, and control flow on values. Without it, a decorator. A module gives a module that has its parameters
+            and all else.
         pure: your word that it depends on its arguments and on arrays and tensors of the surrounding program alone, and changes
             nothing else, as ``jax.jit`` takes it for granted: nothing but these is looked at, and calls cost nothing for it.
+        mode, fullgraph, dynamic, backend, options: accepted, as of ``torch.compile``, and a warning says that they change
+            nothing: there is one way to compute, whose bits are those of the function itself.
+        disable: True gives back the function as it is.
 
     Returns:
         A function of the same arguments, with results of the same bits. A recording holds for one combination of shapes,
         dtypes and values of arguments that are no arrays; others are recorded when they come.
 
     Raises:
-        TypeError: it is not callable, or there are options: it needs none of PyTorch's or JAX's.
+        TypeError: it is not callable, or there are other options: it needs none of JAX's.
 
     >>> import numpy as np
     >>> import chainrule as cr
@@ -555,12 +564,20 @@ def compile(function: Any = None, *, pure: bool = False, **options: Any) -> Any:
     >>> scaled(x).sum(), scale.update(by=3.0), scaled(x).sum()
     (np.float64(3.0), None, np.float64(4.5))
     """
+    if function is None:
+        return functools.partial(compile, pure=pure, **options)  # of a decorator with options
+    if options.pop("disable", False):
+        return function
+    told = [f"{name}={options.pop(name)!r}" for name in _OF_TORCH if name in options]
     if options:
         raise errors.compile_options(next(iter(options)))
-    if function is None:
-        return functools.partial(compile, pure=pure)
+    if told:
+        errors.warn(f"compile: {', '.join(told)} changes nothing: there is one way to compute, with the function's own bits")
     errors.check_function("compile", function)
-    return Compiled(function, getattr(function, "__name__", type(function).__name__), pure)
+    compiled = Compiled(function, getattr(function, "__name__", type(function).__name__), pure)
+    if hasattr(function, "named_parameters"):
+        return importlib.import_module("chainrule.compiling.modules").of_module(compiled)
+    return compiled
 
 
 #: how plans run: "native", or "python" and why

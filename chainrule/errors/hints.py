@@ -165,7 +165,7 @@ _ELSEWHERE = {
         "Rprop Adagrad Adadelta Adamax NAdam RAdam ASGD SparseAdam Adafactor Muon": "optim has SGD, Adam, AdamW, RMSprop and "
         "LBFGS; of a subclass of optim.Optimizer one says update(p, grad, group, state)",
         "CyclicLR": "LambdaLR(optimizer, f) takes any function of the epoch",
-        "bfloat16 chalf complex32": "NumPy has no such numbers: take float32, or complex64",
+        "chalf complex32": "NumPy has no such numbers: take complex64",
         "autocast amp": "arithmetic is in the dtype of the tensors: x.half(), x.double()",
         "MaskedTensor": "the functions of masked take mask=",
         "data DataLoader Dataset TensorDataset": "it is in utils.data",

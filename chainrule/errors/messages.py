@@ -485,8 +485,8 @@ warn_compile_changing(name, where, read) -> warning
     leave this part out of the compiled function.
 compile_options(option) -> TypeError
     compile() takes the function alone, not {option}=. It records for each combination of shapes, dtypes and values of
-    arguments that are no arrays (static_argnums= and dynamic= are not needed), runs what cannot be recorded as it is, with
-    a warning (fullgraph=), and has one way to compute, which gives the bits of the function itself (mode=, backend=).
+    arguments that are no arrays (static_argnums= is not needed), runs what cannot be recorded as it is, with a warning, and
+    has one way to compute, which gives the bits of the function itself.
 compile_low_level_arguments(name, shapes) -> TypeError
     as_low_level_callable: {name} is called with numbers (scipy.integrate) or with one array of one dimension
     (scipy.ndimage); the examples have the shapes {shapes}

@@ -17,7 +17,8 @@ _LAYERS = {
 globals().update(_LAYERS)
 
 __all__ = [
-    "DataParallel", "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList", "Sequential", "functional", "init", "utils",
+    "DataParallel", "Module", "ModuleDict", "ModuleList", "Parameter", "ParameterDict", "ParameterList", "Sequential",
+    "functional", "init", "utils",
     *sorted(_LAYERS),
 ]  # fmt: skip
 

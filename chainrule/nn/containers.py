@@ -285,7 +285,7 @@ class ParameterDict(_Parameters):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The parameter of a name, or the default."""
-        return self[key] if key in self else default
+        return getattr(self, key) if key in self._names else default
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """The parameter of a name, which is the default from now on if there was none."""

@@ -25,6 +25,7 @@ from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import number_in, placed, tensor_of
 from chainrule.table import arithmetic
 from chainrule.table import indexing as table
+from chainrule.types.dtype import Dtype
 from chainrule.types.device import gpu_of, strided
 from chainrule.types.dtypes import as_dtype
 
@@ -270,7 +271,7 @@ def to(
     for argument in args:
         if isinstance(argument, Tensor):
             dtype, device = argument.dtype, argument.device
-        elif isinstance(argument, (np.dtype, type)) or (
+        elif isinstance(argument, (np.dtype, Dtype, type)) or (
             isinstance(argument, str) and not argument.startswith(_DEVICES)
         ):
             dtype = argument
