@@ -50,7 +50,9 @@ class Origin:
 
 def _several(value: Any) -> Any:
     """What can be gone through once, an iterator say, as a tuple; all else as it is."""
-    plain = isinstance(value, (Tensor, GradientEdge, tuple, list, dict, str, ndarray)) or not isinstance(value, Iterable)
+    plain = isinstance(value, (Tensor, GradientEdge, tuple, list, dict, str, ndarray)) or not isinstance(
+        value, Iterable
+    )
     return value if plain else tuple(value)
 
 

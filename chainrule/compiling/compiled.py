@@ -572,7 +572,9 @@ def compile(function: Any = None, *, pure: bool = False, **options: Any) -> Any:
     if options:
         raise errors.compile_options(next(iter(options)))
     if told:
-        errors.warn(f"compile: {', '.join(told)} changes nothing: there is one way to compute, with the function's own bits")
+        errors.warn(
+            f"compile: {', '.join(told)} changes nothing: there is one way to compute, with the function's own bits"
+        )
     errors.check_function("compile", function)
     compiled = Compiled(function, getattr(function, "__name__", type(function).__name__), pure)
     if hasattr(function, "named_parameters"):

@@ -56,7 +56,11 @@ class Module:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if (args or kwargs) and not self.call_super_init:
-            given = f"an unexpected keyword argument {next(iter(kwargs))!r}" if kwargs else f"{len(args)} unexpected arguments"
+            given = (
+                f"an unexpected keyword argument {next(iter(kwargs))!r}"
+                if kwargs
+                else f"{len(args)} unexpected arguments"
+            )
             raise TypeError(
                 f"{type(self).__name__}.__init__() got {given}: Module.__init__ takes none, unless the class says "
                 "call_super_init = True, which hands them on to its other base"

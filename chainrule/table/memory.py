@@ -51,7 +51,9 @@ def _strided_batch(prim: Primitive, payloads: Any, batched: Any, size: int, para
     if step is not None:
         shown = _elements(shape, params["size"], params["stride"], params["offset"], step)
         return take(np.reshape(x, (size, one)), shown, axis=-1)
-    return prim(x, size=(size, *params["size"]), stride=(one, *params["stride"]), offset=params["offset"], x_stride=None)
+    return prim(
+        x, size=(size, *params["size"]), stride=(one, *params["stride"]), offset=params["offset"], x_stride=None
+    )
 
 
 @linear(

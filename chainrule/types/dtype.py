@@ -171,7 +171,13 @@ class _Named(dtype):
 
 
 bfloat16 = object.__new__(_Named)
-for _name, _value in {"name": "bfloat16", "is_floating_point": True, "is_complex": False, "is_signed": True, "itemsize": 2}.items():
+for _name, _value in {
+    "name": "bfloat16",
+    "is_floating_point": True,
+    "is_complex": False,
+    "is_signed": True,
+    "itemsize": 2,
+}.items():
     object.__setattr__(bfloat16, _name, _value)
 
 
