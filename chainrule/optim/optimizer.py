@@ -134,6 +134,13 @@ def as_real(tensor: Tensor) -> Tensor:
     return view_as_real(tensor) if tensor.is_complex() else tensor
 
 
+def check_betas(betas: tuple[float, float]) -> None:
+    """Raise for parts of a mean that are not below 1."""
+    for i, beta in enumerate(betas):
+        if not 0 <= beta < 1:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
 def check_options(lr: float, weight_decay: float, **others: float) -> None:
     """Raise for numbers below 0, in PyTorch's words."""
     for name, value in {"learning rate": lr, "weight_decay value": weight_decay, **others}.items():
