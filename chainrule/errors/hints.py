@@ -154,8 +154,8 @@ _ELSEWHERE = {
         "that are not random",
         "ctc_loss": "a sum over paths is a loop of logaddexp; for labels that are aligned there is cross_entropy",
         "multi_head_attention_forward": "it is scaled_dot_product_attention of linear(x, w)",
-        "lstm gru rnn_tanh rnn_relu LSTM GRU RNN LSTMCell GRUCell RNNCell": "a recurrent network is a loop over x.unbind(0), "
-        "with nn.Linear of the input and of the state",
+        "lstm gru rnn_tanh rnn_relu": "nn has the layers RNN, LSTM and GRU",
+        "lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell": "nn has RNNCell, LSTMCell and GRUCell",
         "MultiheadAttention Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder "
         "TransformerDecoderLayer": "it is nn.functional.scaled_dot_product_attention of nn.Linear layers",
         "make_functional make_functional_with_buffers": "functional_call(module, dict(module.named_parameters()), x) calls "

@@ -3,14 +3,14 @@
 from typing import Any
 
 from chainrule import errors
-from chainrule.nn import functional, init, stateful, stateless, utils
+from chainrule.nn import functional, init, recurrent, stateful, stateless, utils
 from chainrule.nn.containers import DataParallel, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from chainrule.nn.module import Module
 from chainrule.nn.parameter import Parameter
 
 _LAYERS = {
     name: layer
-    for module in (stateful, stateless)
+    for module in (stateful, stateless, recurrent)
     for name, layer in vars(module).items()
     if isinstance(layer, type) and issubclass(layer, Module) and not name.startswith("_") and layer is not Module
 }

@@ -401,3 +401,14 @@ for _n, _over in ((1, "one axis"), (2, "two axes"), (3, "three axes")):
         ranks=(2, 3) if _n == 1 else (_n + 2,),
     )
     globals().update({_class.__name__: _class for _class in (_conv, _back, _norm)})
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalization over several processes, of which there is one: that of (batch, channels) and any further axes."""
+
+    ranks = tuple(range(2, 33))
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module as it is: with one process there is nothing to exchange."""
+        return module

@@ -157,7 +157,9 @@ class _Named(dtype):
     __slots__ = ()
 
     def __getattr__(self, name: builtins.str) -> Any:
-        return as_dtype(self.name)  # which says what to take
+        if name == "__numpy_dtype__" or hasattr(np.dtype, name):
+            return as_dtype(self.name)  # which says what to take
+        raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
 
     @property  # type: ignore[misc]
     def __class__(self) -> builtins.type[Any]:

@@ -400,6 +400,8 @@ LAYERS = [
     ("RMSNorm((2, 3), eps=0.1)", (4, 2, 3)),
     ("RMSNorm(3, elementwise_affine=False)", (4, 3)),
     ("PReLU(3)", (2, 3)),
+    ("RNNCell(3, 2, nonlinearity='relu')", (4, 3)),
+    ("GRUCell(3, 2, bias=False)", (3,)),
 ]
 
 
