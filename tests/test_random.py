@@ -106,3 +106,12 @@ def test_fork_rng():
         torch.rand(5)
     assert torch.rand(2).tolist() == expected.tolist()
     assert torch.default_generator.initial_seed() == 0
+
+
+def test_generators_have_a_device():
+    assert torch.Generator().device == torch.device("cpu") == torch.Generator(device="cpu").device
+
+
+def test_seeding_with_a_number_has_another_name():
+    with pytest.raises(TypeError, match=r"seed\(\) takes 0 positional arguments but 1 was given"):
+        torch.seed(3)

@@ -21,7 +21,8 @@ class Adagrad(Optimizer):
         initial_accumulator_value: what the sums of squares start from.
         eps: is added to the root.
         maximize: go up.
-        foreach, differentiable, fused: accepted; they change no number in PyTorch.
+        foreach, fused: accepted; they change no number in PyTorch.
+        differentiable: True is refused.
     """
 
     def __init__(
@@ -31,7 +32,7 @@ class Adagrad(Optimizer):
     ) -> None:  # fmt: skip
         start = initial_accumulator_value
         numbers = {"lr_decay value": lr_decay, "initial_accumulator_value value": start, "epsilon value": eps}
-        check_options(lr, weight_decay, **numbers)
+        check_options(lr, weight_decay, differentiable, **numbers)
         options = {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay}
         super().__init__(params, {**options, "initial_accumulator_value": start, "maximize": maximize})
         for p in self._params():
@@ -65,14 +66,15 @@ class Adadelta(Optimizer):
         eps: is added to both means.
         weight_decay: this times w is added to the gradient.
         maximize: go up.
-        foreach, capturable, differentiable: accepted; they change no number in PyTorch.
+        foreach, capturable: accepted; they change no number in PyTorch.
+        differentiable: True is refused.
     """
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
         foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        check_options(lr, weight_decay, **{"epsilon value": eps})
+        check_options(lr, weight_decay, differentiable, **{"epsilon value": eps})
         if not 0 <= rho <= 1:
             raise ValueError(f"Invalid rho value: {rho}")
         options = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}

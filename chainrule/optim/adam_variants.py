@@ -21,7 +21,8 @@ class Adamax(Optimizer):
         eps: is added to gradients before they are compared.
         weight_decay: this times w is added to the gradient.
         maximize: go up.
-        foreach, differentiable, capturable: accepted; they change no number in PyTorch.
+        foreach, capturable: accepted; they change no number in PyTorch.
+        differentiable: True is refused.
     """
 
     def __init__(
@@ -29,7 +30,7 @@ class Adamax(Optimizer):
         weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
     ) -> None:  # fmt: skip
-        check_options(lr, weight_decay, **{"epsilon value": eps})
+        check_options(lr, weight_decay, differentiable, **{"epsilon value": eps})
         check_betas(betas)
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
         super().__init__(params, options)
@@ -83,7 +84,8 @@ class NAdam(_OfMoments):
         momentum_decay: how fast the momentum comes to beta1.
         decoupled_weight_decay: shrink w by lr·weight_decay instead.
         maximize: go up.
-        foreach, capturable, differentiable: accepted; they change no number in PyTorch.
+        foreach, capturable: accepted; they change no number in PyTorch.
+        differentiable: True is refused.
     """
 
     def __init__(
@@ -91,7 +93,9 @@ class NAdam(_OfMoments):
         weight_decay: float = 0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
         foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        check_options(lr, weight_decay, **{"epsilon value": eps, "momentum_decay value": momentum_decay})
+        check_options(
+            lr, weight_decay, differentiable, **{"epsilon value": eps, "momentum_decay value": momentum_decay}
+        )
         check_betas(betas)
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
         more = {"momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay}
@@ -123,7 +127,8 @@ class RAdam(_OfMoments):
         weight_decay: this times w is added to the gradient.
         decoupled_weight_decay: shrink w by lr·weight_decay instead.
         maximize: go up.
-        foreach, capturable, differentiable: accepted; they change no number in PyTorch.
+        foreach, capturable: accepted; they change no number in PyTorch.
+        differentiable: True is refused.
     """
 
     def __init__(
@@ -131,7 +136,7 @@ class RAdam(_OfMoments):
         weight_decay: float = 0, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
         maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        check_options(lr, weight_decay, **{"epsilon value": eps})
+        check_options(lr, weight_decay, differentiable, **{"epsilon value": eps})
         check_betas(betas)
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
         super().__init__(params, {**options, "decoupled_weight_decay": decoupled_weight_decay})

@@ -21,7 +21,8 @@ class ASGD(Optimizer):
         t0: the step from which on the average is taken.
         weight_decay: this times w is added to the gradient.
         maximize: go up.
-        foreach, differentiable, capturable: accepted; they change no number in PyTorch.
+        foreach, capturable: accepted; they change no number in PyTorch.
+        differentiable: True is refused.
     """
 
     def __init__(
@@ -29,7 +30,7 @@ class ASGD(Optimizer):
         weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
     ) -> None:  # fmt: skip
-        check_options(lr, weight_decay)
+        check_options(lr, weight_decay, differentiable)
         options = {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay}
         super().__init__(params, {**options, "maximize": maximize})
 

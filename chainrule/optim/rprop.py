@@ -19,7 +19,8 @@ class Rprop(Optimizer):
         etas: the factors by which steps shrink and grow.
         step_sizes: the smallest and the largest step.
         maximize: go up.
-        capturable, foreach, differentiable: accepted; they change no number in PyTorch.
+        capturable, foreach: accepted; they change no number in PyTorch.
+        differentiable: True is refused.
     """
 
     def __init__(
@@ -27,7 +28,7 @@ class Rprop(Optimizer):
         step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
         maximize: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        check_options(lr, 0)
+        check_options(lr, 0, differentiable)
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
         super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize})

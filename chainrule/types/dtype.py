@@ -157,7 +157,7 @@ class _Named(dtype):
     __slots__ = ()
 
     def __getattr__(self, name: builtins.str) -> Any:
-        if name == "__numpy_dtype__" or hasattr(np.dtype, name):
+        if name == "__numpy_dtype__" or (not name.startswith("__") and hasattr(np.dtype, name)):
             return as_dtype(self.name)  # which says what to take
         raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
 

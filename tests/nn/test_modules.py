@@ -535,6 +535,21 @@ def test_one_device_is_no_reason_to_divide(kind):
     assert torch.equal(getattr(nn, kind)(layer)(torch.ones(3, 2)), layer(torch.ones(3, 2)))
 
 
+class Other:
+    def __init__(self, *args, **kwargs):
+        self.given = args, kwargs
+
+
+def test_arguments_of_the_base():
+    class Both(nn.Module, Other):
+        call_super_init = True
+
+    assert Both(1, two=2).given == ((1,), {"two": 2})
+    for args, kwargs in (((1,), {}), ((), {"two": 2})):
+        with pytest.raises(TypeError):
+            nn.Module(*args, **kwargs)
+
+
 # -- parameters in lists and dictionaries; bags --------------------------------------------------------------------------
 
 

@@ -309,6 +309,28 @@ def test_the_same_steps_as_pytorchs(way, dtype, complex_parameter):
     np.testing.assert_allclose(ours, theirs, rtol=growth * np.finfo(dtype).eps)
 
 
+@pytest.mark.skipif(not OURS, reason="PyTorch takes a dictionary alone")
+def test_defaults_by_name():
+    class Descent(optim.Optimizer):
+        def __init__(self, params, lr, power=1):
+            super().__init__(params, lr=lr, power=power)
+
+        def update(self, p, grad, group, state):
+            p.sub_(group["lr"] * grad ** group["power"])
+
+    w = leaf(1.0)
+    assert stepped(w, Descent([{"params": [w], "power": 2}], 0.1)) == pytest.approx([0.6])
+
+
+@pytest.mark.skipif(not OURS, reason="PyTorch's steps can be differentiated")
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam",
+                                  "ASGD", "Rprop"])  # fmt: skip
+def test_steps_are_not_differentiated(name):
+    with pytest.raises(NotImplementedError, match="differentiable=True"):
+        getattr(optim, name)([leaf(1.0)], differentiable=True)
+    getattr(optim, name)([leaf(1.0)], differentiable=False, foreach=False)
+
+
 @pytest.mark.skipif(not OURS, reason="names that are not here")
 def test_what_is_not_here():
     with pytest.raises(AttributeError, match="has no attribute 'Adafactor': optim has SGD, Adam"):
