@@ -29,7 +29,6 @@ from chainrule.api.grad_mode import enable_grad as enable_grad
 from chainrule.api.grad_mode import inference_mode as inference_mode
 from chainrule.api.grad_mode import no_grad as no_grad
 from chainrule.api.grad_mode import set_grad_enabled as set_grad_enabled
-from chainrule.compiling.compiled import Compiled
 from chainrule.core.tensor import Tensor as Tensor
 from chainrule.explaining.lines import record_lines as record_lines
 from chainrule.jacobians.prepared import PreparedJacobian
@@ -41,6 +40,7 @@ from chainrule.types.device import layout as _layout
 from chainrule.types.device import layout as layout
 from chainrule.types.device import memory_format as _memory_format
 from chainrule.types.device import memory_format as memory_format
+from chainrule.types.dtype import _Named as __Named
 from chainrule.types.dtype import dtype as _dtype
 from chainrule.types.dtype import dtype as dtype
 from chainrule.types.dtypes import finfo as finfo
@@ -176,6 +176,7 @@ def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, runnin
     """As :func:`nn.functional.batch_norm`, whose running statistics come before the weight."""
 def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Generator | None = ..., out: Tensor | None = ...) -> Tensor:
     """1 with the probability that each element gives (or with probability ``p``, whatever they are), else 0."""
+bfloat16: __Named
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
     """Σᵢⱼ input1ᵢ·weightₒᵢⱼ·input2ⱼ + bias, for inputs (..., in1) and (..., in2) and a weight (out, in1, in2)."""
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any = ..., pos_weight: Any = ..., reduction: Any = ...) -> Tensor:
@@ -255,7 +256,7 @@ def column_stack(tensors: Any, *, out: Tensor | None = ...) -> Tensor:
     """Vectors as columns of a matrix, matrices side by side."""
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
     """All combinations of r elements of a vector, one a row."""
-def compile(function: Any = ..., **options: Any) -> Compiled:
+def compile(function: Any = ..., **options: Any) -> Any:
     """A function that computes what ``function`` does, faster: recorded when first called, then replayed."""
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The complex tensor real + i·imag."""
@@ -863,7 +864,7 @@ def scatter_reduce(input: Tensor, dim: builtins.int, index: Any, src: Any, reduc
     """A copy in which every place along ``dim`` that an index names combines what is there with what is scattered there."""
 def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., side: str | None = ..., sorter: Tensor | None = ..., out: Tensor | None = ...) -> Tensor:
     """Where the values would be inserted along the last axis to keep it sorted."""
-def seed() -> builtins.int:
+def seed(*args: Any) -> builtins.int:
     """Start the random numbers anew, from the system's entropy; returns the seed."""
 def select(input: Any, dim: builtins.int, index: builtins.int) -> Tensor:
     """The entry at ``index`` along ``dim``, which is removed; a view."""

@@ -162,7 +162,8 @@ _ELSEWHERE = {
         "it with parameters of yours",
         "parallel": "one process computes on the CPU: call the module itself",
         "LazyLinear LazyConv1d LazyConv2d LazyConv3d": "give the number of inputs: nn.Linear, nn.Conv2d",
-        "SparseAdam Adafactor Muon": "optim has SGD, Adam, AdamW, RMSprop, LBFGS and older ones; of a subclass of optim.Optimizer one says update(p, grad, group, state)",
+        "SparseAdam Adafactor Muon": "optim has SGD, Adam, AdamW, RMSprop, LBFGS and older ones; of a subclass of "
+        "optim.Optimizer one says update(p, grad, group, state)",
         "CyclicLR": "LambdaLR(optimizer, f) takes any function of the epoch",
         "chalf complex32": "NumPy has no such numbers: take complex64",
         "autocast amp": "arithmetic is in the dtype of the tensors: x.half(), x.double()",

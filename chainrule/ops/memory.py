@@ -88,7 +88,7 @@ def _reaches(x: Any, params: dict[str, Any]) -> bool:
     sizes, strides, offset, own = params["size"], params["stride"], params["offset"], params["x_stride"]
     last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
     if own is None:
-        return bool(0 <= offset and last < x.numel())
+        return bool(offset >= 0 and last < x.numel())
     return bool((rows.elements_at(tuple(x.shape), own, rows.places(sizes, strides, offset)) >= 0).all())
 
 

@@ -25,8 +25,8 @@ from chainrule.ops import elementwise as ew
 from chainrule.ops.arguments import number_in, placed, tensor_of
 from chainrule.table import arithmetic
 from chainrule.table import indexing as table
-from chainrule.types.dtype import Dtype
 from chainrule.types.device import gpu_of, strided
+from chainrule.types.dtype import Dtype
 from chainrule.types.dtypes import as_dtype
 
 ndarray = np.ndarray
