@@ -2,7 +2,11 @@
 
 from chainrule import errors
 
-__all__ = ["is_available", "is_initialized"]
+__all__ = ["ProcessGroup", "is_available", "is_initialized"]
+
+
+class ProcessGroup:
+    """What signatures name; there is none."""
 
 
 def is_available() -> bool:
