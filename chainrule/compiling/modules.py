@@ -51,7 +51,7 @@ class OptimizedModule(Module):
         delattr(self._orig_mod, name)
 
     def __reduce__(self) -> Any:
-        return self._compiled.__reduce__()
+        return of_module, (self._compiled,)
 
 
 def of_module(compiled: Any) -> Any:
