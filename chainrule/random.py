@@ -95,7 +95,9 @@ class Generator:
 def _check_not_recorded(name: str) -> None:
     """Raise for what a recording would do, or see, once: a generator's state."""
     if LOCAL.recorder is not None and not LOCAL.recorder.draws:
-        raise Unrecordable(f"it asks for, or sets, the state of a generator of random numbers ({name}): do that outside of it")
+        raise Unrecordable(
+            f"it asks for, or sets, the state of a generator of random numbers ({name}): do that outside of it"
+        )
 
 
 default_generator = Generator()

@@ -32,6 +32,8 @@ from chainrule.interpreters.traced import (
     Traced,
     Unrecordable,
     Var,
+    drop_hooks,
+    hooks_of,
     laid_alike,
     overlaps_itself,
 )
@@ -147,23 +149,9 @@ class State(NamedTuple):
 
     def holds(self, leaves: list[Any]) -> bool:
         tensor = self.leaf.tensor(leaves)
-        if (tensor._edge is not None) is not self.requires_grad or _hooks_of(tensor._edge) != self.hooks:
+        if (tensor._edge is not None) is not self.requires_grad or hooks_of(tensor._edge) != self.hooks:
             return False
         return self.has_grad is None or (tensor._grad is not None) is self.has_grad
-
-
-def _hooks_of(edge: Any) -> tuple[Any, ...]:
-    """The hooks of a place on the tape, by the numbers of their handles."""
-    hooks = getattr(edge, "hooks", None)
-    if hooks is None:
-        return ()
-    return tuple(
-        [
-            (key, id(hook))
-            for table in (hooks.tensor, hooks.pre, hooks.post, hooks.post_accumulate)
-            for key, hook in table.items()
-        ]
-    )
 
 
 class Backward:
@@ -276,13 +264,13 @@ def record(
             reads.check()
             raise
         reads.check()
-        _check_overlaps(found, References(reads.guards()).arrays)
+        found.references = References(reads.guards(found.constants))
+        _check_overlaps(found, found.references.arrays)
         if unseen.changed():
             raise Unrecordable(
                 "it draws random numbers from a generator of NumPy's or Python's: draw with chainrule (rand, randn ...), or "
                 "pass the numbers as an argument"
             )
-        found.references = References(reads.guards())
     except BaseException:
         rewind(recorder.sources)
         unseen.rewind()
@@ -333,7 +321,7 @@ def _run(
     found.states = _states(recorder, arguments, lifted, [leaf for leaf, _ in grads])
     del args, kwargs, result, outputs
     arguments.release()
-    _find_sources(found, recorder, arguments, lifted)
+    _find_sources(found, recorder, arguments, lifted, [] if reads is None else reads.arrays())
     if found.backward is not None:
         _find_residuals(found, found.backward, recorder.calls[forward:])
     reassigned = {id(effect.tensor) for effect in assigned}
@@ -358,6 +346,7 @@ class _Arguments:
         self.vars: list[tuple[int, Var]] = []
         self.faces: list[Any] = []
         self.histories: list[tuple[Leafed, bool, Any]] = []
+        self.hooks: list[tuple[Any, ...]] = []
         self.stand_ins: list[tuple[Tensor, Tensor, Any]] = []
         for index, (leaf, array) in enumerate(zip(leaves, arrays, strict=True)):
             if array is None:
@@ -385,6 +374,7 @@ class _Arguments:
         if start is not None:
             start.tensor = weakref.ref(tensor)
         self.histories.append((Leafed(None, index), source._edge is not None, source._grad))
+        self.hooks.append(hooks_of(source._edge))
         self.stand_ins.append((source, tensor, start))
 
     def check_containers(self, args: Any, kwargs: Any, spec: TreeSpec) -> None:
@@ -453,15 +443,20 @@ def _changed_grads(recorder: Recorder, arguments: _Arguments) -> list[tuple[Leaf
 
 def _states(recorder: Recorder, arguments: _Arguments, lifted: list[Lifted], changed: list[Leafed]) -> list[State]:
     """What the recording relies on about the tensors from outside that have a history."""
+    given = zip(arguments.histories, arguments.stand_ins, arguments.hooks, strict=True)
     known = [
-        (leaf, tensor, edge, grad)
-        for (leaf, edge, grad), (_, tensor, _) in zip(arguments.histories, arguments.stand_ins, strict=True)
+        (leaf, tensor, edge, grad, source._edge, hooks) for (leaf, edge, grad), (source, tensor, _), hooks in given
     ]
-    known += [(Leafed(t, -1), t, e.edge is not None, e.grad) for e in lifted if (t := e.ref()) is not None]
+    known += [
+        (Leafed(t, -1), t, e.edge is not None, e.grad, e.edge, e.hooks) for e in lifted if (t := e.ref()) is not None
+    ]
     states = []
-    for leaf, tensor, edge, grad in known:
+    for leaf, tensor, edge, grad, place, hooks in known:
+        if hooks_of(place) != hooks:
+            drop_hooks(place, hooks)
+            raise Unrecordable("it registers a hook of a tensor from outside: do that once, before it is called")
         matters = any(tensor is t for t in recorder.looked_at) or any(same_leaf(leaf, other) for other in changed)
-        states.append(State(leaf, edge, grad is not None if matters else None, _hooks_of(tensor._edge)))
+        states.append(State(leaf, edge, grad is not None if matters else None, hooks))
     return states
 
 
@@ -510,10 +505,16 @@ def _find_residuals(found: Recording, backward: Backward, calls: list[Call]) -> 
     backward.residuals = [var for var in dict.fromkeys(used) if var not in known]
 
 
-def _find_sources(found: Recording, recorder: Recorder, arguments: _Arguments, lifted: list[Lifted]) -> None:
+def _find_sources(
+    found: Recording,
+    recorder: Recorder,
+    arguments: _Arguments,
+    lifted: list[Lifted],
+    logged: list[np.ndarray[Any, Any]],
+) -> None:
     """Where the arrays that the program starts from are in the next call: with an argument, with a tensor, or by themselves.
 
-    What nobody else can reach is constant.
+    What nobody else can reach is constant. ``logged`` are the arrays that the log of reads refers to.
     """
     by_grad = {id(grad): leaf for leaf, _, grad in arguments.histories if grad is not None}
     for entry in lifted:
@@ -528,7 +529,8 @@ def _find_sources(found: Recording, recorder: Recorder, arguments: _Arguments, l
         if entry.var is not None and tensor is not None:
             leaf = by_grad.get(id(tensor))
             holders[entry.var] = Held(tensor) if leaf is None else GradOf(leaf)
-    counts = _references(recorder.calls, recorder)
+    counts = _references(recorder.calls, recorder, logged)
+    logged.clear()
     recorder.forget()
     for var in recorder.roots():
         source = holders.get(var)
@@ -540,13 +542,14 @@ def _find_sources(found: Recording, recorder: Recorder, arguments: _Arguments, l
             found.sources[var] = Captured(var.array)
 
 
-def _references(calls: list[Call], recorder: Recorder) -> Counter[int]:
-    """How often the recording itself refers to an array: as the content of a Var, or as the memory of one."""
+def _references(calls: list[Call], recorder: Recorder, logged: list[np.ndarray[Any, Any]]) -> Counter[int]:
+    """How often the recording itself refers to an array: as the content of a Var, in the log, or as the memory of one."""
     counts: Counter[int] = Counter()
     seen: set[int] = set()
-    for var in (*recorder.roots(), *[var for call in calls for var in call.results]):
-        counts[id(var.array)] += 1
-        holder: Any = var.array
+    arrays = [var.array for var in (*recorder.roots(), *[var for call in calls for var in call.results])]
+    for array in (*arrays, *logged):
+        counts[id(array)] += 1
+        holder: Any = array
         while id(holder) not in seen:  # a view made by its address holds on to memory by more than one step
             seen.add(id(holder))
             holder = holder.base if isinstance(holder, ndarray) else getattr(holder, "array", None)

@@ -196,21 +196,44 @@ class _ReadInRow(Exception):
     """A row's value looked at numbers: it can only be called whole."""
 
 
+def hooks_of(edge: Any) -> tuple[Any, ...]:
+    """The hooks of a place on the tape, by the numbers of their handles."""
+    hooks = getattr(edge, "hooks", None)
+    if hooks is None:
+        return ()
+    return tuple(
+        [
+            (key, id(hook))
+            for table in (hooks.tensor, hooks.pre, hooks.post, hooks.post_accumulate)
+            for key, hook in table.items()
+        ]
+    )
+
+
+def drop_hooks(edge: Any, kept: tuple[Any, ...]) -> None:
+    """Take hooks away that were registered since."""
+    numbers = {key for key, _ in kept}
+    for table in (edge.hooks.tensor, edge.hooks.pre, edge.hooks.post, edge.hooks.post_accumulate):
+        for key in [key for key in table if key not in numbers]:
+            del table[key]
+
+
 class Lifted:
     """A tensor of the surrounding program that was brought to the level, and how it was before.
 
     Attributes:
-        raw, edge, grad: what it had; ``here``: its edge while it is recorded.
+        raw, edge, grad, hooks: what it had; ``here``: its edge while it is recorded.
         var: the array that it stands for; None for a view of another tensor.
         moved: whether its history changed meanwhile.
     """
 
-    __slots__ = ("edge", "grad", "here", "moved", "raw", "ref", "var")
+    __slots__ = ("edge", "grad", "here", "hooks", "moved", "raw", "ref", "var")
 
     def __init__(self, tensor: Tensor, var: Var | None) -> None:
         self.ref = weakref.ref(tensor)
         self.raw = tensor._raw
         self.edge = self.here = tensor._edge
+        self.hooks = hooks_of(tensor._edge)
         self.moved = False
         self.grad = tensor._grad
         self.var = var

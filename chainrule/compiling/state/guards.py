@@ -142,7 +142,7 @@ class References:
     @property
     def arrays(self) -> list[ndarray]:
         """The plain arrays whose numbers were read."""
-        return [guard.thing for guard in self.guards if isinstance(guard.thing, ndarray)]
+        return [guard.thing for guard in self.guards if issubclass(type(guard.thing), ndarray)]
 
     def hold(self) -> bool:
         """Whether all that was read is as it was."""

@@ -17,8 +17,9 @@ from chainrule.compiling.state.guards import MISSING, Guard, Kind, content, elem
 from chainrule.compiling.state.known import CONTAINERS, is_constant_module, is_library, module_of_code
 from chainrule.compiling.state.objects import OURS, attribute_or_missing, attributes_of, cell_content, is_python, isa
 from chainrule.compiling.state.undo import put_array, put_attribute, put_cell, put_dict, put_item, put_list, put_set
+from chainrule.core.versions import owner
 from chainrule.errors.places import Where
-from chainrule.interpreters.traced import Recorder, Unrecordable
+from chainrule.interpreters.traced import Recorder, Unrecordable, Var
 from chainrule.types import dtypes
 
 ndarray = np.ndarray
@@ -105,17 +106,27 @@ class Log:
             refusal.perhaps_later = self.later
             raise refusal
 
-    def guards(self) -> list[Guard]:
-        """What is to be looked at again, once all that the function made itself is gone.
+    def arrays(self) -> list[Any]:
+        """The arrays that it refers to, once the function has returned, and what else it made itself is forgotten."""
+        self.made.clear()
+        self.now = None
+        self._drop_what_is_alone()
+        return [thing.thing for thing in self._things.values() if isa(thing.thing, ndarray)]
+
+    def guards(self, constants: list[Var]) -> list[Guard]:
+        """What is to be looked at again: nothing that the function made itself.
+
+        Args:
+            constants: arrays that nobody but the recording has.
 
         Raises:
             Unrecordable: it changes what others have.
         """
         self.check()
+        own = {id(owner(var.array)) for var in constants}
+        for key in [key for key, t in self._things.items() if isa(t.thing, ndarray) and id(owner(t.thing)) in own]:
+            del self._things[key]
         self.guard(Kind.ITEM, vars(dtypes), "_default", dtypes.default_dtype())  # which tensors of Python's floats get
-        self.made.clear()
-        self.now = None
-        self._drop_what_is_alone()
         things = self._things.values()
         for thing in things:
             if thing.undo:
