@@ -6,6 +6,7 @@ as operations of ours. Two dictionaries say which; the table and the operations 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
@@ -96,12 +97,37 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: dict
         raise errors.numpy_keyword(ufunc.__name__, next(iter(kwargs)))
     if dtype is not None or casting != "same_kind":
         inputs, dtype = _in_dtype(ufunc, inputs, dtype, casting)
-    result = function(*inputs)
-    if where is not True:
-        if out is None:
-            raise errors.numpy_keyword(ufunc.__name__, "where' without 'out")
-        result = np.where(where, result, out[0] if isinstance(out, tuple) else out)
-    return result if dtype is None else np.astype(result, np.dtype(dtype))
+    if where is True:
+        result = function(*inputs)
+        return result if dtype is None else np.astype(result, np.dtype(dtype))
+    if out is None:
+        raise errors.numpy_keyword(ufunc.__name__, "where' without 'out")
+    result = function(*_harmless(ufunc, inputs, where))
+    parts = result if isinstance(result, tuple) else (result,)
+    outs = out if isinstance(out, tuple) else (out,)
+    kept = tuple([np.where(where, y, o) for y, o in zip(parts, outs, strict=True)])
+    return kept if isinstance(result, tuple) else kept[0]
+
+
+def _harmless(ufunc: np.ufunc, inputs: Any, where: Any) -> list[Any]:
+    """The operands of a ufunc, and others where it does not compute: there, an infinite partial would make 0 nan."""
+    point = _inner_point(ufunc)
+    strong = [dtype_of(x) for x in inputs if type(x) not in (int, float, complex, bool)]
+    found = []
+    for x in inputs:
+        if type(x) in (int, float, complex):  # as weak beside the others as it was
+            x = np.asarray(x, np.result_type(*strong, x))
+        kind = dtype_of(x).kind
+        found.append(np.where(where, x, point if kind in "fc" else max(1, int(point))) if kind in "fciu" else x)
+    return found
+
+
+@functools.cache
+def _inner_point(ufunc: np.ufunc) -> float:
+    """A number at which, for every operand, a ufunc and its derivatives are finite."""
+    with np.errstate(all="ignore"), contextlib.suppress(TypeError):  # it takes integers alone
+        return 0.5 if np.isfinite(ufunc(*(0.5,) * ufunc.nin)).all() else 2.0
+    return 1.0
 
 
 def _in_dtype(ufunc: np.ufunc, inputs: Any, dtype: Any, casting: Any) -> tuple[Any, Any]:

@@ -68,11 +68,11 @@ def array_index(item: Any) -> IndexError:
     )
 
 
-def array_of_objects(array: Any) -> TypeError:
+def array_of_objects(array: Any, expected: str = "expected arrays of numbers, got") -> TypeError:
     kinds = ", ".join(sorted({type(item).__name__ for item in array.flat}))
     return TypeError(
-        f"an array of objects ({kinds}) of shape {array.shape} stands among arrays of numbers: make it one of numbers first, "
-        "such as with .astype(float)"
+        f"{expected} an array of objects ({kinds}) of shape {array.shape}: make it one of numbers first, such as with "
+        ".astype(float)"
     )
 
 

@@ -27,6 +27,7 @@ from chainrule.transform.arguments import (
     split_aux,
     tangent_like,
     untracked,
+    without_objects,
 )
 from chainrule.transform.dense import columns, rows
 from chainrule.transform.reverse import Trace, unflatten_each
@@ -139,7 +140,7 @@ def jacfwd(
                 inner[i] = tree
             result = func(*inner, **kwargs)
             if has_aux:
-                result, aux = split_aux(result, "jacfwd")
+                result, aux = split_aux(without_objects(result), "jacfwd")
             outputs, out_spec = flatten_outputs(result, "jacfwd", "f(*args)")
             check_real("jacfwd", "outputs", outputs)
             return outputs

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.api.array import faced
+from chainrule.api.array import Array, faced, is_objects
 from chainrule.core.levels import Level, open_level, within
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.batched import Batched
@@ -131,6 +131,8 @@ def _mapped_output(func: Any, y: Any, dim: int, level: Level, tensors: bool) -> 
             f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(y)}. Did you mean to set out_dims= to "
             "None for output?"
         )
+    if is_objects(y):
+        raise errors.array_of_objects(y, f"vmap({_name(func)}, ...): expected arrays of numbers to be returned, got")
     payload = exit_level(y, level)
     if isinstance(payload, Tensor) and payload._view is not None and not tensors:
         payload = np.copy(payload)  # each example its own, as in a loop
@@ -151,7 +153,7 @@ def _shared_output(func: Any, y: Any, level: Level, tensors: bool, foreign: set[
     inner = tensor_in(y)
     data = inner._raw if isinstance(inner, Tensor) else inner
     if type(data) is not Batched or data.level != level:
-        return y
+        return y if inner is y or type(y) is Array else as_caller_type(inner, tensors, foreign)
     if not data.shared:
         name = _name(func)
         raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")

@@ -15,7 +15,7 @@ from chainrule.errors.kinds import NoForwardMode
 from chainrule.func import jvp, vjp
 from chainrule.jacobians.terms import Term
 from chainrule.jacobians.trace import JacobianTrace
-from chainrule.transform.arguments import data_of
+from chainrule.transform.arguments import data_of, is_array
 from chainrule.tree import tree_leaves, tree_unflatten
 
 ndarray = np.ndarray
@@ -28,7 +28,8 @@ def of_leaves(trace: JacobianTrace, function: Callable[..., Any], x: Any) -> tup
 
     def flat(*leaves: Any) -> tuple[Any, ...]:
         tree = tree_unflatten(leaves, trace.inner)
-        return tuple(tree_leaves(function(*tree) if type(x) is tuple else function(tree)))
+        returned = tree_leaves(function(*tree) if type(x) is tuple else function(tree))
+        return tuple([y if is_array(y) else np.asarray(y) for y in returned])
 
     return flat, [p.detach() if isinstance(p, Tensor) else np.asarray(data_of(unfaced(p))) for p in trace.points]
 

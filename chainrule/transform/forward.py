@@ -11,7 +11,7 @@ from chainrule.core.levels import Level, open_level, within
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import Dual
-from chainrule.transform.arguments import tensor_in
+from chainrule.transform.arguments import tensor_in, without_objects
 from chainrule.types.shapes import shape_of
 
 
@@ -60,7 +60,7 @@ class JvpRun:
     ) -> None:
         with open_level(api, Dual, None, "same", lift_leaves) as level:
             self.level = level
-            self.result = func(*[wrap(Dual(p, t, level)) for p, t in zip(primals, tangents, strict=True)])
+            self.result = without_objects(func(*[wrap(Dual(p, t, level)) for p, t in zip(primals, tangents, strict=True)]))
 
     def split(self, y: Any) -> tuple[Any, Any]:
         """Primal and tangent of a result; the tangent is None where it is known to be zero."""

@@ -32,6 +32,7 @@ from chainrule.transform.arguments import (
     tensor_in,
     untracked,
     without_labels,
+    without_objects,
 )
 from chainrule.tree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 
@@ -145,7 +146,7 @@ class Trace:
             self.leaves += leaves
             self.specs.append(spec)
         try:
-            return func(*inner, **kwargs)
+            return without_objects(func(*inner, **kwargs))
         except TypeError as error:
             errors.noted(error)
             raise
