@@ -38,8 +38,10 @@ def check_writable(tensor: Tensor, op: str, same: bool = False) -> None:
     """
     if not isinstance(tensor, Tensor):
         raise errors.wrong_operand(op, 0, tensor)
-    check_mode(tensor, op)
     data, view = tensor._raw, tensor._view
+    if view is not None and view.origin == "read-only":
+        raise errors.read_only(op)
+    check_mode(tensor, op)
     if type(data) is ndarray:
         if not same and (view is not None or 0 in data.strides) and overlaps_itself(data, view):
             raise errors.expanded_in_place(op)

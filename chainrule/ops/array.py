@@ -41,7 +41,7 @@ from chainrule.ops.indexing import MASK
 from chainrule.table import indexing as rows
 from chainrule.table import shape
 from chainrule.table.any_index import is_array, put_any, read_any
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, copy_alike
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -438,6 +438,8 @@ def _prepare_write(tensor: Tensor, op: str) -> None:
     if leaf is not None and leaf.seq < 0:
         raise errors.array_leaf_in_place(op)
     if type(base._raw) is ndarray:
+        if leaf is not None and not base._raw.flags.writeable:
+            raise errors.read_only(op)
         unshare(base, always=leaf is not None)
     if leaf is not None:  # the argument of a transformation: derivatives are taken by what it was
         base._edge = shape.alias(wrap(base._raw, leaf))._edge
@@ -467,7 +469,8 @@ def unshare(base: Tensor, always: bool = False) -> None:
     alone = own and _references(base) <= _ALONE + held and all(_references(v) <= _ALONE for v in views)
     if alone and base._raw.flags.writeable and not always:
         return
-    fresh = base._raw.copy(order="K")
+    fresh = copy_alike(base._raw)
+    fresh.flags.writeable = True
     taken = []
     for view in views:
         part = inplace.replay_view(fresh, view._view.steps)

@@ -13,6 +13,7 @@ from chainrule import errors
 from chainrule.core.dispatch import bind
 from chainrule.core.protocol import as_array, implements
 from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.view import read_only
 from chainrule.ops import joining, matrices, shaping, splitting
 from chainrule.ops.numpy_lists import arranged, operands
 from chainrule.ops.numpy_reductions import checked_axes, flattened, in_dtype
@@ -131,13 +132,17 @@ def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if any(n < 0 for n in shape):
         raise ValueError("all elements of broadcast shape must be non-negative")
+    return read_only(bind(rows.alias, (array,), {}) if tuple(shape_of(array)) == shape else _expanded(array, shape))
+
+
+def _expanded(array: Any, shape: tuple[int, ...]) -> Any:
     return bind(rows.expand, (array,), {"shape": shape}) if tuple(shape_of(array)) != shape else array
 
 
 @implements(np.broadcast_arrays)
 def _broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     shape = np.broadcast_shapes(*[np.shape(a) for a in args])
-    return tuple(np.broadcast_to(a, shape) for a in args)
+    return tuple(_expanded(arranged(a), shape) for a in args)
 
 
 @implements(np.flip)
@@ -310,7 +315,7 @@ def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     first, second = normalize_axis_index(axis1, n), normalize_axis_index(axis2, n)
     if first == second:
         raise ValueError("axis1 and axis2 cannot be the same")
-    return bind(rows.diagonal, (a,), {"offset": offset, "axis1": first - n, "axis2": second - n})
+    return read_only(bind(rows.diagonal, (a,), {"offset": offset, "axis1": first - n, "axis2": second - n}))
 
 
 @implements(np.diag)
@@ -375,7 +380,7 @@ def _block(arrays: Any) -> Any:
     def join(part: Any, depth: int) -> tuple[Any, int]:
         """Innermost lists are joined along the last axis, the lists around them along the axis before, and so on."""
         if not isinstance(part, list):
-            return part, 0
+            return (part if depth else np.copy(part)), 0
         parts = [join(p, depth + 1) for p in part]
         level = max(d for _, d in parts) + 1
         blocks = [np.atleast_1d(p) if level == 1 else np.atleast_2d(p) for p, _ in parts]

@@ -71,7 +71,7 @@ def wide(a: Any, dtype: Any = None) -> Any:
 # -- sums and products -----------------------------------------------------------------------------------------------
 
 
-def _total(row: Any, pair: Any, neutral: int) -> Any:
+def _total(row: Any, pair: Any, neutral: float) -> Any:
     def reduce(
         a: Any,
         axis: Any = None,
@@ -95,6 +95,7 @@ def _begun(pair: Any, result: Any, initial: Any) -> Any:
 
 _sum = implements(np.sum)(_total(reduction.sum, np.add, 0))
 _prod = implements(np.prod)(_total(reduction.prod, np.multiply, 1))
+_logaddexp = _total(reduction.logsumexp, np.logaddexp, -np.inf)
 
 
 @implements(np.mean)
@@ -127,14 +128,15 @@ def _spread(row: Any) -> Any:
     ) -> Any:
         ddof = ddof if correction is NOTHING else correction
         a = wide(a, dtype)
+        if where is not True:
+            a = np.where(where, a, 0)
+            mean = mean if _is_set(mean) else _mean(a, axis, keepdims=True, where=where)
         if _is_set(mean):
             away = a - mean
             squares = np.real(away * np.conjugate(away))
             total = np.sum(squares, axis=axis, keepdims=keeps(keepdims), where=where)
             variance = total / (_counted(where, a, axis, keepdims) - ddof)
             return np.sqrt(variance) if row is statistics.std else variance
-        if where is not True:
-            raise errors.numpy_keyword(row.name, "where")
         return _reduce(row, a, axis, keepdims, correction=ddof)
 
     return reduce
@@ -453,14 +455,12 @@ UFUNC_METHODS.update(
         (np.minimum, "reduce"): _reducer(reduction.amin, _min),
         (np.logical_or, "reduce"): _reducer(reduction.any, _any),
         (np.logical_and, "reduce"): _reducer(reduction.all, _all),
-        (np.logaddexp, "reduce"): lambda a, axis=0, dtype=None, keepdims=False, **_: _reduce(
-            reduction.logsumexp, a, axis, keepdims
-        ),
-        (np.add, "accumulate"): lambda a, axis=0, dtype=None, **_: _scan(reduction.cumsum, a, axis, dtype),
-        (np.multiply, "accumulate"): lambda a, axis=0, dtype=None, **_: _scan(reduction.cumprod, a, axis, dtype),
-        (np.maximum, "accumulate"): lambda a, axis=0, dtype=None, **_: _running(ordering.cummax, a, axis, dtype),
-        (np.minimum, "accumulate"): lambda a, axis=0, dtype=None, **_: _running(ordering.cummin, a, axis, dtype),
-        (np.logaddexp, "accumulate"): lambda a, axis=0, **_: _scan(reduction.logcumsumexp, a, axis, None),
+        (np.logaddexp, "reduce"): _reducer(reduction.logsumexp, _logaddexp),
+        (np.add, "accumulate"): lambda a, axis=0, dtype=None: _scan(reduction.cumsum, a, axis, dtype),
+        (np.multiply, "accumulate"): lambda a, axis=0, dtype=None: _scan(reduction.cumprod, a, axis, dtype),
+        (np.maximum, "accumulate"): lambda a, axis=0, dtype=None: _running(ordering.cummax, a, axis, dtype),
+        (np.minimum, "accumulate"): lambda a, axis=0, dtype=None: _running(ordering.cummin, a, axis, dtype),
+        (np.logaddexp, "accumulate"): lambda a, axis=0, dtype=None: _scan(reduction.logcumsumexp, a, axis, dtype),
     }
 )
 

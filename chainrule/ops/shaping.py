@@ -20,7 +20,7 @@ from chainrule.ops.arguments import takes_tensors, tensor_of
 from chainrule.table import shape as rows
 from chainrule.table import windows
 from chainrule.types import dtypes
-from chainrule.types.arrays import is_array
+from chainrule.types.arrays import close_strides, is_array, room
 from chainrule.types.size import Size
 
 ndarray = np.ndarray
@@ -84,8 +84,7 @@ def layout(x: Tensor) -> Any:
     if view is not None and not inplace.passes_through(view.steps):
         return inplace.replay_view(layout(view.base), view.steps)
     steps = raw.strides
-    order = sorted(range(len(raw.shape)), key=lambda k: -abs(steps[k]))
-    return np.empty([raw.shape[k] for k in order]).transpose([order.index(k) for k in range(len(order))])
+    return room(raw.shape, raw.dtype, close_strides(raw.shape, steps, raw.dtype.itemsize) or steps)
 
 
 def _viewable(array: Any, target: tuple[int, ...]) -> bool:
