@@ -154,6 +154,9 @@ expanded_in_place(op) -> RuntimeError
     an expanded tensor, or windows that overlap: clone() it first.
 read_only(op) -> RuntimeError
     {op}: the array behind this tensor is read-only; clone() the tensor first
+unmapped_in_place(op) -> RuntimeError
+    vmap: {op} is not possible: what is written is mapped over, and the argument that it is written into is shared by all
+    examples (in_dims=None). Map over that argument, too, or use the operation that is not in place.
 in_place_shape(op, want, got) -> RuntimeError
     output with shape {want:list} doesn't match the broadcast shape {got:list}: {op} cannot change a tensor's shape
 in_place_dtype(op, got, want) -> RuntimeError

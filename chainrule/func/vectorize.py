@@ -16,6 +16,7 @@ from chainrule.interpreters.batched import Batched
 from chainrule.random import get_rng_state, set_rng_state
 from chainrule.transform.arguments import as_caller_type, check_randomness, has_tensor, is_array, tensor_in, untracked
 from chainrule.transform.forward import exit_level
+from chainrule.transform.writing import Handed
 from chainrule.tree import TreeSpec, broadcast_prefix, is_container, tree_flatten, tree_leaves, tree_unflatten
 from chainrule.types.arrays import is_recorded
 from chainrule.types.shapes import shape_of
@@ -105,12 +106,16 @@ def _call_batched(
     tensors = has_tensor(leaves)
     with open_level("vmap", Batched, size=size, randomness=randomness) as level:
         inner = []
+        handed = []
         for x, d in zip(leaves, dims, strict=True):
             if d is not None:
-                data = untracked(x)
-                x = faced(wrap(Batched(np.moveaxis(data, d, 0) if d else data, level)), x)
+                handed.append(_handed(x, d, level))
+                x = faced(handed[-1].inner, x)
             inner.append(x)
+        level.unmapped = tuple([x for x, d in zip(leaves, dims, strict=True) if d is None and isinstance(x, Tensor)])
         result = func(*tree_unflatten(inner, spec), **kwargs)
+        for argument in handed:
+            argument.write_back()
         flat, outputs, out_spec = _output_dims(func, out_dims, result)
         foreign = {id(x) for x in leaves}
         for i, (y, d) in enumerate(zip(outputs, flat, strict=True)):
@@ -120,6 +125,16 @@ def _call_batched(
                 else as_caller_type(_mapped_output(func, y, d, level, tensors), tensors, foreign)
             )
         return outputs, out_spec, flat
+
+
+def _handed(x: Any, d: int, level: Level) -> Handed:
+    """A mapped argument."""
+
+    def enter(_: Any = None) -> Batched:
+        data = untracked(x)
+        return Batched(np.moveaxis(data, d, 0) if d else data, level)
+
+    return Handed("vmap", x, wrap(enter()), lambda data: np.moveaxis(exit_level(data, level), 0, d), enter)
 
 
 def _mapped_output(func: Any, y: Any, dim: int, level: Level, tensors: bool) -> Any:

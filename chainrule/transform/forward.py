@@ -11,7 +11,8 @@ from chainrule.core.levels import Level, open_level, within
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import Dual
-from chainrule.transform.arguments import tensor_in, without_objects
+from chainrule.transform.arguments import tensor_in, untracked, without_objects
+from chainrule.transform.writing import Handed
 from chainrule.types.shapes import shape_of
 
 
@@ -84,6 +85,19 @@ class JvpRun:
         if self.batch is not None and type(data) is Batched and data.level == self.batch:
             return data.payload if data.shared else data.payload[0]
         return primal
+
+
+def handed_dual(api: str, given: Any, inner: Tensor) -> Handed:
+    """An argument whose data is a Dual, with the primal that the caller gave."""
+    outside = untracked(given)
+
+    def leave(data: Any) -> Any:
+        value = data.primal
+        while type(value) is Batched and value.level > getattr(outside, "level", 0):  # of the batch of tangents
+            value = value.payload if value.shared else value.payload[0]
+        return value
+
+    return Handed(api, given, inner, leave, lambda data: Dual(untracked(given), data.tangent, data.level))
 
 
 def exit_level(y: Any, level: Level) -> Any:
