@@ -472,6 +472,9 @@ random_in_vmap() -> RuntimeError
     vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different'
     randomness flags on vmap or perform the randomness operation out of vmap{here}: vmap(f, randomness='different')
     draws anew for each example, 'same' once for all.
+same_random_numbers(name) -> RuntimeError
+    Vmap does not currently support same randomness with a batched tensor input: what {name} draws depends on parameters{here}
+    that each example has its own of. Use vmap(f, randomness='different').
 compile_into(name, spec, values) -> ValueError
     compile: {name}{here} returns {spec} with arrays of the shapes and dtypes {values:layouts}: out has to be like that
 compile_no_plan(name, reason) -> RuntimeError
