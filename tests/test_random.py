@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+import chainrule as cr
 from behaviour import torch
 
 N = 20_000

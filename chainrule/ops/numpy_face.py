@@ -317,20 +317,8 @@ def _kron(a: Any, b: Any) -> Any:
 @implements(np.einsum)
 def _einsum(subscripts: Any, *factors: Any, out: Any = None, optimize: Any = False) -> Any:
     if not isinstance(subscripts, str):
-        subscripts, factors = _with_letters(subscripts, *factors)
+        subscripts, factors = einsum.with_letters(subscripts, *factors)
     return einsum.einsum(subscripts, *[arranged(x) for x in factors])
-
-
-def _with_letters(*pairs: Any) -> tuple[str, tuple[Any, ...]]:
-    """NumPy's other way to call ``einsum``, ``x, [0, 1], y, [1, 2], [0, 2]``, as ``"AB,BC->AC"`` and operands."""
-    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-    def term(axes: Any) -> str:
-        return "".join("..." if axis is ... else letters[axis] for axis in axes)
-
-    n = len(pairs) // 2
-    equation = ",".join(map(term, pairs[1::2]))
-    return (f"{equation}->{term(pairs[-1])}" if len(pairs) % 2 else equation), pairs[: 2 * n : 2]
 
 
 def _vecdot(a: Any, b: Any) -> Any:

@@ -29,7 +29,7 @@ ndarray = np.ndarray
 def _ints(function: str, sizes: Any) -> tuple[int, ...]:
     """Sizes given one by one, or as one sequence."""
     if len(sizes) == 1 and not isinstance(sizes[0], (int, np.integer)) and hasattr(sizes[0], "__iter__"):
-        sizes = tuple(sizes[0])
+        sizes = sizes if getattr(sizes[0], "ndim", 1) == 0 else tuple(sizes[0])
     try:
         return tuple(s.__index__() for s in sizes)
     except (AttributeError, TypeError):
