@@ -33,11 +33,12 @@ from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf
 from chainrule.core.others import beside
 from chainrule.core.protocol import EXCHANGED, UFUNCS, plain
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import owner, protected, wrote
 from chainrule.core.view import Through, base_of, register_view, views_of
 from chainrule.ops import elementwise, products, reductions
 from chainrule.ops.indexing import MASK
+from chainrule.ops.numpy_layout import laid
 from chainrule.table import indexing as rows
 from chainrule.table import shape
 from chainrule.table.any_index import is_array, put_any, read_any
@@ -613,7 +614,7 @@ def transpose(self: Array, *axes: Any) -> Any:
 
 def copy(self: Array, order: str = "C") -> Any:
     """A copy; recorded."""
-    return apply(np.copy, self)
+    return apply(np.copy, self, order=order)
 
 
 def flatten(self: Array, order: str = "C") -> Any:
@@ -630,7 +631,8 @@ def astype(
         return _plain(self, f"astype({target.name!r})").astype(target)
     if not np.can_cast(self.dtype, target, casting):  # type: ignore[attr-defined]
         raise TypeError(f"Cannot cast array data from {self.dtype!r} to {target!r} according to the rule {casting!r}")  # type: ignore[attr-defined]
-    return apply(np.astype, self, target, copy=copy)
+    found = apply(np.astype, self, target, copy=copy)
+    return found if order == "K" or found is self else array_of(wrapped(laid(found._tensor, order)))
 
 
 def compress(self: Array, condition: Any, axis: Any = None, out: Any = None) -> Any:

@@ -15,6 +15,7 @@ from chainrule.core.foreign import innermost
 from chainrule.core.protocol import LATER, UFUNCS, ArrayLike, implements, memory_of
 from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.ops import einsum, products
+from chainrule.ops.numpy_layout import copied, laid
 from chainrule.ops.numpy_lists import arranged, operands, promoted
 from chainrule.ops.numpy_reductions import in_dtype, wide
 from chainrule.table import arithmetic, comparison, special, trigonometric
@@ -116,7 +117,7 @@ if hasattr(np, "astype"):
 
 @implements(np.copy)
 def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    return rows.clone(a)
+    return copied(a, order)
 
 
 # What makes arrays comes here only where it is asked for one ``like=`` a tensor.
@@ -126,7 +127,7 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 def _array(object: Any, dtype: Any = None, *, copy: Any = None, order: str = "K", ndmin: int = 0) -> Any:
     array: Any = wrapped(arranged(object))
     array = rows.clone(array) if copy else array
-    array = array if dtype is None else np.astype(array, np.dtype(dtype))
+    array = laid(array if dtype is None else np.astype(array, np.dtype(dtype)), order)
     return np.reshape(array, (1,) * max(0, ndmin - len(shape_of(array))) + tuple(shape_of(array)))
 
 
