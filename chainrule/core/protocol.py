@@ -299,6 +299,12 @@ def memory_of(x: Any) -> Any:
     return x
 
 
+def strides_of(x: Any) -> tuple[int, ...]:
+    """The ``own_strides`` of a tensor, an array-like or an array."""
+    data = getattr(x, "_raw", x)
+    return tuple(data.own_strides if isinstance(data, ArrayLike) else data.strides)
+
+
 def on_numbers(x: Any, function: Callable[[Any], Any]) -> Any:
     """What a function of plain arrays gives for any value: one without a derivative, that leaves leading axes alone."""
     if isinstance(x, np.ndarray):
@@ -363,6 +369,11 @@ class ArrayLike(np.lib.mixins.NDArrayOperatorsMixin):
         inside = self.inside
         around = inside if isinstance(inside, ArrayLike) else memory_of(inside)
         return around.strides[-len(self.shape) :] if self.shape else ()
+
+    @property
+    def own_strides(self) -> tuple[int, ...]:
+        """The strides, without what lies between the elements that belongs to others: to other examples of a vmap."""
+        return self.strides
 
     def concrete(self) -> Any:
         """The plain array of the values, for code that does better with the numbers; None where there is no single one."""

@@ -472,6 +472,9 @@ random_in_vmap() -> RuntimeError
     vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different'
     randomness flags on vmap or perform the randomness operation out of vmap{here}: vmap(f, randomness='different')
     draws anew for each example, 'same' once for all.
+time_in_derivative(op, dtype) -> TypeError
+    {op}{here} gives {dtype}: whole units of time, of which there is no derivative. Divide the time by its unit first, as in
+    x * (dt / np.timedelta64(1, 's')).
 same_random_numbers(name) -> RuntimeError
     Vmap does not currently support same randomness with a batched tensor input: what {name} draws depends on parameters{here}
     that each example has its own of. Use vmap(f, randomness='different').

@@ -19,7 +19,7 @@ from chainrule.transform.arguments import (
     tangent_like,
     untracked,
 )
-from chainrule.transform.forward import JvpRun, handed_dual
+from chainrule.transform.forward import JvpRun, write_back_duals
 from chainrule.tree import tree_flatten, tree_map, tree_unflatten
 
 
@@ -65,10 +65,9 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     directions = [tangent_like(p, t, i, spec) for i, (p, t) in enumerate(zip(points, directions, strict=True))]
 
     def flat(*duals: Any) -> Any:
-        handed = [handed_dual("jvp", p, dual) for dual, p in zip(duals, points, strict=True)]
+        datas = [dual._raw for dual in duals]
         result = func(*tree_unflatten([faced(dual, p) for dual, p in zip(duals, points, strict=True)], spec))
-        for argument in handed:
-            argument.write_back()
+        write_back_duals("jvp", points, duals, datas)
         return result
 
     run = JvpRun(flat, [untracked(p) for p in points], [untracked(t) for t in directions], "jvp")

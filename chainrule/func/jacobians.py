@@ -30,7 +30,7 @@ from chainrule.transform.arguments import (
     without_objects,
 )
 from chainrule.transform.dense import columns, rows
-from chainrule.transform.forward import handed_dual
+from chainrule.transform.forward import write_back_duals
 from chainrule.transform.reverse import Trace, unflatten_each
 from chainrule.tree import tree_flatten, tree_map, tree_unflatten
 from chainrule.types.shapes import shape_of
@@ -136,13 +136,12 @@ def jacfwd(
         def flat(*duals: Any) -> list[Tensor]:
             nonlocal aux, out_spec
             inner = list(args)
-            handed = [handed_dual("jacfwd", x, dual) for dual, x in zip(duals, points, strict=True)]
+            datas = [dual._raw for dual in duals]
             faces = [faced(dual, x) for dual, x in zip(duals, points, strict=True)]
             for i, tree in zip(positions, unflatten_each(faces, specs), strict=True):
                 inner[i] = tree
             result = func(*inner, **kwargs)
-            for argument in handed:
-                argument.write_back()
+            write_back_duals("jacfwd", points, duals, datas)
             if has_aux:
                 result, aux = split_aux(without_objects(result), "jacfwd")
             outputs, out_spec = flatten_outputs(result, "jacfwd", "f(*args)")

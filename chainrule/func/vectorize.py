@@ -16,7 +16,7 @@ from chainrule.interpreters.batched import Batched
 from chainrule.random import get_rng_state, set_rng_state
 from chainrule.transform.arguments import as_caller_type, check_randomness, has_tensor, is_array, tensor_in, untracked
 from chainrule.transform.forward import exit_level
-from chainrule.transform.writing import Handed
+from chainrule.transform.writing import write_back
 from chainrule.tree import TreeSpec, broadcast_prefix, is_container, tree_flatten, tree_leaves, tree_unflatten
 from chainrule.types.arrays import is_recorded
 from chainrule.types.shapes import shape_of
@@ -109,13 +109,16 @@ def _call_batched(
         handed = []
         for x, d in zip(leaves, dims, strict=True):
             if d is not None:
-                handed.append(_handed(x, d, level))
-                x = faced(handed[-1].inner, x)
+                data = untracked(x)
+                mapped = wrap(Batched(np.moveaxis(data, d, 0) if d else data, level))
+                handed.append((x, d, mapped, mapped._raw))
+                x = faced(mapped, x)
             inner.append(x)
         level.unmapped = tuple([x for x, d in zip(leaves, dims, strict=True) if d is None and isinstance(x, Tensor)])
         result = func(*tree_unflatten(inner, spec), **kwargs)
-        for argument in handed:
-            argument.write_back()
+        for x, d, mapped, data in handed:
+            if mapped._raw is not data:
+                _write_back(x, d, mapped, level)
         flat, outputs, out_spec = _output_dims(func, out_dims, result)
         foreign = {id(x) for x in leaves}
         for i, (y, d) in enumerate(zip(outputs, flat, strict=True)):
@@ -127,14 +130,13 @@ def _call_batched(
         return outputs, out_spec, flat
 
 
-def _handed(x: Any, d: int, level: Level) -> Handed:
-    """A mapped argument."""
+def _write_back(x: Any, d: int, mapped: Tensor, level: Level) -> None:
+    """See ``transform.writing``."""
 
-    def enter(_: Any = None) -> Batched:
-        data = untracked(x)
-        return Batched(np.moveaxis(data, d, 0) if d else data, level)
+    def enter(data: Any) -> Batched:
+        return Batched(np.moveaxis(data, d, 0), level)
 
-    return Handed("vmap", x, wrap(enter()), lambda data: np.moveaxis(exit_level(data, level), 0, d), enter)
+    write_back("vmap", x, mapped, np.moveaxis(exit_level(mapped._raw, level), 0, d), enter)
 
 
 def _mapped_output(func: Any, y: Any, dim: int, level: Level, tensors: bool) -> Any:

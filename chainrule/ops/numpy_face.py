@@ -350,9 +350,10 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
 @implements(np.polyval)
 def _polyval(p: Any, x: AnyArray) -> Any:
     x = np.asarray(x) if isinstance(x, (int, float, complex, list)) else x  # arrays promote as NumPy's do
+    p = arranged(p)
     total = np.zeros_like(x)
-    for k in range(shape_of(p)[0] if shape_of(p) else len(p)):
-        total = np.add(np.multiply(total, x), p[k, ...] if shape_of(p) else p[k])  # an element by itself would be weak
+    for k in range(shape_of(p)[0]):
+        total = np.add(np.multiply(total, x), p[k, ...])  # an element by itself would be weak
     return total
 
 

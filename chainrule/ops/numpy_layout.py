@@ -6,21 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.core.tensor import Tensor
+from chainrule.core.protocol import strides_of
 from chainrule.table import shape as rows
 from chainrule.types.arrays import close_strides, room
 from chainrule.types.shapes import dtype_of, shape_of
 
 
-def memory_strides(a: Any) -> tuple[int, ...]:
-    """Steps between neighbours in memory, in bytes."""
-    return tuple((a._raw if isinstance(a, Tensor) else a).strides)
-
-
 def contiguous(a: Any) -> str:
     """ "C" or "F" where the elements lie together in memory, the last or the first axis fastest ("C" if both); else ""."""
     shape, dtype = shape_of(a), dtype_of(a)
-    strides = close_strides(shape, memory_strides(a), dtype.itemsize)
+    strides = close_strides(shape, strides_of(a), dtype.itemsize)
     flags = None if strides is None else room(shape, dtype, strides).flags
     return "" if flags is None else "C" if flags.c_contiguous else "F" if flags.f_contiguous else ""
 
@@ -52,5 +47,5 @@ def copied(a: Any, order: str | None) -> Any:
 
 def in_memory_order(a: Any) -> Any:
     """The array with its axes as they lie in memory, the fastest last (``order="K"``)."""
-    steps = memory_strides(a)
+    steps = strides_of(a)
     return np.transpose(a, sorted(range(len(steps)), key=lambda k: -abs(steps[k])))

@@ -336,7 +336,9 @@ def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = F
 
 @implements(np.percentile)
 def _percentile(a: Any, q: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
-    return _quantile(a, np.asarray(q) / 100, axis, **options)
+    kind = dtype_of(a) if dtype_of(a).kind == "f" else np.dtype(float)
+    q = np.asarray(q, kind) if isinstance(q, (int, float)) else np.asarray(q)
+    return _quantile(a, np.true_divide(q, kind.type(100)), axis, **options)
 
 
 @implements(np.quantile)
@@ -357,15 +359,17 @@ def _quantile(
         raise ValueError("Quantiles must be in the range [0, 1]")
     if a.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")
-    a = wide(a)
+    q = np.asarray(q, a.dtype) if isinstance(q, (int, float)) and a.dtype.kind == "f" else np.asarray(q)
+    exact = q.dtype.kind in "iu"  # the ends alone: nothing to interpolate
+    a = a if exact else wide(a)
     ndim = len(shape_of(a))
     axes = checked_axes(axis, ndim)
     ordered, rest = in_order(a, axes)
-    position = np.asarray(q, float) * (shape_of(ordered)[0] - 1)
-    low = np.floor(position).astype(int)
-    weight = np.reshape((position - low).astype(a.dtype), (*position.shape, *(1,) * len(rest)))
-    below, above = ordered[low], ordered[np.ceil(position).astype(int)]
-    result = below + weight * (above - below)
+    position = np.asarray((shape_of(ordered)[0] - 1) * q)
+    low = np.floor(position)
+    below, above = ordered[low.astype(int)], ordered[np.ceil(position).astype(int)]
+    weight = np.reshape(np.asarray(position - low), (*position.shape, *(1,) * len(rest)))
+    result = below if exact else below + weight * (above - below)
     if np.isnan(memory_of(ordered[-1])).any():  # NaN is sorted to the end, and is in every quantile
         result = np.where(np.isnan(ordered[-1]), np.nan, result)
     if keeps(keepdims):

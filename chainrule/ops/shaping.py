@@ -83,7 +83,7 @@ def layout(x: Tensor) -> Any:
         return memory_of(raw)
     if view is not None and not inplace.passes_through(view.steps):
         return inplace.replay_view(layout(view.base), view.steps)
-    steps = raw.strides
+    steps = raw.own_strides
     return room(raw.shape, raw.dtype, close_strides(raw.shape, steps, raw.dtype.itemsize) or steps)
 
 

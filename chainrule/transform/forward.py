@@ -11,8 +11,8 @@ from chainrule.core.levels import Level, open_level, within
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.interpreters.batched import Batched
 from chainrule.interpreters.dual import Dual
-from chainrule.transform.arguments import tensor_in, untracked, without_objects
-from chainrule.transform.writing import Handed
+from chainrule.transform.arguments import tensor_in, without_objects
+from chainrule.transform.writing import write_back
 from chainrule.types.shapes import shape_of
 
 
@@ -87,17 +87,20 @@ class JvpRun:
         return primal
 
 
-def handed_dual(api: str, given: Any, inner: Tensor) -> Handed:
-    """An argument whose data is a Dual, with the primal that the caller gave."""
-    outside = untracked(given)
-
-    def leave(data: Any) -> Any:
+def write_back_duals(api: str, given: Sequence[Any], duals: Sequence[Tensor], datas: Sequence[Any]) -> None:
+    """``write_back`` of the primals of those arguments of ``given`` whose duals do not hold the ``datas`` of before."""
+    for x, dual, before in zip(given, duals, datas, strict=True):
+        data = dual._raw
+        if data is before or not isinstance(x, Tensor):
+            continue
         value = data.primal
-        while type(value) is Batched and value.level > getattr(outside, "level", 0):  # of the batch of tangents
+        while type(value) is Batched and value.level > getattr(x._raw, "level", 0):  # of the batch of tangents
             value = value.payload if value.shared else value.payload[0]
-        return value
 
-    return Handed(api, given, inner, leave, lambda data: Dual(untracked(given), data.tangent, data.level))
+        def enter(primal: Any, data: Any = data) -> Dual:
+            return Dual(primal, data.tangent, data.level)
+
+        write_back(api, x, dual, value, enter)
 
 
 def exit_level(y: Any, level: Level) -> Any:

@@ -146,7 +146,8 @@ class Trace:
             self.leaves += leaves
             self.specs.append(spec)
         try:
-            return without_objects(func(*inner, **kwargs))
+            result = func(*inner, **kwargs)
+            return result if type(result) is Tensor else without_objects(result)
         except TypeError as error:
             errors.noted(error)
             raise

@@ -14,42 +14,25 @@ from chainrule.core import inplace
 from chainrule.core.tensor import Tensor, hold, wrapped
 
 
-class Handed:
-    """An argument as a function got it.
+def write_back(api: str, given: Any, inner: Tensor, value: Any, enter: Callable[[Any], Any]) -> None:
+    """Give the caller's tensor what was written to the one that the function got.
 
     Args:
         api: what the user called.
-        given: the caller's.
+        given: the caller's argument.
         inner: the tensor in its place.
-        leave: what the caller's tensor holds, from the data of the one inside.
-        enter: the data inside, from that of the caller's.
+        value: what is in it now, as the caller has it.
+        enter: what ``inner`` holds, from the caller's data.
+
+    Raises:
+        RuntimeError: the caller's tensor cannot be written to.
     """
-
-    __slots__ = ("api", "data", "enter", "given", "inner", "leave")
-
-    def __init__(
-        self, api: str, given: Any, inner: Tensor, leave: Callable[[Any], Any], enter: Callable[[Any], Any]
-    ) -> None:
-        self.api = api
-        self.given = given
-        self.inner = inner
-        self.data = inner._raw
-        self.leave = leave
-        self.enter = enter
-
-    def write_back(self) -> None:
-        """Give the caller's tensor what was written to the one inside.
-
-        Raises:
-            RuntimeError: it cannot be written to.
-        """
-        x, inner = self.given, self.inner
-        if not isinstance(x, Tensor) or inner._raw is self.data:
-            return
-        value = wrapped(self.leave(inner._raw))
-        if tuple(value._raw.shape) != tuple(x._raw.shape):  # it was given other data
-            return
-        inplace.check_writable(x, self.api)
-        inplace.update(x, value, self.api)
-        hold(inner, self.enter(inner._raw))
-        inplace.refresh(inner)
+    if not isinstance(given, Tensor):  # what a function writes into an array is its own
+        return
+    value = wrapped(value)
+    if tuple(value._raw.shape) != tuple(given._raw.shape):  # it was given other data
+        return
+    inplace.check_writable(given, api)
+    inplace.update(given, value, api)
+    hold(inner, enter(given if given._edge is not None else given._raw))
+    inplace.refresh(inner)
