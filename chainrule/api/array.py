@@ -28,6 +28,7 @@ from chainrule.core.protocol import (
     call_function,
     call_ufunc,
     check_kinds,
+    check_out,
     implementation,
     plain,
 )
@@ -486,7 +487,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any
     result = call_ufunc(ufunc, method, operands, as_tensors(out), as_tensors(kwargs)) if row is None else row(*operands)
     if out is None:
         return result if mixed else as_arrays(result)
-    return write_out(ufunc.__name__, out, result)
+    return write_out(ufunc.__name__, out, result, kwargs.get("casting", "same_kind"))
 
 
 _HOLDERS = frozenset({Array, Tensor, ndarray, tuple, list, dict})
@@ -510,11 +511,13 @@ def _opened(args: Any) -> tuple[list[Any], bool]:
     return operands, mixed
 
 
-def write_out(name: str, out: Any, result: Any) -> Any:
+def write_out(name: str, out: Any, result: Any, casting: Any = "same_kind") -> Any:
     """NumPy's ``out=``."""
     targets = out if isinstance(out, tuple) else (out,)
     results = result if isinstance(result, tuple) else (result,)
     for target, value in zip(targets, results, strict=True):
+        if isinstance(target, (Tensor, Array)):
+            check_out(name, target, value, casting)
         if isinstance(target, Tensor):
             target.copy_(value)
         elif isinstance(target, Array):

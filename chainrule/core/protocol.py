@@ -66,7 +66,7 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, out: Any 
     if _holds_ours(inputs):
         return NotImplemented
     result = call_ufunc(ufunc, method, inputs, out, kwargs)
-    return result if out is None else _put(ufunc.__name__, out, result)
+    return result if out is None else _put(ufunc.__name__, out, result, kwargs.get("casting", "same_kind"))
 
 
 def _holds_ours(inputs: Any) -> bool:
@@ -221,12 +221,20 @@ def implementation(function: Any, operands: tuple[Any, ...]) -> Callable[..., An
     return ours
 
 
-def _put(name: str, out: Any, result: Any) -> Any:
+def _put(name: str, out: Any, result: Any, casting: Any = "same_kind") -> Any:
     """NumPy's ``out=``: it must be a tensor, which the result is written into, recorded."""
     target = out[0] if isinstance(out, tuple) else out
     if not hasattr(target, "copy_"):
         raise errors.out_is_plain_array(name, target)
+    check_out(name, target, result, casting)
     return target.copy_(result)
+
+
+def check_out(name: str, target: Any, result: Any, casting: Any) -> None:
+    """Raise if a result may not be cast to the dtype of what ``out=`` names, as NumPy does."""
+    have, want = dtype_of(result), dtype_of(target)
+    if not np.can_cast(have, want, casting):
+        raise TypeError(f"Cannot cast ufunc {name!r} output from {have!r} to {want!r} with casting rule {casting!r}")
 
 
 def plain(x: Any) -> Any:

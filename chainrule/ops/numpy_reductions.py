@@ -95,7 +95,11 @@ def _begun(pair: Any, result: Any, initial: Any) -> Any:
 
 _sum = implements(np.sum)(_total(reduction.sum, np.add, 0))
 _prod = implements(np.prod)(_total(reduction.prod, np.multiply, 1))
-_logaddexp = _total(reduction.logsumexp, np.logaddexp, -np.inf)
+_of_floats = _total(reduction.logsumexp, np.logaddexp, -np.inf)
+
+
+def _logaddexp(a: Any, axis: Any = 0, dtype: Any = None, keepdims: Any = False, **options: Any) -> Any:
+    return _of_floats(wide(a, dtype), axis, dtype, keepdims=keepdims, **options)
 
 
 @implements(np.mean)
@@ -136,10 +140,16 @@ def _spread(row: Any) -> Any:
             squares = np.real(away * np.conjugate(away))
             total = np.sum(squares, axis=axis, keepdims=keeps(keepdims), where=where)
             variance = total / (_counted(where, a, axis, keepdims) - ddof)
-            return np.sqrt(variance) if row is statistics.std else variance
+            return _root(variance) if row is statistics.std else variance
         return _reduce(row, a, axis, keepdims, correction=ddof)
 
     return reduce
+
+
+def _root(variance: Any) -> Any:
+    """A standard deviation; where it is 0, its derivative is 0, as that of the row."""
+    none = variance == 0
+    return np.where(none, variance, np.sqrt(np.where(none, 1, variance)))
 
 
 implements(np.var)(_spread(statistics.var))
@@ -280,7 +290,7 @@ def _nanstd(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False, **others: Any
 ) -> Any:
     _refuse("nanstd", others)
-    return np.sqrt(_nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims))
+    return _root(_nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims))
 
 
 def _refuse(name: str, others: dict[str, Any]) -> None:
@@ -459,12 +469,14 @@ UFUNC_METHODS.update(
         (np.minimum, "reduce"): _reducer(reduction.amin, _min),
         (np.logical_or, "reduce"): _reducer(reduction.any, _any),
         (np.logical_and, "reduce"): _reducer(reduction.all, _all),
-        (np.logaddexp, "reduce"): _reducer(reduction.logsumexp, _logaddexp),
+        (np.logaddexp, "reduce"): _logaddexp,
         (np.add, "accumulate"): lambda a, axis=0, dtype=None: _scan(reduction.cumsum, a, axis, dtype),
         (np.multiply, "accumulate"): lambda a, axis=0, dtype=None: _scan(reduction.cumprod, a, axis, dtype),
         (np.maximum, "accumulate"): lambda a, axis=0, dtype=None: _running(ordering.cummax, a, axis, dtype),
         (np.minimum, "accumulate"): lambda a, axis=0, dtype=None: _running(ordering.cummin, a, axis, dtype),
-        (np.logaddexp, "accumulate"): lambda a, axis=0, dtype=None: _scan(reduction.logcumsumexp, a, axis, dtype),
+        (np.logaddexp, "accumulate"): lambda a, axis=0, dtype=None: _scan(
+            reduction.logcumsumexp, wide(a, dtype), axis, dtype
+        ),
     }
 )
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import chainrule
 
-from . import compiled, judging, making
+from . import compiled, judging, making, returned
 
 
 def torch() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
@@ -31,4 +31,8 @@ def compile() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     return compiled.program, compiled.against_eager
 
 
-MODES = {"torch": torch, "plain": plain, "numpy": numpy, "compile": compile}
+def objects() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
+    return returned.program, returned.against_differences
+
+
+MODES = {"torch": torch, "plain": plain, "numpy": numpy, "compile": compile, "objects": objects}
