@@ -21,6 +21,7 @@ from chainrule.backends.arrays import is_container, is_foreign
 from chainrule.types.shapes import dtype_of
 
 ndarray = np.ndarray
+_OBJECT = np.dtype(object)
 
 #: ufunc -> what computes it on array-likes, with NumPy's semantics.
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
@@ -89,6 +90,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: dict
         return function(*inputs, **kwargs)
     kwargs = {key: value for key, value in kwargs.items() if key not in ("order", "subok")}
     dtype, casting = kwargs.pop("dtype", None), kwargs.pop("casting", "same_kind")
+    if dtype is not None and np.dtype(dtype) == _OBJECT:  # NumPy's own functions, of an array of objects that we are in
+        dtype = None
     where = kwargs.pop("where", True)
     if "axis" in kwargs and ufunc.signature == "(n),(n)->()":
         axis = kwargs.pop("axis")

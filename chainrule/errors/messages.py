@@ -427,6 +427,8 @@ jacobian_not_square(J) -> LinAlgError
     J.solve(b) needs as many equations as unknowns, and J has {J.matrix_shape[0]} rows (y of shape {J.out_shape}) and
     {J.matrix_shape[1]} columns (x of shape {J.in_shape}). For least squares take scipy.sparse.linalg.lsqr(J.to_scipy(), b)
     or np.linalg.lstsq.
+singular_system(name) -> LinAlgError
+    {name}: The solver failed because the input matrix is singular{here}. lstsq gives the least-squares solution.
 jacobian_singular(J, why) -> LinAlgError
     J.solve(b): the Jacobian, of shape {J.out_shape} by {J.in_shape}, is singular: {why}
 jacobian_spy() -> ImportError

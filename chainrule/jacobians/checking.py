@@ -47,6 +47,7 @@ def check(trace: JacobianTrace, function: Callable[..., Any], x: Any, found: Seq
     shapes = [(tuple(y.shape), y.dtype) for y in trace.results], [(v.shape, v.dtype) for v in trace.variables]
     if any([dtype.kind == "c" for side in shapes for _, dtype in side]):
         raise errors.jacobian_check_complex()
+    floor = _floor(trace)
     r = np.random.default_rng(0)
     ys, xs = [[r.uniform(0.5, 1.5, shape).astype(dtype) for shape, dtype in side] for side in shapes]
     flat, points = of_leaves(trace, function, x)
@@ -57,12 +58,12 @@ def check(trace: JacobianTrace, function: Callable[..., Any], x: Any, found: Seq
     if tangents is not None:
         for i, (wanted, row) in enumerate(zip(tangents, found, strict=True)):
             parts = [_product(terms, v, ys[i].size) for terms, v in zip(row, xs, strict=True)]
-            _compare(f"output {i}", "JVP", parts, _numbers(wanted), ys[i].shape)
+            _compare(f"output {i}", "JVP", parts, _numbers(wanted), ys[i].shape, floor)
     outputs, pull = vjp(flat, *points)
     cotangents = pull(tuple(_like(outputs, ys)))
     for k, wanted in enumerate(cotangents):
         parts = [_product(found[i][k], g, xs[k].size, transposed=True) for i, g in enumerate(ys)]
-        _compare(f"input {k}", "VJP", parts, _numbers(wanted), xs[k].shape)
+        _compare(f"input {k}", "VJP", parts, _numbers(wanted), xs[k].shape, floor)
 
 
 def _like(points: Sequence[Any], arrays: list[Any]) -> list[Any]:
@@ -86,12 +87,26 @@ def _product(terms: list[Term], v: Any, size: int, transposed: bool = False) -> 
     return total, scale
 
 
-def _compare(where: str, what: str, parts: list[tuple[Any, Any]], wanted: Any, shape: tuple[int, ...]) -> None:
+def _floor(trace: JacobianTrace) -> float:
+    """How large derivatives on the way are: the largest number there over the largest argument."""
+    way = _largest([out for step in trace.steps for out in step.outs])
+    point = _largest([data_of(unfaced(p)) for p in trace.points])
+    return way / point if point else 0.0
+
+
+def _largest(arrays: Sequence[Any]) -> float:
+    sizes = [np.abs(x[np.isfinite(x)]).max(initial=0) for x in arrays if type(x) is ndarray and x.dtype.kind in "fc"]
+    return float(max(sizes, default=0))
+
+
+def _compare(
+    where: str, what: str, parts: list[tuple[Any, Any]], wanted: Any, shape: tuple[int, ...], floor: float
+) -> None:
     found = np.sum([total for total, _ in parts], 0)
     scale = np.sum([scale for _, scale in parts], 0) + abs(wanted.reshape(-1))
     expected = wanted.reshape(-1)
     limits = np.finfo(wanted.dtype)
-    tolerance = TOLERANCE * float(limits.eps) * math.sqrt(max(found.size, 1)) * scale + float(limits.tiny)
+    tolerance = TOLERANCE * float(limits.eps) * math.sqrt(max(found.size, 1)) * (scale + floor) + float(limits.tiny)
     bad = np.flatnonzero(~((abs(found - expected) <= tolerance) | (np.isnan(found) & np.isnan(expected))))
     if bad.size:
         place = tuple([int(i) for i in np.unravel_index(bad[0], shape)])

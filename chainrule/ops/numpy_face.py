@@ -139,9 +139,22 @@ for _function in (np.zeros, np.ones, np.empty, np.full, np.eye, np.identity, np.
     implements(_function)(_made(_function))
 
 
-@implements(np.array_repr, np.array_str)
-def _repr(arr: Any, *args: Any, **kwargs: Any) -> str:
-    return repr(arr)
+@implements(np.array_repr)
+def _array_repr(arr: Any, *args: Any, **kwargs: Any) -> str:
+    numbers = _shown(arr)
+    return repr(arr) if numbers is None else np.array_repr(numbers, *args, **kwargs)
+
+
+@implements(np.array_str)
+def _array_str(a: Any, *args: Any, **kwargs: Any) -> str:
+    numbers = _shown(a)
+    return repr(a) if numbers is None else np.array_str(numbers, *args, **kwargs)
+
+
+def _shown(a: Any) -> Any:
+    """The plain array that prints as an array does; None where there is no one array of its numbers."""
+    data = a._raw if isinstance(a, Tensor) else a
+    return data.concrete() if isinstance(data, ArrayLike) else data
 
 
 # -- elementwise ------------------------------------------------------------------------------------------------------

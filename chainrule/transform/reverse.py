@@ -148,7 +148,7 @@ class Trace:
         try:
             result = func(*inner, **kwargs)
             return result if type(result) is Tensor else without_objects(result)
-        except TypeError as error:
+        except (TypeError, AttributeError) as error:
             errors.noted(error)
             raise
 

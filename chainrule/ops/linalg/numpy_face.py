@@ -141,7 +141,12 @@ def _inv(a: Any) -> Any:
 def _solve(a: Any, b: Any) -> Any:
     a, b = _matrices("solve", a, True), _floating(b)
     dtype = np.promote_types(a.dtype, b.dtype)
-    return solution("np.linalg.solve", np.astype(a, dtype), np.astype(b, dtype), len(shape_of(b)) == 1)
+    try:
+        return solution("np.linalg.solve", np.astype(a, dtype), np.astype(b, dtype), len(shape_of(b)) == 1)
+    except raw.LinAlgError as error:
+        if "input matrix is singular" not in str(error):
+            raise
+        raise errors.singular_system("np.linalg.solve") from None
 
 
 @implements(raw.det)
