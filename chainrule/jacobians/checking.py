@@ -88,10 +88,9 @@ def _product(terms: list[Term], v: Any, size: int, transposed: bool = False) -> 
 
 
 def _floor(trace: JacobianTrace) -> float:
-    """How large derivatives on the way are: the largest number there over the largest argument."""
-    way = _largest([out for step in trace.steps for out in step.outs])
-    point = _largest([data_of(unfaced(p)) for p in trace.points])
-    return way / point if point else 0.0
+    """How large derivatives are, about: the largest result over the largest argument."""
+    results, point = _largest([y.primal for y in trace.results]), _largest([data_of(unfaced(p)) for p in trace.points])
+    return results / point if point else 0.0
 
 
 def _largest(arrays: Sequence[Any]) -> float:
