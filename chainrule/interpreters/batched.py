@@ -57,7 +57,9 @@ class Batched(ArrayLike):
         if self.shared:
             return steps
         between, size = abs(steps[0]), shape_of(self.payload)[0]
-        return tuple([step // size if size and 0 < between < abs(step) and not step % size else step for step in steps[1:]])
+        return tuple(
+            [step // size if size and 0 < between < abs(step) and not step % size else step for step in steps[1:]]
+        )
 
     def on_numbers(self, function: Callable[[Any], Any]) -> Batched:
         if escaped(self):

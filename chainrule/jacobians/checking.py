@@ -88,9 +88,18 @@ def _product(terms: list[Term], v: Any, size: int, transposed: bool = False) -> 
 
 
 def _floor(trace: JacobianTrace) -> float:
-    """How large derivatives are, about: the largest result over the largest argument."""
-    results, point = _largest([y.primal for y in trace.results]), _largest([data_of(unfaced(p)) for p in trace.points])
-    return results / point if point else 0.0
+    """How large derivatives are, about, before some cancel: the largest summand of a result over the largest argument."""
+    summands, todo, seen = [y.primal for y in trace.results], [y.origin for y in trace.results], set()
+    while todo:
+        origin = todo.pop()
+        if type(origin) is tuple and origin[0].seq not in seen:
+            step = origin[0]
+            seen.add(step.seq)
+            summands += step.outs
+            if step.prim.kind == "linear" or step.prim.name in ("add", "sub"):
+                todo += step.origins
+    point = _largest([data_of(unfaced(p)) for p in trace.points])
+    return _largest(summands) / point if point else 0.0
 
 
 def _largest(arrays: Sequence[Any]) -> float:

@@ -143,7 +143,10 @@ def log_sigmoid(x):
 
 
 _shrinking = elementwise(
-    vjp=lambda g, x, *, lambd: masked(~((x >= -lambd) & (x <= lambd)), g), samples=[{"lambd": 0.7}], accepts="f", tied=True
+    vjp=lambda g, x, *, lambd: masked(~((x >= -lambd) & (x <= lambd)), g),
+    samples=[{"lambd": 0.7}],
+    accepts="f",
+    tied=True,
 )
 
 

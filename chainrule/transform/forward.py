@@ -61,7 +61,9 @@ class JvpRun:
     ) -> None:
         with open_level(api, Dual, None, "same", lift_leaves) as level:
             self.level = level
-            self.result = without_objects(func(*[wrap(Dual(p, t, level)) for p, t in zip(primals, tangents, strict=True)]))
+            self.result = without_objects(
+                func(*[wrap(Dual(p, t, level)) for p, t in zip(primals, tangents, strict=True)])
+            )
 
     def split(self, y: Any) -> tuple[Any, Any]:
         """Primal and tangent of a result; the tangent is None where it is known to be zero."""

@@ -192,7 +192,10 @@ TRANSFORMATIONS = {
         lambda f: [flat(f(x)) for x in BATCH],
     ),
     **{
-        f"jacobian, {layout}": (lambda f, layout=layout: (rows(cr.jacobian(f, POINT, layout=layout, check=True)),), matrix)
+        f"jacobian, {layout}": (
+            lambda f, layout=layout: (rows(cr.jacobian(f, POINT, layout=layout, check=True)),),
+            matrix,
+        )
         for layout in LAYOUTS
     },
     "jacobian, forward": (lambda f: (rows(cr.jacobian(f, POINT, mode="forward")),), matrix),

@@ -69,7 +69,14 @@ def test_a_write_to_what_is_on_the_tape_is_recorded():
     assert w.tolist() == [1.0, 1.0]
 
 
-VIEWS = [lambda r: r, lambda r: r[:1], lambda r: r.T, lambda r: r.view(-1), lambda r: r.mul_(1), lambda r: r.mul_(1)[1:]]
+VIEWS = [
+    lambda r: r,
+    lambda r: r[:1],
+    lambda r: r.T,
+    lambda r: r.view(-1),
+    lambda r: r.mul_(1),
+    lambda r: r.mul_(1)[1:],
+]
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -5,6 +5,8 @@ arrays of objects, lists, dictionaries and what else NumPy's users return. Its d
 differences of plain NumPy; where these don't settle, at a kink, nothing is judged.
 """
 
+# ruff: noqa: SIM905 -- lists of names read better as words
+
 from __future__ import annotations
 
 import random
@@ -48,7 +50,11 @@ def program(seed: int) -> list[Statement]:
             numbers.append(name)
         else:
             a = rng.choice(arrays)
-            made.append(Statement("numpy", f"{name} = {rng.choice(['np.sin({0})', '{0} * x', '{0}[::-1]', '{0} * 1'])}".format(a)))
+            made.append(
+                Statement(
+                    "numpy", f"{name} = {rng.choice(['np.sin({0})', '{0} * x', '{0}[::-1]', '{0} * 1'])}".format(a)
+                )
+            )
             arrays.append(name)
     made.append(Statement("numpy", f"returned = {_returned(rng, arrays, numbers, 2)}"))
     return made
@@ -56,11 +62,15 @@ def program(seed: int) -> list[Statement]:
 
 def _mask(rng: random.Random, a: str) -> str:
     least = rng.choice([-1, 0, 0, 0.4])
-    return rng.choice([f"{a} > {least}", f"{a} != 0", f"np.abs({a}) < 1", f"({a} > 0) & ({a} < 1)", f"np.arange({a}.size) % 2 == 0"])
+    return rng.choice(
+        [f"{a} > {least}", f"{a} != 0", f"np.abs({a}) < 1", f"({a} > 0) & ({a} < 1)", f"np.arange({a}.size) % 2 == 0"]
+    )
 
 
 def _out(rng: random.Random, a: str) -> str:
-    return rng.choice([f"np.zeros_like({a})", f"np.full_like({a}, 1.3)", f"{a} * 1", f"{a}.copy()", f"np.full_like({a}, x[0])"])
+    return rng.choice(
+        [f"np.zeros_like({a})", f"np.full_like({a}, 1.3)", f"{a} * 1", f"{a}.copy()", f"np.full_like({a}, x[0])"]
+    )
 
 
 def _masked(rng: random.Random, arrays: list[str]) -> str:
@@ -89,7 +99,9 @@ def _reduced(rng: random.Random, arrays: list[str]) -> str:
 
 def _number(rng: random.Random, numbers: list[str]) -> str:
     a, b = rng.choice(numbers), rng.choice([*numbers, "2.0"])
-    return rng.choice([f"{a} * {b}", f"np.sin({a})", f"{a} + {b}", f"np.exp(-{a} * {a})", f"x.sum() * {a}", f"{a} ** 2"])
+    return rng.choice(
+        [f"{a} * {b}", f"np.sin({a})", f"{a} + {b}", f"np.exp(-{a} * {a})", f"x.sum() * {a}", f"{a} ** 2"]
+    )
 
 
 def _returned(rng: random.Random, arrays: list[str], numbers: list[str], depth: int) -> str:
@@ -163,19 +175,27 @@ def _found(f: Any, x: Any, value: Any, t: Any, g: Any) -> Any:
     yield "jacrev", lambda: _rows(cr.jacrev(f)(x), n), "matrix"
     yield "linearize", lambda: _flat(cr.func.linearize(f, x)[1](t)), "push"
     yield "jacobian", lambda: _rows(cr.jacobian(f, x), n), "matrix"
-    yield "structured", lambda: np.concatenate(
-        [leaf.toarray() for leaf in tree_leaves(cr.jacobian(f, x, layout="csr"))]
-    ), "matrix"
+    yield (
+        "structured",
+        lambda: np.concatenate([leaf.toarray() for leaf in tree_leaves(cr.jacobian(f, x, layout="csr"))]),
+        "matrix",
+    )
     yield "vmap", lambda: _flat([leaf[1] for leaf in tree_leaves(cr.vmap(f)(np.stack([x + 1, x])))]), "value"
-    yield "vmap of jvp", lambda: _flat(
-        [leaf[0] for leaf in tree_leaves(cr.vmap(lambda t: cr.jvp(f, (x,), (t,))[1])(np.stack([t, t])))]
-    ), "push"
+    yield (
+        "vmap of jvp",
+        lambda: _flat([leaf[0] for leaf in tree_leaves(cr.vmap(lambda t: cr.jvp(f, (x,), (t,))[1])(np.stack([t, t])))]),
+        "push",
+    )
     yield "jvp of jvp", lambda: _flat(cr.jvp(lambda x: cr.jvp(f, (x,), (t,))[0], (x,), (t,))[1]), "push"
     yield "vjp of jvp", lambda: cr.vjp(lambda x: cr.jvp(f, (x,), (t,))[0], x)[1](_like(value, g))[0], "pull"
     yield "compile", lambda: [_flat(call(x)) for call in [cr.compile(f)] for _ in range(2)][1], "value"
-    yield "compile of jvp", lambda: [
-        _flat(call(x, t)) for call in [cr.compile(lambda x, t: cr.jvp(f, (x,), (t,))[1])] for _ in range(2)
-    ][1], "push"
+    yield (
+        "compile of jvp",
+        lambda: [_flat(call(x, t)) for call in [cr.compile(lambda x, t: cr.jvp(f, (x,), (t,))[1])] for _ in range(2)][
+            1
+        ],
+        "push",
+    )
 
 
 def against_differences(program: list[Statement]) -> Outcome:
@@ -216,6 +236,8 @@ def against_differences(program: list[Statement]) -> Outcome:
             scale = 1e-3 * max(1.0, float(abs(wanted[kind]).max(initial=0)))
             tolerance = 1e-9 if kind == "value" else scale
             if found.shape != wanted[kind].shape or not np.allclose(found, wanted[kind], rtol=1e-3, atol=tolerance):
-                return Outcome([], [], Failure("program", text, f"{name}: {found.tolist()} and not {wanted[kind].tolist()}"))
+                return Outcome(
+                    [], [], Failure("program", text, f"{name}: {found.tolist()} and not {wanted[kind].tolist()}")
+                )
             agreed.append(Statement("program", name))
     return Outcome(agreed, raised)

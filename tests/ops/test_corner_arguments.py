@@ -35,7 +35,10 @@ VALUES = {
     **{f"cond, {p}": (lambda p=p: cr.linalg.cond(SINGULAR, p), INF) for p in (1, -1, INF, -INF, "fro", "nuc")},
     "cond, one singular": (lambda: cr.linalg.cond(cr.stack([cr.zeros(2, 2), cr.eye(2)]), 1), [INF, 1]),
     "cond, empty": (lambda: cr.linalg.cond(cr.zeros(3, 0, 0)), [0, 0, 0]),
-    "max_pool1d, padding alone": (lambda: F.max_pool1d(cr.arange(3.0).reshape(1, 1, 3), 2, 1, 1, dilation=4), [[[-INF]]]),
+    "max_pool1d, padding alone": (
+        lambda: F.max_pool1d(cr.arange(3.0).reshape(1, 1, 3), 2, 1, 1, dilation=4),
+        [[[-INF]]],
+    ),
     "max_pool2d, padding alone": (
         lambda: F.max_pool2d(cr.arange(4.0).reshape(1, 1, 2, 2), 2, 2, 1, dilation=3),
         [[[[-INF]]]],
