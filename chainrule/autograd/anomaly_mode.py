@@ -98,9 +98,9 @@ class _Anomaly(Watch):
                 values = _elements(getattr(node.prim, "saves", ()), saved, shape, index)
                 upstream = None if type(g) is tuple else _at(g, shape, index)
                 arrived = any(_where(np.isnan, part) is not None for part in cotangents)
-                error = errors.nan_gradient(node, i, index, values, upstream, arrived, self.born, notes.get(_INFINITY))
-                _warn(node, error)
-                raise error
+                found = errors.nan_gradient(node, i, index, values, upstream, arrived, self.born, notes.get(_INFINITY))
+                _warn(node, found)
+                raise found
             infinite = None if _INFINITY in notes else _where(np.isinf, grad)
             if infinite is not None and all(_where(np.isinf, part) is None for part in cotangents):
                 index = _first(infinite)

@@ -12,8 +12,8 @@ import numpy as np
 from chainrule.core.dispatch import bind, cast
 from chainrule.core.protocol import UFUNC_METHODS, implements
 from chainrule.core.tensor import wrap
-from chainrule.ops.numpy_layout import contiguous, laid
 from chainrule.ops.numpy_calculus import arraylike, boxed, known, read, take
+from chainrule.ops.numpy_layout import contiguous, laid
 from chainrule.ops.numpy_reductions import checked_axes, flattened, laid_alike
 from chainrule.ops.numpy_samples import numbers, settled
 from chainrule.table import indexing
