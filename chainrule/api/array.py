@@ -29,6 +29,7 @@ from chainrule.core.protocol import (
     call_function,
     call_ufunc,
     check_kinds,
+    check_out,
     implementation,
     out_position,
     plain,
@@ -172,13 +173,10 @@ class Array(ArrayMethods):
         if left_to_us():
             return no_array()
         kept = LOCAL.recorder is not None and LOCAL.recorder.plain  # what compile records, it has to see
-        if dtype is None and not self._tensor._raw.shape and (kept or not is_plain(self)) and not in_distributions():
-            holder = np.empty((), object)  # so that np.array([x[0], x[1]]) holds the elements themselves
-            holder[()] = self
-            if kept:
-                LOCAL.recorder.boxed[id(self._tensor)] = self._tensor
-                LOCAL.recorder.holders.append((holder, self))
-            return holder
+        if (dtype is None or np.dtype(dtype) == _OBJECT) and (kept or not is_plain(self)) and not in_distributions():
+            shape = self._tensor._raw.shape
+            if not shape or dtype is not None:  # np.array([x[0], x[1]]) holds the elements themselves
+                return self._as_objects(shape, kept)
         if not is_plain(self) and type(self._tensor._raw) is not Foreign:
             raw = self._tensor._raw
             values = raw if type(raw) is ndarray else raw.read()
@@ -187,6 +185,17 @@ class Array(ArrayMethods):
             raise errors.array_to_numpy(self, carries=carries(self))
         array = self._tensor.__array__(dtype, copy is not False)  # a copy: the tape may have saved the memory
         return LOCAL.recorder.lend(self._tensor, array) if kept and not copy and array.dtype == self.dtype else array
+
+    def _as_objects(self, shape: tuple[int, ...], kept: bool) -> ndarray:
+        """An array of objects, which are the elements; a recorder is told of each if it is ``kept``."""
+        holder = np.empty(shape, object)
+        for place in np.ndindex(shape):
+            holder[place] = element = self[place] if shape else self
+            if kept:
+                LOCAL.recorder.boxed[id(element._tensor)] = element._tensor
+        if kept:
+            LOCAL.recorder.holders.append((holder, holder.copy()))
+        return holder
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """``chainrule.array_api``: the functions of the Array API standard."""
@@ -324,7 +333,7 @@ def plain_or_stacked(x: Any) -> Any:
 
     Anything else is returned as it is.
     """
-    if not _is_objects(x):
+    if not is_objects(x):
         return x
     if any(isinstance(item, (Array, Tensor)) for item in x.flat):
         parts = [item._tensor if isinstance(item, Array) else as_tensors(item) for item in x.flat]
@@ -352,7 +361,7 @@ def as_tensors(x: Any) -> Any:
         return x._tensor
     if kind is ndarray:
         found = plain_or_stacked(x)
-        if _is_objects(found):
+        if is_objects(found):
             raise errors.array_of_objects(found)
         return found
     if kind is list or kind is tuple:
@@ -427,7 +436,7 @@ def apply(function: Any, *args: Any, **kwargs: Any) -> Any:
             return None
         if type(args[0]) is Array:
             WRITERS[function](args[0]._tensor, f"np.{function.__name__}")
-        elif _is_objects(args[0]):
+        elif is_objects(args[0]):
             return _write_stacked(functools.partial(apply, function), *args, **kwargs)
     operands, mixed = _opened(args)
     mixed = mixed or (bool(kwargs) and holds(kwargs, Tensor))
@@ -585,13 +594,13 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Any, out: Any, kwargs: Any
             return None
         if type(inputs[0]) is Array:
             WRITERS[np.ufunc.at](inputs[0]._tensor, f"np.{ufunc.__name__}.at")
-        elif _is_objects(inputs[0]):
+        elif is_objects(inputs[0]):
             return _write_stacked(ufunc.at, *inputs)
     row = UFUNCS.get(ufunc) if method == "__call__" and not kwargs else None
     result = call_ufunc(ufunc, method, operands, as_tensors(out), as_tensors(kwargs)) if row is None else row(*operands)
     if out is None:
         return result if mixed else as_arrays(result)
-    return write_out(ufunc.__name__, out, result)
+    return write_out(ufunc.__name__, out, result, kwargs.get("casting", "same_kind"))
 
 
 _HOLDERS = frozenset({Array, Tensor, ndarray, tuple, list, dict})
@@ -615,23 +624,25 @@ def _opened(args: Any) -> tuple[list[Any], bool]:
     return operands, mixed
 
 
-def write_out(name: str, out: Any, result: Any) -> Any:
+def write_out(name: str, out: Any, result: Any, casting: Any = "same_kind") -> Any:
     """NumPy's ``out=``."""
     targets = out if isinstance(out, tuple) else (out,)
     results = result if isinstance(result, tuple) else (result,)
     for target, value in zip(targets, results, strict=True):
+        if isinstance(target, (Tensor, Array)):
+            check_out(name, target, value, casting)
         if isinstance(target, Tensor):
             target.copy_(value)
         elif isinstance(target, Array):
             target[...] = value
-        elif _is_objects(target):
+        elif is_objects(target):
             _write_objects(target, value)
         elif target is not None:
             raise errors.out_is_plain_array(name, target)
     return targets[0] if len(targets) == 1 else targets
 
 
-def _is_objects(x: Any) -> bool:
+def is_objects(x: Any) -> bool:
     return type(x) is ndarray and x.dtype == _OBJECT
 
 

@@ -352,7 +352,7 @@ class Recorder:
                     f"an array of shape {var.shape} is written by code that is not recorded: make it an argument, or write "
                     "with operations on values of the function"
                 )
-        if any(holder[()] is not x for holder, x in self.holders):
+        if any(x is not y for holder, before in self.holders for x, y in zip(holder.flat, before.flat, strict=True)):
             raise Unrecordable(
                 "what np.asarray gives for an array without axes is written: write into the array itself"
             )
@@ -852,11 +852,11 @@ class Recorder:
         """Whether random numbers are being drawn, by a call that is repeated."""
         return self._drawing
 
-    def drawn(self, draw: Callable[..., Any], given: Any) -> Any:
-        """Random numbers of a shape, or with an array of weights: drawn anew whenever the recording is replayed."""
+    def drawn(self, draw: Callable[..., Any], *given: Any) -> Any:
+        """Random numbers of a shape, or of arrays: drawn anew whenever the recording is replayed."""
         self._drawing = True
         try:
-            return self.call(draw, "", (given,), {}, pure=False, row="random")
+            return self.call(draw, "", given, {}, pure=False, row="random")
         finally:
             self._drawing = False
 

@@ -37,15 +37,16 @@ from chainrule.core.modes import LOCAL, SPECIAL, recording
 from chainrule.core.node import Leaf
 from chainrule.core.others import beside
 from chainrule.core.protocol import EXCHANGED, UFUNCS, plain
-from chainrule.core.tensor import Tensor, wrap
+from chainrule.core.tensor import Tensor, wrap, wrapped
 from chainrule.core.versions import owner, protected, wrote
 from chainrule.core.view import Through, base_of, register_view, views_of
 from chainrule.ops import elementwise, products, reductions
 from chainrule.ops.indexing import MASK
+from chainrule.ops.numpy_layout import laid
 from chainrule.table import indexing as rows
 from chainrule.table import shape
 from chainrule.table.any_index import is_array, put_any, read_any
-from chainrule.types.arrays import AnyArray
+from chainrule.types.arrays import AnyArray, copy_alike
 from chainrule.types.shapes import shape_of
 
 ndarray = np.ndarray
@@ -450,6 +451,8 @@ def _prepare_write(tensor: Tensor, op: str) -> None:
     if leaf is not None and leaf.seq < 0:
         raise errors.array_leaf_in_place(op)
     if type(base._raw) is ndarray:
+        if leaf is not None and not base._raw.flags.writeable:
+            raise errors.read_only(op)
         unshare(base, always=leaf is not None)
     if leaf is not None:  # the argument of a transformation: derivatives are taken by what it was
         base._edge = shape.alias(wrap(base._raw, leaf))._edge
@@ -479,7 +482,8 @@ def unshare(base: Tensor, always: bool = False) -> None:
     alone = own and _references(base) <= _ALONE + held and all(_references(v) <= _ALONE for v in views)
     if alone and base._raw.flags.writeable and not always:
         return
-    fresh = base._raw.copy(order="K")
+    fresh = copy_alike(base._raw)
+    fresh.flags.writeable = True
     taken = []
     for view in views:
         part = inplace.replay_view(fresh, view._view.steps)
@@ -651,7 +655,8 @@ def astype(
         found = recorded_as_numpy(ndarray.astype, "", (self, target), {"order": order})
         if found is not None:
             return found
-    return _of_scalar(self, apply(np.astype, self, target, copy=copy))
+    found = apply(np.astype, self, target, copy=copy)
+    return _of_scalar(self, found if order == "K" or found is self else array_of(wrapped(laid(found._tensor, order))))
 
 
 def _is_recorded_order(order: str, x: Any, dtype: Any) -> bool:

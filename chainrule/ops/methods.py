@@ -128,13 +128,18 @@ def _imag(self: Tensor) -> Tensor:
     return ew.imag(self) if self._raw.dtype.kind == "c" else wrap(np.broadcast_to(np.zeros((), self.dtype), self.shape))
 
 
+def _fill(part: Tensor, value: Any) -> None:
+    """Write to a part of a tensor."""
+    part[...] = value
+
+
 attach(
     T=property(shaping.T),
     mT=property(shaping.mT),
     H=property(shaping.adjoint),
     mH=property(shaping.adjoint),
-    real=property(ew.real),
-    imag=property(_imag),
+    real=property(ew.real, lambda self, value: _fill(ew.real(self), value)),
+    imag=property(_imag, lambda self, value: _fill(ew.imag(self), value)),
 )
 
 # -- in place --------------------------------------------------------------------------------------------------------

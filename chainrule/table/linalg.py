@@ -108,10 +108,7 @@ def solve(x, y):
     try:
         return raw.solve(x, y)
     except raw.LinAlgError:
-        raise errors.LinAlgError(
-            "torch.linalg.solve: The solver failed because the input matrix is singular. lstsq gives the "
-            "least-squares solution."
-        ) from None
+        raise errors.singular_system("torch.linalg.solve") from None
 
 
 def _triangle(x: AnyArray, upper: bool, unit: bool) -> Any:

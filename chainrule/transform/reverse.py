@@ -32,6 +32,7 @@ from chainrule.transform.arguments import (
     tensor_in,
     untracked,
     without_labels,
+    without_objects,
 )
 from chainrule.tree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 
@@ -147,8 +148,9 @@ class Trace:
             self.leaves += leaves
             self.specs.append(spec)
         try:
-            return func(*inner, **kwargs)
-        except TypeError as error:
+            result = func(*inner, **kwargs)
+            return result if type(result) is Tensor else without_objects(result)
+        except (TypeError, AttributeError) as error:
             errors.noted(error)
             raise
 

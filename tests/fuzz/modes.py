@@ -5,7 +5,7 @@ from typing import Any
 
 import chainrule
 
-from . import chunked, compiled, judging, making, states
+from . import chunked, compiled, judging, making, returned, states
 from . import pairs as of_pairs
 
 
@@ -32,6 +32,10 @@ def compile() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     return compiled.program, compiled.against_eager
 
 
+def objects() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
+    return returned.program, returned.against_differences
+
+
 def pairs() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     return of_pairs.program, of_pairs.against_eager
 
@@ -50,6 +54,7 @@ MODES = {
     "torch": torch,
     "plain": plain,
     "numpy": numpy,
+    "objects": objects,
     "compile": compile,
     "pairs": pairs,
     "state": state,
