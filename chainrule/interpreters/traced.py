@@ -554,7 +554,8 @@ class Recorder:
         if known is None or not all(self._is_weak(x) or type(x) in (int, float, bool, complex) for x in operands):
             return None
         out = self._called(known, _arrays(operands), {})
-        function, method = known, ""
+        function: Any = known
+        method = ""
         if operation in SAME_AS_UFUNC and all([type(x) is not int or abs(x) < 1 << 53 for x in operands]):
             function, method = SAME_AS_UFUNC[operation], "__call__"
         traced = self.note(function, method, operands, {}, (np.asarray(out),), False)
@@ -1334,7 +1335,7 @@ def _abs(self: Traced) -> Any:
     return np.absolute(self)
 
 
-Traced.__abs__ = _abs
+setattr(Traced, "__abs__", _abs)  # noqa: B010
 
 
 def _is_complex(x: Traced, y: Any) -> bool:

@@ -31,7 +31,7 @@ def _same_rank(name: str, x: AnyArray, index: Any) -> Any:
 
 
 def _bounds(name: str, index: Any, n: int, d: int, error: type[Exception] = RuntimeError) -> None:
-    if holds_of(index, rows.Outside(n, 0)):
+    if holds_of(index, rows.Outside(n, 0)):  # type: ignore[arg-type]  # mypy does not see the __call__ of a NamedTuple
         data = memory_of(index)
         bad = int(data.max()) if int(data.max()) >= n else int(data.min())
         raise error(f"{name}(): index {bad} is out of bounds for dimension {d} with size {n}")
