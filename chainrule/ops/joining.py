@@ -12,10 +12,11 @@ from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.api.functions import operand
 from chainrule.core.dispatch import bind, cast
+from chainrule.core.foreign import gpu_number
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.ties import tie
-from chainrule.ops.arguments import takes_tensors, tensor_of
+from chainrule.ops.arguments import placed, takes_tensors, tensor_of
 from chainrule.ops.shaping import _ints, apart, expand, reshape, transpose, unsqueeze
 from chainrule.table import indexing
 from chainrule.table import shape as rows
@@ -104,7 +105,7 @@ def _places_of_repeats(repeats: Any, output_size: Any) -> Tensor:
             f"allocated size does not match required size: repeat_interleave gives {len(index)} elements, and output_size is "
             f"{output_size}"
         )
-    return wrap(index.astype(counts.dtype))
+    return placed(wrap(index.astype(counts.dtype)), gpu_number(repeats))
 
 
 def _check_repeats(counts: Any) -> None:

@@ -26,9 +26,13 @@ import warnings
 import weakref
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.interpolate
+import scipy.sparse
 
 import chainrule as cr
+from chainrule.scipy import interpolate
 
 X = np.array([1.0, 2.0])
 SEEN, EAGER = "looked at again", "runs as it is"
@@ -481,6 +485,20 @@ kind(
 kind("matrix", lambda: np.asmatrix(X.copy()), lambda s: float(s.sum()), lambda s: s.fill(5.0))
 kind("array of objects", lambda: np.array([2.0, None], object), lambda s: s[0], put(0, 5.0))
 kind("poly1d", lambda: np.poly1d([1.0, 2.0]), lambda s: s(3.0), put(0, 5.0))
+kind(
+    "spline of ours",
+    lambda: interpolate.CubicSpline(np.arange(4.0), np.arange(4.0)),
+    lambda s: s(1.5),
+    lambda s: s.__dict__.update(vars(interpolate.CubicSpline(np.arange(4.0), np.arange(4.0) * 5))),
+)
+kind(
+    "SciPy's spline",
+    lambda: scipy.interpolate.CubicSpline(np.arange(4.0), np.arange(4.0)),
+    lambda s: s(1.5),
+    lambda s: s.c.fill(5.0),
+)
+kind("sparse matrix", lambda: scipy.sparse.csr_array(np.eye(2)), lambda s: (s @ X)[0], lambda s: s.data.fill(5.0))
+kind("table", lambda: pd.DataFrame({"a": [1.0, 2.0]}), lambda s: s.a.sum(), lambda s: s.__setitem__("a", [5.0, 6.0]))
 kind("tensor", lambda: cr.tensor([1.0, 2.0], dtype=cr.float64), lambda s: cr.Array(s), lambda s: s.fill_(5.0))
 kind("Array", lambda: cr.Array(X.copy()), lambda s: s, lambda s: s.__setitem__(0, 5.0))
 kind(

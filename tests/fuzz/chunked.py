@@ -29,7 +29,9 @@ CLEAR = ("nothing is converted silently", "which is not done silently", "compute
 #: cut along one axis, its factors are put together from those of blocks, and have other signs
 SIGNS = {"svd"}
 #: what decides by a number, which computes it
-DECIDES = re.compile(r"(?<![.\w])(max|min|sorted)\(|\.clip\(")  # the method compares the elements of an array of objects
+DECIDES = re.compile(
+    r"(?<![.\w])(max|min|sorted)\(|\.clip\("
+)  # the method compares the elements of an array of objects
 
 
 def cuts(shape: tuple[int, ...], rng: random.Random) -> tuple[tuple[int, ...], ...]:

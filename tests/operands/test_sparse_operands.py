@@ -66,7 +66,7 @@ def test_dot():
     try:
         found = cr.grad(lambda x: np.sum(sparse.coo_array(DENSE).dot(x)))(u)
     except RuntimeError as error:  # newer ones of SciPy's ask for an array first
-        assert "A @ x keeps the derivative" in str(error)
+        assert "keeps the derivative" in str(error)
     else:
         np.testing.assert_array_equal(found, DENSE.sum(0))
 

@@ -27,6 +27,7 @@ from chainrule.compiling.state.known import (
     VIEWS,
     WRITERS,
     changes,
+    has_numbers,
     is_library,
     is_library_class,
     is_lock,
@@ -170,7 +171,9 @@ class Calls(Reads):
             targets.append(args[0] if args else keywords.get("a"))
         self._written(targets, [*args, *keywords.values()])
         inner = [] if receiver is None or isa(receiver, (ModuleType, type)) else [receiver]
-        if type(function).__name__ not in _STATELESS and not isa(function, (np.ufunc, BuiltinFunctionType)):
+        kind = type(function)
+        ours = kind.__module__.startswith("chainrule.") and not has_numbers(kind)
+        if not ours and kind.__name__ not in _STATELESS and not isa(function, (np.ufunc, BuiltinFunctionType)):
             inner.append(function)
         self.computes(stack, [*inner, *args, *keywords.values()], each=self.handed)
 

@@ -22,6 +22,10 @@ IMMUTABLE = frozenset({bool, int, float, complex, str, bytes, type(None), type(E
 _MOST = 8  # sets of guards that one recording holds under
 
 
+class Copy:
+    """Base of what stands for the content of an object, and is equal to another of the same content."""
+
+
 class Kind:
     """The kinds of guards, with the numbers that native code knows them by."""
 
@@ -113,6 +117,8 @@ def same_value(x: Any, y: Any) -> bool:
         return False
     if kind is tuple:
         return len(x) == len(y) and all(map(same_value, x, y))
+    if issubclass(kind, Copy):
+        return bool(x == y)
     if kind in IMMUTABLE or issubclass(kind, (np.generic, np.dtype)):
         return bool(x == y and repr(x) == repr(y))
     return False

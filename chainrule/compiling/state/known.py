@@ -29,7 +29,7 @@ _LIBRARIES = _words(
     "dataclasses warnings linecache tokenize traceback types"
 )
 #: modules of ours that hold state as a user's would
-_OPEN = ("chainrule.nn.", "chainrule.optim", "chainrule.func.modules")
+_OPEN = ("chainrule.nn.", "chainrule.optim.", "chainrule.func.modules.")
 #: modules whose names are bound once and for all
 CONSTANT_MODULES = _LIBRARIES | (sys.stdlib_module_names - {"sys", "os", "builtins"})
 
@@ -103,11 +103,18 @@ def module_of_code(code: types.CodeType, names: dict[str, Any]) -> str:
 
 def is_library(module: str) -> bool:
     """Whether the code of a module is not looked into."""
-    return module.partition(".")[0] in _LIBRARIES and not module.startswith(_OPEN)
+    return module.partition(".")[0] in _LIBRARIES and not f"{module}.".startswith(_OPEN)
 
 
 def is_constant_module(module: Any) -> bool:
     return isinstance(module, str) and module.partition(".")[0] in CONSTANT_MODULES
+
+
+def has_numbers(cls: type) -> bool:
+    """Whether objects of a library's class have numbers that may change: tables, splines, distributions."""
+    return cls.__module__.startswith(
+        ("numpy", "scipy", "pandas", "chainrule.scipy", "chainrule.stats", "chainrule.sparse")
+    )
 
 
 def is_library_class(cls: type) -> bool:

@@ -12,15 +12,16 @@ from typing import Any
 from chainrule.api.array import Array
 from chainrule.autograd.context import FunctionCtx
 from chainrule.compiling.state.guards import MISSING, elements, lookup
-from chainrule.compiling.state.known import CONTAINERS, is_library, module_of_code
+from chainrule.compiling.state.known import CONTAINERS, has_numbers, is_library, module_of_code
 from chainrule.core.node import Node
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.tensor import Tensor
+from chainrule.random import Generator
 
 VALUES = (Tensor, Array, ArrayLike)
 
 
-OURS = (*VALUES, Node, FunctionCtx)
+OURS = (*VALUES, Node, FunctionCtx, Generator)
 
 
 def isa(x: Any, kinds: Any) -> bool:
@@ -53,7 +54,7 @@ def is_called(x: Any) -> bool:
     if not isa(function, FunctionType):
         return False
     module = module_of_code(function.__code__, function.__globals__)
-    return not is_library(module) or module.startswith("chainrule.")
+    return not is_library(module) or (module.startswith("chainrule.") and not has_numbers(type(x)))
 
 
 def is_library_context(x: Any) -> bool:

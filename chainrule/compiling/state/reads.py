@@ -18,6 +18,7 @@ from chainrule.compiling.state.known import (
     CONTAINERS,
     ORDERED_VIEWS,
     VIEWS,
+    has_numbers,
     is_constant_module,
     is_library,
     is_library_class,
@@ -113,13 +114,13 @@ class Reads(Log):
                 self.looked_up(cls, functools.partial(has_itself, name), name)
 
     def _of_instance(self, x: Any, kind: type, name: str) -> None:
-        if kind.__module__.partition(".")[0] == "chainrule" and is_library(kind.__module__):
-            return  # contexts of backward functions, handles
         if isa(x, random_types()):
             return  # of which every call is looked at
-        if kind.__module__.partition(".")[0] in ("numpy", "scipy", "pandas"):
+        if has_numbers(kind):
             self.handed(x, [])  # whose attributes come about in code that is not looked into
             return
+        if kind.__module__.partition(".")[0] == "chainrule" and is_library(kind.__module__):
+            return  # contexts of backward functions, handles
         found = self.of_class(kind, name)
         if not is_library_class(kind):
             self.guard(Kind.CLASS, x, None, kind)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from chainrule.compiling.state.guards import MISSING, content, elements
+from chainrule.compiling.state.guards import MISSING, Copy, content, elements
 from chainrule.compiling.state.known import BUFFERS, CONSTANT, CONTAINERS, HEAP_TYPE
 from chainrule.compiling.state.objects import OURS, attribute_or_missing, attributes_of, is_called, isa
 
@@ -73,7 +73,7 @@ def _parts_of(x: Any, seen: dict[int, Any]) -> Any:
     return state
 
 
-class _Table:
+class _Table(Copy):
     """A copy of one of pandas' objects: equal to another while labels and values are the same."""
 
     def __init__(self, x: Any) -> None:

@@ -1,0 +1,196 @@
+"""The library's own objects, used compiled and eagerly in turn: optimizers, schedulers, modules, generators, settings."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import chainrule as cr
+
+nn, optim = cr.nn, cr.optim
+OPTIMIZERS = {
+    "SGD": lambda p: optim.SGD(p, lr=0.1),
+    "SGD, momentum": lambda p: optim.SGD(p, lr=0.1, momentum=0.9),
+    "SGD, Nesterov": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "Adam": lambda p: optim.Adam(p, lr=0.1),
+    "Adam, amsgrad": lambda p: optim.Adam(p, lr=0.1, amsgrad=True),
+    "AdamW": lambda p: optim.AdamW(p, lr=0.1),
+    "RMSprop": lambda p: optim.RMSprop(p, lr=0.1, momentum=0.5),
+    "Adagrad": lambda p: optim.Adagrad(p, lr=0.1),
+    "Adadelta": lambda p: optim.Adadelta(p),
+    "Adamax": lambda p: optim.Adamax(p, lr=0.1),
+    "NAdam": lambda p: optim.NAdam(p, lr=0.1),
+    "RAdam": lambda p: optim.RAdam(p, lr=0.1),
+    "ASGD": lambda p: optim.ASGD(p, lr=0.1),
+    "Rprop": lambda p: optim.Rprop(p, lr=0.1),
+}
+SCHEDULERS = {
+    "StepLR": lambda o: optim.lr_scheduler.StepLR(o, 2, 0.5),
+    "ExponentialLR": lambda o: optim.lr_scheduler.ExponentialLR(o, 0.9),
+    "CosineAnnealingLR": lambda o: optim.lr_scheduler.CosineAnnealingLR(o, 5),
+    "LinearLR": lambda o: optim.lr_scheduler.LinearLR(o, total_iters=3),
+    "MultiStepLR": lambda o: optim.lr_scheduler.MultiStepLR(o, [2, 3], 0.1),
+    "LambdaLR": lambda o: optim.lr_scheduler.LambdaLR(o, lambda k: 1 / (1 + k)),
+    "OneCycleLR": lambda o: optim.lr_scheduler.OneCycleLR(o, max_lr=0.2, total_steps=12),
+}
+X = cr.tensor(np.random.default_rng(0).normal(size=(6, 3)), dtype=cr.float32)
+Y = cr.tensor(np.random.default_rng(1).normal(size=(6, 1)), dtype=cr.float32)
+
+
+def network():
+    cr.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+
+
+def trained(make, schedule, how):
+    """Weights and losses after six steps, each called as ``how`` says: "c" compiled, "e" eagerly."""
+    model = network()
+    optimizer = make(model.parameters())
+    scheduler = None if schedule is None else schedule(optimizer)
+
+    def step():
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(X), Y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    compiled, losses = cr.compile(step), []
+    for kind in how:
+        losses.append((compiled if kind == "c" else step)().item())
+        if scheduler is not None:
+            scheduler.step()
+    return losses, [p.detach().clone() for p in model.parameters()], compiled
+
+
+def same(found, wanted):
+    assert found[0] == wanted[0]
+    for a, b in zip(found[1], wanted[1], strict=True):
+        assert cr.equal(a, b)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("how", ["cccccc", "ceceec", "ecccec"])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_optimizers(name, how):
+    same(trained(OPTIMIZERS[name], None, how), trained(OPTIMIZERS[name], None, "eeeeee"))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_schedulers(name):
+    make = lambda p: optim.SGD(p, lr=0.1, momentum=0.9)
+    same(trained(make, SCHEDULERS[name], "cccecc"), trained(make, SCHEDULERS[name], "eeeeee"))
+
+
+def test_a_step_without_numbers_of_python_is_recorded_once_its_state_is_there():
+    _, _, compiled = trained(OPTIMIZERS["SGD, momentum"], None, "cccccc")
+    assert not compiled._eager and len(compiled.recordings) <= 2
+
+
+MODULES = {
+    "Dropout": lambda: nn.Dropout(0.5),
+    "BatchNorm1d": lambda: nn.BatchNorm1d(3),
+    "LayerNorm": lambda: nn.LayerNorm(3),
+    "Linear": lambda: nn.Linear(3, 3),
+    "Sequential": lambda: nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.3), nn.BatchNorm1d(3)),
+}
+CHANGES = {
+    "eval": lambda m: m.eval(),
+    "train": lambda m: m.train(),
+    "weights in place": lambda m: [p.data.mul_(2) for p in m.parameters()],
+    "weights replaced": lambda m: [setattr(p, "data", p.data + 1) for p in m.parameters()],
+    "requires_grad_": lambda m: m.requires_grad_(False),
+    "a hook": lambda m: m.register_forward_hook(lambda module, args, out: out * 3),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", MODULES)
+def test_modules(name, change):
+    def outputs(compiled):
+        cr.manual_seed(0)
+        model = MODULES[name]()
+        called = cr.compile(lambda x: model(x)) if compiled else model
+        found = []
+        for k in range(6):
+            if k == 3:
+                CHANGES[change](model)
+            found.append(called(X).detach())
+        return found, [b.clone() for b in model.buffers()]
+
+    for found, wanted in zip(outputs(True), outputs(False), strict=True):
+        for a, b in zip(found, wanted, strict=True):
+            assert cr.equal(a, b)
+
+
+def test_a_weight_that_is_replaced_and_an_attribute_that_forward_names():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.k = nn.Linear(3, 1), 2.0
+
+        def forward(self, x):
+            return self.layer(x) * self.k
+
+    net = Net()
+    compiled = cr.compile(net)
+    for change in (lambda: None, lambda: setattr(net, "k", 5.0), lambda: setattr(net, "layer", nn.Linear(3, 1)),
+                   lambda: setattr(net.layer, "weight", nn.Parameter(cr.ones(1, 3)))):  # fmt: skip
+        change()
+        for _ in range(3):
+            assert cr.equal(compiled(X), net(X))
+
+
+def test_generators_and_settings():
+    own = cr.Generator()
+    f = lambda x: x + cr.rand(3) * cr.rand(3, generator=own) + cr.tensor(0.1)
+
+    def drawn(called):
+        found = []
+        for k in range(6):
+            if k % 2 == 0:
+                cr.manual_seed(k), own.manual_seed(k)
+            cr.set_default_dtype(cr.float64 if k > 3 else cr.float32)
+            found.append(called(cr.zeros(3)))
+        cr.set_default_dtype(cr.float32)
+        return found
+
+    for a, b in zip(drawn(cr.compile(f)), drawn(f), strict=True):
+        assert a.dtype == b.dtype and cr.equal(a, b)
+
+
+def test_a_recording_that_fails_leaves_all_as_it_was():
+    w = cr.ones(2, requires_grad=True)
+    twin = cr.ones(2, requires_grad=True)
+    calls = []
+
+    def make(p):
+        optimizer = optim.Adam([p], lr=0.1)
+
+        def step(fail):
+            optimizer.zero_grad()
+            (p * p).sum().backward()
+            optimizer.step()
+            if fail:
+                raise ValueError("no")
+            calls.append(1)
+            return p.detach().clone()
+
+        return step, optimizer
+
+    (ours, first), (theirs, second) = make(w), make(twin)
+    compiled = cr.compile(ours)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for fail in (True, False, True, False):
+            for step in (compiled, theirs):
+                try:
+                    step(fail)
+                except ValueError:
+                    pass
+            assert cr.equal(w, twin) and len(calls) % 2 == 0
+            assert repr(first.state_dict()["state"]) == repr(second.state_dict()["state"])
