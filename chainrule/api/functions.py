@@ -7,6 +7,7 @@ modes) goes behind one call, ``general``.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from sys import _getframe
 from types import FunctionType
@@ -19,6 +20,7 @@ from chainrule.api.array import Array, as_arrays
 from chainrule.api.in_place import store_out
 from chainrule.backends.arrays import is_foreign
 from chainrule.core.dispatch import bind, cast
+from chainrule.core.eager import LOOPS, NO_PARAMS, RECORDED, SHARED
 from chainrule.core.modes import LOCAL, SPECIAL, WATCHES
 from chainrule.core.node import Node, next_seq
 from chainrule.core.others import beside
@@ -26,7 +28,7 @@ from chainrule.core.protocol import ArrayLike, one_float_dtype
 from chainrule.core.tensor import Tensor, wrap
 from chainrule.core.versions import protected
 from chainrule.errors.places import USER_FILES, note_frame
-from chainrule.rows.primitive import Primitive
+from chainrule.rows.primitive import TABLE, Primitive
 from chainrule.types import dtypes, promotion
 from chainrule.types.shapes import dtype_of
 
@@ -311,7 +313,16 @@ def specialised(template: Any, prim: Primitive, **constants: Any) -> Callable[..
     if prim.listed:
         SCOPES.append(scope)
     call.__kwdefaults__ = {"out": None}
-    return _named(call, prim)
+    _named(call, prim)
+    if LOOPS is None:
+        return call
+    operation = LOOPS.Operation(
+        call, 0, prim, len(prim.operands), constants.get("NUMBER_FIRST", False), scope["FLOATING"]
+    )
+    prim.function = functools.update_wrapper(operation, call)
+    if isinstance(prim.value, np.ufunc) and prim.listed:
+        RECORDED.setdefault((prim.value, False), operation)
+    return operation  # type: ignore[no-any-return]
 
 
 def call_instead(other: Callable[[np.ufunc], Callable[..., Any]]) -> None:
@@ -320,6 +331,11 @@ def call_instead(other: Callable[[np.ufunc], Callable[..., Any]]) -> None:
         value = scope["VALUE"]
         if isinstance(value, np.ufunc) and vars(np).get(value.__name__) == value:
             scope["VALUE"] = other(value)
+    SHARED[:] = [other]
+    for prim in TABLE.values():
+        row = getattr(prim, "row", None)
+        if row is not None and isinstance(prim.value, np.ufunc):
+            row.value = other(prim.value)
 
 
 def unary(prim: Primitive) -> Callable[..., Any]:
@@ -352,9 +368,6 @@ def binary(prim: Primitive, operator: str = "") -> Callable[..., Any]:
         OPERATOR=operator,
         NUMBER_FIRST=isinstance(prim.value, np.ufunc),
     )
-
-
-NO_PARAMS: dict[str, Any] = {}
 
 
 def nary(prim: Primitive) -> Callable[..., Any]:

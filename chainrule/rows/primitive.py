@@ -108,7 +108,7 @@ class Primitive:
     __slots__ = (
         "_frozen", "_texts", "accepts", "aliases", "batch", "declared", "differentiable", "doc", "domain", "function",
         "jvp", "kind", "listed", "moves", "name", "naming", "needs_avals", "on_bools", "operands", "outputs",
-        "overlaps", "overloads", "parameters", "partials", "promotion", "pullback", "reads", "remedy", "required",
+        "overlaps", "overloads", "parameters", "partials", "promotion", "pullback", "reads", "remedy", "required", "row",
         "samples", "save_from", "save_users", "saves", "shared", "structure", "tied", "ufunc", "value", "variadic",
         "view", "vjps",
     )  # fmt: skip
