@@ -20,7 +20,7 @@ from chainrule.api.array import Array, as_arrays
 from chainrule.api.in_place import store_out
 from chainrule.backends.arrays import is_foreign
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.eager import LOOPS, NO_PARAMS, RECORDED, SHARED
+from chainrule.core.eager import LOOPS, NO_PARAMS, SHARED
 from chainrule.core.modes import LOCAL, SPECIAL, WATCHES
 from chainrule.core.node import Node, next_seq
 from chainrule.core.others import beside
@@ -320,9 +320,44 @@ def specialised(template: Any, prim: Primitive, **constants: Any) -> Callable[..
         call, 0, prim, len(prim.operands), constants.get("NUMBER_FIRST", False), scope["FLOATING"]
     )
     prim.function = functools.update_wrapper(operation, call)
-    if isinstance(prim.value, np.ufunc) and prim.listed:
-        RECORDED.setdefault((prim.value, False), operation)
     return operation  # type: ignore[no-any-return]
+
+
+def instead(operation: Any, call: Any, **forms: bool) -> Any:
+    """A function whose ordinary case is an operation's, and every other case its own."""
+    if LOOPS is None or type(operation) is not LOOPS.Operation:
+        return call
+    return functools.update_wrapper(operation.instead(call, **forms), call)
+
+
+def by_ranks(rows: dict[tuple[int, int], Primitive], call: Any) -> Any:
+    """A function of two tensors whose ordinary case is a row that depends on how many axes they have."""
+    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 1, table=rows), call)
+
+
+def remembering(call: Any) -> Any:
+    """A function of one tensor and static arguments, whose way from these to a row and its parameters is remembered.
+
+    It must depend on nothing but the arguments, and the tensor's shape and dtype; the tensor is contiguous.
+    """
+    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 2, learn=_learn), call)
+
+
+def _learn(tensor: Tensor, result: Any) -> tuple[Any, ...] | None:
+    """The row and parameters by which a result came from a tensor, if it is one node with one edge."""
+    node = result._edge if type(result) is Tensor else None
+    if type(node) is not Node or node.edges != (tensor._edge,):
+        return None
+    prim, data = node.prim, tensor._raw
+    plain = node.pullback is prim.pullback and prim.listed and not prim.variadic and len(prim.operands) == 1
+    if not plain or any([value is not data and value is not result._raw for value in node.saved]):
+        return None
+    return prim, node.params
+
+
+def by_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:
+    """``__array_ufunc__``, whose ordinary case is the operation of a ufunc."""
+    return call if LOOPS is None else functools.update_wrapper(LOOPS.Operation(call, 3, table=operations), call)
 
 
 def call_instead(other: Callable[[np.ufunc], Callable[..., Any]]) -> None:
@@ -333,7 +368,7 @@ def call_instead(other: Callable[[np.ufunc], Callable[..., Any]]) -> None:
             scope["VALUE"] = other(value)
     SHARED[:] = [other]
     for prim in TABLE.values():
-        row = getattr(prim, "row", None)
+        row = getattr(prim, "in_c", None)
         if row is not None and isinstance(prim.value, np.ufunc):
             row.value = other(prim.value)
 

@@ -118,8 +118,8 @@ typedef struct {
     PyObject_HEAD
     PyObject *prim;
     Function value;
-    Program values[2];                                    /* where the value is no ufunc */
-    int value_states[2];                                  /* 0 not traced, 1 a program, -1 a call of the value */
+    Program values[2][2];                                 /* where the value is no ufunc: by kind, and whether a number comes last */
+    int value_states[2][2];                               /* 0 not traced, 1 a program, -1 a call of the value */
     int nsaves, what[MOST_SAVED], users[MOST_SAVED];      /* what: an operand, -1 the result; users: bits of the operands whose rules read it */
     int records, elementwise, variadic, needs_avals, view; /* records: 0 where Python has to */
     int reduction, product;                               /* 1 a sum, 2 a mean; a product of matrices */

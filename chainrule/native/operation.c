@@ -12,8 +12,9 @@
 #include <structmember.h> /* the names of Python 3.11 */
 
 /* ELEMENTWISE: a row of one or two operands. RANKED: the row depends on how many axes its two operands have.
-   REMEMBERED: one tensor and static arguments, whose way to a row and parameters is learnt from what Python left on the tape */
-enum { ELEMENTWISE, RANKED, REMEMBERED };
+   REMEMBERED: one tensor and static arguments, whose way to a row and parameters is learnt from what Python left on the tape.
+   PROTOCOL: __array_ufunc__, which finds the operation of a ufunc */
+enum { ELEMENTWISE, RANKED, REMEMBERED, PROTOCOL };
 enum { MOST_RANKS = 5, MOST_REMEMBERED = 512 };
 
 typedef struct {
@@ -22,7 +23,7 @@ typedef struct {
     PyObject *dict, *weakrefs;
     PyObject *python; /* the function that this is, which takes every call that this leaves */
     PyObject *prim;   /* ELEMENTWISE */
-    PyObject *ranks;  /* RANKED: (axes, axes) -> row */
+    PyObject *table;  /* RANKED: (axes, axes) -> row; PROTOCOL: (ufunc, whether a number comes first) -> operation */
     PyObject *ways;   /* REMEMBERED: a dict */
     PyObject *learn;
     int form, nin, number_first, floating;
@@ -113,9 +114,9 @@ static PyObject *ranked(const Operation *self, PyObject *const *args, Place plac
     }
     x = (PyArrayObject *)raw[0], y = (PyArrayObject *)raw[1];
     if (PyArray_DESCR(x) != PyArray_DESCR(y)) return NULL;
-    if (PyArray_NDIM(x) == 3 && PyArray_NDIM(y) == 3 && PyArray_DIM(x, 0) != PyArray_DIM(y, 0)) return NULL;
+    if (PyArray_NDIM(x) == 3 && PyArray_NDIM(y) == 3 && PyArray_DIM(x, 0) != PyArray_DIM(y, 0)) return NULL; /* they broadcast */
     key = Py_BuildValue("(ii)", PyArray_NDIM(x), PyArray_NDIM(y));
-    prim = key == NULL ? NULL : PyDict_GetItemWithError(self->ranks, key);
+    prim = key == NULL ? NULL : PyDict_GetItemWithError(self->table, key);
     Py_XDECREF(key);
     if (prim == NULL) return NULL;
     made = record(prim, args, 2, core.no_params, NULL, place);
@@ -189,6 +190,26 @@ static PyObject *remembered(Operation *self, PyObject *const *args, size_t nargs
 
 /* ---- calls */
 
+static PyObject *call_here(Operation *self, PyObject *const *args, Py_ssize_t nargs);
+
+/* (self, ufunc, "__call__", operands ...), by the operation that the table has for the ufunc */
+static PyObject *by_protocol(Operation *self, PyObject *const *args, Py_ssize_t nargs) {
+    PyObject *key, *operation, *operands[2], *result = NULL;
+    int first;
+    if (nargs < 4 || nargs > 5 || Py_TYPE(args[1]) != &PyUFunc_Type || !PyUnicode_Check(args[2]) || PyUnicode_CompareWithASCIIString(args[2], "__call__") != 0) return NULL;
+    first = nargs == 5 && is_number(args[3]);
+    key = PyTuple_Pack(2, args[1], first ? Py_True : Py_False);
+    operation = key == NULL ? NULL : PyDict_GetItemWithError(self->table, key);
+    Py_XDECREF(key);
+    if (operation == NULL || !is_operation(operation)) return NULL;
+    Py_INCREF(operation);
+    operands[0] = args[first ? 4 : 3];
+    operands[1] = nargs == 5 ? args[first ? 3 : 4] : NULL;
+    if (((Operation *)operation)->form == ELEMENTWISE || ((Operation *)operation)->form == RANKED) result = call_here((Operation *)operation, operands, nargs - 3);
+    Py_DECREF(operation);
+    return result;
+}
+
 PyObject *operate(PyObject *operation, PyObject *const *args, int nargs, Place place) {
     Operation *self = (Operation *)operation;
     if (!is_operation(operation) || self->form != ELEMENTWISE || self->arrays || self->swapped || nargs != self->nin || !is_ordinary()) return NULL;
@@ -218,44 +239,45 @@ static PyObject *close_array(PyObject *tensor) { /* takes over the tensor */
     return array;
 }
 
+/* The ordinary case of a call without keywords; NULL without an error where it is another. */
+static PyObject *call_here(Operation *self, PyObject *const *args, Py_ssize_t nargs) {
+    PyObject *opened[2], *result;
+    int k;
+    if (self->form == PROTOCOL) return by_protocol(self, args, nargs);
+    if (nargs != self->nin) return NULL;
+    if (!self->arrays && !self->swapped) return self->form == RANKED ? ranked(self, args, here) : elementwise(self, args, here);
+    if (!open_arrays(self, args, opened)) return NULL;
+    for (k = 0; k < self->nin; k++) Py_INCREF(opened[k]);
+    result = self->form == RANKED ? ranked(self, opened, here) : elementwise(self, opened, here);
+    for (k = 0; k < self->nin; k++) Py_DECREF(opened[k]);
+    return result != NULL && self->arrays ? close_array(result) : result;
+}
+
 static PyObject *call_operation(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     Operation *self = (Operation *)object;
-    PyObject *result = NULL, *opened[2];
+    PyObject *result = NULL;
     if (self->python == NULL) {
         PyErr_SetString(PyExc_RuntimeError, "this operation is being taken apart");
         return NULL;
     }
-    if (self->form == REMEMBERED) {
-        result = remembered(self, args, nargsf, kwnames);
-    } else if (kwnames == NULL && PyVectorcall_NARGS(nargsf) == self->nin && is_ordinary()) {
-        if (self->arrays || self->swapped) {
-            if (open_arrays(self, args, opened)) {
-                int k;
-                for (k = 0; k < self->nin; k++) Py_INCREF(opened[k]);
-                result = self->form == RANKED ? ranked(self, opened, here) : elementwise(self, opened, here);
-                for (k = 0; k < self->nin; k++) Py_DECREF(opened[k]);
-                if (result != NULL && self->arrays) result = close_array(result);
-            }
-        } else {
-            result = self->form == RANKED ? ranked(self, args, here) : elementwise(self, args, here);
-        }
-    }
+    if (self->form == REMEMBERED) result = remembered(self, args, nargsf, kwnames);
+    else if (kwnames == NULL && is_ordinary()) result = call_here(self, args, PyVectorcall_NARGS(nargsf));
     if (result != NULL || PyErr_Occurred()) return result;
     return PyObject_Vectorcall(self->python, args, nargsf, kwnames);
 }
 
 /* ---- the type */
 
-/* Operation(python, form, prim=None, operands=0, number_first=False, floating=False, ranks=None, learn=None) */
+/* Operation(python, form, prim=None, operands=0, number_first=False, floating=False, table=None, learn=None) */
 static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"python", "form", "prim", "operands", "number_first", "floating", "ranks", "learn", NULL};
-    PyObject *python, *prim = Py_None, *ranks = Py_None, *learner = Py_None;
+    static char *names[] = {"python", "form", "prim", "operands", "number_first", "floating", "table", "learn", NULL};
+    PyObject *python, *prim = Py_None, *table = Py_None, *learner = Py_None;
     int form, nin = 0, number_first = 0, floating = 0;
     Operation *self;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Oi|OippOO:Operation", names, &python, &form, &prim, &nin, &number_first, &floating, &ranks, &learner)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Oi|OippOO:Operation", names, &python, &form, &prim, &nin, &number_first, &floating, &table, &learner)) return NULL;
     if (form == RANKED) nin = 2;
-    if (form < ELEMENTWISE || form > REMEMBERED || (form == ELEMENTWISE && (nin < 1 || nin > 2 || prim == Py_None)) || (form == RANKED && !PyDict_CheckExact(ranks)) || (form == REMEMBERED && learner == Py_None)) {
-        PyErr_SetString(PyExc_ValueError, "an Operation is a row of one operand or two, or has rows by ranks, or learns them");
+    if (form < ELEMENTWISE || form > PROTOCOL || (form == ELEMENTWISE && (nin < 1 || nin > 2 || prim == Py_None)) || ((form == RANKED || form == PROTOCOL) && !PyDict_CheckExact(table)) || (form == REMEMBERED && learner == Py_None)) {
+        PyErr_SetString(PyExc_ValueError, "an Operation is a row of one operand or two, or has a table, or learns one");
         return NULL;
     }
     self = (Operation *)type->tp_alloc(type, 0);
@@ -268,7 +290,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     self->floating = floating;
     self->python = Py_NewRef(python);
     self->prim = Py_NewRef(prim);
-    self->ranks = Py_NewRef(ranks);
+    self->table = Py_NewRef(table);
     self->learn = Py_NewRef(learner);
     self->ways = form == REMEMBERED ? PyDict_New() : Py_NewRef(Py_None);
     if (self->ways == NULL) Py_CLEAR(self);
@@ -297,7 +319,7 @@ static PyObject *operation_instead(PyObject *object, PyObject *args, PyObject *k
     copy->swapped = swapped;
     copy->python = Py_NewRef(python);
     copy->prim = Py_NewRef(self->prim);
-    copy->ranks = Py_NewRef(self->ranks);
+    copy->table = Py_NewRef(self->table);
     copy->learn = Py_NewRef(self->learn);
     copy->ways = Py_NewRef(self->ways);
     return (PyObject *)copy;
@@ -309,7 +331,7 @@ static int operation_traverse(PyObject *object, visitproc visit, void *arg) {
     Py_VISIT(self->dict);
     Py_VISIT(self->python);
     Py_VISIT(self->prim);
-    Py_VISIT(self->ranks);
+    Py_VISIT(self->table);
     Py_VISIT(self->ways);
     Py_VISIT(self->learn);
     return 0;
@@ -318,7 +340,7 @@ static int operation_traverse(PyObject *object, visitproc visit, void *arg) {
 static int operation_clear(PyObject *object) {
     Operation *self = (Operation *)object;
     Py_CLEAR(self->dict);
-    Py_CLEAR(self->ranks);
+    Py_CLEAR(self->table);
     Py_CLEAR(self->ways);
     Py_CLEAR(self->learn);
     Py_CLEAR(self->prim);

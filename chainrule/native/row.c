@@ -76,6 +76,28 @@ static PyObject *product(Row *row, PyObject *x, PyObject *y) {
     return as_array(PyArray_MatrixProduct2(x, y, NULL));
 }
 
+/* The value that is no ufunc, as a program of them; NULL without an error where it is none. */
+static PyObject *value_by_program(Row *row, PyObject *const *raw, int n) {
+    int kind = kind_of(raw[0]), number = n == 2 && is_number(raw[1]), k;
+    if (kind < 0 || row->value_states[kind][number] < 0) return NULL;
+    for (k = 0; k < n; k++) {
+        if (!is_number(raw[k]) && (kind_of(raw[k]) != kind || !PyArray_ISCARRAY_RO((PyArrayObject *)raw[k]))) return NULL;
+    }
+    if (row->value_states[kind][number] == 0) {
+        PyObject *traced;
+        row->value_states[kind][number] = -1;
+        traced = PyObject_CallFunction(trace_value, "Oii", row->prim, kind, number);
+        if (traced == NULL || (traced != Py_None && fill_program(&row->values[kind][number], traced, kind, operations) < 0)) {
+            Py_XDECREF(traced);
+            return NULL;
+        }
+        if (traced != Py_None) row->value_states[kind][number] = 1;
+        Py_DECREF(traced);
+        if (row->value_states[kind][number] < 0) return NULL;
+    }
+    return run_program(&row->values[kind][number], raw, n);
+}
+
 /* What the row's value is; a Python number may be among the operands. */
 PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params) {
     if (row->reduction && n == 1) {
@@ -86,20 +108,9 @@ PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params) {
     }
     if (row->product && n == 2 && kind_of(raw[0]) >= 0 && kind_of(raw[1]) >= 0) return product(row, raw[0], raw[1]);
     if (PyDict_GET_SIZE(params) == 0) {
-        int kind = n == 1 ? kind_of(raw[0]) : -1;
         if (row->value.ufunc != NULL) return apply(&row->value, n, raw);
-        if (kind >= 0 && row->elementwise && row->value_states[kind] == 0) {
-            PyObject *traced = PyObject_CallFunction(trace_value, "Oi", row->prim, kind);
-            row->value_states[kind] = -1;
-            if (traced == NULL || (traced != Py_None && (clear_program(&row->values[kind]), fill_program(&row->values[kind], traced, kind, operations)) < 0)) {
-                Py_XDECREF(traced);
-                return NULL;
-            }
-            if (traced != Py_None) row->value_states[kind] = 1;
-            Py_DECREF(traced);
-        }
-        if (kind >= 0 && row->value_states[kind] == 1 && PyArray_ISCARRAY_RO((PyArrayObject *)raw[0])) {
-            PyObject *result = run_program(&row->values[kind], raw, 1);
+        if (row->elementwise && n <= 2) {
+            PyObject *result = value_by_program(row, raw, n);
             if (result != NULL || PyErr_Occurred()) return result;
         }
     }
@@ -488,7 +499,7 @@ static void row_dealloc(PyObject *object) {
     int i;
     PyObject_GC_UnTrack(object);
     row_clear(object);
-    for (i = 0; i < 2; i++) clear_program(&self->values[i]);
+    for (i = 0; i < 4; i++) clear_program(&self->values[i / 2][i % 2]);
     for (i = 0; i < self->nvariants; i++) {
         clear_program(&self->variants[i]->program);
         Py_XDECREF(self->variants[i]->numbers);
@@ -509,7 +520,7 @@ static PyObject *row_programs(PyObject *object, void *unused) {
 
 static PyObject *row_value_states(PyObject *object, void *unused) {
     (void)unused;
-    return Py_BuildValue("(ii)", ((Row *)object)->value_states[0], ((Row *)object)->value_states[1]);
+    return Py_BuildValue("(ii)", ((Row *)object)->value_states[0][0], ((Row *)object)->value_states[1][0]);
 }
 
 static PyMemberDef row_members[] = {

@@ -361,7 +361,7 @@ static PyObject *connect(PyObject *module, PyObject *names) {
     static const Place_of of_leaf[] = {{"tensor", &core.leaf_tensor}, {"hooks", &core.leaf_hooks}, {"added", &core.leaf_added}, {"passes", &core.leaf_passes}, {NULL, NULL}};
     static const Place_of of_view[] = {{"base", &core.view_base}, {"last", &core.view_last}, {"origin", &core.view_origin}, {"before", &core.view_before}, {NULL, NULL}};
     static const Place_of of_clock[] = {{"latest", &core.latest}, {NULL, NULL}};
-    static const Place_of of_prim[] = {{"pullback", &core.prim_pullback}, {"row", &core.prim_row}, {"save_from", &core.prim_save_from}, {"tied", &core.prim_tied}, {"kind", &core.prim_kind}, {"listed", &core.prim_listed}, {NULL, NULL}};
+    static const Place_of of_prim[] = {{"pullback", &core.prim_pullback}, {"in_c", &core.prim_row}, {"save_from", &core.prim_save_from}, {"tied", &core.prim_tied}, {"kind", &core.prim_kind}, {"listed", &core.prim_listed}, {NULL, NULL}};
     static const struct {
         const char *name;
         PyTypeObject **type;

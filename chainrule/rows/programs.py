@@ -253,18 +253,24 @@ def _agree(expected: Any, found: Any) -> bool:
     return bool(np.all((expected.view(f"i{expected.itemsize}") == found.view(f"i{found.itemsize}")) | (np.isnan(expected) & np.isnan(found))))
 
 
-def trace_value(prim: Primitive, kind: int) -> tuple[Any, ...] | None:
-    """The value of a row of one operand as a program, for arrays of a kind; None if it is none."""
-    return _tried(lambda: _value(prim, KINDS[kind]))
+def trace_value(prim: Primitive, kind: int, number: bool) -> tuple[Any, ...] | None:
+    """The value of a row of one operand or two as a program, for arrays of a kind; None if it is none.
+
+    ``number``: the second operand is a Python number.
+    """
+    return _tried(lambda: _value(prim, KINDS[kind], number))
 
 
-def _value(prim: Primitive, dtype: np.dtype[Any]) -> tuple[Any, ...]:
-    program = Program(dtype, False)
-    program.finish(prim.value(program.input(0)))
-    if not program.result:
+def _value(prim: Primitive, dtype: np.dtype[Any], number: bool) -> tuple[Any, ...]:
+    if prim.parameters or prim.variadic:
         raise Untraceable
-    (x,) = _samples(dtype, 1)
-    if not _agree(prim.value(x), program.run([x])):
+    program = Program(dtype, False)
+    stand_ins: list[Any] = [program.input(i) for i in range(len(prim.operands))]
+    samples = _samples(dtype, len(stand_ins))
+    if number:
+        stand_ins[1], samples[1] = program.any_number(1), 1.7
+    program.finish(prim.value(*stand_ins))
+    if not program.result or not _agree(prim.value(*samples), program.run(samples)):
         raise Untraceable
     return program.for_c()
 
