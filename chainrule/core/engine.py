@@ -224,7 +224,7 @@ def sweep(
 
 
 def _visit(this: Sweep) -> dict[Any, Any]:
-    """Run the rules of the nodes, newest first; what arrived at the leaves."""
+    """Run the rules of the nodes, newest first; what arrived at the leaves, and at roots from which nothing that is wanted is reached."""
     pending: dict[Any, Any] = {}
     order: list[Any] | None = None
     owned: set[Any] = set()  # edges whose pending cotangent is a sum made here, so may be added to in place
@@ -259,7 +259,7 @@ def _visit(this: Sweep) -> dict[Any, Any]:
         for edge, grad in zip(edges, grads):
             if edge is not None and grad is not None:
                 _arrive(pending, owned, edge, grad)
-    return pending  # everything but the leaves has been visited
+    return pending
 
 
 def _region(

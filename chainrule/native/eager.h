@@ -73,6 +73,7 @@ PyObject *about(PyObject *array);               /* (shape, dtype) */
 PyObject *total(PyObject *x);                   /* np.add.reduce over everything */
 PyObject *sum_rows(PyObject *g, PyObject *aval);/* np.add.reduce over the first axis, down to (shape, dtype) */
 PyObject *add_arrays(PyObject *x, PyObject *y); /* x + y, of one dtype and shape */
+PyObject *add_into(PyObject *x, PyObject *y);   /* x += y; x again */
 
 /* a program: a function of arrays of one dtype as a list of loops, whose intermediate results stay here */
 enum { INPUTS = 5, CONSTANTS = 8, MOST_STEPS = 16, VALUES = INPUTS + CONSTANTS + MOST_STEPS };
@@ -120,7 +121,7 @@ typedef struct {
     Function value;
     Program values[2][2];                                 /* where the value is no ufunc: by kind, and whether a number comes last */
     int value_states[2][2];                               /* 0 not traced, 1 a program, -1 a call of the value */
-    int nsaves, what[MOST_SAVED], users[MOST_SAVED];      /* what: an operand, -1 the result; users: bits of the operands whose rules read it */
+    int nin, nsaves, what[MOST_SAVED], users[MOST_SAVED];      /* what: an operand, -1 the result; users: bits of the operands whose rules read it */
     int records, elementwise, variadic, needs_avals, view; /* records: 0 where Python has to */
     int reduction, product;                               /* 1 a sum, 2 a mean; a product of matrices */
     Variant **variants;

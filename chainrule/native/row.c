@@ -67,13 +67,19 @@ static PyObject *divided(PyObject *x, npy_intp n) { /* takes over x */
     return result;
 }
 
+/* What NumPy made; it does not always say that there was no memory. */
+static PyObject *made(PyObject *array) {
+    if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory();
+    return array;
+}
+
 /* x @ y as rows.contract has it, for matrices or stacks of as many */
 static PyObject *product(Row *row, PyObject *x, PyObject *y) {
     PyObject *both[] = {x, y};
     int ndim = PyArray_NDIM((PyArrayObject *)x);
     (void)row;
     if (ndim != PyArray_NDIM((PyArrayObject *)y) || ndim != 2) return as_array(PyObject_Vectorcall(row->value.value, both, 2, NULL));
-    return as_array(PyArray_MatrixProduct2(x, y, NULL));
+    return as_array(made(PyArray_MatrixProduct2(x, y, NULL)));
 }
 
 /* The value that is no ufunc, as a program of them; NULL without an error where it is none. */
@@ -108,8 +114,8 @@ PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params) {
     }
     if (row->product && n == 2 && kind_of(raw[0]) >= 0 && kind_of(raw[1]) >= 0) return product(row, raw[0], raw[1]);
     if (PyDict_GET_SIZE(params) == 0) {
-        if (row->value.ufunc != NULL) return apply(&row->value, n, raw);
-        if (row->elementwise && n <= 2) {
+        if (row->value.ufunc != NULL && n == row->nin) return apply(&row->value, n, raw);
+        if (row->elementwise && n <= 2 && n == row->nin) {
             PyObject *result = value_by_program(row, raw, n);
             if (result != NULL || PyErr_Occurred()) return result;
         }
@@ -174,7 +180,7 @@ PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *
             return NULL;
         }
     }
-    if (!recorded || (row = row_of(prim)) == NULL || !row->records || (row->variadic && arrays < n)) return NULL;
+    if (!recorded || (row = row_of(prim)) == NULL || !row->records || (row->variadic ? arrays < n : n != row->nin)) return NULL;
     pullback = SLOT(prim, core.prim_pullback);
     if (pullback == NULL) return NULL;
     for (i = 0; i < n; i++) { /* they are ours while others may run */
@@ -291,7 +297,7 @@ static PyObject *unbroadcast(PyObject *g, PyObject *aval) {
     return result;
 }
 
-static PyObject *transposed(PyObject *x) { return PyArray_SwapAxes((PyArrayObject *)x, PyArray_NDIM((PyArrayObject *)x) - 2, PyArray_NDIM((PyArrayObject *)x) - 1); }
+static PyObject *transposed(PyObject *x) { return made(PyArray_SwapAxes((PyArrayObject *)x, PyArray_NDIM((PyArrayObject *)x) - 2, PyArray_NDIM((PyArrayObject *)x) - 1)); }
 
 static int product_rule(Row *row, PyObject *g, PyObject *saved, PyObject *edges, PyObject **grads) {
     int k, ndim = PyArray_NDIM((PyArrayObject *)g);
@@ -330,7 +336,7 @@ static int total_rule(Row *row, PyObject *node, PyObject *g, PyObject **grads) {
         return 1;
     }
     Py_INCREF(core.of[kind]);
-    grads[0] = PyArray_NewFromDescr(&PyArray_Type, core.of[kind], ndim, dims, strides, PyArray_DATA((PyArrayObject *)number), NPY_ARRAY_WRITEABLE, NULL);
+    grads[0] = made(PyArray_NewFromDescr(&PyArray_Type, core.of[kind], ndim, dims, strides, PyArray_DATA((PyArrayObject *)number), NPY_ARRAY_WRITEABLE, NULL));
     if (grads[0] == NULL) {
         Py_DECREF(number);
         return -1;
@@ -365,11 +371,32 @@ int run_rule(PyObject *node, PyObject *g, PyObject *saved, PyObject *edges, PyOb
         if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
         program = find_program(row, (int)i, kind, avals != Py_None, 0, saved);
         grads[i] = program == NULL ? NULL : run_program(program, inputs, 1 + row->nsaves);
-        if (grads[i] != NULL && avals != Py_None) grads[i] = unbroadcast(grads[i], PyTuple_GET_ITEM(avals, i));
         if (grads[i] == NULL) {
             drop(grads, n);
             return PyErr_Occurred() ? -1 : 0;
         }
+    }
+    for (i = 0; i < n && avals != Py_None; i++) { /* now that nothing is left to Python any more: this may warn */
+        if (grads[i] != NULL && (grads[i] = unbroadcast(grads[i], PyTuple_GET_ITEM(avals, i))) == NULL) {
+            drop(grads, n);
+            return -1;
+        }
+    }
+    return 1;
+}
+
+/* Whether each step is an operation on tensors, with the number last if there is one. */
+static int is_recordable(const Program *program, PyObject *const *inputs, int ninputs) {
+    int i, k, numbers[2];
+    if (program->reads >> ninputs) return 0;
+    for (i = 0; i < program->nsteps; i++) {
+        const Step *step = &program->steps[i];
+        for (k = 0; k < step->nin && k < 2; k++) {
+            int from = step->from[k];
+            numbers[k] = from >= INPUTS + CONSTANTS ? 0 : from >= INPUTS ? 1 : is_number(inputs[from]);
+            if (from < INPUTS && inputs[from] == Py_None) return 0;
+        }
+        if (step->nin > 2 || (step->nin == 1 && numbers[0]) || (step->nin == 2 && numbers[0] && (numbers[1] || step->exchanged == NULL))) return 0;
     }
     return 1;
 }
@@ -390,7 +417,6 @@ static PyObject *record_program(const Program *program, PyObject **values, Place
             operands[0] = operands[1];
             operands[1] = number;
         }
-        if (operation == NULL || Py_TYPE(operands[0]) != core.tensor) goto end;
         made = operate(operation, operands, step->nin, place);
         if (made == NULL && !PyErr_Occurred()) made = PyObject_Vectorcall(operation, operands, (size_t)step->nin, NULL);
         values[INPUTS + CONSTANTS + done] = made;
@@ -404,6 +430,7 @@ end:
 
 int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, Place place) {
     PyObject *prim = SLOT(node, core.prim), *saved = SLOT(node, core.saved), *values[VALUES], *tensors[MOST_SAVED], *save_from;
+    const Program *programs[MOST_OPERANDS] = {NULL};
     Py_ssize_t i, k, n = PyTuple_GET_SIZE(edges);
     Row *row;
     int kind, done = 1;
@@ -424,14 +451,15 @@ int record_rule(PyObject *node, PyObject *g, PyObject *edges, PyObject **grads, 
             return PyErr_Occurred() ? -1 : 0;
         }
     }
+    values[0] = g;
+    for (k = 0; k < row->nsaves; k++) values[1 + k] = tensors[k];
     for (i = 0; i < n && done == 1; i++) {
-        const Program *program;
         if (PyTuple_GET_ITEM(edges, i) == Py_None) continue;
-        program = find_program(row, (int)i, kind, 0, 1, saved);
-        values[0] = g;
-        for (k = 0; k < row->nsaves; k++) values[1 + k] = tensors[k];
-        grads[i] = program == NULL || program->reads >> (1 + row->nsaves) ? NULL : record_program(program, values, place);
-        if (grads[i] == NULL) done = PyErr_Occurred() ? -1 : 0;
+        programs[i] = find_program(row, (int)i, kind, 0, 1, saved);
+        if (programs[i] == NULL || !is_recordable(programs[i], values, 1 + row->nsaves)) done = PyErr_Occurred() ? -1 : 0;
+    }
+    for (i = 0; i < n && done == 1; i++) { /* now that nothing is left to Python any more: this may warn */
+        if (programs[i] != NULL && (grads[i] = record_program(programs[i], values, place)) == NULL) done = -1;
     }
     for (i = 0; i < row->nsaves; i++) Py_DECREF(tensors[i]);
     if (done != 1) drop(grads, n);
@@ -456,6 +484,7 @@ static PyObject *row_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     if (self == NULL) return NULL;
     row_type = type;
     self->prim = Py_NewRef(prim);
+    self->nin = nin;
     self->records = records;
     self->elementwise = elementwise;
     self->variadic = variadic;

@@ -15,7 +15,7 @@
 typedef struct {
     PyObject *edge, *g; /* g: what is pending there; NULL if nothing arrived yet, or its rule has run */
     long long seq;
-    int useful, wanted;
+    int useful, wanted, ours; /* ours: g is a sum that was made here, and large */
 } Entry;
 
 typedef struct {
@@ -69,7 +69,7 @@ static int add_edge(Graph *graph, PyObject *edge) {
     for (; graph->table[at]; at = (at + 1) & (size_t)graph->mask) {
         if (graph->entries[graph->table[at] - 1].edge == edge) return 0;
     }
-    graph->entries[graph->count] = (Entry){Py_NewRef(edge), NULL, -1, 0, 0};
+    graph->entries[graph->count] = (Entry){Py_NewRef(edge), NULL, -1, 0, 0, 0};
     graph->table[at] = ++graph->count;
     return 0;
 }
@@ -188,12 +188,15 @@ static int arrive(Graph *graph, const Task *task, PyObject *edge, PyObject *g) {
         return 0;
     }
     before = Py_NewRef(entry->g);
-    if (kind_of(before) >= 0 && kind_of(before) == kind_of(g) && PyArray_SAMESHAPE((PyArrayObject *)before, (PyArrayObject *)g)) {
+    if (entry->ours && PyArray_CheckExact(g)) {
+        total = add_into(before, g);
+    } else if (kind_of(before) >= 0 && kind_of(before) == kind_of(g) && PyArray_SAMESHAPE((PyArrayObject *)before, (PyArrayObject *)g)) {
         total = add_arrays(before, g);
     } else {
         PyObject *both[] = {before, g};
         total = PyObject_Vectorcall(task->add, both, 2, NULL);
     }
+    entry->ours |= total != NULL && PyArray_CheckExact(before) && PyArray_SIZE((PyArrayObject *)before) > 1000; /* engine._LARGE */
     Py_DECREF(before);
     Py_DECREF(g);
     if (total == NULL) return -1;
@@ -369,8 +372,9 @@ static int visit(Graph *graph, const Task *task, Entry *entry) {
     return done;
 }
 
-/* What is pending, and the nodes that are left, the oldest first. */
-static PyObject *remains(const Graph *graph) {
+/* What is pending (at leaves, at nodes that are left, and at roots that are of no use, whose hooks run all the same), and the nodes
+   that are left, the oldest first. */
+static PyObject *remains(const Graph *graph, PyObject *roots) {
     PyObject *pending = PyDict_New(), *order = PyList_New(0);
     Py_ssize_t i;
     int failed = pending == NULL || order == NULL;
@@ -378,6 +382,10 @@ static PyObject *remains(const Graph *graph) {
         const Entry *entry = &graph->entries[graph->turns[i].at];
         failed = entry->useful && PyList_Append(order, entry->edge) < 0;
         if (!failed && entry->useful && entry->g != NULL) failed = PyDict_SetItem(pending, entry->edge, entry->g) < 0;
+    }
+    for (i = 0; i < PyList_GET_SIZE(roots) && !failed; i++) {
+        const Entry *entry = find(graph, PyList_GET_ITEM(roots, i));
+        if (!entry->useful && entry->g != NULL) failed = PyDict_SetItem(pending, entry->edge, entry->g) < 0;
     }
     for (i = 0; i < graph->nmet && !failed; i++) {
         const Entry *entry = &graph->entries[graph->met[i]];
@@ -425,6 +433,7 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
         task.place.code = PyObject_GetAttrString(args[5], "code");
         task.place.lasti = PyObject_GetAttrString(args[5], "lasti");
         if (task.place.code == NULL || task.place.lasti == NULL) done = -1;
+        if (done < 0 && !PyErr_Occurred()) PyErr_NoMemory(); /* Python's own look-up of attributes does not always say so */
     }
     for (i = 0; done == 0 && i < PyList_GET_SIZE(args[0]); i++) done = arrive(&graph, &task, PyList_GET_ITEM(args[0], i), Py_NewRef(PyList_GET_ITEM(args[1], i)));
     while (done == 0 && graph.left > 0) {
@@ -438,7 +447,7 @@ static PyObject *sweep(PyObject *module, PyObject *const *args, Py_ssize_t nargs
         done = visit(&graph, &task, entry);
         if (done == 0 && (++visited & 255) == 0) done = PyErr_CheckSignals();
     }
-    if (done == 0) left = remains(&graph);
+    if (done == 0) left = remains(&graph, args[0]);
     Py_XDECREF(task.place.code);
     Py_XDECREF(task.place.lasti);
     clear_graph(&graph);
@@ -494,6 +503,7 @@ static PyObject *write_first(PyObject *module, PyObject *const *args, Py_ssize_t
         else if (own) own = PySet_Contains(args[3], id) == 0;
         Py_XDECREF(id);
         fresh[i] = done < 0 ? NULL : new_tensor(own ? Py_NewRef(g) : PyArray_NewCopy((PyArrayObject *)g, NPY_CORDER), Py_NewRef(Py_None), args[2]);
+        if (fresh[i] == NULL && !PyErr_Occurred()) PyErr_NoMemory();
         if (fresh[i] == NULL) done = -1;
     }
     for (i = 0; i < n && done == 0; i++) { /* once more: other code may have run */

@@ -35,6 +35,7 @@ static int note_place(PyObject *node, Place place) {
         return 0;
     }
     frame = frame_at(place.depth);
+    if (frame == NULL && PyErr_Occurred()) return -1;
     if (frame != NULL) {
         PyObject *code = (PyObject *)PyFrame_GetCode(frame);
         int known = code == last_code ? 1 : PySet_Contains(core.user_files, ((PyCodeObject *)code)->co_filename);

@@ -63,7 +63,7 @@ static int is_elementwise(PyObject *value, int nin) {
 int read_function(Function *function, PyObject *value, int nin) {
     memset(function, 0, sizeof(Function));
     function->value = Py_NewRef(value);
-    if (!is_elementwise(value, nin)) return 0;
+    if (nin < 1 || nin > 2 || !is_elementwise(value, nin)) return 0;
     function->ufunc = Py_NewRef(value);
     function->loops[0] = loop_of((PyUFuncObject *)value, NPY_FLOAT);
     function->loops[1] = loop_of((PyUFuncObject *)value, NPY_DOUBLE);
@@ -105,8 +105,11 @@ static int read_number(PyObject *object, int kind, Number *number) {
 }
 
 PyObject *new_array(int kind, int ndim, const npy_intp *dims) {
+    PyObject *array;
     Py_INCREF(core.of[kind]);
-    return PyArray_NewFromDescr(&PyArray_Type, core.of[kind], ndim, dims, NULL, NULL, 0, NULL);
+    array = PyArray_NewFromDescr(&PyArray_Type, core.of[kind], ndim, dims, NULL, NULL, 0, NULL);
+    if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory(); /* which NumPy does not always say */
+    return array;
 }
 
 PyObject *as_array(PyObject *result) {
@@ -114,6 +117,7 @@ PyObject *as_array(PyObject *result) {
     if (result == NULL || PyArray_CheckExact(result)) return result;
     array = PyArray_FROM_O(result);
     Py_DECREF(result);
+    if (array == NULL && !PyErr_Occurred()) PyErr_NoMemory();
     return array;
 }
 
@@ -204,6 +208,11 @@ PyObject *apply(const Function *function, int nin, PyObject *const *raw) {
 PyObject *add_arrays(PyObject *x, PyObject *y) {
     PyObject *both[] = {x, y};
     return apply(&add, 2, both);
+}
+
+PyObject *add_into(PyObject *x, PyObject *y) {
+    PyObject *args[] = {x, y, x};
+    return PyObject_Vectorcall(add.value, args, 3, NULL);
 }
 
 /* Zeros to add to. NumPy's sum, too, is 0 + all the others, which is not the others where they are -0. */

@@ -266,12 +266,14 @@ def _value(prim: Primitive, dtype: np.dtype[Any], number: bool) -> tuple[Any, ..
         raise Untraceable
     program = Program(dtype, False)
     stand_ins: list[Any] = [program.input(i) for i in range(len(prim.operands))]
-    samples = _samples(dtype, len(stand_ins))
+    with np.errstate(all="ignore"):
+        samples = _samples(dtype, len(stand_ins))
     if number:
         stand_ins[1], samples[1] = program.any_number(1), 1.7
     program.finish(prim.value(*stand_ins))
-    if not program.result or not _agree(prim.value(*samples), program.run(samples)):
-        raise Untraceable
+    with np.errstate(all="ignore"):
+        if not program.result or not _agree(prim.value(*samples), program.run(samples)):
+            raise Untraceable
     return program.for_c()
 
 
@@ -316,18 +318,20 @@ def _rule(
     if program.fitted != ([program.result] if broadcast else []):
         raise Untraceable
     if not recorded:
-        samples = _samples(dtype, 1 + len(saved))
+        with np.errstate(all="ignore"):
+            samples = _samples(dtype, 1 + len(saved))
         values = [1.7 if type(s) is Number else s if number is not False else x for s, number, x in zip(saved, numbers, samples[1:], strict=True)]
         node = _Node(((samples[0].shape, dtype),) * len(prim.operands) if broadcast else None)
-        expected = prim.pullback(node, samples[0], tuple(values), edges)[operand]
-        if not _agree(expected, program.run([samples[0], *values])):
-            raise Untraceable
+        with np.errstate(all="ignore"):
+            expected = prim.pullback(node, samples[0], tuple(values), edges)[operand]
+            if not _agree(expected, program.run([samples[0], *values])):
+                raise Untraceable
     return tuple([None if number is not False and general else number for number in numbers]), program.for_c()
 
 
 def _tried(trace: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...] | None:
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="raise"):  # what a rule does with numbers is done once here, and so must not warn
             return trace()
     except Exception:  # whatever a rule does with a stand-in that it was not written for
         return None

@@ -5,7 +5,7 @@ from typing import Any
 
 import chainrule
 
-from . import compiled, judging, making
+from . import compiled, judging, making, native as paths
 
 
 def torch() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
@@ -31,4 +31,8 @@ def compile() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
     return compiled.program, compiled.against_eager
 
 
-MODES = {"torch": torch, "plain": plain, "numpy": numpy, "compile": compile}
+def native() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:
+    return paths.program, paths.against_python
+
+
+MODES = {"torch": torch, "plain": plain, "numpy": numpy, "compile": compile, "native": native}
