@@ -92,7 +92,7 @@ native: build/backend | $(V)/bin/python
 	PYTHONPATH=build/backend $(V)/bin/python setup.py --quiet build_ext --inplace --build-temp build/native
 	$(V)/bin/python -c "from chainrule.native import why_not; raise SystemExit(why_not or 0)"
 
-# the extension's tests and a fuzz of plans, under the address and undefined-behaviour sanitizers (GCC, Linux)
+# the extension's tests, a fuzz of plans and one of eager operations, under the address and undefined-behaviour sanitizers (GCC, Linux)
 sanitize: build/backend | $(V)/bin/python
 	PYTHONPATH=$(CURDIR)/build/backend $(V)/bin/python tools/sanitize.py $(ARGS)
 

@@ -1,4 +1,4 @@
-"""The extension under the address and undefined-behaviour sanitizers: its tests, and a fuzz of plans on fenced memory.
+"""The extension under the address and undefined-behaviour sanitizers: its tests, a fuzz of plans on fenced memory, and one of eager operations.
 
 python tools/sanitize.py [NUMBER OF PROGRAMS]
 
@@ -60,8 +60,9 @@ def main(count: str = "400") -> int:
         "tests/native",
         "tests/compiling/test_loops.py",
     ]
-    fuzz = [sys.executable, "-m", "tests.native.random_programs", count]
-    for command in (fuzz, tests):
+    plans = [sys.executable, "-m", "tests.native.random_programs", count]
+    eager = [sys.executable, "-m", "tests.native.random_eager", count]
+    for command in (plans, eager, tests):
         print("+", *command[1:], flush=True)
         code = subprocess.run(command, cwd=COPY, env=env).returncode
         if code:

@@ -28,8 +28,7 @@ from chainrule.rows.rules import unbroadcast
 NO_PARAMS: dict[str, Any] = {}
 #: (ufunc, whether a number comes first) -> the operation that computes and records it; with a number first, on the others and the number
 RECORDED: dict[tuple[np.ufunc, bool], Any] = {}
-#: what shares large calls of a ufunc among threads, once something does
-SHARED: list[Any] = []
+_VALUES: dict[Primitive, Any] = {}  # what is called in place of a row's value for large arrays
 
 
 def make_row(prim: Primitive) -> Any:
@@ -63,9 +62,17 @@ def make_row(prim: Primitive) -> Any:
         {"sum": 1, "mean": 2}.get(prim.structure, 0) if prim.kind == "linear" and type(prim.structure) is str else 0,
         int(prim.kind == "contraction" and prim.structure == "ik,kj->ij"),
     )
-    if SHARED and isinstance(prim.value, np.ufunc):
-        row.value = SHARED[0](prim.value)
+    if prim in _VALUES:
+        row.value = _VALUES[prim]
     return row
+
+
+def share(prim: Primitive, value: Any) -> None:
+    """Have a row's value computed by another function, which gives the same, for large arrays."""
+    _VALUES[prim] = value
+    row = getattr(prim, "in_c", None)
+    if row is not None:
+        row.value = value
 
 
 def _connected() -> Any:
