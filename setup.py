@@ -5,7 +5,19 @@ import sys
 import numpy as np
 from setuptools import Extension, setup
 
-SOURCES = ["module.c", "code.c", "own.c", "pool.c", "lowlevel.c", "shared.c", "values.c", "tape.c", "row.c", "operation.c", "sweep.c"]
+SOURCES = [
+    "module.c",
+    "code.c",
+    "own.c",
+    "pool.c",
+    "lowlevel.c",
+    "shared.c",
+    "values.c",
+    "tape.c",
+    "row.c",
+    "operation.c",
+    "sweep.c",
+]
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fvisibility=hidden"]
 
 loops = Extension(

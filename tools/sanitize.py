@@ -1,9 +1,9 @@
-"""The extension under the address and undefined-behaviour sanitizers: its tests, a fuzz of plans on fenced memory, and one of eager operations.
+"""The extension under the address and undefined-behaviour sanitizers: its tests, and fuzzes of plans and of eager operations.
 
 python tools/sanitize.py [NUMBER OF PROGRAMS]
 
 A copy of the package is built with the sanitizers in build/sanitize; nothing else there is touched. NumPy's loops are not
-compiled with them, so in the fuzz every array and arena ends at a page that nobody may touch (tools/fence.c).
+compiled with them, so in the fuzz of plans every array and arena ends at a page that nobody may touch (tools/fence.c).
 """
 
 import os

@@ -198,7 +198,9 @@ def operation(call: Callable[..., Any], prim: Primitive) -> Callable[..., Any]:
     if LOOPS is None:
         return call
     floats, number_first = "f" in prim.accepts, isinstance(prim.value, np.ufunc)
-    prim.function = functools.update_wrapper(LOOPS.Operation(call, 0, prim, len(prim.operands), number_first, floats), call)
+    prim.function = functools.update_wrapper(
+        LOOPS.Operation(call, 0, prim, len(prim.operands), number_first, floats), call
+    )
     return prim.function
 
 
@@ -253,7 +255,12 @@ def call_instead(other: Callable[[np.ufunc], Callable[..., Any]] | None) -> None
     _SHARED.clear()
     for prim in TABLE.values():
         ufunc = prim.value
-        if isinstance(ufunc, np.ufunc) and ufunc.nin < 3 and prim.kind == "elementwise" and vars(np).get(ufunc.__name__) == ufunc:
+        if (
+            isinstance(ufunc, np.ufunc)
+            and ufunc.nin < 3
+            and prim.kind == "elementwise"
+            and vars(np).get(ufunc.__name__) == ufunc
+        ):
             if other is not None:
                 _SHARED[ufunc] = other(ufunc)
             share(prim, _SHARED.get(ufunc, ufunc))

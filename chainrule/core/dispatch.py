@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
+from chainrule.core.eager import LOOPS, new_node
 from chainrule.core.foreign import gpu_number
 from chainrule.core.modes import LOCAL, SPECIAL, recording
-from chainrule.core.eager import LOOPS, new_node
 from chainrule.core.node import Node, Output, next_seq
 from chainrule.core.protocol import ArrayLike
 from chainrule.core.protocol import plain as plain_array

@@ -20,7 +20,19 @@ from chainrule.native.extension import (
     why_not,
 )
 
-__all__ = ["AVAILABLE", "OWN", "Runner", "SharedUfunc", "execute", "get_threads", "loop", "loops", "refuse", "set_threads", "why_not"]
+__all__ = [
+    "AVAILABLE",
+    "OWN",
+    "Runner",
+    "SharedUfunc",
+    "execute",
+    "get_threads",
+    "loop",
+    "loops",
+    "refuse",
+    "set_threads",
+    "why_not",
+]
 
 
 def loops() -> Any:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from chainrule import errors
-from chainrule.api.functions import by_protocol, instead
 from chainrule.api.array import (
     FAST,
     WRITERS,
@@ -27,6 +26,7 @@ from chainrule.api.array import (
     plain_or_stacked,
     recorded_operator,
 )
+from chainrule.api.functions import by_protocol, instead
 from chainrule.backends.arrays import is_foreign
 from chainrule.core import inplace
 from chainrule.core.dispatch import bind, cast

@@ -11,8 +11,8 @@ from chainrule import errors
 from chainrule.api.declare import op
 from chainrule.api.functions import new, operand
 from chainrule.core.dispatch import bind, cast
-from chainrule.core.modes import SPECIAL
 from chainrule.core.eager import NO_PARAMS, new_node
+from chainrule.core.modes import SPECIAL
 from chainrule.core.protocol import UFUNCS, ArrayLike
 from chainrule.core.tensor import Tensor
 from chainrule.ops import elementwise as ew

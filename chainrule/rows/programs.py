@@ -23,7 +23,12 @@ ndarray = np.ndarray
 INPUTS, CONSTANTS, STEPS = 5, 8, 16
 KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 _MASK = np.dtype(bool)
-_CASTS = {(KINDS[0], KINDS[1]): "cast fd", (KINDS[1], KINDS[0]): "cast df", (_MASK, KINDS[0]): "cast ?f", (_MASK, KINDS[1]): "cast ?d"}
+_CASTS = {
+    (KINDS[0], KINDS[1]): "cast fd",
+    (KINDS[1], KINDS[0]): "cast df",
+    (_MASK, KINDS[0]): "cast ?f",
+    (_MASK, KINDS[1]): "cast ?d",
+}
 DIRECT_MOST = 8192  # elements up to which programs run, as in native/eager.h
 
 
@@ -42,7 +47,9 @@ class _Few:
     def _refuse(self, *args: Any) -> Any:
         raise Untraceable
 
-    __lt__ = __ge__ = __gt__ = __eq__ = __bool__ = __int__ = __index__ = __add__ = __sub__ = __mul__ = __truediv__ = _refuse
+    __lt__ = __ge__ = __gt__ = __eq__ = __bool__ = __int__ = __index__ = __add__ = __sub__ = __mul__ = __truediv__ = (
+        _refuse
+    )
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -173,7 +180,9 @@ class Program:
         (dtype,) = dtypes
         if dtype not in KINDS:
             raise Untraceable
-        return self._step("where " + dtype.char, 0, (mask.number, self._operand(x, dtype), self._operand(y, dtype)), dtype)
+        return self._step(
+            "where " + dtype.char, 0, (mask.number, self._operand(x, dtype), self._operand(y, dtype)), dtype
+        )
 
     def cast(self, x: Value, to: np.dtype[Any]) -> Value:
         if x.dtype == to:
@@ -250,7 +259,12 @@ def _agree(expected: Any, found: Any) -> bool:
     expected = unscalar(expected)
     if type(expected) is not ndarray or expected.dtype != found.dtype or expected.shape != found.shape:
         return False
-    return bool(np.all((expected.view(f"i{expected.itemsize}") == found.view(f"i{found.itemsize}")) | (np.isnan(expected) & np.isnan(found))))
+    return bool(
+        np.all(
+            (expected.view(f"i{expected.itemsize}") == found.view(f"i{found.itemsize}"))
+            | (np.isnan(expected) & np.isnan(found))
+        )
+    )
 
 
 def trace_value(prim: Primitive, kind: int, number: bool) -> tuple[Any, ...] | None:
@@ -293,16 +307,30 @@ def trace_rule(
     """
     numbers = numbers or (False,) * len(prim.saves)
     for general in (True, False) if any(x is not False for x in numbers) else (False,):
-        found = _tried(lambda general=general: _rule(prim, operand, KINDS[kind], bool(broadcast), bool(recorded), numbers, general))  # type: ignore[misc]
+        found = _tried(
+            lambda general=general: _rule(prim, operand, KINDS[kind], bool(broadcast), bool(recorded), numbers, general)
+        )  # type: ignore[misc]
         if found is not None:
             return found
     return None
 
 
 def _rule(
-    prim: Primitive, operand: int, dtype: np.dtype[Any], broadcast: bool, recorded: bool, numbers: tuple[Any, ...], general: bool
+    prim: Primitive,
+    operand: int,
+    dtype: np.dtype[Any],
+    broadcast: bool,
+    recorded: bool,
+    numbers: tuple[Any, ...],
+    general: bool,
 ) -> tuple[Any, ...]:
-    if prim.parameters or prim.shared is not None or prim.variadic or prim.pullback is None or len(prim.saves) >= INPUTS:
+    if (
+        prim.parameters
+        or prim.shared is not None
+        or prim.variadic
+        or prim.pullback is None
+        or len(prim.saves) >= INPUTS
+    ):
         raise Untraceable
     program = Program(dtype, recorded)
     g = program.input(0)
@@ -320,7 +348,10 @@ def _rule(
     if not recorded:
         with np.errstate(all="ignore"):
             samples = _samples(dtype, 1 + len(saved))
-        values = [1.7 if type(s) is Number else s if number is not False else x for s, number, x in zip(saved, numbers, samples[1:], strict=True)]
+        values = [
+            1.7 if type(s) is Number else s if number is not False else x
+            for s, number, x in zip(saved, numbers, samples[1:], strict=True)
+        ]
         node = _Node(((samples[0].shape, dtype),) * len(prim.operands) if broadcast else None)
         with np.errstate(all="ignore"):
             expected = prim.pullback(node, samples[0], tuple(values), edges)[operand]

@@ -5,7 +5,8 @@ from typing import Any
 
 import chainrule
 
-from . import compiled, judging, making, native as paths
+from . import compiled, judging, making
+from . import native as paths
 
 
 def torch() -> tuple[Callable[[int], Any], Callable[[Any], judging.Outcome]]:

@@ -20,12 +20,32 @@ from . import making
 from .judging import Failure, Outcome
 from .making import Statement
 
-SHAPES = [(), (1,), (2,), (7,), (33,), (3, 4), (1, 4), (3, 1), (2, 3, 4), (4,), (0,), (600,), (40, 50), (1, 1), (8, 1), (120, 90)]
+SHAPES = [
+    (),
+    (1,),
+    (2,),
+    (7,),
+    (33,),
+    (3, 4),
+    (1, 4),
+    (3, 1),
+    (2, 3, 4),
+    (4,),
+    (0,),
+    (600,),
+    (40, 50),
+    (1, 1),
+    (8, 1),
+    (120, 90),
+]
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, 1e-40, -1.0, 1.0, 2.0]
-UNARY = "neg abs square sqrt reciprocal rsqrt exp exp2 log log1p log2 sigmoid sin cos tan tanh sinh cosh asinh atan erf expm1 relu sign floor positive"
+UNARY = (
+    "neg abs square sqrt reciprocal rsqrt exp exp2 log log1p log2 sigmoid "
+    "sin cos tan tanh sinh cosh asinh atan erf expm1 relu sign floor positive"
+)
 BINARY = "add sub mul div pow maximum minimum atan2 hypot fmod remainder logaddexp xlogy"
 NUMBERS = ["2", "0.5", "-1.0", "0", "1e39", "3", "-0.0", "1", "float('nan')", "10**400", "True", "np.float64(1.5)"]
-SIGNS = "+ - * / + * - **".split()
+SIGNS = ["+", "-", "*", "/", "+", "*", "-", "**"]
 MOVES = [
     "{a}.sum()", "{a}.mean()", "{a}.sum(-1)", "{a}.sum(0, keepdim=True)", "{a}.mean(0)", "{a}.reshape(-1)", "{a}.transpose(-1, 0)",
     "{a}[0]", "{a}[..., 1:]", "{a}[None]", "{a}[-1:]", "{a} @ {b}", "{a}.softmax(-1)", "{a}.log_softmax(0)", "torch.stack([{a}, {a}])",
@@ -52,7 +72,9 @@ def leaf(seed: int, shape: tuple[int, ...], dtype: str, order: str, face: Any, r
 
 def program(seed: int) -> list[Statement]:
     if seed % 2:
-        made = [making.numpy_program, lambda s: making.torch_program(cr, s), lambda s: making.plain_program(cr, s)][seed // 2 % 3](seed)
+        made = [making.numpy_program, lambda s: making.torch_program(cr, s), lambda s: making.plain_program(cr, s)][
+            seed // 2 % 3
+        ](seed)
         return [Statement("input", f"# {seed}"), *made]
     rng = random.Random(seed)
     arrays = rng.random() < 0.25
@@ -94,7 +116,10 @@ def _step(rng: random.Random, a: str, b: str, arrays: bool) -> tuple[str, str]:
     if k < 0.73:
         return "number first", f"{number} {rng.choice(SIGNS)} {a}"
     if k < 0.76:
-        return "ufunc", f"np.{rng.choice(['add', 'multiply', 'subtract', 'divide', 'power'])}({rng.choice([b, number])}, {a})"
+        return (
+            "ufunc",
+            f"np.{rng.choice(['add', 'multiply', 'subtract', 'divide', 'power'])}({rng.choice([b, number])}, {a})",
+        )
     if k < 0.93:
         return "move", rng.choice(MOVES).format(a=a, b=b)
     return ("writes", rng.choice(WRITES).format(a=a, b=b)) if k < 0.96 else ("uses", rng.choice(USES).format(a=a))
@@ -113,7 +138,11 @@ def _ends(rng: random.Random, names: list[str]) -> list[Statement]:
     if k < 0.6:
         return [*start, Statement("end", "vg = torch.autograd.grad(total, wanted, allow_unused=True)")]
     second = "vgg = torch.autograd.grad(sum([g.sum() for g in vg if g is not None and g.requires_grad]), wanted, allow_unused=True)"
-    return [*start, Statement("end", "vg = torch.autograd.grad(total, wanted, create_graph=True, allow_unused=True)"), Statement("end", second)]
+    return [
+        *start,
+        Statement("end", "vg = torch.autograd.grad(total, wanted, create_graph=True, allow_unused=True)"),
+        Statement("end", second),
+    ]
 
 
 def against_python(program: list[Statement]) -> Outcome:
@@ -162,7 +191,11 @@ def _run(program: list[Statement]) -> list[tuple[Any, ...]]:
             except Exception as raised:
                 error = f"{type(raised).__name__}: {raised}"
         last = i == len(program) - 1
-        left = [(name, _about(x)) for name, x in env.items() if name[0] in "vxts" and name != "torch" and (last or known.get(name) != id(x))]
+        left = [
+            (name, _about(x))
+            for name, x in env.items()
+            if name[0] in "vxts" and name != "torch" and (last or known.get(name) != id(x))
+        ]
         found.append((error, sorted(f"{w.category.__name__}: {w.message}" for w in noted), left))
     return found
 
@@ -208,7 +241,9 @@ def _graph(root: Any) -> Any:
             prim = getattr(edge, "prim", None)
             saved = [_bits(s) if isinstance(s, np.ndarray) else type(s).__name__ for s in getattr(edge, "saved", ())]
             avals = repr(getattr(edge, "in_avals", None))
-            notes.append((prim and (prim.name, prim.node_name(edge.params, edge)), place, saved, avals, edge.hooks is None))
+            notes.append(
+                (prim and (prim.name, prim.node_name(edge.params, edge)), place, saved, avals, edge.hooks is None)
+            )
         notes.append([numbers.get(below) for below in edge.edges])
     order = sorted(range(len(nodes)), key=lambda i: nodes[i].seq)
     return notes, order

@@ -133,9 +133,18 @@ def test_the_trial_finds_what_differs(monkeypatch):
 
 
 def test_the_version_says_where_operations_run():
-    for on, words in (("0", "in Python (the extension is not loaded: CHAINRULE_NATIVE=0 in the environment)"), ("1", "in C")):
+    for on, words in (
+        ("0", "in Python (the extension is not loaded: CHAINRULE_NATIVE=0 in the environment)"),
+        ("1", "in C"),
+    ):
         environment = {**os.environ, "CHAINRULE_NATIVE": on, "PYTHONPATH": os.pathsep.join(sys.path)}
-        run = subprocess.run([sys.executable, "-m", "chainrule", "--version"], env=environment, capture_output=True, text=True, check=False)
+        run = subprocess.run(
+            [sys.executable, "-m", "chainrule", "--version"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert run.stdout == f"chainrule {cr.__version__}, operations {words}\n"
 
 
@@ -335,7 +344,9 @@ def recorded_sweep(x, z, row):
     g = cr.ones(3, 3, dtype=cr.float64)
 
     def run():
-        found = LOOPS.sweep([end._edge], [g], None, None, {}, freed, True, True, engine.check_saved, None, cr.Tensor.__add__)
+        found = LOOPS.sweep(
+            [end._edge], [g], None, None, {}, freed, True, True, engine.check_saved, None, cr.Tensor.__add__
+        )
         assert not found[1]
 
     return run
@@ -350,7 +361,16 @@ def test_where_memory_ends_nothing_leaks_and_nothing_breaks(make):
         x.grad = z.grad = None
         run()
     expected = [None if t.grad is None else t.grad.numpy().tobytes() for t in (x, z)]
-    watched = [x._raw, z._raw, x._edge, z._edge, TABLE["mul"], TABLE["mul"].pullback, TABLE["tanh"].in_c, np.dtype(float)]
+    watched = [
+        x._raw,
+        z._raw,
+        x._edge,
+        z._edge,
+        TABLE["mul"],
+        TABLE["mul"].pullback,
+        TABLE["tanh"].in_c,
+        np.dtype(float),
+    ]
     leaked, failed = [], 0
     for start in range(150):
         x.grad = z.grad = None
