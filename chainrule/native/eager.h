@@ -132,6 +132,7 @@ Row *row_of(PyObject *prim);  /* borrowed; NULL without an error where there is 
 int all_axes(PyObject *params, int ndim); /* whether a reduction's parameters reduce everything to one number */
 PyObject *value_of(Row *row, PyObject *const *raw, int n, PyObject *params);
 PyObject *saved_of(const Row *row, PyObject *const *raw, PyObject *const *edges, int n, PyObject *result);
+PyObject *avals_of(const Row *row, PyObject *const *raw, int n, PyObject *result);
 /* What bind gives for tensors of arrays and numbers of which one requires grad; `out`: the value, or NULL. NULL without an error
    where Python has to do it. */
 PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *params, PyObject *out, Place place);

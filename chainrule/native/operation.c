@@ -84,14 +84,7 @@ static PyObject *elementwise(const Operation *self, PyObject *const *args, Place
         made = unrecorded(self, args, result);
     } else {
         PyObject *edges = self->nin == 1 ? PyTuple_Pack(1, edge[0]) : PyTuple_Pack(2, edge[0], edge[1]), *saved = saved_of(row, raw, edge, self->nin, result);
-        if (self->nin == 2 && numbers == 0 && !PyArray_SAMESHAPE((PyArrayObject *)raw[0], (PyArrayObject *)raw[1])) {
-            PyObject *first = about(raw[0]), *second = about(raw[1]);
-            avals = first == NULL || second == NULL ? NULL : PyTuple_Pack(2, first, second);
-            Py_XDECREF(first);
-            Py_XDECREF(second);
-        } else {
-            avals = Py_NewRef(Py_None);
-        }
+        avals = avals_of(row, raw, self->nin, result);
         made = new_tensor(result, new_node(self->prim, SLOT(self->prim, core.prim_pullback), core.no_params, edges, saved, avals, place), NULL);
     }
     for (k = 0; k < self->nin; k++) {

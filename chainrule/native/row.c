@@ -137,7 +137,7 @@ PyObject *saved_of(const Row *row, PyObject *const *raw, PyObject *const *edges,
 }
 
 /* As core.dispatch._in_avals. */
-static PyObject *avals_of(const Row *row, PyObject *const *raw, int n, PyObject *result) {
+PyObject *avals_of(const Row *row, PyObject *const *raw, int n, PyObject *result) {
     PyArrayObject *out = (PyArrayObject *)result;
     PyObject *avals;
     int i, needed = row->needs_avals;
