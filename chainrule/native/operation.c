@@ -55,6 +55,8 @@ static PyObject *elementwise(const Operation *self, PyObject *const *args, Place
     PyArray_Descr *dtype = NULL;
     Row *row;
     int k, recorded = 0, numbers = 0;
+    row = row_of(self->prim); /* first, as it may run Python */
+    if (row == NULL || !row->records) return NULL;
     for (k = 0; k < self->nin; k++) {
         if (Py_TYPE(args[k]) == core.tensor) {
             raw[k] = SLOT(args[k], core.raw);
@@ -71,8 +73,6 @@ static PyObject *elementwise(const Operation *self, PyObject *const *args, Place
         }
     }
     if (numbers == self->nin || (!recorded && !self->floating)) return NULL;
-    row = row_of(self->prim);
-    if (row == NULL || !row->records) return NULL;
     for (k = 0; k < self->nin; k++) { /* they are ours while others may run */
         Py_INCREF(raw[k]);
         Py_INCREF(edge[k]);
@@ -167,7 +167,9 @@ static PyObject *remembered(Operation *self, PyObject *const *args, size_t nargs
     if (nargs == 0 || Py_TYPE(args[0]) != core.tensor || !is_ordinary()) return NULL;
     x = SLOT(args[0], core.raw);
     if (x == NULL || kind_of(x) < 0 || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)x) || SLOT(args[0], core.edge) == NULL || SLOT(args[0], core.edge) == Py_None) return NULL;
+    Py_INCREF(x); /* an allocation may run the collector, and that anything */
     key = key_of(x, args, nargs, kwnames);
+    Py_DECREF(x);
     if (key == NULL) return NULL;
     way = PyDict_GetItemWithError(self->ways, key);
     if (way == NULL && !PyErr_Occurred()) {

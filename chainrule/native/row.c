@@ -167,6 +167,8 @@ PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *
     int recorded = 0, arrays = 0;
     Row *row;
     if (n < 1 || n > MOST_ARGS || !is_ordinary()) return NULL;
+    row = row_of(prim); /* first, as it may run Python */
+    if (row == NULL || !row->records) return NULL;
     for (i = 0; i < n; i++) {
         raw[i] = args[i];
         edges[i] = Py_None;
@@ -180,7 +182,7 @@ PyObject *record(PyObject *prim, PyObject *const *args, Py_ssize_t n, PyObject *
             return NULL;
         }
     }
-    if (!recorded || (row = row_of(prim)) == NULL || !row->records || (row->variadic ? arrays < n : n != row->nin)) return NULL;
+    if (!recorded || (row->variadic ? arrays < n : n != row->nin)) return NULL;
     pullback = SLOT(prim, core.prim_pullback);
     if (pullback == NULL) return NULL;
     for (i = 0; i < n; i++) { /* they are ours while others may run */

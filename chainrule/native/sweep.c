@@ -41,6 +41,11 @@ static Entry *find(const Graph *graph, PyObject *edge) {
     return NULL;
 }
 
+static int is_useful(const Graph *graph, PyObject *edge) {
+    const Entry *entry = edge == Py_None ? NULL : find(graph, edge);
+    return entry != NULL && entry->useful;
+}
+
 static int grow(Graph *graph) {
     Py_ssize_t size = graph->mask ? 4 * (graph->mask + 1) : 128, i;
     Entry *entries = PyMem_Realloc(graph->entries, sizeof(Entry) * (size_t)size / 2);
@@ -140,8 +145,7 @@ static int mark_useful(Graph *graph, PyObject *wanted) {
         PyObject *edges = edges_of(entry->edge);
         for (k = 0; !entry->useful && k < PyTuple_GET_SIZE(edges); k++) {
             PyObject *below = PyTuple_GET_ITEM(edges, k);
-            Entry *found = below == Py_None ? NULL : find(graph, below);
-            entry->useful = found != NULL && found->useful;
+            entry->useful = is_useful(graph, below);
         }
     }
     return 0;
@@ -284,7 +288,7 @@ static PyObject *useful_edges(const Graph *graph, PyObject *edges, int *any) {
     *any = 0;
     for (i = 0; i < n; i++) {
         PyObject *edge = PyTuple_GET_ITEM(edges, i);
-        int useful = edge != Py_None && find(graph, edge)->useful;
+        int useful = is_useful(graph, edge);
         *any |= useful;
         all &= useful || edge == Py_None;
     }
@@ -292,7 +296,7 @@ static PyObject *useful_edges(const Graph *graph, PyObject *edges, int *any) {
     kept = PyTuple_New(n);
     for (i = 0; kept != NULL && i < n; i++) {
         PyObject *edge = PyTuple_GET_ITEM(edges, i);
-        PyTuple_SET_ITEM(kept, i, Py_NewRef(edge != Py_None && find(graph, edge)->useful ? edge : Py_None));
+        PyTuple_SET_ITEM(kept, i, Py_NewRef(is_useful(graph, edge) ? edge : Py_None));
     }
     return kept;
 }

@@ -252,34 +252,37 @@ static int view_here(PyObject *tensor, PyObject *base, PyObject *prim, PyObject 
         if (base == NULL || Py_TYPE(base) != core.tensor) return 0;
     }
     views = SLOT(base, core.views);
-    if (!is_none(views) && (!PyList_CheckExact(views) || PyList_GET_SIZE(views) >= 31)) return 0;
+    if (!is_none(views) && (!PyList_CheckExact(views) || PyList_GET_SIZE(views) >= 31)) return 0; /* Python forgets the dead */
+    Py_INCREF(base); /* an allocation may run the collector, and that anything */
+    Py_INCREF(before);
     step = PyTuple_Pack(2, prim, params);
     last = step == NULL ? NULL : PyTuple_Pack(1, step);
     Py_XDECREF(step);
     view = last == NULL ? NULL : core.view->tp_alloc(core.view, 0);
     if (view == NULL) {
         Py_XDECREF(last);
-        return -1;
+    } else {
+        SLOT(view, core.view_base) = Py_NewRef(base);
+        SLOT(view, core.view_last) = last;
+        SLOT(view, core.view_origin) = before == Py_None ? PyUnicode_New(0, 0) : Py_XNewRef(SLOT(before, core.view_origin));
+        SLOT(view, core.view_before) = Py_NewRef(before);
+        ref = PyWeakref_NewRef(tensor, NULL);
     }
-    SLOT(view, core.view_base) = Py_NewRef(base);
-    SLOT(view, core.view_last) = last;
-    SLOT(view, core.view_origin) = before == Py_None ? PyUnicode_New(0, 0) : Py_XNewRef(SLOT(before, core.view_origin));
-    SLOT(view, core.view_before) = Py_NewRef(before);
-    ref = PyWeakref_NewRef(tensor, NULL);
-    views = SLOT(base, core.views);
-    if (ref != NULL && is_none(views)) {
-        views = PyList_New(0);
-        if (views != NULL) Py_XSETREF(SLOT(base, core.views), views);
-        if (views != NULL && SLOT(base, core.tensor_view) == NULL) SLOT(base, core.tensor_view) = Py_NewRef(Py_None);
+    if (ref != NULL && is_none(SLOT(base, core.views))) {
+        PyObject *empty = PyList_New(0);
+        if (empty == NULL) Py_CLEAR(ref);
+        else Py_XSETREF(SLOT(base, core.views), empty);
+        if (ref != NULL && SLOT(base, core.tensor_view) == NULL) SLOT(base, core.tensor_view) = Py_NewRef(Py_None);
     }
-    if (ref == NULL || views == NULL || PyList_Append(views, ref) < 0) {
-        Py_XDECREF(ref);
-        Py_DECREF(view);
-        return -1;
+    if (ref != NULL && PyList_Append(SLOT(base, core.views), ref) < 0) Py_CLEAR(ref);
+    if (ref != NULL) {
+        Py_XSETREF(SLOT(tensor, core.tensor_view), Py_NewRef(view));
+        Py_DECREF(ref);
     }
-    Py_DECREF(ref);
-    Py_XSETREF(SLOT(tensor, core.tensor_view), view);
-    return 1;
+    Py_XDECREF(view);
+    Py_DECREF(before);
+    Py_DECREF(base);
+    return ref == NULL ? -1 : 1;
 }
 
 static PyObject *python_viewed;
