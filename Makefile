@@ -43,7 +43,7 @@ oracle: $(VB)/.has-oracle $(VB)/.has-test
 	CHAINRULE_ORACLE=1 $(VB)/bin/python -m pytest -q -n 2 -p no:logging $$(grep -rl --include='*.py' '^from behaviour import' tests) $(ARGS) # PyTorch logs what cannot be formatted
 	$(VB)/bin/python -m pytest -q -n 2 -m oracle tests $(ARGS)
 
-# random programs: against PyTorch, against differences, against NumPy, compiled against eager (python -m tests.fuzz --help)
+# random programs: against PyTorch, against differences, against NumPy, compiled against eager, C against Python (python -m tests.fuzz --help)
 fuzz: $(VB)/.has-oracle
 	$(VB)/bin/python -m tests.fuzz all -n $(N) $(ARGS)
 

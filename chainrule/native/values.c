@@ -421,6 +421,9 @@ static char *get_scratch(size_t size) {
     return (char *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
 }
 
+/* bytes of a place: with a gap behind, as some loops take arrays that touch for arrays that overlap, and another way with those */
+static size_t room_of(npy_intp n) { return ((size_t)n * 8 + 191) & ~(size_t)63; }
+
 typedef struct {
     char *data;
     npy_intp count; /* elements: 1, those of the end of the shape, or all */
@@ -500,7 +503,7 @@ PyObject *run_program(const Program *program, PyObject *const *inputs, int ninpu
         if (program->reads & 1 << i && !read_input(inputs[i], like, program->kind, &numbers[i], &values[i])) return NULL;
     }
     for (i = 0; i < program->nconstants; i++) values[INPUTS + i] = (Value){(char *)&program->constants[i], 1, 0};
-    room = get_scratch((size_t)program->nslots * (size_t)n * 8);
+    room = get_scratch((size_t)program->nslots * room_of(n));
     if (room == NULL) return NULL;
     result = new_array(program->kind, PyArray_NDIM(like), PyArray_DIMS(like));
     if (result == NULL) {
@@ -510,7 +513,7 @@ PyObject *run_program(const Program *program, PyObject *const *inputs, int ninpu
     FORGET_EXCEPTIONS();
     for (i = 0; i < program->nsteps; i++) {
         Value *out = &values[INPUTS + CONSTANTS + i];
-        out->data = i == last ? PyArray_BYTES((PyArrayObject *)result) : room + (size_t)program->steps[i].slot * (size_t)n * 8;
+        out->data = i == last ? PyArray_BYTES((PyArrayObject *)result) : room + (size_t)program->steps[i].slot * room_of(n);
         if (!run_step(&program->steps[i], values, n, PyArray_NDIM(like) == 0, out)) goto not_ours;
         if (ANY_EXCEPTION()) goto not_ours; /* Python warns in its own words. Not at the end: some loops forget what was raised before */
     }
