@@ -164,7 +164,8 @@ def unary(prim: Primitive) -> Callable[..., Any]:
             result = unrecorded(value_of(prim), input)
             if result is not None:
                 return result
-        return store_out(out, general(prim, (input,), {}))
+        result = general(prim, (input,), {})
+        return result if out is None else store_out(out, result)
 
     return operation(_named(call, prim), prim)
 
@@ -185,7 +186,8 @@ def binary(prim: Primitive, operator: str = "") -> Callable[..., Any]:
             return call(input, number, out=out)
         if operator and not isinstance(other, _OPERANDS) and not is_foreign(type(other)):
             return beside(operator, call, input, other)
-        return store_out(out, general(prim, (input, other), {}))
+        result = general(prim, (input, other), {})
+        return result if out is None else store_out(out, result)
 
     return operation(_named(call, prim), prim)
 
