@@ -348,7 +348,7 @@ def _arrive(pending: dict[Any, Any], owned: set[Any], edge: Any, g: Any) -> None
     """A cotangent arrives at an edge, where another may be waiting."""
     before = pending.get(edge)
     if before is None:
-        pending[edge] = np.asarray(g) if isinstance(g, np.generic) else g
+        pending[edge] = np.asarray(g) if isinstance(g, np.floating) else g  # complex ones round otherwise in arrays
     elif edge in owned and type(g) is ndarray:
         np.add(before, g, before)
     else:

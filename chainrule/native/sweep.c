@@ -182,7 +182,7 @@ static int arrive(Graph *graph, const Task *task, PyObject *edge, PyObject *g) {
         Py_DECREF(g);
         return 0;
     }
-    if (PyArray_CheckScalar(g) && !PyArray_CheckExact(g)) {
+    if (PyArray_IsScalar(g, Floating)) {
         g = as_array(g);
         if (g == NULL) return -1;
     }
