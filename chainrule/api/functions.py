@@ -244,12 +244,13 @@ def by_protocol(operations: dict[tuple[np.ufunc, bool], Any], call: Any) -> Any:
 
 
 #: what large calls of a ufunc are handed to, once threads share them
-_SHARED: dict[np.ufunc, Callable[..., Any]] = {}
+_SHARED: dict[Any, Callable[..., Any]] = {}
 
 
 def value_of(prim: Primitive) -> Callable[..., Any]:
     """What computes a row's value."""
-    return _SHARED.get(prim.value, prim.value) if _SHARED else prim.value  # type: ignore[call-overload, no-any-return]
+    value: Callable[..., Any] = prim.value
+    return _SHARED.get(value, value) if _SHARED else value
 
 
 def call_instead(other: Callable[[np.ufunc], Callable[..., Any]] | None) -> None:

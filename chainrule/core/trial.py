@@ -33,7 +33,7 @@ def _leaves() -> list[Any]:
     """What three operations leave on the tape, and their gradients."""
     x, y = wrap(np.array([[0.3, -0.0], [2.0, 1e-3]])), wrap(np.array([0.7, -1.9]))
     x._edge, y._edge = Leaf(x), Leaf(y)
-    end: Any = ((x * y).tanh() + x).sum()  # type: ignore[attr-defined]
+    end: Any = ((x * y).tanh() + x).sum()
     notes: list[Any] = [_bits(end)]
     edges = [end._edge]
     first = end._edge.seq

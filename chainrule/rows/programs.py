@@ -11,6 +11,7 @@ with arrays. Where a rule is to be recorded (with ``create_graph``) they do not,
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ class Number(float):
             return NotImplemented
         raise Untraceable
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _with  # type: ignore[assignment]
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _with
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if any(isinstance(x, Value) for x in inputs):
@@ -136,8 +137,8 @@ class Number(float):
     def _refuse(self, *args: Any) -> Any:
         raise Untraceable
 
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __neg__ = __pos__ = __abs__ = _refuse  # type: ignore[assignment]
-    __pow__ = __rpow__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __int__ = __round__ = is_integer = _refuse  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __neg__ = __pos__ = __abs__ = _refuse
+    __pow__ = __rpow__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __int__ = __round__ = is_integer = _refuse
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -307,9 +308,7 @@ def trace_rule(
     """
     numbers = numbers or (False,) * len(prim.saves)
     for general in (True, False) if any(x is not False for x in numbers) else (False,):
-        found = _tried(
-            lambda general=general: _rule(prim, operand, KINDS[kind], bool(broadcast), bool(recorded), numbers, general)
-        )  # type: ignore[misc]
+        found = _tried(partial(_rule, prim, operand, KINDS[kind], bool(broadcast), bool(recorded), numbers, general))
         if found is not None:
             return found
     return None
